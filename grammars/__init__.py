@@ -1,0 +1,28 @@
+"""Grammars: ways of composing messages from meanings, one per file.
+
+`make_language` makes the language of a grammar by its name. Importing this package registers the built-in grammars;
+see `icy.grammars.base` for how to write one.
+"""
+
+from . import concat, hol, pairsum, perm, proj, rot, shuf, shufdet  # noqa: F401  (imported to register)
+from .base import Corruption, Grammar, Table
+from .making import (
+    canonical_name,
+    check_side,
+    expand_grammars,
+    grammar_sides,
+    grammar_version,
+    make_language,
+)
+
+__all__ = [
+    "Corruption",
+    "Grammar",
+    "Table",
+    "canonical_name",
+    "check_side",
+    "expand_grammars",
+    "grammar_sides",
+    "grammar_version",
+    "make_language",
+]

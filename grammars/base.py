@@ -1,0 +1,193 @@
+"""What a grammar is, and the base words that all grammars of one seed share.
+
+A grammar is either
+
+- a function `(space, vocab_size, word_length, seed)` that returns a Language or messages [N, L], or
+- a `Corruption`: a map on a whole table of base messages. Corruptions can be chained, as in `rot+perm`.
+
+Both are registered with `icy.registry.register_grammar`. A grammar that is not for both sides says so in `sides`,
+a class attribute of a corruption, or an attribute of a function.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icy.errors import IncompatibleError, InvalidSettingError
+from icy.language import Language
+from icy.meanings import MeaningSpace, whole_number
+from icy.registry import SIDES
+from icy.streams import stream
+
+IntArray = NDArray[np.int64]
+
+LARGEST_DRAW = 2**62  # draws below this are made as one 64-bit integer, larger ones digit by digit
+
+
+class Grammar(Protocol):
+    """A function that makes a language.
+
+    Args:
+        space: the meanings.
+        vocab_size: number of tokens, V.
+        word_length: tokens per attribute word, w; messages have length L = A * w.
+        seed: every draw must come from `icy.streams.stream(seed, <a name of its own>)`.
+
+    Returns:
+        A Language over `space`, or its messages, shape [N, L], tokens 0..V-1, rows in the order of meanings.
+    """
+
+    def __call__(
+        self, space: MeaningSpace, vocab_size: int, word_length: int, seed: int
+    ) -> Language | NDArray[np.integer[Any]]: ...
+
+
+@dataclass(frozen=True)
+class Table:
+    """The table that a corruption works on, besides its messages.
+
+    Attributes:
+        space: the meanings, which number the rows.
+        vocab_size: number of tokens, V.
+        word_length: tokens per word, w.
+        rng: where the corruption takes its draws from; each corruption of a seed has its own.
+    """
+
+    space: MeaningSpace
+    vocab_size: int
+    word_length: int
+    rng: np.random.Generator
+
+    @property
+    def message_length(self) -> int:
+        """Tokens per message, L = A * w."""
+        return self.space.attributes * self.word_length
+
+    def words(self, messages: IntArray) -> IntArray:
+        """Messages [N, L] cut into words, shape [N, A, w]; a view, so copy it before you change it."""
+        return messages.reshape(len(messages), self.space.attributes, self.word_length)
+
+
+class Corruption(ABC):
+    """A map on a whole table of messages; subclass it and register the subclass to add a grammar.
+
+    Attributes:
+        sides: who can learn it, "sender", "receiver" or both.
+
+    Example:
+        >>> import numpy as np
+        >>> from icy.grammars.base import Corruption, Table
+        >>> class Mirror(Corruption):
+        ...     def apply(self, messages, table):
+        ...         return messages[:, ::-1]
+        >>> from icy.meanings import MeaningSpace, whole_number
+        >>> table = Table(MeaningSpace(1, 2), vocab_size=3, word_length=2, rng=np.random.default_rng(0))
+        >>> Mirror().apply(np.array([[0, 1], [2, 1]]), table).tolist()
+        [[1, 0], [1, 2]]
+    """
+
+    sides: ClassVar[tuple[str, ...]] = SIDES
+
+    @abstractmethod
+    def apply(self, messages: IntArray, table: Table) -> IntArray:
+        """The corrupted messages.
+
+        Args:
+            messages: shape [N, L], 64-bit integers, row i for meaning i; not to be changed in place.
+            table: the space, the sizes, and the random generator to draw from.
+
+        Returns:
+            Shape [N, L], tokens 0..V-1.
+        """
+
+
+def base_words(space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> IntArray:
+    """The words of every attribute value: distinct, within and across attributes, and uniform (Perkins21, Icy22).
+
+    They depend on the seed and the sizes alone, so all grammars of a seed share them.
+
+    Returns:
+        Shape [A, K, w].
+
+    Raises:
+        InvalidSettingError: there are fewer than A * K different words.
+    """
+    count, possible = space.attributes * space.values, vocab_size**word_length
+    if possible < count:
+        raise InvalidSettingError(
+            f"{space} needs {count} different words, and there are only {possible} of length {word_length} over a "
+            f"vocabulary of {vocab_size}; raise the vocabulary or the word length."
+        )
+    words = distinct_digits(stream(seed, "words"), count, vocab_size, word_length)
+    return words.reshape(space.attributes, space.values, word_length)
+
+
+def base_messages(space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> IntArray:
+    """The message of every meaning in the compositional language: the words of its values, in attribute order.
+
+    Returns:
+        Shape [N, A * w].
+
+    Raises:
+        InvalidSettingError: as for `base_words`, or the table does not fit in memory.
+    """
+    words = base_words(space, vocab_size, word_length, seed)
+    space.check_fits(space.attributes * word_length)
+    return words[np.arange(space.attributes), space.all()].reshape(space.size, -1)
+
+
+def distinct_digits(rng: np.random.Generator, count: int, base: int, length: int) -> IntArray:
+    """Distinct uniform numbers below base ** length, as digits, least significant first.
+
+    Returns:
+        Shape [count, length].
+    """
+    possible = base**length
+    if possible <= LARGEST_DRAW:
+        return digits(rng.choice(possible, size=count, replace=False), base, length)
+    # Too many for 64-bit integers: uniform rows, all drawn again in the next to impossible case that two agree.
+    while True:
+        rows = rng.integers(base, size=(count, length))
+        if len(np.unique(rows, axis=0)) == count:
+            return rows
+
+
+def digits(numbers: IntArray, base: int, length: int) -> IntArray:
+    """Numbers [...] as digits [..., length], least significant first.
+
+    Example:
+        >>> import numpy as np
+        >>> from icy.grammars.base import digits
+        >>> digits(np.array([6, 16]), base=4, length=3).tolist()
+        [[2, 1, 0], [0, 0, 1]]
+    """
+    shown = np.empty((*numbers.shape, length), dtype=np.int64)
+    for place in range(length):
+        numbers, shown[..., place] = np.divmod(numbers, base)
+    return shown
+
+
+def check_settings(space: MeaningSpace, vocab_size: int, word_length: int) -> None:
+    """Refuse sizes that no grammar can work with, before anything is allocated.
+
+    Raises:
+        InvalidSettingError: a vocabulary below 2, a word length below 1, or a table too large for memory.
+    """
+    whole_number("vocabulary size", vocab_size, least=2)
+    whole_number("word length", word_length)
+    space.check_fits(space.attributes * word_length)
+
+
+def check_two_attributes(table: Table, name: str) -> None:
+    """Refuse a grammar that combines different words for a space where a message is one word.
+
+    Raises:
+        IncompatibleError: the space has one attribute.
+    """
+    if table.space.attributes < 2:
+        raise IncompatibleError(f"The grammar '{name}' needs at least 2 attributes; {table.space} has 1.")

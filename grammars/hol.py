@@ -1,0 +1,50 @@
+"""hol: an arbitrary message for every meaning."""
+
+from __future__ import annotations
+
+from icy.errors import InvalidSettingError
+from icy.meanings import MeaningSpace
+from icy.registry import register_grammar
+from icy.streams import stream
+
+from .base import IntArray, distinct_digits
+
+ROOM_FOR_REPEATS = 1000  # from this many messages per meaning on, the authors draw with replacement
+
+
+@register_grammar("hol", source="Perkins21 (HOL), Icy22 (hol)", aliases=("holistic",))
+def hol(space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> IntArray:
+    """Gives every meaning a uniformly random message: nothing to learn but by heart.
+
+    Messages are distinct where there are fewer than 1000 per meaning. Otherwise they are drawn with replacement, as in
+    the authors' program, and two meanings share one only rarely.
+
+    Args:
+        space: the meanings.
+        vocab_size: V.
+        word_length: w; messages have length L = A * w, as in the other grammars.
+        seed: of the messages.
+
+    Returns:
+        Messages, shape [N, L].
+
+    Raises:
+        InvalidSettingError: there are fewer messages than meanings.
+
+    Example:
+        >>> from icy.grammars import make_language
+        >>> make_language("hol", "2x3", vocab_size=4, word_length=2).distinct_messages
+        9
+    """
+    length = space.attributes * word_length
+    possible = vocab_size**length
+    if possible < space.size:
+        raise InvalidSettingError(
+            f"{space} has {space.size} meanings, and there are only {possible} messages of length {length} over a "
+            f"vocabulary of {vocab_size}; raise the vocabulary or the word length."
+        )
+    rng = stream(seed, "hol")
+    if possible < ROOM_FOR_REPEATS * space.size:
+        return distinct_digits(rng, space.size, vocab_size, length)
+    # Uniform tokens have the law of the digits of one uniform number below V ** L, which may exceed 64 bits.
+    return rng.integers(vocab_size, size=(space.size, length))

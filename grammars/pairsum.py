@@ -1,0 +1,37 @@
+"""pairsum: to each word the next word is added."""
+
+from __future__ import annotations
+
+from icy.registry import register_grammar
+
+from .base import Corruption, IntArray, Table, check_two_attributes
+
+
+@register_grammar("pairsum", source="Perkins21 (PAIRSUM), Icy22 (pairsum), authors' program (WordPairSums)")
+class PairSum(Corruption):
+    """Adds to each word the next word, token by token, modulo V.
+
+    It goes through the words in order and in place, as the authors' program does, so the last word gets the first one
+    as already updated; that makes it invertible. (Perkins21 writes that the previous word is added.)
+
+    Raises:
+        IncompatibleError: the space has one attribute, so there is no next word.
+
+    Example:
+        >>> import numpy as np
+        >>> from icy.grammars.base import Table
+        >>> from icy.grammars.pairsum import PairSum
+        >>> from icy.meanings import MeaningSpace
+        >>> table = Table(MeaningSpace(3, 1), vocab_size=4, word_length=2, rng=np.random.default_rng(0))
+        >>> PairSum().apply(np.array([[1, 2, 3, 0, 2, 1]]), table).tolist()
+        [[0, 2, 1, 1, 2, 3]]
+    """
+
+    def apply(self, messages: IntArray, table: Table) -> IntArray:
+        """Messages of summed words; see Corruption.apply."""
+        check_two_attributes(table, "pairsum")
+        words = table.words(messages).copy()
+        attributes = table.space.attributes
+        for a in range(attributes):
+            words[:, a] = (words[:, a] + words[:, (a + 1) % attributes]) % table.vocab_size
+        return words.reshape(messages.shape)

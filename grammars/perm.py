@@ -1,0 +1,24 @@
+"""perm: one permutation of the positions, the same for every message."""
+
+from __future__ import annotations
+
+from icy.registry import register_grammar
+
+from .base import Corruption, IntArray, Table
+
+
+@register_grammar("perm", source="Perkins21 (PERM), Icy22 (perm)")
+class Perm(Corruption):
+    """Permutes the positions of all messages in one and the same random way.
+
+    Token t of the new message is token pi[t] of the old one, for one uniform permutation pi of the L positions.
+
+    Example:
+        >>> from icy.grammars import make_language
+        >>> make_language("perm", "2x3", vocab_size=4, word_length=2).name
+        'perm'
+    """
+
+    def apply(self, messages: IntArray, table: Table) -> IntArray:
+        """Messages with permuted positions; see Corruption.apply."""
+        return messages[:, table.rng.permutation(table.message_length)]

@@ -1,0 +1,28 @@
+"""rot: each token is rotated by the sum of all tokens before it."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from icy.registry import register_grammar
+
+from .base import Corruption, IntArray, Table
+
+
+@register_grammar("rot", source="Perkins21 (ROT), Icy22 (rot), authors' program (Cumrot)")
+class Rot(Corruption):
+    """Replaces each token by the sum of all tokens up to it, modulo V, across word boundaries.
+
+    Example:
+        >>> import numpy as np
+        >>> from icy.grammars.base import Table
+        >>> from icy.grammars.rot import Rot
+        >>> from icy.meanings import MeaningSpace
+        >>> table = Table(MeaningSpace(3, 1), vocab_size=4, word_length=2, rng=np.random.default_rng(0))
+        >>> Rot().apply(np.array([[1, 2, 3, 0, 2, 1]]), table).tolist()
+        [[1, 3, 2, 2, 0, 1]]
+    """
+
+    def apply(self, messages: IntArray, table: Table) -> IntArray:
+        """Rotated messages; see Corruption.apply."""
+        return np.cumsum(messages, axis=1, dtype=np.int64) % table.vocab_size

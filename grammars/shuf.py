@@ -1,0 +1,47 @@
+"""shuf: the words of every message in an order of their own."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+
+from icy.registry import register_grammar
+
+from .base import Corruption, IntArray, Table
+
+
+@register_grammar("shuf", source="Perkins21 (SHUF), Icy22 (shuf)")
+class Shuf(Corruption):
+    """Puts the words of every message in a random order of its own, drawn once (for receivers).
+
+    For every meaning one uniform permutation q of the words is drawn when the table is made, and slot p of the message
+    gets word q[p]. The order is arbitrary, so a sender could only learn it by heart; hence it is for receivers only.
+
+    Example:
+        >>> from icy.grammars import make_language
+        >>> make_language("shuf", "2x3", vocab_size=4, word_length=2).name
+        'shuf'
+    """
+
+    sides: ClassVar[tuple[str, ...]] = ("receiver",)
+
+    def apply(self, messages: IntArray, table: Table) -> IntArray:
+        """Messages of shuffled words; see Corruption.apply."""
+        in_order = np.tile(np.arange(table.space.attributes), (len(messages), 1))
+        return reorder_words(messages, table, table.rng.permuted(in_order, axis=1))
+
+
+def reorder_words(messages: IntArray, table: Table, orders: IntArray) -> IntArray:
+    """Messages whose slot p holds the word orders[:, p].
+
+    Args:
+        messages: shape [N, L].
+        table: the sizes.
+        orders: a permutation of the words for every message, shape [N, A].
+
+    Returns:
+        Shape [N, L].
+    """
+    reordered = np.take_along_axis(table.words(messages), orders[:, :, None], axis=1)
+    return reordered.reshape(messages.shape)

@@ -1,0 +1,35 @@
+"""shufdet: the last attribute decides the order of the words."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from icy.registry import register_grammar
+
+from .base import Corruption, IntArray, Table
+from .shuf import reorder_words
+
+
+@register_grammar(
+    "shufdet", source="Icy22 main text (shufdet), Perkins21 (SHUFDET), authors' program (ShuffleWordsDet)"
+)
+class ShufDet(Corruption):
+    """Puts the words of a message in an order that the value of the last attribute decides.
+
+    For every value of the last attribute one uniform permutation of the words is drawn; two values may share one. The
+    authors' program and the main text of Icy22 take the last attribute; Perkins21 and appendix H of Icy22 say the
+    first.
+
+    Example:
+        >>> from icy.grammars import make_language
+        >>> make_language("shufdet", "2x3", vocab_size=4, word_length=2).distinct_messages
+        9
+    """
+
+    def apply(self, messages: IntArray, table: Table) -> IntArray:
+        """Messages of reordered words; see Corruption.apply."""
+        attributes, values = table.space.attributes, table.space.values
+        in_order = np.tile(np.arange(attributes), (values, 1))
+        order_of_value = table.rng.permuted(in_order, axis=1)
+        last_values = np.arange(len(messages)) % values
+        return reorder_words(messages, table, order_of_value[last_values])

@@ -1,0 +1,90 @@
+"""icy: which composition functions does an architecture learn easily, and which not?
+
+The names below are loaded on first use, so that `import icy` and the command line's quick answers (`icy --help`,
+`icy list`) do not wait for torch.
+
+Example:
+    >>> import icy
+    >>> icy.list_grammars("shuf*")
+    ['shuf', 'shufdet']
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from icy.version import __version__
+
+# The function `probe` lives in `icy.probing`: a module `icy.probe` would replace the function as soon as anyone
+# imported it, because Python binds an imported submodule in its package.
+_WHERE = {
+    "IcyError": "icy.errors:IcyError",
+    "Language": "icy.language:Language",
+    "MeaningSpace": "icy.meanings:MeaningSpace",
+    "ProbeResult": "icy.results:ProbeResult",
+    "create_receiver": "icy.models:create_receiver",
+    "create_sender": "icy.models:create_sender",
+    "list_grammars": "icy.registry:list_grammars",
+    "list_models": "icy.registry:list_models",
+    "make_language": "icy.grammars:make_language",
+    "probe": "icy.probing:probe",
+    "register_cell": "icy.registry:register_cell",
+    "register_grammar": "icy.registry:register_grammar",
+    "register_receiver": "icy.registry:register_receiver",
+    "register_sender": "icy.registry:register_sender",
+    "testing": "icy.testing",
+}
+
+__all__ = [
+    "IcyError",
+    "Language",
+    "MeaningSpace",
+    "ProbeResult",
+    "__version__",
+    "create_receiver",
+    "create_sender",
+    "list_grammars",
+    "list_models",
+    "make_language",
+    "probe",
+    "register_cell",
+    "register_grammar",
+    "register_receiver",
+    "register_sender",
+    "testing",
+]
+
+if TYPE_CHECKING:  # the same names once more, for type checkers and editors, which cannot see through __getattr__
+    from icy import testing
+    from icy.errors import IcyError
+    from icy.grammars import make_language
+    from icy.language import Language
+    from icy.meanings import MeaningSpace
+    from icy.models import create_receiver, create_sender
+    from icy.probing import probe
+    from icy.registry import (
+        list_grammars,
+        list_models,
+        register_cell,
+        register_grammar,
+        register_receiver,
+        register_sender,
+    )
+    from icy.results import ProbeResult
+else:  # hidden from type checkers: they would take any misspelt name for Any
+
+    def __getattr__(name: str) -> object:
+        """Import a public name when it is first asked for (PEP 562), and keep it."""
+        if name not in _WHERE:
+            raise AttributeError(f"module 'icy' has no attribute '{name}'")
+        from importlib import import_module
+
+        module_name, _, attribute = _WHERE[name].partition(":")
+        module = import_module(module_name)
+        found = getattr(module, attribute) if attribute else module
+        globals()[name] = found
+        return found
+
+    def __dir__() -> list[str]:
+        """What is loaded and what would be."""
+        return sorted({*globals(), *_WHERE})

@@ -1,0 +1,118 @@
+"""Protocols: how long each grammar is trained relative to concat, and what is reported."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from icy.errors import InvalidSettingError, unknown
+
+BASELINE = "concat"
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """A measurement relative to the baseline grammar, concat, at the same seed.
+
+    Concat is trained until a check reads `target`; call the steps N. Every other grammar is a new model with the same
+    initial weights and the same meanings, trained for at most `cap` * N steps.
+
+    Attributes:
+        name: as typed.
+        description: one line.
+        source: paper and section.
+        target: accuracy at which concat stops, and other grammars too if `stops_at_target`.
+        cap: the longest another grammar is trained, as a multiple of N.
+        stops_at_target: whether other grammars stop once they read `target`.
+        measure: "accuracy" at the end, or "ratio" of steps to N.
+        version: raised whenever a change could move results.
+    """
+
+    name: str
+    description: str
+    source: str
+    target: float
+    cap: float
+    stops_at_target: bool
+    measure: str
+    version: int = 1
+
+    def limit(self, baseline_steps: int) -> int:
+        """The steps at which a grammar is stopped, whatever it reads."""
+        return int(self.cap * baseline_steps)
+
+
+PROTOCOLS = {
+    p.name: p
+    for p in (
+        Protocol(
+            "budget",
+            "Accuracy of each grammar after as many updates as concat takes to the target.",
+            "Perkins21 tables 13-16; Icy22 table 20",
+            target=0.99,
+            cap=1,
+            stops_at_target=False,
+            measure="accuracy",
+        ),
+        Protocol(
+            "acquire",
+            "Updates to the target accuracy as a ratio to concat's, cut at 20.",
+            "Icy22 tables 3-6, 12-15, 19",
+            target=0.8,
+            cap=20,
+            stops_at_target=True,
+            measure="ratio",
+        ),
+    )
+}
+
+
+def get_protocol(name: str, target: float | None = None, cap: float | None = None) -> Protocol:
+    """A protocol by name, with another target or cap if given.
+
+    Raises:
+        UnknownNameError: no such protocol.
+        InvalidSettingError: a target outside (0, 1], or a cap below 1, or a cap for `budget`.
+    """
+    if name not in PROTOCOLS:
+        raise unknown("protocol", name, list(PROTOCOLS), "`icy list protocols` describes them.")
+    protocol = PROTOCOLS[name]
+    if target is not None:
+        if not 0 < target <= 1:
+            raise InvalidSettingError(f"The target is an accuracy above 0 and at most 1, not {target}.")
+        protocol = replace(protocol, target=target)
+    if cap is not None:
+        if not protocol.stops_at_target:
+            raise InvalidSettingError(f"The protocol '{name}' has no cap: every grammar gets concat's updates.")
+        if cap < 1:
+            raise InvalidSettingError(f"The cap is a multiple of concat's steps and at least 1, not {cap}.")
+        protocol = replace(protocol, cap=cap)
+    return protocol
+
+
+def decide(
+    protocol: Protocol, grammar: str, accuracy: float, steps: int, baseline: int | str | None, max_steps: int
+) -> str | None:
+    """Whether a replicate is finished at a check, and why.
+
+    Args:
+        protocol: what is measured.
+        grammar: the replicate's.
+        accuracy: the check's reading.
+        steps: so far.
+        baseline: concat's steps at the same seed; None while it is still training; a word if it failed.
+        max_steps: limit of the baseline itself.
+
+    Returns:
+        None to go on; or "target", "cap", "budget", "max_steps" (a baseline that did not get there), or "no_baseline".
+    """
+    if grammar == BASELINE:
+        if accuracy >= protocol.target:
+            return "target"
+        return "max_steps" if steps >= max_steps else None
+    if isinstance(baseline, str):
+        return "no_baseline"
+    if protocol.stops_at_target and accuracy >= protocol.target:
+        return "target"
+    if baseline is not None and steps >= protocol.limit(baseline):
+        return "cap" if protocol.stops_at_target else "budget"
+    return None

@@ -1,0 +1,108 @@
+"""What senders and receivers have in common. Nothing here knows of training, of replicates or of the command line."""
+
+from typing import Literal
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from icy.errors import InvalidSettingError
+from icy.meanings import MeaningSpace
+
+Convention = Literal["true", "published"]
+
+
+class Model(nn.Module):
+    """A sender or a receiver over one meaning space.
+
+    Args:
+        space: the meanings.
+        message_length: L.
+        vocab_size: V; scores are over V + 1 symbols, of which the last is the start symbol and never a target.
+        hidden_size: E.
+
+    Attributes:
+        broadcasts: the forward pass pairs leading axes of the parameters with those of the input, so that a stack of
+            models runs as one. Built from `icy.models.layers` a model does; `icy check` proves it.
+        learns_by_gradient: False for a model that stores examples instead (see MemoryModel).
+    """
+
+    broadcasts = False
+    learns_by_gradient = True
+
+    def __init__(self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int) -> None:
+        super().__init__()
+        self.space = space
+        self.message_length = message_length
+        self.vocab_size = vocab_size
+        self.hidden_size = hidden_size
+
+    @property
+    def symbols(self) -> int:
+        """V + 1: the vocabulary and the start symbol."""
+        return self.vocab_size + 1
+
+    def inert_parameters(self) -> int:
+        """Parameters of the published model that can do nothing, and that this one therefore leaves out."""
+        return sum(m.inert_parameters for m in self.modules() if isinstance(getattr(m, "inert_parameters", None), int))
+
+    def parameter_count(self, convention: Convention = "true") -> int:
+        """Number of trainable parameters.
+
+        Args:
+            convention: "true" counts what is there and used. "published" adds what the papers' totals also count:
+                input weights of cells whose input is always zero, layers that are never called, and an embedding
+                registered twice (Icy22 tables 3-6 and 12-15; each model says which).
+
+        Raises:
+            InvalidSettingError: another convention.
+        """
+        if convention not in ("true", "published"):
+            raise InvalidSettingError(f"Parameters are counted as 'true' or 'published', not '{convention}'.")
+        true = sum(p.numel() for p in self.parameters() if p.requires_grad)
+        return true + (self.inert_parameters() if convention == "published" else 0)
+
+
+class Sender(Model):
+    """A model from meanings to messages: `[batch, attr] -> scores [batch, length, vocab + 1]`."""
+
+    def forward(self, meanings: Int[Tensor, "*stack batch attr"]) -> Float[Tensor, "*stack batch length vocab"]:
+        """Scores of every symbol at every position."""
+        raise NotImplementedError
+
+    def shaped(self, scores: Float[Tensor, "*stack batch flat"]) -> Float[Tensor, "*stack batch length vocab"]:
+        """Flat scores as one row per position."""
+        return scores.unflatten(-1, (self.message_length, self.symbols))
+
+
+class Receiver(Model):
+    """A model from messages to meanings: tokens `[batch, length]`, or weights over symbols `[batch, length, vocab + 1]`,
+    to scores `[batch, attr, value]`."""
+
+    def forward(self, message: Tensor) -> Float[Tensor, "*stack batch attr value"]:
+        """Scores of every value of every attribute."""
+        raise NotImplementedError
+
+    @property
+    def answers(self) -> int:
+        """A*K: the number of scores per message."""
+        return self.space.attributes * self.space.values
+
+    def shaped(self, scores: Float[Tensor, "*stack batch flat"]) -> Float[Tensor, "*stack batch attr value"]:
+        """Flat scores as one row per attribute."""
+        return scores.unflatten(-1, (self.space.attributes, self.space.values))
+
+
+class MemoryModel(Model):
+    """A model that learns by storing examples; it has no parameters, and nothing of it can be stacked."""
+
+    learns_by_gradient = False
+
+    def observe(self, inputs: Tensor, targets: Tensor) -> None:
+        """Store a batch of examples: `inputs` as for `forward`, `targets` as its argmax would be."""
+        raise NotImplementedError
+
+
+def time_last(steps: list[Tensor]) -> Float[Tensor, "*stack batch length size"]:
+    """One slice per step, as a sequence."""
+    return torch.stack(steps, -2)

@@ -1,0 +1,106 @@
+"""The one way to make a model by name."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from icy.errors import InvalidSettingError
+from icy.meanings import MeaningSpace
+from icy.registry import Entry, registry
+
+if TYPE_CHECKING:
+    from torch import nn
+
+DEFAULTS = {"message_length": 20, "vocab_size": 4, "hidden_size": 128}  # Icy22's main setting, with 5x10
+
+
+def create_sender(
+    name: str,
+    space: MeaningSpace | str | tuple[int, int],
+    message_length: int = DEFAULTS["message_length"],
+    vocab_size: int = DEFAULTS["vocab_size"],
+    hidden_size: int = DEFAULTS["hidden_size"],
+    **options: Any,
+) -> nn.Module:
+    """Make a sender: meanings [batch, attr] -> scores [batch, length, vocab + 1].
+
+    Args:
+        name: a registered sender, such as `HierZero:GRU` (`icy list models` shows all).
+        space: the meanings, as a MeaningSpace or as "5x10".
+        message_length: L.
+        vocab_size: V.
+        hidden_size: E.
+        **options: further arguments of the model; `representation="soft"` where it feeds its symbols back.
+
+    Raises:
+        UnknownNameError: no such sender, representation or option.
+        InvalidSettingError: a size that is not a positive whole number.
+
+    Example:
+        >>> import icy
+        >>> icy.create_sender("HierZero:GRU", "5x10").parameter_count("published")
+        107782
+    """
+    return create(registry.get(name, "sender"), space, message_length, vocab_size, hidden_size, **options)
+
+
+def create_receiver(
+    name: str,
+    space: MeaningSpace | str | tuple[int, int],
+    message_length: int = DEFAULTS["message_length"],
+    vocab_size: int = DEFAULTS["vocab_size"],
+    hidden_size: int = DEFAULTS["hidden_size"],
+    **options: Any,
+) -> nn.Module:
+    """Make a receiver: a message (tokens [batch, length] or weights [batch, length, vocab + 1]) -> [batch, attr, value].
+
+    Arguments and errors as for `create_sender`.
+
+    Example:
+        >>> import icy
+        >>> icy.create_receiver("RNN1L:GRU", "5x10").parameter_count("published")
+        108092
+    """
+    return create(registry.get(name, "receiver"), space, message_length, vocab_size, hidden_size, **options)
+
+
+def create(
+    entry: Entry,
+    space: MeaningSpace | str | tuple[int, int],
+    message_length: int,
+    vocab_size: int,
+    hidden_size: int,
+    **options: Any,
+) -> nn.Module:
+    """Make the model of a registry entry; see `create_sender`."""
+    for what, value in (("message_length", message_length), ("vocab_size", vocab_size), ("hidden_size", hidden_size)):
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise InvalidSettingError(f"{what} must be a whole number of at least 1, not {value!r}.")
+    factory = entry.load()
+    accepted = _option_names(factory)
+    if "representation" in options:
+        options["representation"] = _representation(options["representation"])
+        if accepted is not None and "representation" not in accepted:
+            del options["representation"]  # a model without a feedback loop is the same under each of them
+    unknown = [] if accepted is None else [name for name in options if name not in accepted]
+    if unknown:
+        known = ", ".join(sorted(accepted or ())) or "none"
+        raise InvalidSettingError(f"{entry.qualified} has no option '{unknown[0]}'; its options: {known}.")
+    model: nn.Module = entry.create(MeaningSpace.of(space), message_length, vocab_size, hidden_size, **options)
+    return model
+
+
+def _representation(given: Any) -> Any:
+    from icy.representations import get_representation  # imports torch
+
+    return get_representation(given) if isinstance(given, str) else given
+
+
+def _option_names(factory: Any) -> set[str] | None:
+    """The keyword arguments a factory takes beyond the four of every model; None if it takes any."""
+    parameters = list(inspect.signature(factory).parameters.values())
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return None
+    named = [p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return set(named) - {"space", "message_length", "vocab_size", "hidden_size", "cell", "self"}

@@ -1,0 +1,55 @@
+"""The receivers of Perkins21 and Icy22, one family per file. This page is the catalogue; it imports none of them."""
+
+from icy.registry import register_receiver
+
+P = "Perkins21 table 15; Icy22 appendix B"
+
+register_receiver(
+    "FC2L",
+    "icy.models.receivers.fc:FC2L",
+    description="Shared embedding, tanh, one linear layer over all positions (the form of the papers' tables).",
+    source="Perkins21 table 15",
+)
+register_receiver(
+    "FC",
+    "icy.models.receivers.fc:FC",
+    description="Shared embedding, tanh, two linear layers over all positions.",
+    source="Perkins21 table 15",
+)
+register_receiver(
+    "RNN1L",
+    "icy.models.receivers.rnn:RNN",
+    description="Recurrent net over the message, one layer.",
+    source=P,
+    aliases=("RNN",),
+    takes_cell=True,
+)
+register_receiver(
+    "RNN2L",
+    "icy.models.receivers.rnn:RNN",
+    description="Recurrent net over the message, two layers.",
+    source=P,
+    defaults={"layers": 2},
+    takes_cell=True,
+)
+register_receiver(
+    "Hier",
+    "icy.models.receivers.hier:Hier",
+    description="HU-RNN, two levels joined by a stop gate.",
+    source="Perkins21 section 3; Icy22 section 5 (HURecv)",
+    published={"shared_gate": True},
+    takes_cell=True,
+)
+register_receiver(
+    "Hashtable",
+    "icy.models.receivers.memory:Hashtable",
+    description="Remembers the first meaning of each message; no parameters.",
+    source="Perkins21 table 15",
+)
+register_receiver(
+    "kNN",
+    "icy.models.receivers.memory:KNN",
+    description="The meaning of the nearest message seen so far; no parameters.",
+    source="Perkins21 table 15",
+    aliases=("KNN",),
+)

@@ -1,0 +1,66 @@
+"""The HU-RNN as a receiver: Hier, of any cell (Perkins21 section 3; Icy22 section 5, HURecv)."""
+
+from torch import Tensor
+
+from icy.meanings import MeaningSpace
+
+from ..base import Receiver
+from ..cells import State
+from ..hierarchy import StopGate, damp, mix
+from ..layers import Linear, SymbolEmbedding
+from ..recurrent import CellFactory
+from ..symbols import message_gates
+
+
+class Hier(Receiver):
+    """Two levels: the lower reads symbols, and when its stop gate opens the upper reads the lower.
+
+    l~ = (1 - s_{t-1}) l_{t-1};  l_t = CELL_l(x_t, l~);  s_t = sigmoid(a . l_t + b);
+    u_t = s_t CELL_u(l_t, u_{t-1}) + (1 - s_t) u_{t-1};  scores from u_L. The papers omit the factor on the lower state.
+    The published total counts the embedding twice.
+
+    Args:
+        space, message_length, vocab_size, hidden_size: see Model.
+        cell: makes both cells.
+        shared_gate: take the gate of the whole batch from its first example, as the authors' program does by mistake
+            for every cell but the LSTM. All published numbers of Hier:GRU, Hier:RNN and Hier:dgrecv have it.
+    """
+
+    broadcasts = True
+
+    def __init__(
+        self,
+        space: MeaningSpace,
+        message_length: int,
+        vocab_size: int,
+        hidden_size: int,
+        *,
+        cell: CellFactory,
+        shared_gate: bool = False,
+    ) -> None:
+        super().__init__(space, message_length, vocab_size, hidden_size)
+        self.embed = SymbolEmbedding(self.symbols, hidden_size)
+        self.lower = cell(hidden_size, hidden_size)
+        self.upper = cell(hidden_size, hidden_size)
+        self.stop = StopGate(hidden_size)
+        self.out = Linear(hidden_size, self.answers)
+        self.shared_gate = shared_gate
+
+    def inert_parameters(self) -> int:
+        return super().inert_parameters() + self.embed.weight.numel()
+
+    def gate(self, lower: State) -> Tensor:
+        """s [..., batch, 1]; the mistake was an indexing slip written for a pair of states, so the LSTM escapes it."""
+        s: Tensor = self.stop(lower)
+        return s[..., :1, :].expand_as(s) if self.shared_gate and len(lower) == 1 else s
+
+    def forward(self, message: Tensor) -> Tensor:
+        gates = message_gates(message, self.embed, self.lower, self.symbols)
+        nothing = gates[0].new_zeros(*gates[0].shape[:-1], self.hidden_size)
+        lower, upper = self.lower.start(nothing), self.upper.start(nothing)
+        stop = None
+        for symbol in gates:
+            lower = self.lower.step(symbol, lower if stop is None else damp(lower, stop))
+            stop = self.gate(lower)
+            upper = mix(upper, self.upper.step(self.upper.project(lower[0]), upper), stop)
+        return self.shaped(self.out(upper[0]))

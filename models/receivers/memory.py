@@ -1,0 +1,84 @@
+"""Receivers that remember: a hash table, and nearest neighbours (Perkins21 table 15)."""
+
+import torch
+from torch import Tensor
+
+from icy.meanings import MeaningSpace
+from icy.representations import one_hot
+
+from ..base import MemoryModel, Receiver
+
+QUERIES_AT_ONCE = 2**26  # elements of a query-by-support table of distances, so that 10^5 messages fit in memory
+
+
+class _Remembering(Receiver, MemoryModel):
+    """Distinct messages in the order they were first seen, each with the meaning it had then."""
+
+    def __init__(self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int = 0) -> None:
+        super().__init__(space, message_length, vocab_size, hidden_size)
+        self.known: dict[bytes, int] = {}
+        self._messages: list[Tensor] = []
+        self._meanings: list[Tensor] = []
+
+    def observe(self, inputs: Tensor, targets: Tensor) -> None:
+        inputs = self.tokens(inputs)
+        keys = self._keys(inputs)
+        fresh = []
+        for i, key in enumerate(keys):
+            if key not in self.known:
+                self.known[key] = len(self.known)
+                fresh.append(i)
+        if fresh:
+            self._messages.append(inputs[fresh])
+            self._meanings.append(targets[fresh].long())
+
+    @staticmethod
+    def tokens(message: Tensor) -> Tensor:
+        """A message as tokens: weights over symbols are read by their largest."""
+        return message.argmax(-1) if message.is_floating_point() else message
+
+    @staticmethod
+    def _keys(tokens: Tensor) -> list[bytes]:
+        rows = tokens.to("cpu", torch.int32).contiguous().numpy()
+        return [row.tobytes() for row in rows]
+
+    def memory(self) -> tuple[Tensor, Tensor]:
+        """What is stored: messages [stored, L] and meanings [stored, A]."""
+        self._messages, self._meanings = [torch.cat(self._messages)], [torch.cat(self._meanings)]
+        return self._messages[0], self._meanings[0]
+
+    def answer(self, stored: Tensor, found: Tensor) -> Tensor:
+        """Scores [batch, attr, value] from places in the store; where `found` is False, zero."""
+        _, meanings = self.memory()
+        return one_hot(meanings[stored], self.space.values) * found[:, None, None]
+
+    def nothing(self, batch: int, device: torch.device) -> Tensor:
+        """Scores before anything is stored."""
+        return torch.zeros(batch, self.space.attributes, self.space.values, device=device)
+
+
+class Hashtable(_Remembering):
+    """Stores the meaning first seen with each message; scores of a message never seen are all zero."""
+
+    def forward(self, message: Tensor) -> Tensor:
+        tokens = self.tokens(message)
+        if not self.known:
+            return self.nothing(len(tokens), tokens.device)
+        places = torch.tensor([self.known.get(key, -1) for key in self._keys(tokens)], device=tokens.device)
+        return self.answer(places.clamp(min=0), places >= 0)
+
+
+class KNN(_Remembering):
+    """The meaning of the nearest message seen so far (K = 1, Hamming distance; the first seen of several)."""
+
+    def forward(self, message: Tensor) -> Tensor:
+        tokens = self.tokens(message)
+        if not self.known:
+            return self.nothing(len(tokens), tokens.device)
+        support, _ = self.memory()
+        stored = one_hot(support, self.symbols).flatten(1)
+        step = max(1, QUERIES_AT_ONCE // len(stored))
+        queries = one_hot(tokens, self.symbols).flatten(1).split(step)
+        # Equal tokens are counted exactly in float32, and argmax returns the first of equals on the CPU.
+        nearest = torch.cat([(query @ stored.T).argmax(1) for query in queries])
+        return self.answer(nearest, torch.ones_like(nearest, dtype=torch.bool))

@@ -1,0 +1,45 @@
+"""Recurrent receivers RNN1L and RNN2L, of any cell (Perkins21 table 15; Icy22 appendix B)."""
+
+from torch import Tensor
+
+from icy.meanings import MeaningSpace
+
+from ..base import Receiver
+from ..layers import Linear, SymbolEmbedding
+from ..recurrent import CellFactory, Recurrent
+from ..symbols import message_gates
+
+
+class RNN(Receiver):
+    """A recurrent net over the message; its last output gives the scores.
+
+    The published total counts the embedding twice, and a second head (E to 2A, with bias) that is never called.
+    """
+
+    broadcasts = True
+
+    def __init__(
+        self,
+        space: MeaningSpace,
+        message_length: int,
+        vocab_size: int,
+        hidden_size: int,
+        *,
+        cell: CellFactory,
+        layers: int = 1,
+    ) -> None:
+        super().__init__(space, message_length, vocab_size, hidden_size)
+        self.embed = SymbolEmbedding(self.symbols, hidden_size)
+        self.net = Recurrent(cell, hidden_size, layers)
+        self.out = Linear(hidden_size, self.answers)
+
+    def inert_parameters(self) -> int:
+        unused_head = 2 * self.space.attributes * (self.hidden_size + 1)
+        return super().inert_parameters() + self.embed.weight.numel() + unused_head
+
+    def forward(self, message: Tensor) -> Tensor:
+        gates = message_gates(message, self.embed, self.net.first, self.symbols)
+        states = self.net.start(gates[0].new_zeros(*gates[0].shape[:-1], self.hidden_size))
+        for gate in gates:
+            states = self.net.step(gate, states)
+        return self.shaped(self.out(states[-1][0]))

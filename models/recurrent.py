@@ -1,0 +1,47 @@
+"""One or more layers of a recurrent cell, stepped together."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from .cells import Cell, State
+
+CellFactory = Callable[..., Cell]
+
+
+class Recurrent(nn.Module):
+    """Layers of one cell: layer n + 1 reads what layer n puts out.
+
+    Args:
+        cell: makes a cell from (input_size, hidden_size, fed=...).
+        hidden_size: E, also the size of the input.
+        layers: number of layers.
+        fed: False where the first layer's input is always zero.
+    """
+
+    def __init__(self, cell: CellFactory, hidden_size: int, layers: int = 1, fed: bool = True) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(cell(hidden_size, hidden_size, fed=fed or i > 0) for i in range(layers))
+
+    @property
+    def first(self) -> Cell:
+        """The layer that reads the input."""
+        return self._cells()[0]
+
+    def _cells(self) -> list[Cell]:
+        return list(self.layers)  # type: ignore[arg-type]
+
+    def start(self, h: Tensor) -> list[State]:
+        """States whose first layer has output `h` and all else is zero."""
+        first, *rest = self._cells()
+        return [first.start(h), *(layer.start(torch.zeros_like(h)) for layer in rest)]
+
+    def step(self, gates: Tensor, states: list[State]) -> list[State]:
+        """One step of every layer. `gates` are the first layer's, from its `project` or `unfed`."""
+        new: list[State] = []
+        for layer, state in zip(self._cells(), states, strict=True):
+            if new:
+                gates = layer.project(new[-1][0])
+            new.append(layer.step(gates, state))
+        return new

@@ -1,0 +1,48 @@
+"""The senders of Perkins21 and Icy22, one family per file. This page is the catalogue; it imports none of them."""
+
+from icy.registry import register_sender
+
+P = "Perkins21 table 13; Icy22 appendix B"
+
+register_sender("FC1L", "icy.models.senders.fc:FC1L", description="One linear layer from the one-hot meaning.", source=P)
+register_sender("FC2L", "icy.models.senders.fc:FC2L", description="Two linear layers, tanh between.", source=P)
+
+for _suffix, _layers in (("", 1), ("2L", 2)):
+    _depth = "one layer" if _layers == 1 else f"{_layers} layers"
+    register_sender(
+        f"RNNZero{_suffix}",
+        "icy.models.senders.rnn:RNNZero",
+        description=f"Recurrent net from the meaning, zero input, {_depth}.",
+        source=f"{P} (X-Z)",
+        defaults={"layers": _layers},
+        takes_cell=True,
+    )
+    register_sender(
+        f"RNNAutoReg{_suffix}",
+        "icy.models.senders.rnn:RNNAutoReg",
+        description=f"Recurrent net from the meaning, fed its last symbol, {_depth}.",
+        source=P,
+        defaults={"layers": _layers},
+        takes_cell=True,
+    )
+
+register_sender(
+    "HierZero",
+    "icy.models.senders.hier:HierZero",
+    description="HU-RNN, two levels joined by a stop gate, zero input.",
+    source="Perkins21 section 3; Icy22 section 5 (HUSendZ)",
+    takes_cell=True,
+)
+register_sender(
+    "HierAutoReg",
+    "icy.models.senders.hier:HierAutoReg",
+    description="HU-RNN, two levels joined by a stop gate, fed its last symbol.",
+    source="Perkins21 section 3; Icy22 section 5 (HUSendA)",
+    takes_cell=True,
+)
+register_sender(
+    "Hashtable",
+    "icy.models.senders.hashtable:Hashtable",
+    description="Remembers the first message of each meaning; no parameters.",
+    source="Perkins21 table 13",
+)

@@ -1,0 +1,39 @@
+"""Feed-forward senders (Perkins21 table 13; Icy22 appendix B)."""
+
+from typing import Any
+
+from torch import Tensor
+
+from icy.meanings import MeaningSpace
+
+from ..base import Sender
+from ..fused import Tanh
+from ..layers import Linear, flat_one_hot
+
+
+class FC1L(Sender):
+    """One linear layer from the one-hot meaning to every score."""
+
+    broadcasts = True
+
+    def __init__(self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int) -> None:
+        super().__init__(space, message_length, vocab_size, hidden_size)
+        self.out = Linear(space.attributes * space.values, message_length * self.symbols)
+
+    def forward(self, meanings: Tensor) -> Tensor:
+        return self.shaped(self.out(flat_one_hot(meanings, self.space.values)))
+
+
+class FC2L(Sender):
+    """Two linear layers with a tanh between."""
+
+    broadcasts = True
+
+    def __init__(self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int) -> None:
+        super().__init__(space, message_length, vocab_size, hidden_size)
+        self.hidden = Linear(space.attributes * space.values, hidden_size)
+        self.out = Linear(hidden_size, message_length * self.symbols)
+
+    def forward(self, meanings: Tensor) -> Tensor:
+        hidden: Any = Tanh.apply(self.hidden(flat_one_hot(meanings, self.space.values)))
+        return self.shaped(self.out(hidden))

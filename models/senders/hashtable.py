@@ -1,0 +1,36 @@
+"""The sender that remembers (Perkins21 table 13, row Hashtable)."""
+
+import torch
+from torch import Tensor
+
+from icy.meanings import MeaningSpace
+from icy.representations import one_hot
+
+from ..base import MemoryModel, Sender
+
+
+class Hashtable(Sender, MemoryModel):
+    """Stores the first message seen for each meaning; scores of a meaning never seen are all zero."""
+
+    def __init__(self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int = 0) -> None:
+        super().__init__(space, message_length, vocab_size, hidden_size)
+        self.messages: Tensor
+        self.seen: Tensor
+        self.register_buffer("messages", torch.zeros(space.size, message_length, dtype=torch.uint8 if vocab_size < 256 else torch.long))
+        self.register_buffer("seen", torch.zeros(space.size, dtype=torch.bool))
+
+    def _index(self, meanings: Tensor) -> Tensor:
+        place = self.space.values ** torch.arange(self.space.attributes - 1, -1, -1, device=meanings.device)
+        return (meanings.long() * place).sum(-1)
+
+    def observe(self, inputs: Tensor, targets: Tensor) -> None:
+        # Backwards, so that of equal meanings in one batch the first is what stays.
+        index, messages = self._index(inputs).flip(0), targets.flip(0).to(self.messages.dtype)
+        fresh = ~self.seen[index]
+        for i, message in zip(index[fresh].tolist(), messages[fresh], strict=True):
+            self.messages[i] = message
+        self.seen[index] = True
+
+    def forward(self, meanings: Tensor) -> Tensor:
+        index = self._index(meanings)
+        return one_hot(self.messages[index], self.symbols) * self.seen[index][..., None, None]

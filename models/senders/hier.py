@@ -1,0 +1,111 @@
+"""The HU-RNN as a sender: HierZero and HierAutoReg, of any cell (Perkins21 section 3; Icy22 section 5)."""
+
+from torch import Tensor
+
+from icy.meanings import MeaningSpace
+from icy.representations import SOFT, Representation
+
+from ..base import Sender, time_last
+from ..cells import State
+from ..hierarchy import StopGate, mix
+from ..layers import Linear, MeaningEmbedding
+from ..recurrent import CellFactory
+from ..symbols import Feedback, apply_folded
+
+UPPER_INPUT = 1  # the published cells have one input, which is always zero
+
+
+class _HierSender(Sender):
+    """The parts and the step that both forms share.
+
+    u_t = s u' + (1 - s) u with u' = CELL_u(0, u);  l~ = s u_t + (1 - s) l;  l_t = CELL_l(x, l~);
+    s_t = sigmoid(a . l_t + b), with s of the step before on the right, and s_0 = 1, u_0 = the meaning, l_0 = 0.
+    """
+
+    def __init__(
+        self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int, *, cell: CellFactory
+    ) -> None:
+        super().__init__(space, message_length, vocab_size, hidden_size)
+        self.embed = MeaningEmbedding(space.attributes, space.values, hidden_size)
+        self.upper = cell(UPPER_INPUT, hidden_size, fed=False)
+        self.stop = StopGate(hidden_size)
+        self.out = Linear(hidden_size, self.symbols)
+
+    def before_lower(self, unfed: Tensor, upper: State, lower: State | None, stop: Tensor | None) -> tuple[State, State]:
+        """The upper state, and the state that the lower cell steps from; at the first step s = 1 and both are new."""
+        stepped = self.upper.step(unfed, upper)
+        if stop is None or lower is None:
+            return stepped, stepped
+        upper = mix(upper, stepped, stop)
+        return upper, mix(lower, upper, stop)
+
+
+class HierZero(_HierSender):
+    """HU-RNN sender whose cells see no input.
+
+    The published total also counts the input weights of both cells, which multiply zeros.
+    """
+
+    broadcasts = True
+
+    def __init__(
+        self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int, *, cell: CellFactory
+    ) -> None:
+        super().__init__(space, message_length, vocab_size, hidden_size, cell=cell)
+        self.lower = cell(UPPER_INPUT, hidden_size, fed=False)
+
+    def forward(self, meanings: Tensor) -> Tensor:
+        upper, lower, stop = self.upper.start(self.embed(meanings)), None, None
+        unfed_upper, unfed_lower = self.upper.unfed(), self.lower.unfed()
+        outputs = []
+        for _ in range(self.message_length):
+            upper, mixed = self.before_lower(unfed_upper, upper, lower, stop)
+            lower = self.lower.step(unfed_lower, mixed)
+            stop = self.stop(lower)
+            outputs.append(lower[0])
+        scores: Tensor = self.out(time_last(outputs))
+        return scores
+
+
+class HierAutoReg(_HierSender):
+    """HU-RNN sender whose lower cell sees the symbol emitted before.
+
+    The published total also counts the upper cell's input weights, which multiply zeros, and a layer from the one-hot
+    meaning to E that is never called.
+    """
+
+    broadcasts = True
+
+    def __init__(
+        self,
+        space: MeaningSpace,
+        message_length: int,
+        vocab_size: int,
+        hidden_size: int,
+        *,
+        cell: CellFactory,
+        representation: Representation = SOFT,
+    ) -> None:
+        super().__init__(space, message_length, vocab_size, hidden_size, cell=cell)
+        self.representation = representation
+        self.feedback = Feedback(self.symbols, hidden_size)
+        self.lower = cell(hidden_size, hidden_size)
+
+    def inert_parameters(self) -> int:
+        unused_layer = (self.space.attributes * self.space.values + 1) * self.hidden_size
+        return super().inert_parameters() + unused_layer
+
+    def forward(self, meanings: Tensor) -> Tensor:
+        start = self.embed(meanings)
+        upper, lower, stop = self.upper.start(start), None, None
+        unfed, folded = self.upper.unfed(), self.feedback.fold(self.lower)
+        fed_back = self.feedback.first_symbol(start)
+        scores: list[Tensor] = []
+        for _ in range(self.message_length):
+            if scores:
+                fed_back = self.representation.feed_back(scores[-1])
+            upper, mixed = self.before_lower(unfed, upper, lower, stop)
+            lower = self.lower.step(apply_folded(fed_back, folded), mixed)
+            stop = self.stop(lower)
+            scores.append(self.out(lower[0]))
+        return time_last(scores)

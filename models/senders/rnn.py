@@ -1,0 +1,85 @@
+"""Recurrent senders RNNZero and RNNAutoReg, of any cell and depth (Icy22 appendix B.2, B.3)."""
+
+from torch import Tensor
+
+from icy.meanings import MeaningSpace
+from icy.representations import SOFT, Representation
+
+from ..base import Sender, time_last
+from ..layers import Linear, MeaningEmbedding
+from ..recurrent import CellFactory, Recurrent
+from ..symbols import Feedback, apply_folded
+
+
+class RNNZero(Sender):
+    """A recurrent net whose state starts from the meaning and whose input is always zero.
+
+    The published total also counts the input weights, which multiply zeros.
+    """
+
+    broadcasts = True
+
+    def __init__(
+        self,
+        space: MeaningSpace,
+        message_length: int,
+        vocab_size: int,
+        hidden_size: int,
+        *,
+        cell: CellFactory,
+        layers: int = 1,
+    ) -> None:
+        super().__init__(space, message_length, vocab_size, hidden_size)
+        self.embed = MeaningEmbedding(space.attributes, space.values, hidden_size)
+        self.net = Recurrent(cell, hidden_size, layers, fed=False)
+        self.out = Linear(hidden_size, self.symbols)
+
+    def forward(self, meanings: Tensor) -> Tensor:
+        states = self.net.start(self.embed(meanings))
+        gates = self.net.first.unfed()
+        outputs = []
+        for _ in range(self.message_length):
+            states = self.net.step(gates, states)
+            outputs.append(states[-1][0])
+        scores: Tensor = self.out(time_last(outputs))
+        return scores
+
+
+class RNNAutoReg(Sender):
+    """A recurrent net whose state starts from the meaning and whose input is the symbol it emitted before.
+
+    The first input is the symbol V, as in the authors' program (Icy22 B.3 says zero). There is no teacher forcing.
+    """
+
+    broadcasts = True
+
+    def __init__(
+        self,
+        space: MeaningSpace,
+        message_length: int,
+        vocab_size: int,
+        hidden_size: int,
+        *,
+        cell: CellFactory,
+        layers: int = 1,
+        representation: Representation = SOFT,
+    ) -> None:
+        super().__init__(space, message_length, vocab_size, hidden_size)
+        self.representation = representation
+        self.embed = MeaningEmbedding(space.attributes, space.values, hidden_size)
+        self.feedback = Feedback(self.symbols, hidden_size)
+        self.net = Recurrent(cell, hidden_size, layers)
+        self.out = Linear(hidden_size, self.symbols)
+
+    def forward(self, meanings: Tensor) -> Tensor:
+        start = self.embed(meanings)
+        states = self.net.start(start)
+        folded = self.feedback.fold(self.net.first)
+        fed_back = self.feedback.first_symbol(start)
+        scores: list[Tensor] = []
+        for _ in range(self.message_length):
+            if scores:
+                fed_back = self.representation.feed_back(scores[-1])
+            states = self.net.step(apply_folded(fed_back, folded), states)
+            scores.append(self.out(states[-1][0]))
+        return time_last(scores)

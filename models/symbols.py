@@ -1,0 +1,51 @@
+"""Symbols as input of a cell: an embedding folded into the cell's input weights.
+
+Only V + 1 symbols exist, and both the embedding and the input weights are linear. So their product is made once per
+forward pass, and a step multiplies by a matrix of V + 1 rows instead of E.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from .cells import Cell
+from .layers import Linear, SymbolEmbedding, as_symbol_weights, rows_times
+
+Folded = tuple[Tensor, Tensor]  # matrix [..., symbols, gates], constant [..., 1, gates]
+
+
+def message_gates(message: Tensor, embed: SymbolEmbedding, cell: Cell, symbols: int) -> tuple[Tensor, ...]:
+    """A receiver's gates, for every step of a message (tokens, or weights over symbols): L of [..., batch, gates]."""
+    no_input = embed.weight.new_zeros(1, embed.weight.shape[-1])
+    folded = cell.weigh(embed.weight), cell.project(no_input)
+    weights = as_symbol_weights(message, symbols).transpose(-3, -2).contiguous()  # length before batch: whole slices
+    return apply_folded(weights, folded).unbind(-3)
+
+
+def apply_folded(weights: Tensor, folded: Folded) -> Tensor:
+    """The gates for weights over symbols [..., symbols]."""
+    matrix, constant = folded
+    return rows_times(weights, matrix, constant)
+
+
+class Feedback(nn.Module):
+    """How an autoregressive sender sees its last symbol: `Linear(V + 1, E)` on the weights that were fed back.
+
+    Args:
+        symbols: V + 1.
+        hidden_size: E, the cell's input size.
+    """
+
+    def __init__(self, symbols: int, hidden_size: int) -> None:
+        super().__init__()
+        self.symbols = symbols
+        self.embed = Linear(symbols, hidden_size)
+
+    def fold(self, cell: Cell) -> Folded:
+        """This layer folded into the input weights of `cell`."""
+        return cell.weigh(self.embed.weight.mT), cell.project(self.embed.bias.unsqueeze(-2))
+
+    def first_symbol(self, like: Tensor) -> Tensor:
+        """The start symbol (index V) for every row of `like` [..., batch, hidden], as weights over symbols."""
+        start = torch.zeros(*like.shape[:-1], self.symbols, dtype=like.dtype, device=like.device)
+        start[..., -1] = 1
+        return start

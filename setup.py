@@ -1,0 +1,91 @@
+"""How icy is packaged. Settings of the tools stand in pyproject.toml.
+
+The top-level folders models/, grammars/ and analysis/ are installed as icy.models, icy.grammars and icy.analysis, so
+that no package of such a common name lands in anyone's site-packages. The links of the same names inside icy/ show
+the same tree to everything that reads files: an interpreter without install, type checkers, editors.
+"""
+
+import re
+from pathlib import Path
+
+from setuptools import find_packages, setup
+
+ROOT = Path(__file__).parent
+
+FOLDERS = {"icy": "icy", "icy.models": "models", "icy.grammars": "grammars", "icy.analysis": "analysis"}
+
+
+def packages() -> list[str]:
+    """Every package once, though the links let find_packages meet icy.models twice."""
+    found = [p for name, folder in FOLDERS.items() for p in (name, *(f"{name}.{sub}" for sub in find_packages(folder)))]
+    return list(dict.fromkeys(found))
+
+
+def version() -> str:
+    """The version, read without importing icy, since its dependencies may not be installed yet."""
+    text = (ROOT / "icy" / "version.py").read_text(encoding="utf-8")
+    found = re.search(r'^__version__ = "(.+)"$', text, re.MULTILINE)
+    if found is None:
+        raise RuntimeError('icy/version.py holds no line of the form __version__ = "1.2.3"')
+    return found.group(1)
+
+
+def readme() -> str:
+    """The long description."""
+    file = ROOT / "README.md"
+    return file.read_text(encoding="utf-8") if file.exists() else ""
+
+
+setup(
+    name="icy",
+    version=version(),
+    description="Measure which composition functions a neural architecture learns easily, and which not.",
+    long_description=readme(),
+    long_description_content_type="text/markdown",
+    author="The icy developers",
+    license="MIT",
+    license_files=["LICENSE"],
+    classifiers=[
+        "Development Status :: 4 - Beta",
+        "Intended Audience :: Science/Research",
+        "Programming Language :: Python :: 3 :: Only",
+        "Topic :: Scientific/Engineering :: Artificial Intelligence",
+        "Typing :: Typed",
+    ],
+    package_dir=FOLDERS,
+    packages=packages(),
+    package_data={"icy": ["py.typed"], "icy.analysis": ["**/*.csv", "**/*.json"]},
+    entry_points={"console_scripts": ["icy=icy.cli:main"]},
+    python_requires=">=3.11",
+    install_requires=[
+        "click",
+        "jaxtyping",
+        "joblib",
+        "matplotlib",
+        "numpy",
+        "pandas",
+        "pyarrow",
+        "rapidfuzz",
+        "rich",
+        "scikit-learn",
+        "scipy",
+        "torch>=2.6",
+    ],
+    extras_require={
+        "test": [
+            "beartype",
+            "build",
+            "hypothesis",
+            "mypy",
+            "pandas-stubs",
+            "pytest",
+            "ruff",
+            "scipy-stubs",
+            "setuptools>=77",  # tests/test_packaging.py builds a wheel without fetching anything
+            "wheel",
+        ],
+        "docs": ["mkdocs-material", "mkdocstrings[python]"],
+        "notebooks": ["ipykernel", "nbclient", "nbformat"],
+        "ray": ["ray"],
+    },
+)

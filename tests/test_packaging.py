@@ -1,0 +1,197 @@
+"""What users get: the wheel, the checkout without install, and an `import icy` that is quick."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import icy
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDERS = {"icy": "icy", "models": "icy/models", "grammars": "icy/grammars", "analysis": "icy/analysis"}
+LINKED = ("models", "grammars", "analysis")
+
+# An editable install answers for `icy` too, through a finder of its own, and would hide what these tests look for.
+NO_EDITABLE_FINDER = "import sys; sys.meta_path[:] = [f for f in sys.meta_path if '__editable__' not in repr(f)]\n"
+
+SPAWN = """
+import importlib
+import multiprocessing
+
+def where(module):
+    return importlib.import_module(module).__name__
+
+if __name__ == "__main__":
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.apply(where, ("icy.grammars",)) == "icy.grammars"
+"""
+
+
+def run_python(*arguments: str, cwd: Path, path: Path | None = None) -> str:
+    """Run this interpreter in `cwd` with `path` alone on PYTHONPATH; its output, and a failure if it fails."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    if path is not None:
+        environment["PYTHONPATH"] = str(path)
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=cwd, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel built from an sdist, as a release would be, of a copy, so that no stale build/ folder gets in."""
+    copy = tmp_path_factory.mktemp("source")
+    for name in ("setup.py", "pyproject.toml", "LICENSE", "README.md"):
+        if (ROOT / name).exists():
+            shutil.copy(ROOT / name, copy)
+    for folder in FOLDERS:
+        shutil.copytree(ROOT / folder, copy / folder, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+    out = tmp_path_factory.mktemp("dist")
+    run_python("-m", "build", "--no-isolation", "--outdir", str(out), str(copy), cwd=out)
+    (built,) = out.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="session")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder that holds what the wheel installs."""
+    folder = tmp_path_factory.mktemp("site")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+@pytest.fixture(params=["installed", "checkout"])
+def icy_path(request: pytest.FixtureRequest) -> Path:
+    """The folder to import icy from: installed from the wheel, and the repository itself."""
+    if request.param == "checkout":
+        return ROOT
+    return Path(request.getfixturevalue("installed"))
+
+
+@pytest.fixture
+def users_folder(tmp_path: Path) -> Path:
+    """A researcher's folder with models/ and grammars/ of their own, one a package and one not."""
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "__init__.py").write_text("raise ImportError('the wrong models')\n")
+    (tmp_path / "grammars").mkdir()
+    return tmp_path
+
+
+def is_shipped(file: Path) -> bool:
+    """Whether a file of the source folders belongs in the wheel."""
+    return file.suffix in {".py", ".csv", ".json"} or file.name == "py.typed"
+
+
+def files_on_disk() -> list[str]:
+    """The files the wheel should hold, under the names they are installed as; the links in icy/ are not followed."""
+    found = []
+    for folder, target in FOLDERS.items():
+        for parent, _, names in os.walk(ROOT / folder, followlinks=False):
+            place = Path(target) / Path(parent).relative_to(ROOT / folder)
+            found += [(place / name).as_posix() for name in names if is_shipped(Path(name))]
+    return found
+
+
+def test_wheel_holds_every_file_once_and_only_icy(wheel: Path) -> None:
+    """A folder without __init__.py, or data that setup.py does not name, would silently stay out."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = [name for name in archive.namelist() if ".dist-info/" not in name]
+    assert {name.split("/")[0] for name in names} == {"icy"}
+    assert Counter(names) == Counter(files_on_disk())
+
+
+def test_wheel_metadata(wheel: Path) -> None:
+    """The version comes from icy/version.py, and the command and the licence are there."""
+    with zipfile.ZipFile(wheel) as archive:
+        information = {n.split(".dist-info/")[1]: archive.read(n).decode() for n in archive.namelist() if "-info/" in n}
+    assert f"\nVersion: {icy.__version__}\n" in information["METADATA"]
+    assert "icy = icy.cli:main" in information["entry_points.txt"]
+    assert any(name.endswith("LICENSE") for name in information)
+
+
+def test_stray_folders_of_the_user_do_no_harm(icy_path: Path, users_folder: Path) -> None:
+    """A notebook's folder comes first on the path, and researchers' folders do contain models/."""
+    code = NO_EDITABLE_FINDER + "import icy.models, icy.grammars; print(icy.models.__name__, icy.__file__)"
+    name, file = run_python("-c", code, cwd=users_folder, path=icy_path).split(maxsplit=1)
+    assert name == "icy.models"
+    assert Path(file.strip()).is_relative_to(icy_path)
+
+
+@pytest.mark.parametrize("folder", LINKED)
+def test_links_are_relative(folder: str) -> None:
+    """They must hold in every clone."""
+    link = ROOT / "icy" / folder
+    assert link.is_symlink()
+    assert os.readlink(link) == f"../{folder}"
+
+
+def test_runs_from_the_repository_root_without_install() -> None:
+    """The links make icy.models importable where nothing is installed."""
+    code = NO_EDITABLE_FINDER + "import icy.models, icy.grammars, icy.analysis; print(icy.models.__file__)"
+    assert Path(run_python("-c", code, cwd=ROOT).strip()).is_relative_to(ROOT / "icy")
+
+
+def test_spawned_workers_import_icy(icy_path: Path, tmp_path: Path) -> None:
+    """A spawned worker starts with a bare interpreter."""
+    script = tmp_path / "work.py"
+    script.write_text(SPAWN)
+    run_python(str(script), cwd=tmp_path, path=icy_path)
+
+
+def test_import_icy_is_light() -> None:
+    """`import icy` loads none of the heavy libraries, nor any that the command line does not need at once."""
+    code = "import icy, sys; print(*sorted({'torch', 'pandas', 'matplotlib', 'scipy', 'numpy'} & set(sys.modules)))"
+    assert run_python("-c", code, cwd=ROOT).strip() == ""
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["list", "models"], ["list", "grammars"]], ids=" ".join)
+def test_quick_commands_leave_torch_alone(arguments: list[str]) -> None:
+    """Asking what there is should not wait seconds for torch."""
+    code = f"import sys; from icy.cli import main; main({arguments!r}, standalone_mode=False); "
+    run_python("-c", code + "assert 'torch' not in sys.modules", cwd=ROOT)
+
+
+@pytest.mark.parametrize("name", icy.__all__)
+def test_public_names_load(name: str) -> None:
+    """Every public name leads somewhere, and a second look gives the same object."""
+    assert getattr(icy, name) is getattr(icy, name)
+
+
+def test_public_names_are_listed() -> None:
+    """The table of lazy names, `__all__` and `dir` agree."""
+    assert set(icy.__all__) == {*icy._WHERE, "__version__"}
+    assert set(icy.__all__) <= set(dir(icy))
+
+
+def test_no_submodule_hides_a_public_function() -> None:
+    """Importing a submodule `icy.probe` would replace the function of that name."""
+    hidden = {name for name, place in icy._WHERE.items() if ":" in place and (ROOT / "icy" / f"{name}.py").exists()}
+    assert not hidden
+
+
+def test_unknown_attribute_is_an_attribute_error() -> None:
+    """As for any module, so that hasattr and copy tools work."""
+    with pytest.raises(AttributeError, match="no attribute 'prob'"):
+        getattr(icy, "prob")  # noqa: B009
+
+
+def test_no_committed_file_names_a_folder_of_one_machine() -> None:
+    """Absolute paths of whoever wrote a file mean nothing to anyone else."""
+    pattern = "(^|[^[:alnum:]_./~-])/(" + "|".join(["work", "root", "home"]) + ")/"
+    try:
+        grep = subprocess.run(["git", "grep", "-nIE", pattern], cwd=ROOT, capture_output=True, text=True)
+    except FileNotFoundError:
+        pytest.skip("git is not installed")
+    if grep.returncode == 128:
+        pytest.skip(f"not a git checkout: {grep.stderr}")
+    assert grep.stdout == ""
