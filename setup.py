@@ -37,7 +37,7 @@ def readme() -> str:
 
 
 setup(
-    name="icy",
+    name="icy-toolkit",
     version=version(),
     description="Measure which composition functions a neural architecture learns easily, and which not.",
     long_description=readme(),

@@ -1,0 +1,1 @@
+"""Tables of results, and the published numbers to hold them against."""

@@ -9,6 +9,7 @@ so a plug-in cell works in every family and a plug-in family with every cell.
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import importlib
 import importlib.metadata
@@ -85,7 +86,9 @@ class Entry:
         try:
             return getattr(importlib.import_module(module_name), attribute)
         except (ImportError, AttributeError) as error:
-            raise PluginError(f"{self.qualified} points to '{self.factory}', which cannot be loaded: {error}") from error
+            raise PluginError(
+                f"{self.qualified} points to '{self.factory}', which cannot be loaded: {error}"
+            ) from error
 
     def create(self, *args: Any, **options: Any) -> Any:
         """Make the thing: `defaults`, then the cell, then `options`, on top of one another."""
@@ -122,6 +125,24 @@ class Registry:
                     f"{entry.origin} must choose another name."
                 )
         self._entries[(entry.kind, entry.name)] = entry
+
+    @contextlib.contextmanager
+    def holding(self, entry: Entry) -> Iterator[None]:
+        """Register an entry for as long as a `with` block runs.
+
+        Raises:
+            DuplicateNameError: as for `add`.
+        """
+        self.load_all()
+        key = (entry.kind, entry.name)
+        before = self._entries.get(key)
+        self.add(entry)
+        try:
+            yield
+        finally:
+            del self._entries[key]
+            if before is not None:
+                self._entries[key] = before
 
     def _find(self, kind: str, name: str) -> Entry | None:
         exact = self._entries.get((kind, name))
@@ -208,6 +229,10 @@ class Registry:
         if not hits:
             raise self._unknown(pattern, kinds or KINDS)
         return hits
+
+    def defined_by_user(self) -> list[Entry]:
+        """Entries registered in a notebook or script, which other processes cannot import and must be handed."""
+        return [entry for entry in self._entries.values() if entry.origin == "__main__"]
 
     # -- plug-ins ------------------------------------------------------------------------------------------------
 

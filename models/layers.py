@@ -67,7 +67,7 @@ class MeaningEmbedding(nn.Module):
 
     def forward(self, meanings: Int[Tensor, "*stack batch attr"]) -> Float[Tensor, "*stack batch hidden"]:
         """Look the values up and add."""
-        return rows_times(flat_one_hot(meanings, self.values), self.weight)
+        return rows_times(flat_one_hot(meanings, self.values, self.weight.dtype), self.weight)
 
 
 class SymbolEmbedding(nn.Module):
@@ -82,11 +82,13 @@ class SymbolEmbedding(nn.Module):
         return rows_times(message, self.weight)
 
 
-def flat_one_hot(meanings: Int[Tensor, "*lead attr"], values: int) -> Float[Tensor, "*lead attr_values"]:
+def flat_one_hot(
+    meanings: Int[Tensor, "*lead attr"], values: int, dtype: torch.dtype
+) -> Float[Tensor, "*lead attr_values"]:
     """One-hot vectors of the attribute values, side by side."""
-    return one_hot(meanings, values).flatten(-2)
+    return one_hot(meanings, values, dtype).flatten(-2)
 
 
-def as_symbol_weights(message: Tensor, symbols: int) -> Float[Tensor, "*stack batch length vocab"]:
-    """A message as weights over symbols: tokens become one-hot vectors, weights stay as they are."""
-    return message if message.is_floating_point() else one_hot(message, symbols)
+def as_symbol_weights(message: Tensor, symbols: int, dtype: torch.dtype) -> Float[Tensor, "*stack batch length vocab"]:
+    """A message as weights over symbols: tokens become one-hot vectors, weights stay what they are."""
+    return message.to(dtype) if message.is_floating_point() else one_hot(message, symbols, dtype)

@@ -17,8 +17,9 @@ def message_gates(message: Tensor, embed: SymbolEmbedding, cell: Cell, symbols: 
     """A receiver's gates, for every step of a message (tokens, or weights over symbols): L of [..., batch, gates]."""
     no_input = embed.weight.new_zeros(1, embed.weight.shape[-1])
     folded = cell.weigh(embed.weight), cell.project(no_input)
-    weights = as_symbol_weights(message, symbols).transpose(-3, -2).contiguous()  # length before batch: whole slices
-    return apply_folded(weights, folded).unbind(-3)
+    weights = as_symbol_weights(message, symbols, embed.weight.dtype)
+    by_position = weights.transpose(-3, -2).contiguous()  # length before batch: whole slices
+    return apply_folded(by_position, folded).unbind(-3)
 
 
 def apply_folded(weights: Tensor, folded: Folded) -> Tensor:

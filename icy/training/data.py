@@ -83,7 +83,7 @@ class Draws:
         meanings = draw_meanings(self.space, self._keys[purpose], first, count, size).transpose(0, 1)
         meanings = meanings[:, self._seed_of]
         rows = (meanings * self._place).sum(-1) + self._first_row[:, None]
-        return meanings, self._tables[rows]
+        return meanings, self._tables[rows].long()  # tables are stored small, but nn.Embedding takes no 8-bit tokens
 
     def keep(self, which: list[int]) -> None:
         """Go on with these replicates only, given by their places in the stack."""

@@ -2,177 +2,74 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
 
 from icy.errors import IncompatibleError, InvalidSettingError
 from icy.grammars import make_language
-from icy.meanings import MeaningSpace
 from icy.models.making import create
-from icy.registry import Entry
 from icy.representations import get_representation
 from icy.streams import stream_key
 
 from .data import Draws
+from .job import Job, Outcome, Reading, Replicate, Task
 from .learners import Learner, accuracy, make_learner, supervised_loss
-from .protocols import BASELINE, Protocol, decide
+from .protocols import BASELINE, decide
 from .settings import TrainingSettings
 
 
-@dataclass(frozen=True)
-class Task:
-    """What one row trains: a model, over a space, in a representation.
-
-    Attributes:
-        entry: the model's registry entry.
-        space: the meanings.
-        vocab_size: V.
-        word_length: w; a message has A*w tokens.
-        hidden_size: E.
-        representation: its name.
-        options: further arguments of the model.
-    """
-
-    entry: Entry
-    space: MeaningSpace
-    vocab_size: int = 4
-    word_length: int = 4
-    hidden_size: int = 128
-    representation: str = "soft"
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def side(self) -> str:
-        """ "sender" or "receiver"."""
-        return self.entry.kind
-
-    @property
-    def message_length(self) -> int:
-        """L."""
-        return self.space.attributes * self.word_length
-
-    def make_model(self, seed: int, settings: TrainingSettings) -> nn.Module:
-        """The model with the initial weights of a seed, the same whatever was drawn before."""
-        published = self.entry.published if settings.published_models else {}
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(stream_key(seed, "weights"))
-            return create(
-                self.entry,
-                self.space,
-                self.message_length,
-                self.vocab_size,
-                self.hidden_size,
-                **{"representation": self.representation, **published, **self.options},
-            )
+def make_model(task: Task, seed: int, settings: TrainingSettings) -> nn.Module:
+    """The model of a task with the initial weights of a seed, the same whatever was drawn before."""
+    published = task.entry.published if settings.published_models else {}
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(stream_key(seed, "weights"))
+        return create(
+            task.entry,
+            task.space,
+            task.message_length,
+            task.vocab_size,
+            task.hidden_size,
+            **{"representation": task.representation, **published, **task.options},
+        )
 
 
-@dataclass(frozen=True, order=True)
-class Replicate:
-    """One model of a stack: a grammar at a seed."""
-
-    grammar: str
-    seed: int
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What one check of one replicate saw."""
-
-    replicate: Replicate
-    steps: int
-    accuracy: float
-
-
-@dataclass
-class Outcome:
-    """How one replicate ended.
-
-    Attributes:
-        replicate: which.
-        reason: "target", "cap" or "budget" for a result; "max_steps", "no_baseline" or "diverged" for a failure.
-        steps: updates made (or the published count of them).
-        accuracy: at the end; NaN if it diverged.
-        curve: (steps, accuracy) at every check.
-        engine: how the stack was run.
-        seconds: this replicate's share of the time its stacks took.
-    """
-
-    replicate: Replicate
-    reason: str
-    steps: int
-    accuracy: float
-    curve: list[tuple[int, float]]
-    engine: str
-    seconds: float
-
-    @property
-    def failed(self) -> bool:
-        """Whether there is no result."""
-        return self.reason in ("max_steps", "no_baseline", "diverged")
-
-
-def train(
-    task: Task,
-    replicates: Sequence[Replicate],
-    protocol: Protocol,
-    settings: TrainingSettings,
-    device: str = "cpu",
-    baselines: Mapping[int, int | str] | None = None,
-    report: Callable[[list[Reading]], None] | None = None,
-    engine: str = "auto",
-) -> Iterator[Outcome]:
-    """Train replicates in lockstep; each is yielded when it finishes, and costs nothing from then on.
+def train(job: Job, report: Callable[[list[Reading]], None] | None = None) -> Iterator[Outcome]:
+    """Train a job's replicates in lockstep; each is yielded when it finishes, and costs nothing from then on.
 
     Args:
-        task: the model and its setting.
-        replicates: grammars x seeds. The baseline of each seed must be among them or in `baselines`.
-        protocol: when to stop.
-        settings: how to train.
-        device: "cpu", "cuda", ...
-        baselines: steps of the concat runs that are finished already, by seed; a word for one that failed.
+        job: what to train, and how. The baseline of each seed must be among its replicates or its baselines.
         report: called with the readings of every check.
-        engine: "auto", "broadcast", "vmap" or "loop".
 
     Raises:
         InvalidSettingError: a seed has no baseline.
         IncompatibleError: a model whose scores are not of the agreed shape.
     """
-    yield from _Run(task, list(replicates), protocol, settings, torch.device(device), dict(baselines or {}), engine).go(
-        report
-    )
+    yield from _Run(job).go(report)
 
 
 class _Run:
     """The state of one call of `train`."""
 
-    def __init__(
-        self,
-        task: Task,
-        replicates: list[Replicate],
-        protocol: Protocol,
-        settings: TrainingSettings,
-        device: torch.device,
-        baselines: dict[int, int | str],
-        engine: str,
-    ) -> None:
-        for seed in {r.seed for r in replicates} - set(baselines):
+    def __init__(self, job: Job) -> None:
+        self.task, self.protocol, self.settings = job.task, job.protocol, job.settings
+        task, settings, replicates, device = job.task, job.settings, list(job.replicates), torch.device(job.device)
+        self.active, self.baselines = replicates, dict(job.baselines)
+        for seed in {r.seed for r in replicates} - set(self.baselines):
             if Replicate(BASELINE, seed) not in replicates:
-                raise InvalidSettingError(f"Seed {seed} has no run of {BASELINE}, which every other grammar is compared to.")
-        self.task, self.protocol, self.settings = task, protocol, settings
-        self.active, self.baselines = replicates, baselines
+                raise InvalidSettingError(f"Seed {seed} has no run of {BASELINE}, which all others are compared to.")
         self.updates = 0
         self.curves: dict[Replicate, list[tuple[int, float]]] = {r: [] for r in replicates}
         self.seconds = dict.fromkeys(replicates, 0.0)
+        self.early: list[Outcome] = []  # finished before the baseline they are to be compared with
         seeds = [r.seed for r in replicates]
         languages = [
             make_language(r.grammar, task.space, task.vocab_size, task.word_length, r.seed) for r in replicates
         ]
         self.draws = Draws(languages, seeds, device)
-        models = {seed: task.make_model(seed, settings) for seed in sorted(set(seeds))}
+        models = {seed: make_model(task, seed, settings) for seed in sorted(set(seeds))}
         inputs, targets = self._batches("check", 0, 1, 2)
         _check_shape(task, models[seeds[0]].to(device), inputs[0, 0], targets[0, 0])
         self.learner: Learner = make_learner(
@@ -182,7 +79,7 @@ class _Run:
             settings,
             device,
             inputs[0],
-            engine,
+            job.engine,
         )
 
     def _batches(self, purpose: str, first: int, count: int, size: int) -> tuple[Tensor, Tensor]:
@@ -247,19 +144,36 @@ class _Run:
     def _retire(self, finished: dict[Replicate, str]) -> Iterator[Outcome]:
         readings = self._read("report") if self.settings.fresh_reading else [self.curves[r][-1][1] for r in self.active]
         steps = self.settings.steps(self.updates)
-        ended = []
-        for replicate, reading in zip(self.active, readings, strict=True):
-            if replicate in finished:
-                reason = finished[replicate]
-                final = math.nan if reason == "diverged" else reading
-                curve, seconds = self.curves.pop(replicate), self.seconds.pop(replicate)
-                ended.append(Outcome(replicate, reason, steps, final, curve, self.learner.engine, seconds))
+        ended = [
+            self._outcome(replicate, finished[replicate], steps, reading)
+            for replicate, reading in zip(self.active, readings, strict=True)
+            if replicate in finished
+        ]
         staying = [i for i, r in enumerate(self.active) if r not in finished]
         self.active = [self.active[i] for i in staying]
         if staying:
             self.learner.keep(staying)
             self.draws.keep(staying)
-        yield from ended
+        yield from self._compared(ended)
+
+    def _outcome(self, replicate: Replicate, reason: str, steps: int, reading: float) -> Outcome:
+        accuracy = math.nan if reason == "diverged" else reading
+        curve, seconds = self.curves.pop(replicate), self.seconds.pop(replicate)
+        return Outcome(replicate, reason, steps, accuracy, curve, self.learner.engine, seconds)
+
+    def _compared(self, ended: list[Outcome]) -> Iterator[Outcome]:
+        """Outcomes with their baseline; one that came before its baseline is held back until that has ended too."""
+        waiting, self.early = [*self.early, *ended], []
+        for outcome in waiting:
+            baseline = self.baselines.get(outcome.replicate.seed)
+            if isinstance(baseline, int):
+                yield replace(outcome, baseline_steps=baseline)
+            elif outcome.failed:
+                yield outcome
+            elif baseline is None:
+                self.early.append(outcome)
+            else:
+                yield replace(outcome, reason="no_baseline")
 
 
 def _check_shape(task: Task, model: nn.Module, inputs: Tensor, targets: Tensor) -> None:

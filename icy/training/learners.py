@@ -15,6 +15,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
+from icy.errors import IncompatibleError, unknown
 from icy.representations import Representation
 from icy.streams import stream_key
 
@@ -23,6 +24,9 @@ from .settings import TrainingSettings
 log = logging.getLogger(__name__)
 Loss = Callable[[Tensor, Tensor], Tensor]
 ROWS_AT_ONCE = 8192  # examples in one forward pass of an evaluation, over the whole stack
+
+
+ENGINES = ("auto", "broadcast", "vmap", "loop")
 
 
 class Learner(Interface):
@@ -72,9 +76,19 @@ def make_learner(
         device: where.
         sample: a small batch of inputs [replicate, batch, ...], to try vmap on.
         engine: "auto", or "broadcast", "vmap" or "loop".
+
+    Raises:
+        IncompatibleError: there is nothing to train.
     """
     if not getattr(models[0], "learns_by_gradient", True):
         return MemoryLearner(models, device)
+    if not any(p.requires_grad for p in models[0].parameters()):
+        raise IncompatibleError(
+            f"{type(models[0]).__name__} has no parameters to train; a model that stores examples instead says "
+            "`learns_by_gradient = False` and has a method `observe` (see icy.models.base.MemoryModel)."
+        )
+    if engine not in ENGINES:
+        raise unknown("engine", engine, ENGINES)
     if engine == "auto":
         engine = "broadcast" if getattr(models[0], "broadcasts", False) else _vmap_or_loop(models, sample, device)
     return GradientLearner(models, seeds, loss, settings, device, engine)
@@ -110,6 +124,7 @@ class _Stack:
     def __init__(self, modules: list[nn.Module], device: torch.device, seeds: Sequence[int]) -> None:
         self.modules = [module.to(device) for module in modules]
         parameters = [dict(module.named_parameters()) for module in self.modules]
+        self._trainable = {name: p.requires_grad for name, p in parameters[0].items()}
         self._attach({name: torch.stack([p[name].detach().float() for p in parameters]) for name in parameters[0]})
         # A module that draws (dropout, say) has a random state of its own when it runs alone, so that its numbers do
         # not depend on which replicates run beside it.
@@ -119,7 +134,8 @@ class _Stack:
         self._shapes = {name: value.shape for name, value in values.items()}
         self.flat = self.pack(values)
         self.flat_grad = torch.zeros_like(self.flat)
-        self.parameters = {name: view.requires_grad_() for name, view in self.views(self.flat).items()}
+        # A frozen parameter keeps a gradient of zero, which Adam leaves where it is.
+        self.parameters = {n: view.requires_grad_(self._trainable[n]) for n, view in self.views(self.flat).items()}
         self.gradients = self.views(self.flat_grad)
         for name, parameter in self.parameters.items():
             parameter.grad = self.gradients[name]  # backward adds into it, in place

@@ -26,7 +26,6 @@ class TrainingSettings:
             biased upwards, having been selected for it.
         round_ratio: round acquisition ratios to one decimal before they are averaged.
         max_steps: a baseline that has not reached its target by then is a failed run.
-        parameter_convention: how parameters are counted in tables, "true" or "published".
         published_models: give models the defects that the published numbers depend on (Entry.published).
     """
 
@@ -39,7 +38,6 @@ class TrainingSettings:
     fresh_reading: bool = True
     round_ratio: bool = False
     max_steps: int = 50_000
-    parameter_convention: str = "true"
     published_models: bool = False
 
     def __post_init__(self) -> None:
@@ -84,7 +82,7 @@ PUBLISHED: dict[str, Departure] = {
         {"round_ratio": True}, "acquisition ratios are rounded to one decimal before averaging over seeds"
     ),
     "parameter totals": Departure(
-        {"parameter_convention": "published"}, "totals count parameters that do nothing, and an embedding twice"
+        {}, "tables show totals that count parameters which do nothing, and an embedding twice"
     ),
     "model defects": Departure(
         {"published_models": True}, "Hier receivers (but Hier:LSTM) gate a whole batch by its first example"

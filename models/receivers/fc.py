@@ -27,7 +27,8 @@ class FC2L(Receiver):
 
     def embedded(self, message: Tensor) -> Tensor:
         """tanh of the embedded symbols, positions side by side: [..., batch, L*E]."""
-        embedded: Tensor = Tanh.apply(self.embed(as_symbol_weights(message, self.symbols)))
+        weights = as_symbol_weights(message, self.symbols, self.embed.weight.dtype)
+        embedded: Tensor = Tanh.apply(self.embed(weights))
         return embedded.flatten(-2)
 
     def forward(self, message: Tensor) -> Tensor:

@@ -21,7 +21,7 @@ class FC1L(Sender):
         self.out = Linear(space.attributes * space.values, message_length * self.symbols)
 
     def forward(self, meanings: Tensor) -> Tensor:
-        return self.shaped(self.out(flat_one_hot(meanings, self.space.values)))
+        return self.shaped(self.out(flat_one_hot(meanings, self.space.values, self.out.weight.dtype)))
 
 
 class FC2L(Sender):
@@ -35,5 +35,6 @@ class FC2L(Sender):
         self.out = Linear(hidden_size, message_length * self.symbols)
 
     def forward(self, meanings: Tensor) -> Tensor:
-        hidden: Any = Tanh.apply(self.hidden(flat_one_hot(meanings, self.space.values)))
+        one_hot = flat_one_hot(meanings, self.space.values, self.hidden.weight.dtype)
+        hidden: Any = Tanh.apply(self.hidden(one_hot))
         return self.shaped(self.out(hidden))

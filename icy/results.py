@@ -1,0 +1,173 @@
+"""Results of probes: a list of records with the tables that are made of it."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from icy.errors import InvalidSettingError, StoreError
+from icy.store import Record, Store, write_atomically
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# What distinguishes one row of a table from another; the rest of the long table varies within a row.
+ROW = (
+    "model", "representation", "meanings", "vocab_size", "word_length", "hidden_size", "protocol", "target", "cap", "preset"
+)  # fmt: skip
+LONG = (
+    *ROW, "side", "parameters", "parameters_published", "grammar", "seed", "measure", "value", "cut", "accuracy", "steps",
+    "baseline_steps", "reason", "failed", "error", "engine", "device", "seconds", "finished", "key",
+)  # fmt: skip
+
+
+def value_of(record: Record) -> float:
+    """What the record measures: the accuracy, or the ratio of its steps to concat's; NaN where it failed."""
+    if record["failed"]:
+        return math.nan
+    if record["measure"] == "accuracy":
+        return float(record["accuracy"])
+    if not record["baseline_steps"]:
+        return math.nan  # concat was learnt before the first step was counted
+    ratio = record["steps"] / record["baseline_steps"]
+    return round(ratio, 1) if record["config"]["settings"]["round_ratio"] else ratio
+
+
+def to_long(records: Iterable[Record]) -> pd.DataFrame:
+    """One row per replicate (model, grammar, seed), with the columns of LONG."""
+    import pandas as pd
+
+    rows = []
+    for record in records:
+        row = {name: record.get(name) for name in LONG}
+        row["value"] = value_of(record)
+        row["cut"] = record["reason"] == "cap"
+        row["parameters"] = record["parameters"].get("true")
+        row["parameters_published"] = record["parameters"].get("published")
+        rows.append(row)
+    table = pd.DataFrame(rows, columns=list(LONG))
+    for name in ("steps", "baseline_steps", "parameters", "parameters_published", "seed"):
+        table[name] = table[name].astype("Int64")
+    for name in ("accuracy", "value", "seconds"):
+        table[name] = table[name].astype(float)
+    return table
+
+
+@dataclass(frozen=True)
+class ProbeResult:
+    """What a probe measured.
+
+    In a notebook it shows itself as a table. Two results add up to one with the rows of both.
+
+    Attributes:
+        records: one per replicate, as filed in the results folder.
+        paths: the files written.
+
+    Example:
+        >>> import icy, tempfile
+        >>> result = icy.probe("sender/FC2L", "perm", meanings="2x3", word_length=2, seeds=1,
+        ...                    target=0.5, workers=1, out=tempfile.mkdtemp())
+        >>> sorted(result.to_dataframe()["grammar"])
+        ['concat', 'perm']
+    """
+
+    records: Sequence[Record] = field(repr=False)
+    paths: Sequence[Path] = ()
+
+    def to_dataframe(self, format: Literal["long", "wide"] = "long") -> pd.DataFrame:
+        """The results as a DataFrame.
+
+        Args:
+            format: "long", a row per replicate, for analysis; "wide", a row per model and a pair of columns (mean,
+                spread) per grammar, for reading.
+
+        Raises:
+            InvalidSettingError: another format.
+        """
+        if format == "long":
+            return to_long(self.records)
+        if format == "wide":
+            return self._bias_table().to_dataframe()
+        raise InvalidSettingError(f"The format of a DataFrame is 'long' or 'wide', not '{format}'.")
+
+    def table(self, format: str = "text", spread: str = "sd") -> str:
+        """The bias table as text: one row per model, one column per grammar.
+
+        Args:
+            format: "text", "markdown", "latex", "csv", "json" or "html".
+            spread: "sd" over seeds, "sem" its standard error, or "ci95", 1.96 standard errors.
+
+        Raises:
+            InvalidSettingError: another format or spread.
+        """
+        if format == "json":
+            return json.dumps([without_nan(r) for r in self.records], indent=1)
+        return self._bias_table(spread).render(format)
+
+    def _bias_table(self, spread: str = "sd") -> Any:
+        from icy.analysis.tables import bias_table
+
+        return bias_table(to_long(self.records), spread)
+
+    def _repr_html_(self) -> str:
+        return self.table("html")
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def __add__(self, other: ProbeResult) -> ProbeResult:
+        """Both results in one; what is in both is kept once, from the right-hand side."""
+        if not isinstance(other, ProbeResult):
+            return NotImplemented
+        merged = {r["key"]: r for r in (*self.records, *other.records)}
+        return ProbeResult(list(merged.values()), list(dict.fromkeys((*self.paths, *other.paths))))
+
+    @property
+    def failures(self) -> list[Record]:
+        """The records without a result."""
+        return [r for r in self.records if r["failed"]]
+
+    def save(self, path: str | Path) -> Path:
+        """Write the records to one .json file, from which `load` restores this result.
+
+        Raises:
+            StoreError: it cannot be written, or has another suffix.
+        """
+        path = Path(path)
+        if path.suffix != ".json":
+            raise StoreError(f"A result is saved as .json, not as '{path.name}'; tables come from to_dataframe().")
+        write_atomically(path, json.dumps({"icy result": 1, "records": list(self.records)}, indent=1).encode())
+        return path
+
+    @classmethod
+    def load(cls, path: str | Path) -> ProbeResult:
+        """A result from a file that `save` wrote, or everything in a results folder.
+
+        Raises:
+            StoreError: there is no such file or folder, or it holds no results.
+        """
+        path = Path(path)
+        if path.is_dir():
+            records = Store(path).records()
+            if not records:
+                raise StoreError(f"The folder {path} holds no results.")
+            return cls(records)
+        try:
+            return cls(json.loads(path.read_text())["records"], [path])
+        except FileNotFoundError as error:
+            raise StoreError(f"There is no file or folder {path}.") from error
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise StoreError(f"{path} is not a saved result.") from error
+
+
+def without_nan(value: Any) -> Any:
+    """The same with None for NaN, which JSON has no word for."""
+    if isinstance(value, dict):
+        return {k: without_nan(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [without_nan(v) for v in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,138 @@
+"""Results on disk: one JSON file per finished replicate, written whole or not at all, and tables rebuilt from them.
+
+A replicate (one model, one grammar, one seed) is filed under a hash of everything that determines its numbers: the
+merged configuration and the versions of model, grammar and protocol. Work that is on file is not done again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from icy.errors import InvalidSettingError, StoreError
+
+RECORDS = "records"
+RERUN = {
+    "missing": "run what has no record (the default)",
+    "failed": "run what has no record, and what failed",
+    "always": "run everything again",
+    "never": "run nothing, and show what is on file",
+}
+Record = dict[str, Any]
+
+
+def record_key(config: Mapping[str, Any], versions: Mapping[str, str]) -> str:
+    """The name a result is filed under: a hash of its configuration and of the versions that determine its numbers."""
+    text = json.dumps({"config": config, "versions": versions}, sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write under a temporary name, then rename, so that a reader or a crash never meets half a file.
+
+    Raises:
+        StoreError: the folder cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+            os.chmod(temporary, 0o644)  # mkstemp makes files private, results are for sharing
+            os.replace(temporary, path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise StoreError(f"Cannot write {path}: {error.strerror or error}. Choose another folder with --out.") from error
+
+
+class Store:
+    """A results folder.
+
+    Args:
+        folder: made when the first result is written.
+
+    Example:
+        >>> import tempfile
+        >>> store = Store(tempfile.mkdtemp())
+        >>> store.put({"key": "abc", "model": "sender/FC2L", "failed": False})
+        >>> store.get("abc")["model"]
+        'sender/FC2L'
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+
+    def prepare(self) -> None:
+        """Make the folder and prove that it can be written, before hours are spent.
+
+        Raises:
+            StoreError: it cannot.
+        """
+        probe = self.folder / RECORDS / ".writable"
+        write_atomically(probe, b"")
+        probe.unlink(missing_ok=True)
+
+    def path(self, key: str) -> Path:
+        """Where the record of a key is, or would be."""
+        return self.folder / RECORDS / f"{key}.json"
+
+    def put(self, record: Record) -> None:
+        """File a record under its key."""
+        write_atomically(self.path(record["key"]), json.dumps(record, indent=1, allow_nan=True).encode())
+
+    def get(self, key: str) -> Record | None:
+        """The record of a key, or None."""
+        return _read(self.path(key)) if self.path(key).exists() else None
+
+    def records(self) -> list[Record]:
+        """Every record in the folder, in the order they were finished."""
+        found = [_read(path) for path in (self.folder / RECORDS).glob("*.json")]
+        return sorted(found, key=lambda r: (str(r.get("finished")), str(r.get("key"))))
+
+    def tabulate(self) -> list[Path]:
+        """Rebuild results.parquet and results.csv from the records, a row each; returns their paths."""
+        import pandas as pd
+
+        from icy.results import to_long  # the columns are the results' business
+
+        table: pd.DataFrame = to_long(self.records())
+        csv, parquet = self.folder / "results.csv", self.folder / "results.parquet"
+        write_atomically(csv, table.to_csv(index=False).encode())
+        write_atomically(parquet, table.to_parquet(index=False))
+        return [csv, parquet]
+
+
+def _read(path: Path) -> Record:
+    try:
+        record: Record = json.loads(path.read_text())
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{path} is not a readable result ({error}); move it away to measure it again.") from error
+    return record
+
+
+def to_run(keys: Iterable[str], store: Store, rerun: str) -> set[str]:
+    """Which of the keys are to be measured now.
+
+    Raises:
+        InvalidSettingError: `rerun` is not one of the words of RERUN.
+    """
+    if rerun not in RERUN:
+        raise InvalidSettingError(f"--rerun takes {', '.join(RERUN)}; not '{rerun}'.")
+    if rerun == "never":
+        return set()
+    if rerun == "always":
+        return set(keys)
+    wanted = set()
+    for key in keys:
+        record = store.get(key)
+        if record is None or (rerun == "failed" and record["failed"]):
+            wanted.add(key)
+    return wanted

@@ -1,0 +1,218 @@
+"""What a check is given, and how it says what it found."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import random
+import unittest
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from icy.grammars import make_language
+from icy.language import Language
+from icy.meanings import MeaningSpace
+from icy.representations import get_representation
+from icy.streams import stream
+from icy.training.engine import make_model
+from icy.training.job import Task
+from icy.training.learners import Learner, make_learner, supervised_loss
+from icy.training.settings import TrainingSettings
+
+CPU = torch.device("cpu")
+SETTINGS = TrainingSettings(learning_rate=0.01)
+EXAMPLES = 16  # in a batch
+
+Check = Callable[[Any], str | None]
+C = TypeVar("C", bound=Check)
+
+
+def check_of(checks: dict[str, Check]) -> Callable[[C], C]:
+    """A decorator that enters a check, by its name without the prefix `check_`."""
+
+    def record(check: C) -> C:
+        checks[check.__name__.removeprefix("check_")] = check
+        return check
+
+    return record
+
+
+class CheckFailure(AssertionError):
+    """What a check raises to say in a sentence what is wrong."""
+
+
+class NotApplicable(unittest.SkipTest):
+    """What a check raises when it has nothing to say about this model or grammar; a skip for pytest and unittest."""
+
+
+def require(condition: object, sentence: str) -> None:
+    """Fail the check with `sentence` unless `condition` holds.
+
+    Raises:
+        CheckFailure: it does not hold.
+    """
+    if not condition:
+        raise CheckFailure(sentence)
+
+
+def require_close(found: Tensor, expected: Tensor, what: str, tolerance: float = 1e-5) -> None:
+    """Fail the check unless two tensors agree to `tolerance`.
+
+    Raises:
+        CheckFailure: they do not; the sentence starts with `what` and gives the largest difference.
+    """
+    require(found.shape == expected.shape, f"{what}: shapes are {tuple(found.shape)} and {tuple(expected.shape)}.")
+    difference = (found.double().cpu() - expected.double().cpu()).abs().max().item() if found.numel() else 0.0
+    require(difference <= tolerance, f"{what}: they differ by up to {difference:.2g}.")
+
+
+@dataclass(frozen=True)
+class ModelCase:
+    """A model under test, and the small setting it is tested in.
+
+    Attributes:
+        task: the model and its sizes.
+        seed: of its weights.
+        registered: whether the registry knows it.
+    """
+
+    task: Task
+    seed: int = 0
+    registered: bool = True
+
+    def make(self, seed: int | None = None) -> nn.Module:
+        """The model with the weights of a seed, in evaluation mode."""
+        return make_model(self.task, self.seed if seed is None else seed, TrainingSettings()).eval()
+
+    def ready(self) -> nn.Module:
+        """The model; one that stores examples has seen some."""
+        model: Any = self.make()
+        if not getattr(model, "learns_by_gradient", True):
+            model.observe(*self.examples(EXAMPLES, draw=1))
+        return model  # type: ignore[no-any-return]
+
+    def with_task(self, **changes: Any) -> ModelCase:
+        """The same model in another setting."""
+        return replace(self, task=replace(self.task, **changes))
+
+    def examples(self, count: int | None = None, draw: int = 0) -> tuple[Tensor, Tensor]:
+        """Inputs and targets, of an arbitrary language: `count` at random, or one for every meaning."""
+        task, space = self.task, self.task.space
+        table = stream(self.seed, "testing", "table").integers(task.vocab_size, size=(space.size, task.message_length))
+        rows = np.arange(space.size)
+        if count is not None:
+            rows = stream(self.seed, "testing", "rows", draw).integers(space.size, size=count)
+        meanings, messages = torch.from_numpy(space.meanings(rows)), torch.from_numpy(table[rows])
+        return (meanings, messages) if task.side == "sender" else (messages, meanings)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the scores of one example."""
+        task = self.task
+        if task.side == "sender":
+            return task.message_length, task.vocab_size + 1
+        return task.space.attributes, task.space.values
+
+    def check_shape(self, count: int) -> None:
+        """Fail unless the scores of `count` examples have the agreed shape."""
+        inputs, _ = self.examples(count)
+        scores = run(self.ready(), inputs)
+        where = f"{self.task.space}, {self.task.message_length} tokens, vocabulary {self.task.vocab_size}"
+        expected = (count, *self.shape)
+        require(isinstance(scores, Tensor), f"The output is a {type(scores).__name__}, not a tensor.")
+        require(
+            tuple(scores.shape) == expected, f"The scores have shape {tuple(scores.shape)}, not {expected} ({where})."
+        )
+        require(scores.is_floating_point(), f"The scores are {scores.dtype}, not floating point.")
+
+    def gradient_model(self) -> nn.Module:
+        """The model, if it learns by gradient.
+
+        Raises:
+            NotApplicable: it does not.
+        """
+        model = self.make()
+        if not getattr(model, "learns_by_gradient", True):
+            raise NotApplicable("the model stores examples and does not learn by gradient")
+        return model
+
+    def learner(self, seeds: Sequence[int], engine: str = "auto") -> Learner:
+        """Replicates, one per seed, ready to train."""
+        sample = self.batches(seeds, 0)[0]
+        loss = supervised_loss(get_representation(self.task.representation), self.task.side)
+        with _only_errors(logging.getLogger("icy.training")):  # a result says how the model is stacked
+            return make_learner([self.make(s) for s in seeds], seeds, loss, SETTINGS, CPU, sample, engine)
+
+    def batches(self, seeds: Sequence[int], update: int) -> tuple[Tensor, Tensor]:
+        """A batch for each replicate, its own by its seed alone: [replicate, batch, ...]."""
+        drawn = [self.examples(EXAMPLES, draw=1000 * seed + update) for seed in seeds]
+        return torch.stack([x for x, _ in drawn]), torch.stack([y for _, y in drawn])
+
+    def train(self, learner: Learner, seeds: Sequence[int], updates: range) -> None:
+        """Some updates of each replicate on its own batches."""
+        for update in updates:
+            learner.update(*self.batches(seeds, update))
+
+
+@dataclass(frozen=True)
+class GrammarCase:
+    """A grammar under test, and the small setting it is tested in.
+
+    Attributes:
+        name: what it is registered as, at least during the checks.
+        space: the meanings.
+        vocab_size: V.
+        word_length: w.
+        seed: of the language.
+    """
+
+    name: str
+    space: MeaningSpace
+    vocab_size: int = 4
+    word_length: int = 2
+    seed: int = 0
+
+    def make(self, **changes: Any) -> Language:
+        """The language, with some of the setting changed."""
+        at = replace(self, **changes)
+        return make_language(at.name, at.space, at.vocab_size, at.word_length, at.seed)
+
+
+def run(model: nn.Module, inputs: Tensor) -> Tensor:
+    """The scores of a model, without gradients."""
+    with torch.no_grad():
+        scores: Tensor = model(inputs)
+    return scores
+
+
+@contextlib.contextmanager
+def _only_errors(logger: logging.Logger) -> Iterator[None]:
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    yield
+    logger.setLevel(level)
+
+
+@contextlib.contextmanager
+def same_random_state(what: str) -> Iterator[None]:
+    """Fail if the block draws from a global random state."""
+    before = torch.random.get_rng_state(), repr(np.random.get_state()), random.getstate()
+    yield
+    require(torch.equal(torch.random.get_rng_state(), before[0]), f"{what} moves torch's global random state.")
+    for library, found, expected in (
+        ("NumPy", repr(np.random.get_state()), before[1]),
+        ("Python", random.getstate(), before[2]),
+    ):
+        require(
+            found == expected, f"{what} draws from {library}'s global random state; draw from torch, or icy.streams."
+        )
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of what an error says, without its full stop."""
+    return str(error).strip().partition("\n")[0].rstrip(".")

@@ -1,0 +1,125 @@
+"""The checks of grammars. The first line of each says what it proves."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from icy.errors import IcyError, IncompatibleError
+from icy.grammars import Corruption, Table, grammar_sides
+from icy.grammars.base import base_messages
+from icy.language import Language
+from icy.meanings import MeaningSpace
+from icy.registry import SIDES, registry
+from icy.streams import stream
+
+from .cases import Check, CheckFailure, GrammarCase, NotApplicable, check_of, require, same_random_state
+
+GRAMMAR_CHECKS: dict[str, Check] = {}
+
+
+@check_of(GRAMMAR_CHECKS)
+def check_messages(case: GrammarCase) -> None:
+    """Every meaning has one message of A * w tokens, each an unsigned integer below V."""
+    language = case.make()
+    expected = (case.space.size, case.space.attributes * case.word_length)
+    require(language.messages.shape == expected, f"The messages have shape {language.messages.shape}, not {expected}.")
+    require(language.messages.dtype.kind == "u", f"The tokens are {language.messages.dtype}.")
+    require(language.messages.max() < case.vocab_size, f"A token is not below the vocabulary size {case.vocab_size}.")
+
+
+@check_of(GRAMMAR_CHECKS)
+def check_same_seed_same_language(case: GrammarCase) -> None:
+    """A seed gives the same language every time: the message is a function of the meaning."""
+    first = case.make()
+    stream(case.seed, "testing").random(5)
+    case.make(seed=case.seed + 1)
+    again = case.make()
+    differing = int((first.messages != again.messages).any(1).sum())
+    require(not differing, f"{differing} meanings got another message the second time, at the same seed.")
+
+
+@check_of(GRAMMAR_CHECKS)
+def check_different_seeds_differ(case: GrammarCase) -> None:
+    """Another seed gives another language."""
+    digests = {case.make(seed=case.seed + i).digest() for i in range(3)}
+    require(len(digests) > 1, "Three seeds give the same language.")
+
+
+@check_of(GRAMMAR_CHECKS)
+def check_random_state_untouched(case: GrammarCase) -> None:
+    """Making a language leaves the global random state of torch, NumPy and Python as it was."""
+    with same_random_state("Making the language"):
+        case.make()
+
+
+@check_of(GRAMMAR_CHECKS)
+def check_base_messages_unchanged(case: GrammarCase) -> None:
+    """A corruption does not write into the messages it is given."""
+    factory = registry.get(case.name, "grammar").load()
+    if not (isinstance(factory, type) and issubclass(factory, Corruption)):
+        raise NotApplicable("the grammar is not a corruption of base messages")
+    given = base_messages(case.space, case.vocab_size, case.word_length, case.seed)
+    before, table = given.copy(), Table(case.space, case.vocab_size, case.word_length, stream(case.seed, case.name))
+    registry.get(case.name, "grammar").create().apply(given, table)
+    require(np.array_equal(given, before), "`apply` changed the base messages in place; work on a copy.")
+
+
+@check_of(GRAMMAR_CHECKS)
+def check_other_settings(case: GrammarCase) -> None:
+    """Other spaces, vocabularies and word lengths work."""
+    for space, vocab_size, word_length in (((2, 3), 4, 2), ((4, 2), 3, 2), ((2, 10), 2, 5), ((3, 3), 30, 1)):
+        case = replace(case, space=MeaningSpace(*space), vocab_size=vocab_size, word_length=word_length)
+        check_messages(case)
+
+
+@check_of(GRAMMAR_CHECKS)
+def check_one_attribute(case: GrammarCase) -> None:
+    """A space of one attribute works, or is refused with an IcyError."""
+    with contextlib.suppress(IcyError):
+        case.make(space=MeaningSpace(1, 5))
+
+
+@check_of(GRAMMAR_CHECKS)
+def check_small_vocabulary(case: GrammarCase) -> None:
+    """A vocabulary too small for different words works, or is refused with an IcyError; one token is refused."""
+    with contextlib.suppress(IcyError):
+        case.make(vocab_size=2, word_length=1)
+    try:
+        case.make(vocab_size=1)
+    except IcyError:
+        return
+    raise CheckFailure("A vocabulary of a single token is accepted.")
+
+
+@check_of(GRAMMAR_CHECKS)
+def check_saves_and_loads(case: GrammarCase) -> None:
+    """The language survives every file format."""
+    language = case.make()
+    with tempfile.TemporaryDirectory() as folder:
+        for suffix in (".parquet", ".csv", ".npz"):
+            loaded = Language.load(language.save(Path(folder) / f"language{suffix}"))
+            require(loaded == language, f"What is loaded from {suffix} differs from what was saved.")
+
+
+@check_of(GRAMMAR_CHECKS)
+def check_chains(case: GrammarCase) -> str:
+    """A corruption works in a chain, at either end; any other grammar is refused there."""
+    try:
+        for chain in (f"{case.name}+perm", f"perm+{case.name}"):
+            check_messages(replace(case, name=chain))
+    except IncompatibleError as refusal:
+        return f"refused: {refusal}"
+    return "chains"
+
+
+@check_of(GRAMMAR_CHECKS)
+def check_sides(case: GrammarCase) -> str:
+    """The grammar is for senders, receivers or both."""
+    sides = grammar_sides(case.name)
+    require(sides, f"`sides` names neither of {' and '.join(SIDES)}.")
+    return " and ".join(f"for {side}s" for side in sides)

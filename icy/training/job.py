@@ -1,0 +1,203 @@
+"""What is trained: a task, its replicates, the job that holds them, and the record each leaves."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from icy.grammars import grammar_version
+from icy.meanings import MeaningSpace
+from icy.provenance import device_name, git_revision, now, software
+from icy.registry import Entry
+from icy.store import Record, record_key
+
+from .protocols import Protocol
+from .settings import TrainingSettings
+
+
+@dataclass(frozen=True)
+class Task:
+    """What one row trains: a model, over a space, in a representation.
+
+    Attributes:
+        entry: the model's registry entry.
+        space: the meanings.
+        vocab_size: V.
+        word_length: w; a message has A*w tokens.
+        hidden_size: E.
+        representation: its name.
+        options: further arguments of the model.
+    """
+
+    entry: Entry
+    space: MeaningSpace
+    vocab_size: int = 4
+    word_length: int = 4
+    hidden_size: int = 128
+    representation: str = "soft"
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def side(self) -> str:
+        """ "sender" or "receiver"."""
+        return self.entry.kind
+
+    @property
+    def message_length(self) -> int:
+        """L."""
+        return self.space.attributes * self.word_length
+
+
+@dataclass(frozen=True, order=True)
+class Replicate:
+    """One model of a stack: a grammar at a seed."""
+
+    grammar: str
+    seed: int
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What one check of one replicate saw."""
+
+    replicate: Replicate
+    steps: int
+    accuracy: float
+
+
+@dataclass
+class Outcome:
+    """How one replicate ended.
+
+    Attributes:
+        replicate: which.
+        reason: "target", "cap" or "budget" for a result; "max_steps", "no_baseline" or "diverged" for a failure.
+        steps: updates made (or the published count of them).
+        accuracy: at the end; NaN if it diverged.
+        curve: (steps, accuracy) at every check.
+        engine: how the stack was run.
+        seconds: this replicate's share of the time its stacks took.
+        baseline_steps: concat's steps at the same seed, if it reached the target.
+    """
+
+    replicate: Replicate
+    reason: str
+    steps: int
+    accuracy: float
+    curve: list[tuple[int, float]]
+    engine: str
+    seconds: float
+    baseline_steps: int | None = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether there is no result."""
+        return self.reason in ("max_steps", "no_baseline", "diverged")
+
+
+@dataclass(frozen=True)
+class Job:
+    """Replicates of one row, for one process.
+
+    Attributes:
+        task: the model and its setting.
+        protocol: when to stop, and what is measured.
+        settings: how to train.
+        replicates: what to train.
+        baselines: concat's steps by seed, where they are known already.
+        device: "cpu", "cuda", ...
+        engine: "auto", "broadcast", "vmap" or "loop".
+        folder: the results folder.
+        parameters: the model's number of parameters by convention, for the record.
+        preset: the name that the settings started from, for the record.
+    """
+
+    task: Task
+    protocol: Protocol
+    settings: TrainingSettings
+    replicates: tuple[Replicate, ...]
+    baselines: Mapping[int, int | str] = field(default_factory=dict)
+    device: str = "cpu"
+    engine: str = "auto"
+    folder: str = "."
+    parameters: Mapping[str, int] = field(default_factory=dict)
+    preset: str = "default"
+
+    def config(self, replicate: Replicate) -> dict[str, Any]:
+        """Everything the user chose that can move the numbers of a replicate."""
+        task = self.task
+        return {
+            "model": task.entry.qualified,
+            "options": dict(task.options),
+            "grammar": replicate.grammar,
+            "seed": replicate.seed,
+            "meanings": str(task.space),
+            "vocab_size": task.vocab_size,
+            "word_length": task.word_length,
+            "hidden_size": task.hidden_size,
+            "representation": task.representation,
+            "protocol": self.protocol.name,
+            "target": self.protocol.target,
+            "cap": self.protocol.cap,
+            "settings": dataclasses.asdict(self.settings),
+        }
+
+    def versions(self, replicate: Replicate) -> dict[str, str]:
+        """Versions of the parts of icy, or of a plug-in, that determine the numbers."""
+        return {
+            "model": self.task.entry.full_version,
+            "grammar": grammar_version(replicate.grammar),
+            "protocol": str(self.protocol.version),
+        }
+
+    def key(self, replicate: Replicate) -> str:
+        """What the result of a replicate is filed under."""
+        return record_key(self.config(replicate), self.versions(replicate))
+
+    def record(self, outcome: Outcome) -> Record:
+        """The full record of a replicate that ended."""
+        return self._record(
+            outcome.replicate,
+            failed=outcome.failed,
+            reason=outcome.reason,
+            error=_explain(outcome.reason, self.protocol, self.settings) if outcome.failed else None,
+            steps=outcome.steps,
+            accuracy=outcome.accuracy,
+            baseline_steps=outcome.baseline_steps,
+            curve=outcome.curve,
+            engine=outcome.engine,
+            seconds=round(outcome.seconds, 2),
+        )
+
+    def failure(self, replicate: Replicate, error: BaseException) -> Record:
+        """The record of a replicate that raised."""
+        sentence = f"{type(error).__name__}: {error}".strip().partition("\n")[0]
+        return self._record(replicate, failed=True, reason="error", error=sentence)
+
+    def _record(self, replicate: Replicate, **result: Any) -> Record:
+        config = self.config(replicate)
+        return {
+            "key": self.key(replicate),
+            **{name: value for name, value in config.items() if name not in ("settings", "options")},
+            "side": self.task.side,
+            "measure": self.protocol.measure,
+            "preset": self.preset,
+            "parameters": dict(self.parameters),
+            **result,
+            "config": config,
+            "versions": {**software(), **self.versions(replicate)},
+            "git": git_revision(),
+            "device": self.device,
+            "device_name": device_name(self.device),
+            "finished": now(),
+        }
+
+
+def _explain(reason: str, protocol: Protocol, settings: TrainingSettings) -> str:
+    return {
+        "max_steps": f"concat did not reach {protocol.target} within {settings.max_steps} updates",
+        "no_baseline": "concat failed at this seed, so there is nothing to compare with",
+        "diverged": "the loss is no longer a finite number",
+    }[reason]

@@ -1,0 +1,241 @@
+"""Running jobs: in this process, or on a pool with one worker per core and one thread per worker.
+
+The models are small. One of them cannot fill two cores, and threads within an operation of a hundred microseconds
+cost more than they bring, so on a CPU each worker trains a stack of its own. loky runs the workers: it needs no
+`if __name__ == "__main__"` in a user's script, and it carries models that were defined in a notebook.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from joblib.externals.loky import ProcessPoolExecutor
+from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+from icy.errors import IcyError
+from icy.registry import Entry, registry
+from icy.store import Record, Store
+
+from .job import Job, Reading, Replicate
+
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+Report = Callable[[Job, Sequence[Reading]], None]
+
+
+def run_job(job: Job, report: Report | None = None) -> list[Record]:
+    """Train a job's replicates and file each as it ends; an exception is filed for those it stopped.
+
+    Returns:
+        The records, failed ones among them.
+    """
+    from .engine import train  # imports torch
+
+    store, records = Store(job.folder), []
+    remaining = set(job.replicates)
+    try:
+        for outcome in train(job, None if report is None else lambda readings: report(job, readings)):
+            store.put(record := job.record(outcome))
+            records.append(record)
+            remaining.discard(outcome.replicate)
+    except OSError:
+        raise  # a full disk or a vanished folder: there is nowhere to file anything
+    except Exception as error:
+        for replicate in sorted(remaining):
+            store.put(record := job.failure(replicate, error))
+            records.append(record)
+    return records
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """One thread for torch's operations within the block, so that sums are added in the same order everywhere."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+class LocalRunner:
+    """Runs jobs one after another in this process."""
+
+    workers = 1
+
+    def __init__(self, report: Report | None = None) -> None:
+        self._report = report
+        self._waiting: list[tuple[int, Job]] = []
+        self._next = 0
+
+    def __enter__(self) -> LocalRunner:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._waiting.clear()
+
+    def submit(self, job: Job) -> int:
+        """Queue a job; returns its ticket."""
+        self._waiting.append((self._next, job))
+        self._next += 1
+        return self._next - 1
+
+    def finished(self) -> Iterator[tuple[int, list[Record]]]:
+        """Tickets and records of jobs, as they end; more may be submitted meanwhile."""
+        while self._waiting:
+            ticket, job = self._waiting.pop(0)
+            with one_thread() if job.device == "cpu" else contextlib.nullcontext():
+                yield ticket, run_job(job, self._report)
+
+
+class PoolRunner:
+    """Runs jobs on worker processes.
+
+    Args:
+        workers: how many.
+        report: called in this process with the readings of every check of every worker.
+    """
+
+    POLL_SECONDS = 0.3
+
+    def __init__(self, workers: int, report: Report | None = None) -> None:
+        self.workers = workers
+        self._report = report
+        self._futures: dict[Future[list[Record]], tuple[int, Job]] = {}
+        self._next = 0
+
+    def __enter__(self) -> PoolRunner:
+        self._spool = tempfile.TemporaryDirectory(prefix="icy-")
+        self._mail = _Mailbox(Path(self._spool.name))
+        self._executor = ProcessPoolExecutor(
+            max_workers=self.workers,
+            initializer=_start_worker,
+            initargs=(list(registry.plugin_files), registry.defined_by_user()),
+            env=dict.fromkeys(THREAD_VARIABLES, "1"),
+        )
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._executor.shutdown(wait=True, kill_workers=kind is not None)
+        self._spool.cleanup()
+
+    def submit(self, job: Job) -> int:
+        """Queue a job; returns its ticket."""
+        ticket, self._next = self._next, self._next + 1
+        with _without_interrupts():
+            future = self._executor.submit(_run_in_worker, job, ticket, self._spool.name)
+        self._futures[future] = (ticket, job)
+        return ticket
+
+    def finished(self) -> Iterator[tuple[int, list[Record]]]:
+        """Tickets and records of jobs, as they end; more may be submitted meanwhile.
+
+        Raises:
+            IcyError: a worker was killed.
+        """
+        while self._futures:
+            done, _ = wait(self._futures, timeout=self.POLL_SECONDS, return_when=FIRST_COMPLETED)
+            self._pass_on_readings()
+            for future in done:
+                ticket, _ = self._futures[future]
+                try:
+                    records = future.result()
+                except TerminatedWorkerError as error:
+                    raise IcyError(
+                        "A worker process was killed, perhaps for want of memory; what had finished is kept. "
+                        "Run the same command to go on, with fewer --workers if memory is short."
+                    ) from error
+                del self._futures[future]
+                yield ticket, records
+
+    def _pass_on_readings(self) -> None:
+        jobs = dict(self._futures.values())
+        for ticket, readings in self._mail.collect():
+            if self._report is not None and ticket in jobs:
+                self._report(jobs[ticket], readings)
+
+
+class _Mailbox:
+    """Readings from workers to this process: a file per job, appended to there and read on here."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._read: dict[Path, int] = {}
+
+    @staticmethod
+    def path(folder: str | Path, ticket: int) -> Path:
+        return Path(folder) / f"{ticket}.jsonl"
+
+    def collect(self) -> Iterator[tuple[int, list[Reading]]]:
+        for path in sorted(self._folder.glob("*.jsonl"), key=lambda p: int(p.stem)):
+            with path.open("rb") as file:
+                file.seek(self._read.get(path, 0))
+                whole, newline, _ = file.read().rpartition(b"\n")  # the last line may be half written
+            self._read[path] = self._read.get(path, 0) + len(whole) + len(newline)
+            for line in whole.splitlines():
+                yield int(path.stem), [Reading(Replicate(g, seed), n, a) for g, seed, n, a in json.loads(line)]
+
+
+def _start_worker(plugin_files: list[str], user_entries: list[Entry]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    import torch
+
+    torch.set_num_threads(1)
+    for file in plugin_files:
+        registry.load_file(file)
+    for entry in user_entries:
+        registry.add(entry)
+
+
+def _run_in_worker(job: Job, ticket: int, spool: str) -> list[Record]:
+    with _Mailbox.path(spool, ticket).open("a", buffering=1) as file:
+
+        def report(_: Job, readings: Sequence[Reading]) -> None:
+            rows = [[r.replicate.grammar, r.replicate.seed, r.steps, r.accuracy] for r in readings]
+            with contextlib.suppress(OSError):  # a display is no reason to lose a run
+                file.write(json.dumps(rows) + "\n")
+
+        return run_job(job, report)
+
+
+@contextlib.contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Start workers with Ctrl-C ignored, which they inherit; one that comes meanwhile is raised afterwards.
+
+    Between its start and its own setting a worker would otherwise print a stack trace at Ctrl-C.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before: Any = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def deal(replicates: Sequence[Replicate], workers: int, most: int) -> list[tuple[Replicate, ...]]:
+    """Split replicates over workers, in stacks of at most `most`.
+
+    They are dealt like cards, ordered by grammar, so that every stack gets its share of the grammars that train long.
+    """
+    if not replicates:
+        return []
+    stacks = min(len(replicates), workers * -(-len(replicates) // (workers * most)))
+    ordered = sorted(replicates)
+    return [tuple(ordered[i::stacks]) for i in range(stacks)]
+
+
+Runner = LocalRunner | PoolRunner
