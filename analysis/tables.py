@@ -116,7 +116,7 @@ def bias_table(long: pd.DataFrame, spread: str = "sd") -> BiasTable:
     grammars = sorted(long["grammar"].unique(), key=lambda g: (ORDER.index(g) if g in ORDER else len(ORDER), g))
     varying = [name for name in ROW[1:] if long[name].nunique(dropna=False) > 1]
     rows = [
-        (_labels(group, varying), {g: _cell(part, spread) for g, part in group.groupby("grammar", sort=False)})
+        (_labels(group, varying), {str(g): _cell(part, spread) for g, part in group.groupby("grammar", sort=False)})
         for _, group in long.groupby(list(ROW), sort=False, dropna=False)
     ]
     labels = ["model", "parameters", *(_heading(name) for name in varying), "seeds", "concat steps"]
@@ -185,9 +185,9 @@ def _notes(long: pd.DataFrame, spread: str) -> list[str]:
 def _text(table: BiasTable) -> str:
     lines = table.texts()
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-    body = ["  ".join(_pad(cell, width, i) for i, (cell, width) in enumerate(zip(line, widths, strict=True))) for line in lines]
     rule = "  ".join("-" * width for width in widths)
-    return "\n".join([table.title, "", body[0].rstrip(), rule, *(line.rstrip() for line in body[1:]), "", *table.notes]).strip()
+    rows = ["  ".join(map(_pad, line, widths, range(len(widths)))).rstrip() for line in lines]
+    return "\n".join([table.title, "", rows[0], rule, *rows[1:], "", *table.notes]).strip()
 
 
 def _pad(cell: str, width: int, column: int) -> str:
@@ -231,7 +231,7 @@ def _tex(cell: str) -> str:
 
 def _csv(table: BiasTable) -> str:
     frame = table.to_dataframe()
-    frame.columns = [f"{grammar}_{what}" for grammar, what in frame.columns]
+    frame.columns = pd.Index([f"{grammar}_{what}" for grammar in table.grammars for what in ("mean", "spread")])
     return str(frame.reset_index().to_csv(index=False)).rstrip("\n")
 
 

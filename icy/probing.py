@@ -266,11 +266,11 @@ def seed_list(seeds: int | str | Iterable[int]) -> list[int]:
             return seed_list(int(text))
         ends = [part.partition("-") for part in text.split(",") if part]
         found = [n for a, dash, b in ends for n in range(int(a), int(b or a) + 1)]
-    elif isinstance(seeds, int) and not isinstance(seeds, bool):
+    elif isinstance(seeds, int):
         found = list(range(FIRST_SEED, FIRST_SEED + seeds))
     else:
         found = list(seeds)
-        if not all(isinstance(n, int) and not isinstance(n, bool) and n >= 0 for n in found):
+        if not all(isinstance(n, int) and n >= 0 for n in found):
             raise InvalidSettingError(f"{wanted}, not {seeds!r}.")
     if not found:
         raise InvalidSettingError(f"{wanted}; '{seeds}' leaves none to train.")

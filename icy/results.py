@@ -15,14 +15,18 @@ from icy.store import Record, Store, write_atomically
 if TYPE_CHECKING:
     import pandas as pd
 
+    from icy.analysis.tables import BiasTable
+
 # What distinguishes one row of a table from another; the rest of the long table varies within a row.
 ROW = (
-    "model", "representation", "meanings", "vocab_size", "word_length", "hidden_size", "protocol", "target", "cap", "preset"
-)  # fmt: skip
+    *("model", "representation", "meanings", "vocab_size", "word_length"),
+    *("hidden_size", "protocol", "target", "cap", "preset"),
+)
 LONG = (
-    *ROW, "side", "parameters", "parameters_published", "grammar", "seed", "measure", "value", "cut", "accuracy", "steps",
-    "baseline_steps", "reason", "failed", "error", "engine", "device", "seconds", "finished", "key",
-)  # fmt: skip
+    *ROW,
+    *("side", "parameters", "parameters_published", "grammar", "seed", "measure", "value", "cut", "accuracy", "steps"),
+    *("baseline_steps", "reason", "failed", "error", "engine", "device", "seconds", "finished", "key"),
+)
 
 
 def value_of(record: Record) -> float:
@@ -34,7 +38,7 @@ def value_of(record: Record) -> float:
     if not record["baseline_steps"]:
         return math.nan  # concat was learnt before the first step was counted
     ratio = record["steps"] / record["baseline_steps"]
-    return round(ratio, 1) if record["config"]["settings"]["round_ratio"] else ratio
+    return float(round(ratio, 1) if record["config"]["settings"]["round_ratio"] else ratio)
 
 
 def to_long(records: Iterable[Record]) -> pd.DataFrame:
@@ -108,7 +112,7 @@ class ProbeResult:
             return json.dumps([without_nan(r) for r in self.records], indent=1)
         return self._bias_table(spread).render(format)
 
-    def _bias_table(self, spread: str = "sd") -> Any:
+    def _bias_table(self, spread: str = "sd") -> BiasTable:
         from icy.analysis.tables import bias_table
 
         return bias_table(to_long(self.records), spread)

@@ -50,7 +50,9 @@ def write_atomically(path: Path, content: bytes) -> None:
             Path(temporary).unlink(missing_ok=True)
             raise
     except OSError as error:
-        raise StoreError(f"Cannot write {path}: {error.strerror or error}. Choose another folder with --out.") from error
+        raise StoreError(
+            f"Cannot write {path}: {error.strerror or error}. Choose another folder with --out."
+        ) from error
 
 
 class Store:

@@ -9,6 +9,8 @@ from torch import Tensor, nn
 from icy.errors import InvalidSettingError
 from icy.meanings import MeaningSpace
 
+from .cells import Cell
+
 Convention = Literal["true", "published"]
 
 
@@ -44,7 +46,7 @@ class Model(nn.Module):
 
     def inert_parameters(self) -> int:
         """Parameters of the published model that can do nothing, and that this one therefore leaves out."""
-        return sum(m.inert_parameters for m in self.modules() if isinstance(getattr(m, "inert_parameters", None), int))
+        return sum(module.inert for module in self.modules() if isinstance(module, Cell))
 
     def parameter_count(self, convention: Convention = "true") -> int:
         """Number of trainable parameters.
@@ -72,12 +74,12 @@ class Sender(Model):
 
     def shaped(self, scores: Float[Tensor, "*stack batch flat"]) -> Float[Tensor, "*stack batch length vocab"]:
         """Flat scores as one row per position."""
-        return scores.unflatten(-1, (self.message_length, self.symbols))
+        return scores.view(*scores.shape[:-1], self.message_length, self.symbols)
 
 
 class Receiver(Model):
-    """A model from messages to meanings: tokens `[batch, length]`, or weights over symbols `[batch, length, vocab + 1]`,
-    to scores `[batch, attr, value]`."""
+    """A model from messages to meanings: tokens `[batch, length]` or weights `[batch, length, vocab + 1]` to scores
+    `[batch, attr, value]`."""
 
     def forward(self, message: Tensor) -> Float[Tensor, "*stack batch attr value"]:
         """Scores of every value of every attribute."""
@@ -90,7 +92,7 @@ class Receiver(Model):
 
     def shaped(self, scores: Float[Tensor, "*stack batch flat"]) -> Float[Tensor, "*stack batch attr value"]:
         """Flat scores as one row per attribute."""
-        return scores.unflatten(-1, (self.space.attributes, self.space.values))
+        return scores.view(*scores.shape[:-1], self.space.attributes, self.space.values)
 
 
 class MemoryModel(Model):

@@ -27,7 +27,7 @@ class Cell(nn.Module):
         input_size: size of x.
         hidden_size: E.
         fed: False where the input is always zero, as in RNNZero and HierZero. The input weights, which the published
-            models have and count, would then do nothing: they are left out, and `inert_parameters` counts them.
+            models have and count, would then do nothing: they are left out, and `inert` counts them.
     """
 
     gate_blocks: int  # the width of `gates`, in units of hidden_size
@@ -35,7 +35,7 @@ class Cell(nn.Module):
     def __init__(self, input_size: int, hidden_size: int, fed: bool = True) -> None:
         super().__init__()
         self.input_size, self.hidden_size, self.fed = input_size, hidden_size, fed
-        self.inert_parameters = 0 if fed else input_size * self.gate_blocks * hidden_size
+        self.inert = 0 if fed else input_size * self.gate_blocks * hidden_size
 
     def project(self, x: Float[Tensor, "*lead inputs"]) -> Float[Tensor, "*lead gates"]:
         """The share of the gates that comes from the input, with its bias."""
@@ -91,8 +91,7 @@ class RNNCell(_LibraryCell):
 
     def step(self, gates: Tensor, state: State) -> State:
         (h,) = state
-        new: Tensor = fused.Tanh.apply(rows_times(h, self.weight_hh.mT, gates))
-        return (new,)
+        return (fused.tanh(rows_times(h, self.weight_hh.mT, gates)),)
 
 
 class GRUCell(_LibraryCell):
@@ -105,8 +104,7 @@ class GRUCell(_LibraryCell):
 
     def step(self, gates: Tensor, state: State) -> State:
         (h,) = state
-        new, _, _ = fused.GRUStep.apply(gates, linear(h, self.weight_hh, self.bias_hh), h)
-        return (new,)
+        return (fused.gru_step(gates, linear(h, self.weight_hh, self.bias_hh), h),)
 
 
 class LSTMCell(_LibraryCell):
@@ -116,8 +114,7 @@ class LSTMCell(_LibraryCell):
 
     def step(self, gates: Tensor, state: State) -> State:
         h, c = state
-        new_h, new_c, _, _ = fused.LSTMStep.apply(rows_times(h, self.weight_hh.mT, gates), c)
-        return new_h, new_c
+        return fused.lstm_step(rows_times(h, self.weight_hh.mT, gates), c)
 
     def start(self, h: Tensor) -> State:
         return h, torch.zeros_like(h)
@@ -160,17 +157,12 @@ class DartsCell(Cell):
 
     def step(self, gates: Tensor, state: State) -> State:
         (h,) = state
-        outputs = [_highway(rows_times(h, self.weight_h, gates), h, "tanh")]
+        outputs = [fused.highway_step(rows_times(h, self.weight_h, gates), h, "tanh")]
         for i, (predecessor, activation) in enumerate(self.nodes, 1):
             s = outputs[predecessor]
-            outputs.append(_highway(rows_times(s, getattr(self, f"weight_{i}")), s, activation))
+            outputs.append(fused.highway_step(rows_times(s, getattr(self, f"weight_{i}")), s, activation))
         found = outputs[1:]
         return (found[0] if len(found) == 1 else torch.stack(found).mean(0),)
-
-
-def _highway(gates: Tensor, s: Tensor, activation: str) -> Tensor:
-    new: Tensor = fused.HighwayStep.apply(gates, s, activation)[0]
-    return new
 
 
 class DGSendCell(DartsCell):

@@ -36,10 +36,7 @@ def rows_times(
     if x.dim() == 2:
         x = x.expand(stack, *x.shape)
     rows = x.flatten(1, -2)
-    if addend is None:
-        product = torch.bmm(rows, matrix)
-    else:
-        product = torch.baddbmm(addend.flatten(1, -2), rows, matrix)
+    product = torch.bmm(rows, matrix) if addend is None else torch.baddbmm(addend.flatten(1, -2), rows, matrix)
     return product.view(*x.shape[:-1], matrix.shape[-1])
 
 

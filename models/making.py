@@ -53,7 +53,7 @@ def create_receiver(
     hidden_size: int = DEFAULTS["hidden_size"],
     **options: Any,
 ) -> nn.Module:
-    """Make a receiver: a message (tokens [batch, length] or weights [batch, length, vocab + 1]) -> [batch, attr, value].
+    """Make a receiver: tokens [batch, length], or weights [batch, length, vocab + 1], -> scores [batch, attr, value].
 
     Arguments and errors as for `create_sender`.
 

@@ -194,8 +194,10 @@ def run(model: nn.Module, inputs: Tensor) -> Tensor:
 def _only_errors(logger: logging.Logger) -> Iterator[None]:
     level = logger.level
     logger.setLevel(logging.ERROR)
-    yield
-    logger.setLevel(level)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 @contextlib.contextmanager

@@ -13,7 +13,6 @@ from typing import Any
 import torch
 from torch import nn
 
-import icy
 from icy.errors import IcyError, InvalidSettingError, unknown
 from icy.meanings import MeaningSpace
 from icy.models.base import Receiver, Sender
@@ -24,7 +23,7 @@ from .cases import Check, CheckFailure, GrammarCase, ModelCase, NotApplicable, f
 from .grammars import GRAMMAR_CHECKS
 from .models import MODEL_CHECKS
 
-ICY, TORCH = Path(icy.__file__).parent, Path(torch.__file__).parent  # whose code is not the one to mend
+ICY, TORCH = Path(__file__).parents[1], Path(torch.__file__).parent  # whose code is not the one to mend
 
 
 @dataclass(frozen=True)

@@ -243,7 +243,7 @@ class GradientLearner:
 
     def keep(self, which: list[int]) -> None:
         """Go on with these replicates only, their optimiser state with them."""
-        state = next(iter(self._optimiser.state.values()), {})
+        state: dict[str, Tensor] = next(iter(self._optimiser.state.values()), {})
         index = torch.tensor(which, device=self._stack.flat.device)
         moments = {
             name: {key: view[index] for key, view in self._stack.views(state[name]).items()}

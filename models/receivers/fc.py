@@ -5,7 +5,7 @@ from torch import Tensor
 from icy.meanings import MeaningSpace
 
 from ..base import Receiver
-from ..fused import Tanh
+from ..fused import tanh
 from ..layers import Linear, SymbolEmbedding, as_symbol_weights
 
 
@@ -28,8 +28,7 @@ class FC2L(Receiver):
     def embedded(self, message: Tensor) -> Tensor:
         """tanh of the embedded symbols, positions side by side: [..., batch, L*E]."""
         weights = as_symbol_weights(message, self.symbols, self.embed.weight.dtype)
-        embedded: Tensor = Tanh.apply(self.embed(weights))
-        return embedded.flatten(-2)
+        return tanh(self.embed(weights)).flatten(-2)
 
     def forward(self, message: Tensor) -> Tensor:
         return self.shaped(self.out(self.embedded(message)))
@@ -44,5 +43,4 @@ class FC(FC2L):
         self.out = Linear(hidden_size, self.answers)
 
     def forward(self, message: Tensor) -> Tensor:
-        hidden: Tensor = Tanh.apply(self.hidden(self.embedded(message)))
-        return self.shaped(self.out(hidden))
+        return self.shaped(self.out(tanh(self.hidden(self.embedded(message)))))

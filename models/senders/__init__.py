@@ -4,7 +4,9 @@ from icy.registry import register_sender
 
 P = "Perkins21 table 13; Icy22 appendix B"
 
-register_sender("FC1L", "icy.models.senders.fc:FC1L", description="One linear layer from the one-hot meaning.", source=P)
+register_sender(
+    "FC1L", "icy.models.senders.fc:FC1L", description="One linear layer from the one-hot meaning.", source=P
+)
 register_sender("FC2L", "icy.models.senders.fc:FC2L", description="Two linear layers, tanh between.", source=P)
 
 for _suffix, _layers in (("", 1), ("2L", 2)):

@@ -1,13 +1,11 @@
 """Feed-forward senders (Perkins21 table 13; Icy22 appendix B)."""
 
-from typing import Any
-
 from torch import Tensor
 
 from icy.meanings import MeaningSpace
 
 from ..base import Sender
-from ..fused import Tanh
+from ..fused import tanh
 from ..layers import Linear, flat_one_hot
 
 
@@ -36,5 +34,4 @@ class FC2L(Sender):
 
     def forward(self, meanings: Tensor) -> Tensor:
         one_hot = flat_one_hot(meanings, self.space.values, self.hidden.weight.dtype)
-        hidden: Any = Tanh.apply(self.hidden(one_hot))
-        return self.shaped(self.out(hidden))
+        return self.shaped(self.out(tanh(self.hidden(one_hot))))

@@ -16,7 +16,8 @@ class Hashtable(Sender, MemoryModel):
         super().__init__(space, message_length, vocab_size, hidden_size)
         self.messages: Tensor
         self.seen: Tensor
-        self.register_buffer("messages", torch.zeros(space.size, message_length, dtype=torch.uint8 if vocab_size < 256 else torch.long))
+        token = torch.uint8 if vocab_size < 256 else torch.long
+        self.register_buffer("messages", torch.zeros(space.size, message_length, dtype=token))
         self.register_buffer("seen", torch.zeros(space.size, dtype=torch.bool))
 
     def _index(self, meanings: Tensor) -> Tensor:

@@ -31,7 +31,9 @@ class _HierSender(Sender):
         self.stop = StopGate(hidden_size)
         self.out = Linear(hidden_size, self.symbols)
 
-    def before_lower(self, unfed: Tensor, upper: State, lower: State | None, stop: Tensor | None) -> tuple[State, State]:
+    def before_lower(
+        self, unfed: Tensor, upper: State, lower: State | None, stop: Tensor | None
+    ) -> tuple[State, State]:
         """The upper state, and the state that the lower cell steps from; at the first step s = 1 and both are new."""
         stepped = self.upper.step(unfed, upper)
         if stop is None or lower is None:
