@@ -88,7 +88,7 @@ class Watcher:
         """After every check of every stack."""
 
     def filed(self, record: Record) -> None:
-        """After a replicate was filed."""
+        """As soon as a replicate is on file."""
 
 
 @dataclass(frozen=True)
@@ -218,16 +218,19 @@ def make_plan(spec: ProbeSpec) -> Plan:
         folder=str(spec.out),
         preset=spec.preset,
     )
-    rows = tuple(_make_row(replace(blank, task=replace(blank.task, entry=e)), spec, seeds) for e in entries)
+    tried: set[str] = set()
+    rows = tuple(_make_row(replace(blank, task=replace(blank.task, entry=e)), spec, seeds, tried) for e in entries)
     workers = 1 if blank.device != "cpu" else (spec.workers or usable_cores())
     return Plan(rows, Store(spec.out), blank.device, max(1, min(workers, sum(len(r.missing) for r in rows))))
 
 
-def _make_row(blank: Job, spec: ProbeSpec, seeds: list[int]) -> Row:
+def _make_row(blank: Job, spec: ProbeSpec, seeds: list[int], tried: set[str]) -> Row:
     task, store = blank.task, Store(spec.out)
     names = [BASELINE, *(g for g in expand_grammars(spec.grammar, task.side) if g != BASELINE)]
     for name in names:  # now, so that a grammar that cannot be made at these sizes does not stop a long run later
-        make_language(name, task.space, task.vocab_size, task.word_length, seeds[0])
+        if name not in tried:
+            make_language(name, task.space, task.vocab_size, task.word_length, seeds[0])
+            tried.add(name)
     replicates = tuple(Replicate(name, seed) for name in names for seed in seeds)
     job = replace(blank, replicates=replicates, parameters=parameter_counts(task))
     keys = {job.key(r): r for r in replicates}
@@ -327,7 +330,8 @@ def _run_rows(plan: Plan, watcher: Watcher) -> list[Row]:
     rows = list(plan.rows)
     waiting = [i for i, row in enumerate(rows) if row.missing]
     tickets: dict[int, int] = {}
-    runner: Runner = LocalRunner(watcher.read) if plan.workers == 1 else PoolRunner(plan.workers, watcher.read)
+    reports = watcher.read, watcher.filed
+    runner: Runner = LocalRunner(*reports) if plan.workers == 1 else PoolRunner(plan.workers, *reports)
     with runner:
 
         def submit(index: int) -> bool:
@@ -344,8 +348,6 @@ def _run_rows(plan: Plan, watcher: Watcher) -> list[Row]:
         for ticket, records in runner.finished():
             index = tickets.pop(ticket)
             rows[index] = rows[index].with_records(records)
-            for record in records:
-                watcher.filed(record)
             if index not in tickets.values():  # the row's baselines, or all of it, are done
                 submit(index)
                 next_row()

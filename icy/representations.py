@@ -4,12 +4,12 @@ Every loss keeps leading axes, so one call serves one model, or a stack of them:
 `[...]`, one number per model.
 """
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
-from torch.nn import functional as F
+from torch.autograd import Function
 
 from icy.errors import InvalidSettingError, unknown
 
@@ -55,9 +55,40 @@ class Soft:
         return cross_entropy(scores, meanings).mean(-2).sum(-1)
 
 
+class _CrossEntropy(Function):
+    """Cross-entropy with few choices. The library's walks along the last axis, which is here only V + 1 or K long; with
+    the choices first every operation runs along whole columns, in about half the time."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        columns = scores.t().contiguous()
+        largest = columns.amax(0)
+        probabilities = (columns - largest).exp_()
+        total = probabilities.sum(0)
+        probabilities.div_(total)
+        chosen = scores.gather(1, targets.unsqueeze(1)).squeeze(1)
+        return total.log().add_(largest).sub_(chosen), probabilities
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.mark_non_differentiable(output[1])
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(output[1], inputs[1])
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor, _: Any) -> Any:
+        probabilities, targets = ctx.saved_tensors
+        to_scores = probabilities.t().contiguous()
+        rows = torch.arange(len(targets), device=targets.device)
+        to_scores[rows, targets] -= 1
+        return to_scores.mul_(grad.unsqueeze(1)), None
+
+
 def cross_entropy(scores: Float[Tensor, "... choices"], targets: Int[Tensor, "..."]) -> Float[Tensor, "..."]:
     """Cross-entropy of each target, without a reduction."""
-    flat = F.cross_entropy(scores.flatten(0, -2), targets.flatten().long(), reduction="none")
+    flat: Tensor = _CrossEntropy.apply(scores.flatten(0, -2), targets.flatten().long())[0]  # type: ignore[no-untyped-call]
     return flat.view(targets.shape)
 
 
@@ -69,6 +100,7 @@ def get_representation(name: str) -> Representation:
     """The representation called `name`, in any case.
 
     Raises:
+        InvalidSettingError: it is not a name.
         UnknownNameError: there is none.
     """
     if not isinstance(name, str):
@@ -77,11 +109,6 @@ def get_representation(name: str) -> Representation:
     if found is None:
         raise unknown("representation", name, list(REPRESENTATIONS))
     return found
-
-
-def chance(choices: int) -> float:
-    """Accuracy of guessing among `choices` equally likely answers: 1/V for a sender's token, 1/K for a value."""
-    return 1.0 / choices
 
 
 def one_hot(index: Int[Tensor, "..."], size: int, dtype: torch.dtype = torch.float32) -> Float[Tensor, "... size"]:

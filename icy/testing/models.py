@@ -291,11 +291,11 @@ def check_learns(case: ModelCase) -> None:
     inputs, targets = case.batches(SEEDS[:1], 0)
     loss = supervised_loss(get_representation(case.task.representation), case.task.side)
     before, right_before = loss(learner.scores(inputs), targets).item(), accuracy(learner, inputs, targets).item()
-    for _ in range(20):
+    for _ in range(10):
         learner.update(inputs, targets)
     after, right = loss(learner.scores(inputs), targets).item(), accuracy(learner, inputs, targets).item()
     if getattr(case.make(), "learns_by_gradient", True):
-        require(after < before, f"20 updates on one batch took its loss from {before:.4g} to {after:.4g}.")
+        require(after < before, f"10 updates on one batch took its loss from {before:.4g} to {after:.4g}.")
     else:
         require(
             right > right_before, f"After storing a batch, {right:.0%} of it are right; before, {right_before:.0%}."

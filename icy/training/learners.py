@@ -27,6 +27,11 @@ ROWS_AT_ONCE = 8192  # examples in one forward pass of an evaluation, over the w
 
 
 ENGINES = ("auto", "broadcast", "vmap", "loop")
+WHY = {
+    "broadcast": ", as a stack: all its layers are from icy.models.layers",
+    "vmap": ", as a stack: torch.vmap can batch its operations",
+    "loop": ", one at a time: it cannot be stacked",
+}
 
 
 class Learner(Interface):
@@ -89,8 +94,10 @@ def make_learner(
         )
     if engine not in ENGINES:
         raise unknown("engine", engine, ENGINES)
+    name, chosen = type(models[0]).__name__, engine == "auto"
     if engine == "auto":
         engine = "broadcast" if getattr(models[0], "broadcasts", False) else _vmap_or_loop(models, sample, device)
+    log.info("%s: replicates train by the engine '%s'%s.", name, engine, WHY[engine] if chosen else ", as asked for")
     return GradientLearner(models, seeds, loss, settings, device, engine)
 
 

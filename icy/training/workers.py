@@ -9,9 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
+import os
 import signal
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from pathlib import Path
@@ -29,10 +32,16 @@ from .job import Job, Reading, Replicate
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 Report = Callable[[Job, Sequence[Reading]], None]
+Filed = Callable[[Record], None]
 
 
-def run_job(job: Job, report: Report | None = None) -> list[Record]:
+def run_job(job: Job, report: Report | None = None, filed: Filed | None = None) -> list[Record]:
     """Train a job's replicates and file each as it ends; an exception is filed for those it stopped.
+
+    Args:
+        job: what to train.
+        report: called with the readings of every check.
+        filed: called with every record once it is on file.
 
     Returns:
         The records, failed ones among them.
@@ -41,17 +50,22 @@ def run_job(job: Job, report: Report | None = None) -> list[Record]:
 
     store, records = Store(job.folder), []
     remaining = set(job.replicates)
+
+    def put(record: Record) -> None:
+        store.put(record)
+        records.append(record)
+        if filed is not None:
+            filed(record)
+
     try:
         for outcome in train(job, None if report is None else lambda readings: report(job, readings)):
-            store.put(record := job.record(outcome))
-            records.append(record)
             remaining.discard(outcome.replicate)
+            put(job.record(outcome))
     except OSError:
         raise  # a full disk or a vanished folder: there is nowhere to file anything
     except Exception as error:
         for replicate in sorted(remaining):
-            store.put(record := job.failure(replicate, error))
-            records.append(record)
+            put(job.failure(replicate, error))
     return records
 
 
@@ -73,8 +87,8 @@ class LocalRunner:
 
     workers = 1
 
-    def __init__(self, report: Report | None = None) -> None:
-        self._report = report
+    def __init__(self, report: Report | None = None, filed: Filed | None = None) -> None:
+        self._report, self._filed = report, filed
         self._waiting: list[tuple[int, Job]] = []
         self._next = 0
 
@@ -95,7 +109,7 @@ class LocalRunner:
         while self._waiting:
             ticket, job = self._waiting.pop(0)
             with one_thread() if job.device == "cpu" else contextlib.nullcontext():
-                yield ticket, run_job(job, self._report)
+                yield ticket, run_job(job, self._report, self._filed)
 
 
 class PoolRunner:
@@ -104,14 +118,16 @@ class PoolRunner:
     Args:
         workers: how many.
         report: called in this process with the readings of every check of every worker.
+        filed: called in this process with every record once it is on file.
     """
 
     POLL_SECONDS = 0.3
 
-    def __init__(self, workers: int, report: Report | None = None) -> None:
+    def __init__(self, workers: int, report: Report | None = None, filed: Filed | None = None) -> None:
         self.workers = workers
-        self._report = report
+        self._report, self._filed = report, filed
         self._futures: dict[Future[list[Record]], tuple[int, Job]] = {}
+        self._logged: list[dict[str, Any]] = []
         self._next = 0
 
     def __enter__(self) -> PoolRunner:
@@ -120,7 +136,7 @@ class PoolRunner:
         self._executor = ProcessPoolExecutor(
             max_workers=self.workers,
             initializer=_start_worker,
-            initargs=(list(registry.plugin_files), registry.defined_by_user()),
+            initargs=(list(registry.plugin_files), registry.defined_by_user(), _icy_log.getEffectiveLevel()),
             env=dict.fromkeys(THREAD_VARIABLES, "1"),
         )
         return self
@@ -147,7 +163,7 @@ class PoolRunner:
         """
         while self._futures:
             done, _ = wait(self._futures, timeout=self.POLL_SECONDS, return_when=FIRST_COMPLETED)
-            self._pass_on_readings()
+            self._pass_on_mail()
             for future in done:
                 ticket, _ = self._futures[future]
                 try:
@@ -160,15 +176,25 @@ class PoolRunner:
                 del self._futures[future]
                 yield ticket, records
 
-    def _pass_on_readings(self) -> None:
+    def _pass_on_mail(self) -> None:
         jobs = dict(self._futures.values())
-        for ticket, readings in self._mail.collect():
-            if self._report is not None and ticket in jobs:
-                self._report(jobs[ticket], readings)
+        for ticket, kind, content in self._mail.collect():
+            if kind == "log" and content not in self._logged:  # once, however many stacks say it
+                self._logged.append(content)
+                logging.getLogger(content["name"]).handle(logging.makeLogRecord(content))
+            elif kind == "filed" and self._filed is not None:
+                record = Store(jobs[ticket].folder).get(content)
+                if record is not None:
+                    self._filed(record)
+            elif kind == "read" and self._report is not None:
+                self._report(jobs[ticket], [Reading(Replicate(g, seed), n, a) for g, seed, n, a in content])
 
 
 class _Mailbox:
-    """Readings from workers to this process: a file per job, appended to there and read on here."""
+    """News from workers to this process: a file per job, appended to there and read on here.
+
+    A line is a pair: "read" and readings, "filed" and the key of a record, or "log" and a log record.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -178,18 +204,36 @@ class _Mailbox:
     def path(folder: str | Path, ticket: int) -> Path:
         return Path(folder) / f"{ticket}.jsonl"
 
-    def collect(self) -> Iterator[tuple[int, list[Reading]]]:
+    def collect(self) -> Iterator[tuple[int, str, Any]]:
         for path in sorted(self._folder.glob("*.jsonl"), key=lambda p: int(p.stem)):
             with path.open("rb") as file:
                 file.seek(self._read.get(path, 0))
                 whole, newline, _ = file.read().rpartition(b"\n")  # the last line may be half written
             self._read[path] = self._read.get(path, 0) + len(whole) + len(newline)
             for line in whole.splitlines():
-                yield int(path.stem), [Reading(Replicate(g, seed), n, a) for g, seed, n, a in json.loads(line)]
+                kind, content = json.loads(line)
+                yield int(path.stem), kind, content
 
 
-def _start_worker(plugin_files: list[str], user_entries: list[Entry]) -> None:
+class _MailedLog(logging.Handler):
+    """Sends a worker's log to the process that the user looks at."""
+
+    def __init__(self, write: Callable[[str, Any], None]) -> None:
+        super().__init__()
+        self._write = write
+
+    def emit(self, record: logging.LogRecord) -> None:
+        level, text = record.levelno, record.getMessage()
+        self._write("log", {"name": record.name, "levelno": level, "levelname": record.levelname, "msg": text})
+
+
+_icy_log = logging.getLogger("icy")
+
+
+def _start_worker(plugin_files: list[str], user_entries: list[Entry], log_level: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
+    _icy_log.setLevel(log_level)
     import torch
 
     torch.set_num_threads(1)
@@ -199,15 +243,30 @@ def _start_worker(plugin_files: list[str], user_entries: list[Entry]) -> None:
         registry.add(entry)
 
 
+def _end_with_parent(parent: int) -> None:
+    """End this worker once its parent is gone: killed, it leaves no one to hand results to, or to stop the worker."""
+    while os.getppid() == parent:
+        time.sleep(1)
+    os._exit(1)
+
+
 def _run_in_worker(job: Job, ticket: int, spool: str) -> list[Record]:
     with _Mailbox.path(spool, ticket).open("a", buffering=1) as file:
 
-        def report(_: Job, readings: Sequence[Reading]) -> None:
-            rows = [[r.replicate.grammar, r.replicate.seed, r.steps, r.accuracy] for r in readings]
+        def write(kind: str, content: Any) -> None:
             with contextlib.suppress(OSError):  # a display is no reason to lose a run
-                file.write(json.dumps(rows) + "\n")
+                file.write(json.dumps([kind, content]) + "\n")
 
-        return run_job(job, report)
+        def report(_: Job, readings: Sequence[Reading]) -> None:
+            write("read", [[r.replicate.grammar, r.replicate.seed, r.steps, r.accuracy] for r in readings])
+
+        handler = _MailedLog(write)
+        _icy_log.addHandler(handler)
+        _icy_log.propagate = False
+        try:
+            return run_job(job, report, lambda record: write("filed", record["key"]))
+        finally:
+            _icy_log.removeHandler(handler)
 
 
 @contextlib.contextmanager

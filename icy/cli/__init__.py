@@ -1,0 +1,89 @@
+"""The command line. Each command is imported when it is asked for, so that help and lists appear at once."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from icy.version import __version__
+
+from .errors import exit_code_of
+
+# name: (where the command is, what it does)
+COMMANDS = {
+    "probe": ("probe", "Measure which grammars a model learns easily."),
+    "list": ("listing", "List models, grammars, protocols, cells or presets."),
+    "show": ("languages", "Show example messages of a grammar, and its facts."),
+    "generate": ("languages", "Write the language of a grammar to a file."),
+    "check": ("checking", "Check that a model or grammar keeps its contract."),
+    "doctor": ("doctor", "Report versions, devices, memory and plug-ins."),
+}
+
+EPILOG = """\b
+Examples:
+  icy probe --model HierZero:GRU --grammar shufdet
+  icy list models '*GRU'
+  icy show rot --meanings 3x10
+
+\b
+Completion of commands, options and names, in bash (zsh, fish alike):
+  eval "$(_ICY_COMPLETE=bash_source icy)"
+"""
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands by name and one line, and imports one when it is run."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Their names, in the order of COMMANDS."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command, imported now."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"{__name__}.{COMMANDS[cmd_name][0]}")
+        command: click.Command = getattr(module, f"{cmd_name}_command")
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list of commands in the help, without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep the words as typed, for the advice on how to go on."""
+        ctx.meta["icy.words"] = list(args)
+        return super().parse_args(ctx, args)
+
+    def main(self, args: Sequence[str] | None = None, *rest: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+        """Run the command line; a user's mistake becomes a sentence, and what happened an exit code."""
+
+        def run() -> Any:
+            return super(LazyGroup, self).main(args, *rest, standalone_mode=False, **extra)
+
+        return sys.exit(exit_code_of(run)) if standalone_mode else run()
+
+    def _main_shell_completion(self, *args: Any, **extra: Any) -> None:
+        from . import completion  # registers a completion for bash that understands ':' in names
+
+        completion.register()
+        super()._main_shell_completion(*args, **extra)
+
+
+@click.command(
+    cls=LazyGroup,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.version_option(__version__, prog_name="icy", message="%(prog)s %(version)s")
+def main() -> None:
+    """Which composition functions does an architecture learn easily, and which not?
+
+    icy makes artificial languages with known composition (grammars), trains sender and receiver architectures on
+    them, and answers with a bias table: one row per model, one column per grammar.
+    """

@@ -1,0 +1,106 @@
+"""`icy list`: what there is, by name, description and source."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import click
+
+from icy.errors import UnknownNameError, unknown
+from icy.registry import SIDES, Entry, registry
+
+from .options import plugin_option
+from .printing import format_option, print_rows
+
+Lines = tuple[list[str], list[list[str]]]
+
+EPILOG = """\b
+Examples:
+  icy list models
+  icy list models 'receiver/*'
+  icy list grammars --format markdown
+  icy list presets
+  icy list models --plugin mine.py
+"""
+
+
+@click.command("list", epilog=EPILOG)
+@click.argument("kind", type=click.Choice(["models", "grammars", "protocols", "cells", "presets"]))
+@click.argument("pattern", required=False)
+@plugin_option
+@format_option
+def list_command(kind: str, pattern: str | None, plugin: tuple[str, ...], format_: str) -> None:
+    """List models, grammars, protocols, recurrent cells, or what the presets change.
+
+    PATTERN is a name, part of one, or a shell pattern such as '*GRU' or 'sender/RNN*'.
+    """
+    for file in plugin:
+        registry.load_file(file)
+    headings, rows = LISTS[kind](pattern)
+    print_rows(headings, rows, format_)
+
+
+def _models(pattern: str | None) -> Lines:
+    rows = [[e.qualified, e.description, e.source] for e in _entries(pattern, *SIDES)]
+    return ["model", "description", "source"], rows
+
+
+def _grammars(pattern: str | None) -> Lines:
+    from icy.grammars import grammar_sides
+
+    rows = [
+        [e.name, " ".join(e.aliases), ", ".join(grammar_sides(e.name)), e.description, e.source]
+        for e in _entries(pattern, "grammar")
+    ]
+    return ["grammar", "alias", "for", "description", "source"], rows
+
+
+def _cells(pattern: str | None) -> Lines:
+    return ["cell", "description", "source"], [[e.name, e.description, e.source] for e in _entries(pattern, "cell")]
+
+
+def _entries(pattern: str | None, *kinds: str) -> list[Entry]:
+    """Entries by name or pattern, and failing that by a part of the name."""
+    try:
+        return registry.match(pattern, *kinds)
+    except UnknownNameError as error:
+        try:
+            return registry.match(f"*{pattern}*", *kinds)
+        except UnknownNameError:
+            raise error from None
+
+
+def _protocols(pattern: str | None) -> Lines:
+    from icy.training.protocols import PROTOCOLS
+
+    headings = ["protocol", "target", "cap", "description", "source"]
+    rows = [[p.name, f"{p.target:g}", f"{p.cap:g}", p.description, p.source] for p in PROTOCOLS.values()]
+    return headings, _containing("protocol", pattern, rows)
+
+
+def _presets(pattern: str | None) -> Lines:
+    from icy.training.settings import PRESETS, PUBLISHED
+
+    rows = [["default", "", "", "what the papers say, with known defects mended"]]
+    for name, departure in PUBLISHED.items():
+        changes = ", ".join(f"{key}={json.dumps(value)}" for key, value in departure.settings.items())
+        rows.append(["published", name, changes, departure.reason])
+    assert {row[0] for row in rows} == set(PRESETS)
+    return ["preset", "departure", "settings", "reason"], _containing("preset", pattern, rows)
+
+
+def _containing(what: str, pattern: str | None, rows: list[list[str]]) -> list[list[str]]:
+    found = [row for row in rows if (pattern or "").strip("*").lower() in row[0]]
+    if not found:
+        raise unknown(what, str(pattern), list(dict.fromkeys(row[0] for row in rows)))
+    return found
+
+
+LISTS: dict[str, Callable[[str | None], Lines]] = {
+    "models": _models,
+    "grammars": _grammars,
+    "protocols": _protocols,
+    "cells": _cells,
+    "presets": _presets,
+}

@@ -1,0 +1,231 @@
+"""Recurrent cells: against PyTorch's, against the DARTS formulas written out, and their hand-written gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from icy.models import fused
+from icy.models.cells import Cell, DGRecvCell, DGSendCell, GRUCell, LSTMCell, RNNCell, State
+from icy.models.layers import rows_times
+
+torch.set_num_threads(1)
+
+INPUTS, HIDDEN, BATCH = 3, 5, 4
+LIBRARY: list[tuple[Callable[..., Cell], Callable[..., nn.Module]]] = [
+    (RNNCell, nn.RNNCell),
+    (GRUCell, nn.GRUCell),
+    (LSTMCell, nn.LSTMCell),
+]
+CELLS: list[Callable[..., Cell]] = [RNNCell, GRUCell, LSTMCell, DGSendCell, DGRecvCell]
+
+
+def random(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), requires_grad=True)
+
+
+def initial_state(cell: Cell) -> State:
+    """A state whose every member is random."""
+    h = random(BATCH, HIDDEN, seed=1)
+    return (h, random(BATCH, HIDDEN, seed=2)) if isinstance(cell, LSTMCell) else (h,)
+
+
+def gradients(loss: Tensor, *of: Tensor) -> list[Tensor]:
+    return list(torch.autograd.grad(loss, of))
+
+
+def assert_close(found: Tensor, expected: Tensor, tolerance: float = 1e-6) -> None:
+    torch.testing.assert_close(found, expected, atol=tolerance, rtol=0)
+
+
+@pytest.mark.parametrize(("mine", "theirs"), LIBRARY)
+def test_cells_equal_the_librarys(mine: Callable[..., Cell], theirs: Callable[..., nn.Module]) -> None:
+    cell, reference = mine(INPUTS, HIDDEN), theirs(INPUTS, HIDDEN)
+    cell.load_state_dict(reference.state_dict())
+    x, state = random(BATCH, INPUTS), initial_state(cell)
+    found = cell.step(cell.project(x), state)
+    output = reference(x, state if len(state) == 2 else state[0])
+    expected = output if isinstance(output, tuple) else (output,)
+    for a, b in zip(found, expected, strict=True):
+        assert_close(a, b)
+    weights = [random(BATCH, HIDDEN, seed=3 + i) for i in range(len(found))]
+    losses = [sum((w * a).sum() for w, a in zip(weights, result, strict=True)) for result in (found, expected)]
+    of_mine, of_theirs = dict(cell.named_parameters()), dict(reference.named_parameters())
+    assert set(of_mine) == set(of_theirs)
+    mine_at = gradients(losses[0], x, *state, *(of_mine[name] for name in of_theirs))
+    theirs_at = gradients(losses[1], x, *state, *of_theirs.values())
+    for a, b in zip(mine_at, theirs_at, strict=True):
+        assert_close(a, b)
+
+
+@pytest.mark.parametrize(("mine", "theirs"), LIBRARY)
+def test_cells_are_initialised_as_the_librarys(mine: Callable[..., Cell], theirs: Callable[..., nn.Module]) -> None:
+    bound = HIDDEN**-0.5
+    for parameter in mine(50, HIDDEN).parameters():
+        assert parameter.abs().max() <= bound
+    found, expected = (nn.utils.parameters_to_vector(c(50, HIDDEN).parameters()).std().item() for c in (mine, theirs))
+    assert found == pytest.approx(expected, rel=0.2)
+
+
+def darts_by_the_book(kind: str, x: Tensor, h: Tensor, w_0: Tensor, w: list[Tensor]) -> Tensor:
+    """The cells written out, from the description in the papers' program."""
+
+    def node(previous: Tensor, product: Tensor, f: Callable[[Tensor], Tensor]) -> Tensor:
+        c, g = product[:, :HIDDEN], product[:, HIDDEN:]
+        return previous + torch.sigmoid(c) * (f(g) - previous)
+
+    s_0 = node(h, torch.cat([x, h], 1) @ w_0, torch.tanh)
+    if kind == "dgsend":
+        return node(s_0, s_0 @ w[0], lambda g: g)
+    s_1 = node(s_0, s_0 @ w[0], torch.tanh)
+    s_2 = node(s_0, s_0 @ w[1], torch.tanh)
+    s_3 = node(s_0, s_0 @ w[2], lambda g: g)
+    s_4 = node(s_2, s_2 @ w[3], torch.relu)
+    return (s_1 + s_2 + s_3 + s_4) / 4
+
+
+@pytest.mark.parametrize(("kind", "mine", "nodes"), [("dgsend", DGSendCell, 1), ("dgrecv", DGRecvCell, 4)])
+def test_darts_cells_follow_their_formulas(kind: str, mine: Callable[..., Any], nodes: int) -> None:
+    cell = mine(INPUTS, HIDDEN)
+    w = [getattr(cell, f"weight_{i + 1}") for i in range(nodes)]
+    x, h = random(BATCH, INPUTS), random(BATCH, HIDDEN, seed=1)
+    (found,) = cell.step(cell.project(x), (h,))
+    expected = darts_by_the_book(kind, x, h, torch.cat([cell.weight_x, cell.weight_h]), w)
+    assert_close(found, expected)
+    weight = random(BATCH, HIDDEN, seed=3)
+    of = (x, h, cell.weight_x, cell.weight_h, *w)
+    found_at, expected_at = gradients((weight * found).sum(), *of), gradients((weight * expected).sum(), *of)
+    for a, b in zip(found_at, expected_at, strict=True):
+        assert_close(a, b)
+
+
+@pytest.mark.parametrize("mine", [DGSendCell, DGRecvCell])
+@pytest.mark.parametrize("fed", [True, False])
+def test_darts_cells_are_xavier_uniform_as_one_matrix(mine: Callable[..., Any], fed: bool) -> None:
+    cell = mine(60, 40, fed=fed)
+    first = cell.weight_h if not fed else torch.cat([cell.weight_x, cell.weight_h])
+    assert first.abs().max() <= (6 / (60 + 40 + 80)) ** 0.5
+    assert first.abs().max() > 0.98 * (6 / (60 + 40 + 80)) ** 0.5
+    assert 0.98 * (6 / 120) ** 0.5 < cell.weight_1.abs().max() <= (6 / 120) ** 0.5
+    assert not [name for name, _ in cell.named_parameters() if "bias" in name]
+
+
+@pytest.mark.parametrize("mine", CELLS)
+def test_unfed_equals_a_zero_input(mine: Callable[..., Cell]) -> None:
+    fed, unfed = mine(INPUTS, HIDDEN), mine(INPUTS, HIDDEN, fed=False)
+    weights = fed.state_dict()
+    left_out = {name: weights.pop(name) for name in ("weight_ih", "weight_x") if name in weights}
+    unfed.load_state_dict(weights)
+    state = initial_state(fed)
+    by_zero = fed.step(fed.project(torch.zeros(BATCH, INPUTS)), state)
+    for a, b, c in zip(unfed.step(unfed.unfed(), state), by_zero, fed.step(fed.unfed(), state), strict=True):
+        assert_close(a, b)
+        assert_close(c, b)
+    (matrix,) = left_out.values()
+    assert unfed.inert == matrix.numel()
+    assert fed.inert == 0
+
+
+@pytest.mark.parametrize("mine", CELLS)
+def test_project_is_weigh_and_a_constant(mine: Callable[..., Cell]) -> None:
+    cell, x = mine(INPUTS, HIDDEN), random(BATCH, INPUTS)
+    constant = cell.project(torch.zeros(1, INPUTS))
+    assert_close(cell.weigh(x) + constant, cell.project(x))
+    assert cell.project(x).shape == (BATCH, cell.gate_blocks * HIDDEN)
+
+
+@pytest.mark.parametrize("mine", CELLS)
+def test_start_holds_h_and_zeros(mine: Callable[..., Cell]) -> None:
+    h = random(BATCH, HIDDEN)
+    first, *rest = mine(INPUTS, HIDDEN).start(h)
+    assert torch.equal(first, h)
+    assert all(not member.any() for member in rest)
+    assert len(rest) == (mine is LSTMCell)
+
+
+@pytest.mark.parametrize("fed", [True, False])
+@pytest.mark.parametrize("mine", CELLS)
+def test_a_stack_of_cells_equals_each(mine: Callable[..., Cell], fed: bool) -> None:
+    cells = [mine(INPUTS, HIDDEN, fed=fed) for _ in range(3)]
+    x = random(3, BATCH, INPUTS)
+    states = [initial_state(cell) for cell in cells]
+
+    def steps(cell: Cell, x: Tensor, state: State) -> tuple[Tensor, ...]:
+        for _ in range(2):
+            state = cell.step(cell.project(x) if fed else cell.unfed(), state)
+        return state
+
+    class Steps(nn.Module):
+        def __init__(self, cell: Cell) -> None:
+            super().__init__()
+            self.cell = cell
+
+        def forward(self, x: Tensor, state: State) -> State:
+            return steps(self.cell, x, state)
+
+    stacked = {f"cell.{n}": torch.stack([dict(c.named_parameters())[n] for c in cells]) for n in cells[0].state_dict()}
+    together = tuple(torch.stack(members) for members in zip(*states, strict=True))
+    found = torch.func.functional_call(Steps(cells[0]), stacked, (x, together))
+    for i, cell in enumerate(cells):
+        for member, expected in zip(found, steps(cell, x[i], states[i]), strict=True):
+            assert_close(member[i], expected)
+
+
+# -- the fused functions -----------------------------------------------------------------------------------------------
+
+
+def check_gradients(function: Callable[..., Any], *inputs: Tensor) -> bool:
+    """Against finite differences; not for an undefined gradient, which autograd never hands to these nodes."""
+    found: bool = torch.autograd.gradcheck(function, inputs, check_undefined_grad=False)
+    return found
+
+
+def double(*shape: int, seed: int = 0) -> Tensor:
+    return random(*shape, seed=seed).detach().double().requires_grad_()
+
+
+@pytest.mark.parametrize("lead", [(), (2,)])
+@pytest.mark.parametrize("rows", [3, 1])
+def test_gradients_of_the_gru_step(lead: tuple[int, ...], rows: int) -> None:
+    inputs = double(*lead, rows, 6), double(*lead, 3, 6, seed=1), double(*lead, 3, 2, seed=2)
+    assert check_gradients(lambda *x: fused.gru_step(*x), *inputs)
+
+
+@pytest.mark.parametrize("used", [slice(0, 2), slice(0, 1), slice(1, 2)])
+def test_gradients_of_the_lstm_step(used: slice) -> None:
+    inputs = double(2, 3, 8), double(2, 3, 2, seed=1)
+    assert check_gradients(lambda *x: fused.lstm_step(*x)[used], *inputs)
+
+
+@pytest.mark.parametrize("kind", ["identity", "tanh", "relu"])
+def test_gradients_of_the_highway_step(kind: str) -> None:
+    inputs = double(2, 3, 4), double(2, 3, 2, seed=1)
+    assert check_gradients(lambda *x: fused.highway_step(*x, kind), *inputs)
+
+
+def test_gradients_of_mix_and_tanh() -> None:
+    inputs = double(2, 3, 4), double(2, 3, 4, seed=1), double(2, 3, 1, seed=2)
+    assert check_gradients(fused.mix, *inputs)
+    assert check_gradients(fused.tanh, inputs[0])
+
+
+def test_tanh_to_float_precision() -> None:
+    x = torch.linspace(-20, 20, 10_001)
+    assert_close(fused.tanh(x), torch.tanh(x), 2.5e-7)
+    assert fused.tanh(torch.tensor([torch.inf, -torch.inf])).tolist() == [1, -1]
+    assert torch.isnan(fused.tanh(torch.tensor(torch.nan)))
+    assert torch.equal(fused.tanh(x.double()), torch.tanh(x.double()))
+
+
+@pytest.mark.parametrize("stack", [(), (2,)])
+def test_rows_times(stack: tuple[int, ...]) -> None:
+    x, matrix, addend = random(*stack, 5, 3, 4), random(*stack, 4, 6, seed=1), random(*stack, 1, 6, seed=2)
+    expected = x @ (matrix.unsqueeze(-3) if stack else matrix)
+    assert_close(rows_times(x, matrix), expected)
+    assert_close(rows_times(x, matrix, addend), expected + addend.unsqueeze(-2))
+    if stack:
+        assert_close(rows_times(x[0, 0], matrix), x[0, 0] @ matrix)
