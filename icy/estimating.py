@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -103,4 +104,4 @@ def time_updates(job: Job, updates: int = 3) -> float:
     with contextlib.suppress(_EnoughError):
         for _ in train(replace(job, settings=settings, protocol=protocol, baselines=baselines), report):
             pass
-    return (times[1] - times[0]) / updates
+    return (times[1] - times[0]) / updates if len(times) == 2 else math.nan  # all of them diverged at once

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -60,11 +59,11 @@ class LazyGroup(click.Group):
         ctx.meta["icy.words"] = list(args)
         return super().parse_args(ctx, args)
 
-    def main(self, args: Sequence[str] | None = None, *rest: Any, standalone_mode: bool = True, **extra: Any) -> Any:
+    def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:  # type: ignore[override]
         """Run the command line; a user's mistake becomes a sentence, and what happened an exit code."""
 
         def run() -> Any:
-            return super(LazyGroup, self).main(args, *rest, standalone_mode=False, **extra)
+            return super(LazyGroup, self).main(*args, standalone_mode=False, **extra)  # type: ignore[call-overload]
 
         return sys.exit(exit_code_of(run)) if standalone_mode else run()
 

@@ -24,7 +24,6 @@ LIBRARIES = (
     "jaxtyping", "rapidfuzz",
 )  # fmt: skip
 OPTIONAL = ("ray", "gymnasium", "pettingzoo")
-DEFAULT_OUT = "icy-results"
 
 Fact = tuple[str, str, bool]  # what, its value, whether it is as it should be
 EPILOG = """\b
@@ -35,15 +34,15 @@ Examples:
 
 
 @click.command("doctor", epilog=EPILOG)
-@click.option("--out", "-o", default=DEFAULT_OUT, show_default=True, help="The results folder to look at.")
+@click.option("--out", "-o", help="The results folder to look at; icy probe's unless given.")
 @format_option
-def doctor_command(out: str, format_: str) -> int:
+def doctor_command(out: str | None, format_: str) -> int:
     """Report versions, devices, threads, memory, plug-ins, and whether results can be written.
 
     Exits with 1 if something that icy needs is missing.
     """
     facts = [fact for group in (_versions, _devices, _processor, _memory, _plugins) for fact in _safely(group)]
-    facts += _safely(lambda: _folder(Path(out)))
+    facts += _safely(lambda: _folder(out))
     print_rows(["what", "found", ""], [[what, found, "" if good else "!"] for what, found, good in facts], format_)
     return DONE if all(good for _, _, good in facts) else FAILED
 
@@ -121,8 +120,11 @@ def _package(point: importlib.metadata.EntryPoint) -> str:
     return f"{point.dist.name} {point.dist.version}" if point.dist else "package unknown"
 
 
-def _folder(out: Path) -> Iterable[Fact]:
+def _folder(given: str | None) -> Iterable[Fact]:
     """Try to write where the results folder is, or would be made; nothing is left behind."""
+    from icy.probing import ProbeSpec
+
+    out = Path(given or ProbeSpec.out)
     there = next(p for p in (out.absolute(), *out.absolute().parents) if p.exists())
     state = "is there" if there == out.absolute() else "would be made"
     try:

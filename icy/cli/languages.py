@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from icy.errors import IncompatibleError, InvalidSettingError, StoreError
+from icy.errors import IncompatibleError, StoreError
 from icy.grammars import check_side, expand_grammars, grammar_sides, make_language
 from icy.registry import SIDES, registry
 
 from . import completion
-from .options import plugin_option
+from .options import Decorator, plugin_option
 from .printing import format_option, note, print_rows, stdout
 
 if TYPE_CHECKING:
@@ -38,9 +38,9 @@ In Python, icy.Language.load reads the file.
 """
 
 
-def _language_options(meanings: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _language_options(meanings: str) -> Decorator:
     """The arguments of make_language as options, with its defaults."""
-    options = [
+    options: list[Decorator] = [
         click.option("--meanings", default=meanings, help="The space, attributes x values."),
         click.option("--vocab-size", type=int, default=DEFAULTS["vocab_size"], help="Number of tokens, V."),
         click.option("--word-length", type=int, default=DEFAULTS["word_length"], help="Tokens per word, w."),
@@ -155,11 +155,7 @@ def generate_command(
     grammar: str, out: Path, force: bool, plugin: tuple[str, ...], meanings: str, **sizes: int
 ) -> None:
     """Write the language of a grammar or chain to a file, one message for every meaning."""
-    from icy.language_files import SUFFIXES
-
     _load(plugin)
-    if out.suffix not in SUFFIXES:
-        raise InvalidSettingError(f"A language is written as {', '.join(SUFFIXES)}, not as '{out.name}'.")
     if out.exists() and not force:
         raise StoreError(f"{out} is there already; choose another name, or overwrite it with --force.")
     language = make_language(grammar, meanings, **sizes)

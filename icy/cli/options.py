@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+Decorator = Callable[[Any], Any]
 
 plugin_option: Decorator = click.option(
     "--plugin",

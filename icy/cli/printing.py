@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -26,7 +27,7 @@ def format_option(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def stdout() -> Console:
     """A console for results."""
-    return Console(highlight=False, soft_wrap=False)
+    return Console(highlight=False, soft_wrap=not sys.stdout.isatty())  # lines for a pipe are left whole
 
 
 def stderr() -> Console:

@@ -109,7 +109,7 @@ def _vmap_or_loop(models: Sequence[nn.Module], sample: Tensor, device: torch.dev
         return "loop"
     trial = _Stack(copy.deepcopy(list(models[:1])), device, [0])
     try:
-        trial.forward(sample[:1], "vmap", training=True)
+        trial.forward(sample[:1], "vmap", training=True).sum().backward()  # type: ignore[no-untyped-call]
     except Exception as error:  # whatever a stranger's module does that vmap refuses
         reason = str(error).strip().partition("\n")[0]
         log.warning("%s cannot be stacked (%s): its replicates train one at a time.", name, reason)

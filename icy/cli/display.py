@@ -1,0 +1,313 @@
+"""What is shown while a probe runs: a live display on a terminal, plain lines elsewhere. All of it goes to stderr."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.padding import Padding
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from icy.probing import Plan, Row, Watcher
+from icy.results import value_of
+from icy.store import Record
+from icy.training.job import Job, Reading, Replicate
+from icy.training.protocols import BASELINE
+
+Clock = Callable[[], float]
+
+
+@dataclass
+class RowProgress:
+    """How far one row is.
+
+    Attributes:
+        label: the model.
+        row: what is to be done.
+        latest: the last reading of every replicate that has one.
+        finished: what was filed.
+        concat_steps: by seed, once known.
+        started: time of the first reading.
+        updated: time of the last one.
+    """
+
+    label: str
+    row: Row
+    latest: dict[Replicate, Reading] = field(default_factory=dict)
+    finished: dict[Replicate, Record] = field(default_factory=dict)
+    concat_steps: dict[int, int] = field(default_factory=dict)
+    started: float | None = None
+    updated: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.concat_steps = {s: n for s, n in self.row.baselines().items() if isinstance(n, int)}
+
+    @property
+    def total(self) -> int:
+        """Replicates of the row."""
+        return len(self.row.job.replicates)
+
+    @property
+    def done(self) -> int:
+        """Those that are on file."""
+        return len(self.row.filed) + len(self.finished)
+
+    @property
+    def active(self) -> bool:
+        """Whether it has begun and not ended."""
+        return self.started is not None and self.done < self.total
+
+    @property
+    def steps(self) -> int:
+        """The most that any replicate has made."""
+        return max((r.steps for r in self.latest.values()), default=0)
+
+    def read(self, readings: Sequence[Reading], now: float) -> None:
+        """Take note of a check."""
+        if self.started is None:
+            self.started = now
+        self.updated = now
+        self.latest.update({r.replicate: r for r in readings})
+
+    def filed(self, record: Record) -> None:
+        """Take note of a replicate that ended."""
+        replicate = Replicate(record["grammar"], record["seed"])
+        self.finished[replicate] = record
+        if replicate.grammar == BASELINE and not record["failed"]:
+            self.concat_steps[replicate.seed] = record["steps"]
+
+    def accuracies(self) -> Iterator[tuple[str, float, bool]]:
+        """Each grammar with the mean of its seeds' last readings, and whether all its seeds are done."""
+        readings = {(r["grammar"], r["seed"]): r.get("accuracy", math.nan) for r in self.row.filed}
+        readings |= {(r.grammar, r.seed): reading.accuracy for r, reading in self.latest.items()}
+        ended = {(r["grammar"], r["seed"]) for r in self.row.filed} | {(r.grammar, r.seed) for r in self.finished}
+        for grammar in dict.fromkeys(r.grammar for r in self.row.job.replicates):
+            mine = [(r.grammar, r.seed) for r in self.row.job.replicates if r.grammar == grammar]
+            seen = [readings[m] for m in mine if m in readings]
+            if seen:
+                yield grammar, sum(seen) / len(seen), all(m in ended for m in mine)
+
+    def remaining(self) -> float | None:
+        """Seconds until every replicate has reached its limit, at the pace so far; None before that is known.
+
+        The limit of a grammar is known once concat has been learnt at the same seed. On a CPU a stack takes as long
+        as its replicates together; on a GPU, about as long as its longest.
+        """
+        waiting = [r for r in self.row.missing if r not in self.finished]
+        if self.started is None or self.updated <= self.started or not waiting:
+            return 0.0 if not waiting else None
+        if any(r.seed not in self.concat_steps for r in waiting):
+            return None
+        limit = self.row.job.protocol.limit
+        left = [max(0, limit(self.concat_steps[r.seed]) - self._steps(r)) for r in waiting]
+        made = [self._steps(r) for r in self.latest]
+        elapsed = self.updated - self.started
+        together = self.row.job.device == "cpu"
+        work, pace = (sum(left), sum(made)) if together else (max(left), max(made))
+        return work * elapsed / pace if pace else None
+
+    def _steps(self, replicate: Replicate) -> int:
+        return self.latest[replicate].steps if replicate in self.latest else 0
+
+
+class ProgressWatcher(Watcher):
+    """Keeps track of every row, and leaves the showing to its subclasses."""
+
+    def __init__(self, console: Console, clock: Clock = time.monotonic, engines: bool = False) -> None:
+        super().__init__()
+        self.console, self.clock, self.engines = console, clock, engines
+        self.rows: dict[str, RowProgress] = {}
+        self.begun = clock()
+
+    def started(self, plan: Plan) -> None:
+        """Before the first update."""
+        super().started(plan)
+        names = [row.job.task.entry.name for row in plan.rows]
+        self.begun = self.clock()
+        for row, name in zip(plan.rows, names, strict=True):
+            self.rows[row.name] = RowProgress(row.name if names.count(name) > 1 else name, row)
+
+    def read(self, job: Job, readings: Sequence[Reading]) -> None:
+        """After every check of every stack."""
+        self.rows[job.task.entry.qualified].read(readings, self.clock())
+
+    def filed(self, record: Record) -> None:
+        """As soon as a replicate is on file."""
+        self.rows[record["model"]].filed(record)
+
+    @property
+    def done(self) -> int:
+        """Replicates on file."""
+        return sum(row.done for row in self.rows.values())
+
+    @property
+    def total(self) -> int:
+        """Replicates of the whole probe."""
+        return sum(row.total for row in self.rows.values())
+
+    def line(self, record: Record) -> str:
+        """What is said of a replicate that ended."""
+        label = self.rows[record["model"]].label
+        engine = f", engine {record['engine']}" if self.engines and record.get("engine") else ""
+        return (
+            f"[{self.done}/{self.total}] {label} {record['grammar']} seed {record['seed']}: {_ending(record)}{engine}"
+        )
+
+    @contextmanager
+    def showing(self) -> Iterator[None]:
+        """While this is open, progress is shown."""
+        yield
+
+
+def _ending(record: Record) -> str:
+    if record["failed"]:
+        return f"failed: {record['error']}"
+    took = f"after {record['steps']} steps"
+    if record["measure"] == "accuracy":
+        return f"accuracy {record['accuracy']:.3f} {took}, {duration(record['seconds'])}"
+    cut = " (cut at the cap)" if record["reason"] == "cap" else ""
+    what = f"ratio {value_of(record):.2f}{cut} {took} ({record['accuracy']:.3f})"
+    return f"{what}, {duration(record['seconds'])}"
+
+
+class PlainWatcher(ProgressWatcher):
+    """A line for every replicate that ends, and one now and then in between."""
+
+    SILENCE_SECONDS = 60.0
+    _spoken = -math.inf
+
+    def started(self, plan: Plan) -> None:
+        """Before the first update."""
+        super().started(plan)
+        self._say(_announcement(plan))
+
+    def read(self, job: Job, readings: Sequence[Reading]) -> None:
+        """After every check: a sign of life, if nothing has been said for a while."""
+        super().read(job, readings)
+        if self.clock() - self._spoken > self.SILENCE_SECONDS:
+            row = self.rows[job.task.entry.qualified]
+            shown = ", ".join(f"{grammar} {accuracy:.2f}" for grammar, accuracy, _ in row.accuracies())
+            left = _left(row)
+            self._say(
+                f"[{self.done}/{self.total}] {row.label} at {row.steps} steps: {shown}{'; ' + left if left else ''}"
+            )
+
+    def filed(self, record: Record) -> None:
+        """A line for the replicate."""
+        super().filed(record)
+        self._say(self.line(record))
+
+    def _say(self, text: str) -> None:
+        self._spoken = self.clock()
+        self.console.print(Text(text), soft_wrap=True)
+
+
+class LiveWatcher(ProgressWatcher):
+    """A display that stays in place: a line per model with its accuracies below it, and one for the whole."""
+
+    def __init__(self, console: Console, clock: Clock = time.monotonic, engines: bool = False) -> None:
+        super().__init__(console, clock, engines)
+        self._live = Live(
+            console=console, get_renderable=self.render, refresh_per_second=4, transient=True, vertical_overflow="crop"
+        )
+
+    def filed(self, record: Record) -> None:
+        """With --verbose or at a failure, a line above the display."""
+        super().filed(record)
+        if self.engines or record["failed"]:
+            self.console.print(Text(self.line(record), style="red" if record["failed"] else "dim"))
+
+    @contextmanager
+    def showing(self) -> Iterator[None]:
+        """While this is open, progress is shown."""
+        with self._live:
+            yield
+
+    def render(self) -> RenderableType:
+        """The display as it is now."""
+        if self.plan is None:
+            return Text("")
+        active = [row for row in self.rows.values() if row.active]
+        width = max((len(row.label) for row in active), default=0)
+        shown: list[RenderableType] = []
+        for row in active:
+            shown += [_row_line(row, self.clock(), width), Padding(_accuracy_line(row), (0, 0, 0, 2))]
+        return Group(*shown, self._summary())
+
+    def _summary(self) -> Text:
+        rows = self.rows.values()
+        waiting = sum(row.started is None and row.done < row.total for row in rows)
+        parts = [f"{self.done} of {self.total} replicates", f"{duration(self.clock() - self.begun)} elapsed"]
+        if len(rows) > 1:
+            complete = sum(row.done == row.total for row in rows)
+            parts.insert(0, f"{complete} of {len(rows)} models")
+        if waiting:
+            parts.append(f"{waiting} model{'s' * (waiting > 1)} waiting")
+        parts.append("Ctrl-C keeps what is finished")
+        return Text(" · ".join(parts), style="dim", no_wrap=True, overflow="ellipsis")
+
+
+def _row_line(row: RowProgress, now: float, width: int) -> Table:
+    line = Table.grid(padding=(0, 2), expand=False)
+    for least in (width, 14, 5, 11, 0):
+        line.add_column(no_wrap=True, min_width=least)
+    elapsed = duration(now - (row.started if row.started is not None else now))
+    left = _left(row) or "learning concat first"
+    line.add_row(
+        Text(row.label, style="bold cyan"),
+        ProgressBar(total=row.total, completed=row.done, width=14),
+        Text(f"{row.done}/{row.total}"),
+        Text(f"{row.steps} steps"),
+        Text(f"{elapsed}, {left}", style="dim"),
+    )
+    return line
+
+
+def _accuracy_line(row: RowProgress) -> Text:
+    line = Text()
+    for grammar, accuracy, ended in row.accuracies():
+        mark = "✓" if ended else " "
+        line.append(f"{grammar}\N{NO-BREAK SPACE}", style="dim")
+        line.append(f"{accuracy:.2f}{mark}", style="green" if ended else "")
+        line.append("  ")
+    return line
+
+
+def _left(row: RowProgress) -> str:
+    seconds = row.remaining()
+    if seconds is None:
+        return ""
+    word = "at most" if row.row.job.protocol.stops_at_target else "about"
+    return f"{word} {duration(seconds)} left"
+
+
+def _announcement(plan: Plan) -> str:
+    on_file = sum(len(row.filed) for row in plan.rows)
+    models = f"{len(plan.rows)} model{'s' * (len(plan.rows) > 1)}"
+    where = plan.device if plan.device != "cpu" else f"cpu, {plan.workers} worker{'s' * (plan.workers > 1)}"
+    kept = f"; {on_file} on file in {plan.store.folder}" if on_file else ""
+    return f"{plan.total} replicates of {models} to train on {where}{kept}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds in words short enough for a line.
+
+    Example:
+        >>> duration(31.4), duration(200), duration(7300), duration(200_000)
+        ('31 s', '3 min 20 s', '2 h 2 min', '2 d 8 h')
+    """
+    if not math.isfinite(seconds):
+        return "?"
+    whole = round(seconds)
+    for unit, size, smaller, part in (("d", 86400, "h", 3600), ("h", 3600, "min", 60), ("min", 60, "s", 1)):
+        if whole >= size:
+            rest = whole % size // part
+            return f"{whole // size} {unit}" + (f" {rest} {smaller}" if rest else "")
+    return f"{whole} s" if seconds >= 1 or seconds == 0 else f"{seconds:.1f} s"

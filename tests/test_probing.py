@@ -1,0 +1,235 @@
+"""The main job: the same numbers however it is run, and nothing done twice."""
+
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import TINY
+
+import icy
+from icy.errors import IcyError, IncompatibleError, InvalidSettingError, PluginError, StoreError, UnknownNameError
+from icy.probing import ProbeSpec, Watcher, make_plan, seed_list
+from icy.training.job import Replicate
+from icy.training.workers import deal
+
+
+def curves(result: icy.ProbeResult) -> dict[tuple[str, int], Any]:
+    return {(r["grammar"], r["seed"]): (r["steps"], r["accuracy"], r["curve"]) for r in result.records}
+
+
+class Counter(Watcher):
+    """Counts what is filed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.keys: list[str] = []
+        self.readings = 0
+
+    def filed(self, record: dict[str, Any]) -> None:
+        self.keys.append(record["key"])
+
+    def read(self, job: Any, readings: Any) -> None:
+        self.readings += len(readings)
+
+
+def test_a_row_has_the_baseline_and_every_grammar_and_seed(tiny: icy.ProbeResult) -> None:
+    assert sorted(curves(tiny)) == [(g, s) for g in ("concat", "perm", "rot") for s in (123, 124)]
+    assert not tiny.failures
+    assert [p.name for p in tiny.paths] == ["results.csv", "results.parquet"]
+
+
+def test_pool_equals_serial(tiny: icy.ProbeResult, tmp_path: Path) -> None:
+    """Two workers, baselines first, other stacks: the same readings to the last bit."""
+    watcher = Counter()
+    pooled = icy.probe("sender/FC2L", ["perm", "rot"], workers=2, out=tmp_path, watcher=watcher, **TINY)
+    assert curves(pooled) == curves(tiny)
+    assert len(watcher.keys) == 6
+    assert watcher.readings > 0
+
+
+@pytest.mark.parametrize("model", ["sender/FC2L", "sender/RNNAutoReg:LSTM", "sender/HierZero:GRU", "receiver/Hier:GRU"])
+def test_a_seed_alone_equals_the_seed_among_others(model: str, tmp_path: Path) -> None:
+    among = icy.probe(model, ["perm"], workers=1, out=tmp_path / "a", **{**TINY, "seeds": [1, 2, 3]})
+    alone = icy.probe(model, ["perm"], workers=1, out=tmp_path / "b", **{**TINY, "seeds": [3]})
+    for place, (steps, accuracy, curve) in curves(alone).items():
+        assert curves(among)[place] == (steps, accuracy, curve)
+
+
+def test_nothing_is_trained_twice(tmp_path: Path) -> None:
+    first = icy.probe("sender/FC2L", ["perm"], workers=1, out=tmp_path, **{**TINY, "seeds": [1]})
+    again = Counter()
+    assert curves(icy.probe("sender/FC2L", ["perm"], out=tmp_path, watcher=again, **{**TINY, "seeds": [1]})) == curves(
+        first
+    )
+    assert not again.keys
+    more = Counter()
+    icy.probe("sender/FC2L", ["perm", "rot"], workers=1, out=tmp_path, watcher=more, **{**TINY, "seeds": [1, 2]})
+    assert len(more.keys) == 4  # rot at both seeds, concat and perm at the new one
+    assert not set(more.keys) & {r["key"] for r in first.records}
+
+
+def test_added_seeds_equal_those_of_one_run(tiny: icy.ProbeResult, tmp_path: Path) -> None:
+    """Resumed = uninterrupted: the grammars of a seed whose baseline is on file stop where they would have."""
+    icy.probe("sender/FC2L", ["concat"], workers=1, out=tmp_path, **TINY)
+    resumed = icy.probe("sender/FC2L", ["perm", "rot"], workers=1, out=tmp_path, **TINY)
+    assert curves(resumed) == curves(tiny)
+
+
+def test_other_settings_are_other_results(tiny_folder: Path, tiny: object) -> None:
+    changed = {**TINY, "settings": {"check_every": 20, "learning_rate": 0.002}}
+    plan = make_plan(ProbeSpec("sender/FC2L", ["perm", "rot"], out=tiny_folder, **changed))
+    assert plan.total == 6
+    assert make_plan(ProbeSpec("sender/FC2L", ["perm", "rot"], out=tiny_folder, **TINY)).total == 0
+
+
+def test_rerun_never_shows_what_is_on_file(tiny: icy.ProbeResult, tiny_folder: Path) -> None:
+    shown = icy.probe("sender/FC2L", ["perm", "shufdet"], out=tiny_folder, rerun="never", **TINY)
+    assert {r["grammar"] for r in shown.records} == {"concat", "perm"}
+
+
+PLUGIN = """
+    from torch import nn
+    import icy
+
+    @icy.register_sender("{name}", source="a test")
+    class Sender(nn.Module):
+        "A stranger's sender."
+
+        def __init__(self, space, message_length, vocab_size, hidden_size):
+            super().__init__()
+            self.values, self.shape = space.values, (message_length, vocab_size + 1)
+            self.net = nn.Linear(space.attributes * space.values, message_length * (vocab_size + 1))
+
+        def forward(self, meanings):
+            {body}
+            return self.net(nn.functional.one_hot(meanings, self.values).flatten(-2).float()).unflatten(-1, self.shape)
+"""
+
+
+def plugin_file(folder: Path, name: str, body: str = "pass") -> Path:
+    file = folder / f"{name.lower()}_plugin.py"
+    file.write_text(textwrap.dedent(PLUGIN).format(name=name, body=body))
+    return file
+
+
+def test_a_plugin_reaches_the_workers(tmp_path: Path) -> None:
+    file = plugin_file(tmp_path, "Stranger")
+    pooled = icy.probe("Stranger", "perm", plugin=file, workers=2, out=tmp_path / "pool", **TINY)
+    serial = icy.probe("Stranger", "perm", plugin=file, workers=1, out=tmp_path / "one", **TINY)
+    assert not pooled.failures
+    assert curves(pooled) == curves(serial)
+
+
+def test_a_model_that_raises_is_kept_with_its_error_and_retried_on_request(tmp_path: Path) -> None:
+    file = plugin_file(tmp_path, "Faulty", "if self.training: raise ValueError('out of luck')")
+    result = icy.probe("Faulty", "perm", plugin=file, workers=1, out=tmp_path / "r", **TINY)
+    assert [r["error"] for r in result.failures] == ["ValueError: out of luck"] * 4
+    assert "failed" in result.table()
+    counter = Counter()
+    icy.probe("Faulty", "perm", workers=1, out=tmp_path / "r", watcher=counter, **TINY)
+    assert not counter.keys
+    icy.probe("Faulty", "perm", workers=1, out=tmp_path / "r", watcher=counter, rerun="failed", **TINY)
+    assert len(counter.keys) == 4
+
+
+def test_a_model_of_another_shape_is_told_so(tmp_path: Path) -> None:
+    file = plugin_file(tmp_path, "Misshapen", "self.shape = (1, -1)")
+    result = icy.probe("Misshapen", "perm", plugin=file, workers=1, out=tmp_path / "r", **TINY)
+    assert "must put out (2, 4, 5)" in result.failures[0]["error"]
+
+
+def test_a_model_from_a_script_without_a_main_guard(tmp_path: Path) -> None:
+    """As in a notebook: the class lives in __main__, and nothing guards the call."""
+    script = tmp_path / "script.py"
+    call = f"r = icy.probe('Mine', 'perm', workers=2, out={str(tmp_path / 'r')!r}, **{TINY!r})\nprint(len(r.failures), len(r.records))"
+    script.write_text(textwrap.dedent(PLUGIN).format(name="Mine", body="pass") + "\n" + call)
+    root = str(Path(icy.__file__).parent.parent)
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=240, env={"PYTHONPATH": root, "PATH": ""}
+    )
+    assert done.stdout.split() == ["0", "4"], done.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (2, [123, 124]),
+        ("3", [123, 124, 125]),
+        ("1,2", [1, 2]),
+        ("7,", [7]),
+        ("5-7,1", [5, 6, 7, 1]),
+        ([4, 4, 2], [4, 2]),
+    ],
+)
+def test_seeds(given: Any, expected: list[int]) -> None:
+    assert seed_list(given) == expected
+
+
+@pytest.mark.parametrize("given", [0, -1, [], "", "x", "5-3", [1.5], [-1], "0"])
+def test_seeds_that_are_none(given: Any) -> None:
+    with pytest.raises(InvalidSettingError, match="Seeds are"):
+        seed_list(given)
+
+
+def test_quick_changes_only_what_was_left_alone() -> None:
+    spec = ProbeSpec("x", quick=True, hidden=64).resolved()
+    assert (spec.meanings, spec.word_length, spec.hidden) == ("3x4", 2, 64)
+    assert ProbeSpec("x").resolved().meanings == "5x10"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ({"model": "HierZreo:GRU"}, UnknownNameError, "HierZero:GRU"),
+        ({"model": "FC2L"}, UnknownNameError, "sender/FC2L or receiver/FC2L"),
+        ({"model": []}, InvalidSettingError, "No model"),
+        ({"grammar": "shufdte"}, UnknownNameError, "shufdet"),
+        ({"grammar": "shuf"}, IncompatibleError, "receiver"),
+        ({"protocol": "budgets"}, UnknownNameError, "budget"),
+        ({"preset": "publish"}, UnknownNameError, "published"),
+        ({"meanings": "9x99"}, InvalidSettingError, "memory"),
+        ({"meanings": "5by10"}, InvalidSettingError, "5x10"),
+        ({"seeds": []}, InvalidSettingError, "Seeds are"),
+        ({"target": 1.5}, InvalidSettingError, "target"),
+        ({"protocol": "budget", "cap": 5}, InvalidSettingError, "cap"),
+        ({"hidden": 0}, InvalidSettingError, "hidden_size"),
+        ({"vocab_size": 2, "word_length": 2, "meanings": "5x10"}, InvalidSettingError, "word"),
+        ({"device": "tpu"}, InvalidSettingError, "device"),
+        ({"engine": "steam"}, UnknownNameError, "engine"),
+        ({"workers": 0}, InvalidSettingError, "workers"),
+        ({"representation": "loud"}, UnknownNameError, "representation"),
+        ({"rerun": "maybe"}, InvalidSettingError, "missing"),
+        ({"settings": {"check_evry": 3}}, UnknownNameError, "check_every"),
+        ({"settings": {"clip_norm": -1}}, InvalidSettingError, "clip_norm"),
+        ({"options": {"depth": 3}}, InvalidSettingError, "no option 'depth'"),
+        ({"plugin": "absent.py"}, PluginError, "does not exist"),
+        ({"grammer": "rot"}, UnknownNameError, "grammar"),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    arguments: dict[str, Any], error: type[IcyError], words: str, tmp_path: Path
+) -> None:
+    given = {"model": "sender/FC2L", "grammar": "perm", "out": tmp_path, **arguments}
+    with pytest.raises(error, match=words) as caught:
+        icy.probe(**given)
+    assert "\n" not in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_unwritable_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match="Choose another folder"):
+        icy.probe("sender/FC2L", "perm", out=tmp_path / "file" / "out", **TINY)
+
+
+def test_dealing_is_complete_and_even() -> None:
+    replicates = [Replicate(g, s) for g in ("hol", "perm", "rot") for s in range(5)]
+    stacks = deal(replicates, 2, 16)
+    assert sorted(r for stack in stacks for r in stack) == sorted(replicates)
+    for grammar in ("hol", "perm", "rot"):
+        assert sorted(sum(r.grammar == grammar for r in stack) for stack in stacks) == [2, 3]
+    assert max(map(len, deal(replicates, 2, 4))) <= 4
+    assert deal([], 2, 4) == []

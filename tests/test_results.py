@@ -1,0 +1,158 @@
+"""ProbeResult and the tables made of it."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import icy
+from icy.analysis.published import agreement, published
+from icy.analysis.tables import bias_table
+from icy.errors import InvalidSettingError, StoreError
+from icy.results import ProbeResult, to_long, value_of
+
+
+def record(grammar: str, seed: int, steps: int, baseline: int = 100, **changes: Any) -> dict[str, Any]:
+    """A record as the store holds it, for an acquisition ratio of steps / baseline."""
+    made = {
+        "key": f"{grammar}{seed}", "model": "sender/FC2L", "side": "sender", "grammar": grammar, "seed": seed,
+        "representation": "soft", "meanings": "5x10", "vocab_size": 4, "word_length": 4, "hidden_size": 128,
+        "protocol": "acquire", "target": 0.8, "cap": 20, "preset": "default", "measure": "ratio", "reason": "target",
+        "failed": False, "error": None, "steps": steps, "baseline_steps": baseline, "accuracy": 0.81, "curve": [],
+        "parameters": {"true": 10, "published": 12}, "config": {"settings": {"round_ratio": False}}, "seconds": 1.0,
+    }  # fmt: skip
+    return {**made, **changes}
+
+
+CUT = {"reason": "cap"}
+FAILED = {"failed": True, "reason": "error", "error": "ValueError: no", "steps": None, "accuracy": None}
+
+
+@pytest.fixture
+def three() -> ProbeResult:
+    rows = [record("concat", s, 100) for s in (1, 2)]
+    rows += [record("rot", 1, 300), record("rot", 2, 500), record("hol", 1, 2000, **CUT), record("hol", 2, 0, **FAILED)]
+    return ProbeResult(rows)
+
+
+def test_values() -> None:
+    assert value_of(record("rot", 1, 250)) == 2.5
+    assert value_of(record("rot", 1, 267, config={"settings": {"round_ratio": True}})) == 2.7
+    assert value_of(record("rot", 1, 250, measure="accuracy")) == 0.81
+    assert math.isnan(value_of(record("rot", 1, 250, **FAILED)))
+    assert math.isnan(value_of(record("rot", 1, 250, baseline=0)))
+
+
+def test_text_table(three: ProbeResult) -> None:
+    title, _, head, rule, row, _, *notes = three.table().splitlines()
+    assert title == (
+        "acquire: steps to the target as a ratio to concat's, target 0.8; meanings 5x10; soft; preset default"
+    )
+    assert head.split() == ["model", "parameters", "seeds", "concat", "steps", "concat", "rot", "hol"]
+    assert row.split(maxsplit=6) == ["sender/FC2L", "10", "2", "100", "1.00±0.00", "4.00±1.41", "20.00† (1 failed)"]
+    assert len(rule) == len(row)
+    assert notes == [
+        "mean ± standard deviation over seeds",
+        "† cut at the cap of 20 in at least one seed: the true ratio is larger",
+        "1 of 6 runs failed: ValueError: no",
+    ]
+
+
+def test_spreads(three: ProbeResult) -> None:
+    deviation = math.sqrt(2)  # of 3 and 5
+    for spread, expected in (("sd", deviation), ("sem", 1.0), ("ci95", 1.96)):
+        cell = bias_table(to_long(three.records), spread).rows[0][1]["rot"]
+        assert cell.spread == pytest.approx(expected)
+    with pytest.raises(InvalidSettingError, match="sd, sem, ci95"):
+        three.table(spread="range")
+
+
+def test_published_preset_shows_published_parameters() -> None:
+    table = ProbeResult([record("concat", 1, 100, preset="published")]).table()
+    assert " 12 " in table
+
+
+def test_rows_that_differ_get_a_column_that_says_how() -> None:
+    rows = [record("concat", 1, 100), record("concat", 1, 100, key="other", hidden_size=64)]
+    head = ProbeResult(rows).table().splitlines()[2]
+    assert "hidden size" in head
+    assert "word length" not in head
+
+
+def test_other_formats(three: ProbeResult) -> None:
+    markdown = three.table("markdown").splitlines()
+    assert markdown[2].startswith("| model | parameters |")
+    assert markdown[4].count("|") == markdown[2].count("|")
+    latex = three.table("latex")
+    assert r"4.00$\pm$1.41" in latex
+    assert r"\begin{tabular}{lrrrrrr}" in latex
+    assert latex.count("{") == latex.count("}")
+    header, row = three.table("csv").splitlines()
+    assert header.split(",")[-2:] == ["hol_mean", "hol_spread"]
+    assert row.split(",")[-2] == "20.0"
+    assert json.loads(three.table("json"))[5]["accuracy"] is None
+    assert "<td>4.00±1.41</td>" in three._repr_html_()
+    with pytest.raises(InvalidSettingError, match="markdown"):
+        three.table("word")
+
+
+def test_dataframes(three: ProbeResult) -> None:
+    long, wide = three.to_dataframe(), three.to_dataframe("wide")
+    assert long.shape[0] == 6
+    assert long["cut"].sum() == 1
+    assert wide[("rot", "mean")].item() == 4.0
+    assert list(wide.columns.get_level_values(0).unique()) == ["concat", "rot", "hol"]
+    with pytest.raises(InvalidSettingError, match="'long' or 'wide'"):
+        three.to_dataframe("tall")  # type: ignore[arg-type]
+
+
+def test_sum_keeps_each_result_once(three: ProbeResult) -> None:
+    more = ProbeResult([record("concat", 1, 200), record("perm", 1, 100)])
+    both = three + more
+    assert len(both.records) == 7
+    assert next(r for r in both.records if r["key"] == "concat1")["steps"] == 200
+    with pytest.raises(TypeError):
+        _ = three + 1  # type: ignore[operator]
+
+
+def test_save_and_load(three: ProbeResult, tmp_path: Path) -> None:
+    path = three.save(tmp_path / "result.json")
+    assert ProbeResult.load(path).records == three.records
+    with pytest.raises(StoreError, match=r"\.json"):
+        three.save(tmp_path / "result.csv")
+
+
+def test_load_of_what_is_no_result(tmp_path: Path) -> None:
+    (tmp_path / "other.json").write_text("[]")
+    for path, words in (
+        (tmp_path / "other.json", "not a saved"),
+        (tmp_path / "no.json", "no file"),
+        (tmp_path, "no results"),
+    ):
+        with pytest.raises(StoreError, match=words):
+            ProbeResult.load(path)
+
+
+def test_load_of_a_folder(tiny: icy.ProbeResult, tiny_folder: Path) -> None:
+    assert {r["key"] for r in ProbeResult.load(tiny_folder).records} == {r["key"] for r in tiny.records}
+
+
+def test_published_tables() -> None:
+    """Spot checks against reference/icy-facts.md section 8, one per table."""
+    table = published().set_index(["source", "table", "representation", "side", "model", "hidden_size", "grammar"])
+    assert table.loc[("Perkins21", "13/14", "soft", "sender", "HierZero:GRU", 128, "rot"), "mean"] == 0.73
+    assert table.loc[("Perkins21", "15/16", "discr", "receiver", "kNN", 128, "hol"), "mean"] == 0.76
+    assert table.loc[("Icy22", "3-5/12-14", "soft", "sender", "RNNAutoReg2L:LSTM", 128, "rot"), "mean"] == 4.6
+    assert table.loc[("Icy22", "6/15/19", "soft", "sender", "HierZero:dgsend", 128, "hol"), "spread"] == 0.04
+    assert table.loc[("Icy22", "20", "soft", "sender", "FC1L", 128, "hol"), "mean"] == 0.258
+
+
+def test_agreement_counts_combined_standard_errors() -> None:
+    rows = [record("rot", seed, steps) for seed, steps in ((1, 1900), (2, 2000), (3, 2100))]
+    (found,) = agreement(to_long(rows)).to_dict("records")
+    assert found["published"] == 20.0
+    assert found["icy_error"] == pytest.approx(1 / math.sqrt(3))
+    assert found["distance"] == pytest.approx(0, abs=1e-6)
+    assert found["within"]

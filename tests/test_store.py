@@ -1,0 +1,86 @@
+"""Results on disk: whole or not at all, found again by what they depend on."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from icy.errors import InvalidSettingError, StoreError
+from icy.store import Store, record_key, to_run, write_atomically
+
+
+def test_key_depends_on_configuration_and_versions() -> None:
+    key = record_key({"a": 1, "b": 2}, {"model": "1"})
+    assert key == record_key({"b": 2, "a": 1}, {"model": "1"})
+    assert key != record_key({"a": 1, "b": 3}, {"model": "1"})
+    assert key != record_key({"a": 1, "b": 2}, {"model": "2"})
+
+
+def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "file"
+    write_atomically(path, b"old")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.replace", full)
+    with pytest.raises(StoreError, match="No space left"):
+        write_atomically(path, b"new")
+    assert path.read_bytes() == b"old"
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match="--out"):
+        Store(tmp_path / "file" / "results").prepare()
+
+
+def test_prepare_leaves_nothing_behind(tmp_path: Path) -> None:
+    Store(tmp_path).prepare()
+    assert not list((tmp_path / "records").iterdir())
+
+
+def test_a_damaged_record_is_named(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.put({"key": "k", "failed": False})
+    store.path("k").write_text("{half")
+    with pytest.raises(StoreError, match=r"k\.json"):
+        store.get("k")
+
+
+@pytest.mark.parametrize(
+    ("rerun", "expected"),
+    [("missing", {"new"}), ("failed", {"new", "bad"}), ("always", {"new", "bad", "good"}), ("never", set())],
+)
+def test_what_is_run_again(tmp_path: Path, rerun: str, expected: set[str]) -> None:
+    store = Store(tmp_path)
+    store.put({"key": "good", "failed": False})
+    store.put({"key": "bad", "failed": True})
+    assert to_run(["good", "bad", "new"], store, rerun) == expected
+
+
+def test_unknown_rerun(tmp_path: Path) -> None:
+    with pytest.raises(InvalidSettingError, match="missing, failed, always, never"):
+        to_run([], Store(tmp_path), "sometimes")
+
+
+def test_tables_are_rebuilt_from_the_records(tiny: object, tiny_folder: Path) -> None:
+    paths = Store(tiny_folder).tabulate()
+    csv, parquet = pd.read_csv(paths[0]), pd.read_parquet(paths[1])
+    assert len(csv) == len(parquet) == 6
+    assert list(csv.columns) == list(parquet.columns)
+    assert csv["value"].tolist() == parquet["value"].tolist()
+
+
+def test_a_record_explains_itself(tiny: object, tiny_folder: Path) -> None:
+    record = json.loads(next((tiny_folder / "records").glob("*.json")).read_text())
+    assert record["config"]["settings"]["clip_norm"] == 5.0
+    assert {"icy", "python", "torch", "numpy", "model", "grammar", "protocol"} <= set(record["versions"])
+    assert record["device"] == "cpu"
+    assert record["seconds"] > 0
+    assert record["curve"][-1][0] == record["steps"]
+    assert record["key"] == record_key(
+        record["config"], {k: record["versions"][k] for k in ("model", "grammar", "protocol")}
+    )
