@@ -205,6 +205,8 @@ def make_plan(spec: ProbeSpec) -> Plan:
     entries = registry.match(spec.model, *SIDES)
     if not entries:
         raise InvalidSettingError("No model was given; `icy list models` shows what there is.")
+    if spec.workers is not None and spec.workers < 1:
+        raise InvalidSettingError(f"workers must be at least 1, not {spec.workers}.")
     space, seeds = MeaningSpace.of(spec.meanings), seed_list(spec.seeds)
     blank = Job(
         Task(

@@ -1,4 +1,4 @@
-"""Shared by all tests: one thread, so that numbers repeat to the last bit, and a small probe that several tests look at."""
+"""Shared by all tests: one thread, so that numbers repeat to the last bit, and a small probe to look at."""
 
 from pathlib import Path
 

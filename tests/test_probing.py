@@ -144,8 +144,9 @@ def test_a_model_of_another_shape_is_told_so(tmp_path: Path) -> None:
 def test_a_model_from_a_script_without_a_main_guard(tmp_path: Path) -> None:
     """As in a notebook: the class lives in __main__, and nothing guards the call."""
     script = tmp_path / "script.py"
-    call = f"r = icy.probe('Mine', 'perm', workers=2, out={str(tmp_path / 'r')!r}, **{TINY!r})\nprint(len(r.failures), len(r.records))"
-    script.write_text(textwrap.dedent(PLUGIN).format(name="Mine", body="pass") + "\n" + call)
+    call = f"r = icy.probe('Mine', 'perm', workers=2, out={str(tmp_path / 'r')!r}, **{TINY!r})"
+    model = textwrap.dedent(PLUGIN).format(name="Mine", body="pass")
+    script.write_text("\n".join([model, call, "print(len(r.failures), len(r.records))"]))
     root = str(Path(icy.__file__).parent.parent)
     done = subprocess.run(
         [sys.executable, str(script)], capture_output=True, text=True, timeout=240, env={"PYTHONPATH": root, "PATH": ""}

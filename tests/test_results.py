@@ -14,13 +14,13 @@ from icy.errors import InvalidSettingError, StoreError
 from icy.results import ProbeResult, to_long, value_of
 
 
-def record(grammar: str, seed: int, steps: int, baseline: int = 100, **changes: Any) -> dict[str, Any]:
+def record(grammar: str, seed: int, ratio_steps: int | None, baseline: int = 100, **changes: Any) -> dict[str, Any]:
     """A record as the store holds it, for an acquisition ratio of steps / baseline."""
     made = {
         "key": f"{grammar}{seed}", "model": "sender/FC2L", "side": "sender", "grammar": grammar, "seed": seed,
         "representation": "soft", "meanings": "5x10", "vocab_size": 4, "word_length": 4, "hidden_size": 128,
         "protocol": "acquire", "target": 0.8, "cap": 20, "preset": "default", "measure": "ratio", "reason": "target",
-        "failed": False, "error": None, "steps": steps, "baseline_steps": baseline, "accuracy": 0.81, "curve": [],
+        "failed": False, "error": None, "steps": ratio_steps, "baseline_steps": baseline, "accuracy": 0.81, "curve": [],
         "parameters": {"true": 10, "published": 12}, "config": {"settings": {"round_ratio": False}}, "seconds": 1.0,
     }  # fmt: skip
     return {**made, **changes}

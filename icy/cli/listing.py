@@ -49,11 +49,12 @@ def _models(pattern: str | None) -> Lines:
 def _grammars(pattern: str | None) -> Lines:
     from icy.grammars import grammar_sides
 
-    rows = [
-        [e.name, " ".join(e.aliases), ", ".join(grammar_sides(e.name)), e.description, e.source]
-        for e in _entries(pattern, "grammar")
-    ]
-    return ["grammar", "alias", "for", "description", "source"], rows
+    rows = []
+    for entry in _entries(pattern, "grammar"):
+        sides = grammar_sides(entry.name)
+        also = f" Also called {' or '.join(entry.aliases)}." if entry.aliases else ""
+        rows.append([entry.name, "both" if sides == SIDES else " ".join(sides), entry.description + also, entry.source])
+    return ["grammar", "for", "description", "source"], rows
 
 
 def _cells(pattern: str | None) -> Lines:

@@ -60,7 +60,7 @@ def rich_table(headings: Sequence[str], rows: Rows, numbers: Sequence[int] = ())
     for place, heading in enumerate(headings):
         style = "cyan" if place == 0 else None
         side = "right" if place in numbers else "left"
-        table.add_column(Text(heading), style=style, justify=side, no_wrap=place == 0)  # type: ignore[arg-type]
+        table.add_column(Text(heading), style=style, justify=side, no_wrap=place == 0, overflow="fold")  # type: ignore[arg-type]
     for row in rows:
         table.add_row(*(Text(str(cell)) for cell in row))
     return table

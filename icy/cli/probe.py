@@ -16,12 +16,11 @@ from click.core import ParameterSource
 from rich.console import Console
 from rich.text import Text
 
-from icy.errors import unknown
 from icy.probing import Plan, ProbeSpec, Row, make_plan, run_plan
 from icy.results import ProbeResult
 from icy.store import RERUN
 from icy.training.protocols import PROTOCOLS
-from icy.training.settings import PRESETS, settings_for
+from icy.training.settings import ENGINES, PRESETS
 
 from . import completion
 from .display import LiveWatcher, PlainWatcher, ProgressWatcher, duration
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("table", "markdown", "latex", "csv", "json")
 SPREADS = ("sd", "sem", "ci95")  # of icy.analysis.tables, which is slow to import
-ENGINES = ("auto", "broadcast", "vmap", "loop")  # of icy.training.learners, which is slower
+
 
 EPILOG = """\b
 Examples:
@@ -178,15 +177,7 @@ def _spec(ctx: click.Context, given: Mapping[str, Any]) -> ProbeSpec:
         for name, value in given.items()
         if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT
     }
-    _check_settings(chosen.get("settings", {}))
     return ProbeSpec(**chosen)
-
-
-def _check_settings(changes: Mapping[str, Any]) -> None:
-    known = [f.name for f in dataclasses.fields(settings_for("default"))]
-    for name in changes:
-        if name not in known:
-            raise unknown("training setting", name, known)
 
 
 # -- running -----------------------------------------------------------------------------------------------------------
@@ -263,8 +254,8 @@ def print_bias_table(table: BiasTable, console: Console) -> None:
 
 
 def _width(lines: Sequence[Sequence[str]]) -> int:
-    """Of a table as rich prints it: two spaces between columns."""
-    return sum(max(map(len, column)) + 2 for column in zip(*lines, strict=True))
+    """Of a table as rich prints it: three spaces to a column."""
+    return sum(max(map(len, column)) + 3 for column in zip(*lines, strict=True))
 
 
 def _cut(lines: list[list[str]], labels: int, room: int) -> list[list[list[str]]]:
@@ -303,7 +294,11 @@ def _verdict(result: ProbeResult) -> int:
 
 # -- before ------------------------------------------------------------------------------------------------------------
 
-PLAN_HEADINGS = ["model", "parameters", "to train", "on file", "grammars", "per 1000 updates", "in all"]
+PLAN_HEADINGS = ["model", "parameters", "to train", "1000 updates", "in all"]
+RAW_HEADINGS = [
+    "model", "parameters", "parameters_published", "to_train", "on_file", "grammars", "update_seconds", "least_seconds",
+    "most_seconds",
+]  # fmt: skip
 
 
 def _print_plan(plan: Plan, format_: str, quiet: bool) -> None:
@@ -313,26 +308,38 @@ def _print_plan(plan: Plan, format_: str, quiet: bool) -> None:
     if not quiet and plan.total:
         note("Timing a few updates of every model ...")
     estimates = {e.row.name: e for e in estimate(plan)}
-    rows = [[*_plan_cells(row), *_time_cells(estimates.get(row.name))] for row in plan.rows]
-    print_rows(PLAN_HEADINGS, rows, "markdown" if format_ == "latex" else format_)
+    if format_ in ("csv", "json"):
+        print_rows(RAW_HEADINGS, [_raw_cells(row, estimates.get(row.name)) for row in plan.rows], format_)
+    else:
+        cells = [_plan_cells(row, estimates.get(row.name)) for row in plan.rows]
+        print_rows(PLAN_HEADINGS, cells, "markdown" if format_ == "latex" else format_)
     if not quiet:
         _explain_estimate(plan, list(estimates.values()))
 
 
-def _plan_cells(row: Row) -> list[str]:
+def _grammars(row: Row) -> list[str]:
+    return list(dict.fromkeys(r.grammar for r in row.job.replicates))
+
+
+def _raw_cells(row: Row, found: Estimate | None) -> list[Any]:
+    parameters, grammars = row.job.parameters, " ".join(_grammars(row))
+    times = [found.update_seconds, found.least, found.most] if found else [None, None, None]
+    return [row.name, parameters["true"], parameters["published"], len(row.missing), len(row.filed), grammars, *times]
+
+
+def _plan_cells(row: Row, found: Estimate | None) -> list[str]:
     true, published = row.job.parameters["true"], row.job.parameters["published"]
-    count = f"{true}" if true == published else f"{true} (published {published})"
-    grammars = " ".join(dict.fromkeys(r.grammar for r in row.job.replicates))
-    return [row.name, count, str(len(row.missing)), str(len(row.filed)), grammars]
-
-
-def _time_cells(estimate: Estimate | None) -> list[str]:
-    if estimate is None:
-        return ["-", "-"]
-    return [f"about {duration(1000 * estimate.update_seconds)}", _between(estimate.least, estimate.most)]
+    count = f"{true}" if true == published else f"{true}/{published}"
+    replicates = f"{len(row.missing)} of {len(row.job.replicates)}"
+    times = [duration(1000 * found.update_seconds), _between(found.least, found.most)] if found else ["-", "-"]
+    return [row.name, count, replicates, *times]
 
 
 def _explain_estimate(plan: Plan, estimates: Sequence[Estimate]) -> None:
+    for side, names in {row.job.task.side: _grammars(row) for row in plan.rows}.items():
+        note(f"Grammars of a {side}: {', '.join(names)}.")
+    if any(row.job.parameters["true"] != row.job.parameters["published"] for row in plan.rows):
+        note("Parameters are the trained ones, and after the stroke the published count.")
     if not estimates:
         note(f"Nothing to train: {sum(len(row.filed) for row in plan.rows)} on file in {plan.store.folder}.")
         return
@@ -341,8 +348,8 @@ def _explain_estimate(plan: Plan, estimates: Sequence[Estimate]) -> None:
     workers = f"{plan.workers} worker{'s' * (plan.workers > 1)}"
     note(f"{plan.total} replicates on {plan.device} with {workers}: {_between(least, most)}. Nothing was written.")
     note(
-        f"This is an estimate. The time is per update of one replicate; the whole is for concat taking {assumed} "
-        f"updates, and every other grammar from as many to {plan.rows[0].job.protocol.cap:g} times as many."
+        f"This is an estimate. The time of 1000 updates is that of one replicate; the whole supposes that concat takes "
+        f"{assumed} updates, and every other grammar from as many to {plan.rows[0].job.protocol.cap:g} times as many."
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from icy.errors import unknown
 from icy.grammars import grammar_version
 from icy.meanings import MeaningSpace
 from icy.provenance import device_name, git_revision, now, software
@@ -14,7 +15,7 @@ from icy.registry import Entry
 from icy.store import Record, record_key
 
 from .protocols import Protocol
-from .settings import TrainingSettings
+from .settings import ENGINES, TrainingSettings
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,10 @@ class Job:
     parameters: Mapping[str, int] = field(default_factory=dict)
     preset: str = "default"
 
+    def __post_init__(self) -> None:
+        if self.engine not in ENGINES:
+            raise unknown("engine", self.engine, ENGINES)
+
     def config(self, replicate: Replicate) -> dict[str, Any]:
         """Everything the user chose that can move the numbers of a replicate."""
         task = self.task
@@ -166,7 +171,7 @@ class Job:
             steps=outcome.steps,
             accuracy=outcome.accuracy,
             baseline_steps=outcome.baseline_steps,
-            curve=outcome.curve,
+            curve=[list(point) for point in outcome.curve],  # as JSON gives it back
             engine=outcome.engine,
             seconds=round(outcome.seconds, 2),
         )

@@ -13,25 +13,16 @@ from typing import Protocol as Interface
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.func import functional_call, vmap
 
-from icy.errors import IncompatibleError, unknown
+from icy.errors import IncompatibleError
 from icy.representations import Representation
-from icy.streams import stream_key
 
 from .settings import TrainingSettings
+from .stack import Stack
 
 log = logging.getLogger(__name__)
 Loss = Callable[[Tensor, Tensor], Tensor]
 ROWS_AT_ONCE = 8192  # examples in one forward pass of an evaluation, over the whole stack
-
-
-ENGINES = ("auto", "broadcast", "vmap", "loop")
-WHY = {
-    "broadcast": ", as a stack: all its layers are from icy.models.layers",
-    "vmap": ", as a stack: torch.vmap can batch its operations",
-    "loop": ", one at a time: it cannot be stacked",
-}
 
 
 class Learner(Interface):
@@ -83,7 +74,7 @@ def make_learner(
         engine: "auto", or "broadcast", "vmap" or "loop".
 
     Raises:
-        IncompatibleError: there is nothing to train.
+        IncompatibleError: there is nothing to train, or the engine asked for cannot run the model.
     """
     if not getattr(models[0], "learns_by_gradient", True):
         return MemoryLearner(models, device)
@@ -92,107 +83,47 @@ def make_learner(
             f"{type(models[0]).__name__} has no parameters to train; a model that stores examples instead says "
             "`learns_by_gradient = False` and has a method `observe` (see icy.models.base.MemoryModel)."
         )
-    if engine not in ENGINES:
-        raise unknown("engine", engine, ENGINES)
-    name, chosen = type(models[0]).__name__, engine == "auto"
-    if engine == "auto":
-        engine = "broadcast" if getattr(models[0], "broadcasts", False) else _vmap_or_loop(models, sample, device)
-    log.info("%s: replicates train by the engine '%s'%s.", name, engine, WHY[engine] if chosen else ", as asked for")
+    chosen = engine == "auto"
+    engine, why = _choose(models, seeds, sample, device) if chosen else (engine, "as asked for")
+    if not chosen:
+        _refuse_if_impossible(models, seeds, sample, device, engine)
+    log.info("%s: replicates train by the engine '%s', %s.", type(models[0]).__name__, engine, why)
     return GradientLearner(models, seeds, loss, settings, device, engine)
 
 
-def _vmap_or_loop(models: Sequence[nn.Module], sample: Tensor, device: torch.device) -> str:
-    """Whether `torch.vmap` can batch the model, said in the log when it cannot."""
+def _choose(models: Sequence[nn.Module], seeds: Sequence[int], sample: Tensor, device: torch.device) -> tuple[str, str]:
+    """The fastest engine that the model allows, and why it is that one."""
+    if getattr(models[0], "broadcasts", False):
+        return "broadcast", "whose layers take stacked parameters"
+    obstacle = _obstacle(models, seeds, sample, device)
+    if obstacle is None:
+        return "vmap", "which can batch every operation of it"
     name = type(models[0]).__name__
+    log.warning("%s cannot be stacked (%s): its replicates train one at a time.", name, obstacle)
+    return "loop", "since it cannot be stacked"
+
+
+def _refuse_if_impossible(
+    models: Sequence[nn.Module], seeds: Sequence[int], sample: Tensor, device: torch.device, engine: str
+) -> None:
+    name = type(models[0]).__name__
+    if engine == "broadcast" and not getattr(models[0], "broadcasts", False):
+        raise IncompatibleError(f"{name} does not say `broadcasts = True`; choose another engine, or 'auto'.")
+    obstacle = _obstacle(models, seeds, sample, device) if engine == "vmap" else None
+    if obstacle is not None:
+        raise IncompatibleError(f"The engine 'vmap' cannot run {name} ({obstacle}); choose another, or 'auto'.")
+
+
+def _obstacle(models: Sequence[nn.Module], seeds: Sequence[int], sample: Tensor, device: torch.device) -> str | None:
+    """Why `torch.vmap` cannot batch the model; None if it can."""
     if any(True for _ in models[0].buffers()):
-        log.warning("%s has buffers, which cannot be stacked: its replicates train one at a time.", name)
-        return "loop"
-    trial = _Stack(copy.deepcopy(list(models[:1])), device, [0])
+        return "it has buffers"
+    trial = Stack(copy.deepcopy(list(models[:1])), device, seeds[:1])
     try:
         trial.forward(sample[:1], "vmap", training=True).sum().backward()  # type: ignore[no-untyped-call]
     except Exception as error:  # whatever a stranger's module does that vmap refuses
-        reason = str(error).strip().partition("\n")[0]
-        log.warning("%s cannot be stacked (%s): its replicates train one at a time.", name, reason)
-        return "loop"
-    return "vmap"
-
-
-def _random_state(key: int) -> Tensor:
-    return torch.Generator().manual_seed(key).get_state()
-
-
-class _Stack:
-    """Parameters of R equal modules, stacked, all in one vector with a view for each tensor [replicate, ...].
-
-    One vector, because then clearing gradients and the optimiser are one operation each, however many tensors a model
-    has; a block of it per tensor, because batched matrix products want each tensor contiguous.
-    """
-
-    def __init__(self, modules: list[nn.Module], device: torch.device, seeds: Sequence[int]) -> None:
-        self.modules = [module.to(device) for module in modules]
-        parameters = [dict(module.named_parameters()) for module in self.modules]
-        self._trainable = {name: p.requires_grad for name, p in parameters[0].items()}
-        self._attach({name: torch.stack([p[name].detach().float() for p in parameters]) for name in parameters[0]})
-        # A module that draws (dropout, say) has a random state of its own when it runs alone, so that its numbers do
-        # not depend on which replicates run beside it.
-        self._noise = [_random_state(stream_key(seed, "noise")) for seed in seeds]
-
-    def _attach(self, values: dict[str, Tensor]) -> None:
-        self._shapes = {name: value.shape for name, value in values.items()}
-        self.flat = self.pack(values)
-        self.flat_grad = torch.zeros_like(self.flat)
-        # A frozen parameter keeps a gradient of zero, which Adam leaves where it is.
-        self.parameters = {n: view.requires_grad_(self._trainable[n]) for n, view in self.views(self.flat).items()}
-        self.gradients = self.views(self.flat_grad)
-        for name, parameter in self.parameters.items():
-            parameter.grad = self.gradients[name]  # backward adds into it, in place
-
-    def pack(self, values: dict[str, Tensor]) -> Tensor:
-        """One vector of all the tensors."""
-        return torch.cat([value.flatten() for value in values.values()])
-
-    def views(self, flat: Tensor) -> dict[str, Tensor]:
-        """Each tensor of a packed vector, in its shape."""
-        parts = flat.split([shape.numel() for shape in self._shapes.values()])
-        return {name: part.view(shape) for (name, shape), part in zip(self._shapes.items(), parts, strict=True)}
-
-    def clip(self, limit: float) -> None:
-        """Scale the gradient of each replicate down to a norm of at most `limit`."""
-        rows = [gradient.flatten(1) for gradient in self.gradients.values()]
-        norms = torch.stack([torch.linalg.vector_norm(row, dim=1) for row in rows])
-        scale = (limit / (torch.linalg.vector_norm(norms, dim=0) + 1e-6)).clamp_(max=1)
-        for row in rows:
-            row.mul_(scale.unsqueeze(1))
-
-    def keep(self, which: list[int]) -> None:
-        """Go on with these replicates only."""
-        index = torch.tensor(which, device=self.flat.device)
-        self._attach({name: value.detach()[index] for name, value in self.parameters.items()})
-        self.modules = [self.modules[i] for i in which]
-        self._noise = [self._noise[i] for i in which]
-
-    def forward(self, inputs: Tensor, engine: str, training: bool) -> Tensor:
-        """Scores [replicate, batch, ...] of every replicate for its own inputs."""
-        for module in self.modules if engine == "loop" else self.modules[:1]:
-            module.train(training)
-        one = self.modules[0]
-        if engine == "broadcast":
-            scores: Tensor = functional_call(one, self.parameters, (inputs,))
-        elif engine == "vmap":
-            scores = vmap(lambda p, x: functional_call(one, p, (x,)))(self.parameters, inputs)
-        else:
-            scores = self._one_by_one(inputs)
-        return scores
-
-    def _one_by_one(self, inputs: Tensor) -> Tensor:
-        outputs = []
-        with torch.random.fork_rng(devices=[]):
-            for i, module in enumerate(self.modules):
-                torch.random.set_rng_state(self._noise[i])
-                mine = {name: p[i] for name, p in self.parameters.items()}
-                outputs.append(functional_call(module, mine, (inputs[i],)))
-                self._noise[i] = torch.random.get_rng_state()
-        return torch.stack(outputs)
+        return str(error).strip().partition("\n")[0]
+    return None
 
 
 class GradientLearner:
@@ -217,7 +148,7 @@ class GradientLearner:
         engine: str,
     ) -> None:
         self.engine = engine
-        self._stack = _Stack([copy.deepcopy(m) for m in models], device, seeds)
+        self._stack = Stack([copy.deepcopy(m) for m in models], device, seeds)
         self._loss = loss
         self._clip = settings.clip_norm
         self._learning_rate = settings.learning_rate

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from icy.errors import InvalidSettingError, unknown
+
+# How a stack of replicates is run; see icy.training.learners.
+ENGINES = ("auto", "broadcast", "vmap", "loop")
 
 
 @dataclass(frozen=True)
@@ -99,9 +102,13 @@ def settings_for(preset: str, **overrides: Any) -> TrainingSettings:
     """The settings of a preset, with some of them changed.
 
     Raises:
-        UnknownNameError: no such preset.
+        UnknownNameError: no such preset or setting.
         InvalidSettingError: a value that cannot be.
     """
     if preset not in PRESETS:
-        raise unknown("preset", preset, list(PRESETS))
+        raise unknown("preset", preset, list(PRESETS), "`icy list presets` describes them.")
+    known = [f.name for f in fields(TrainingSettings)]
+    for name in overrides:
+        if name not in known:
+            raise unknown("training setting", name, known)
     return replace(TrainingSettings(), **{**PRESETS[preset], **overrides})

@@ -1,0 +1,103 @@
+"""R modules of one architecture with their parameters stacked, and the three ways to run them."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, vmap
+
+from icy.streams import stream_key
+
+Noise = tuple[Tensor, Tensor | None]  # states of the random generators of the CPU and of the device
+
+
+class Stack:
+    """Parameters of R equal modules, stacked, all in one vector with a view for each tensor [replicate, ...].
+
+    One vector, because then clearing gradients and the optimiser are one operation each, however many tensors a model
+    has; a block of it per tensor, because batched matrix products want each tensor contiguous.
+    """
+
+    def __init__(self, modules: list[nn.Module], device: torch.device, seeds: Sequence[int]) -> None:
+        self.modules = [module.to(device) for module in modules]
+        parameters = [dict(module.named_parameters()) for module in self.modules]
+        self._trainable = {name: p.requires_grad for name, p in parameters[0].items()}
+        self._attach({name: torch.stack([p[name].detach().float() for p in parameters]) for name in parameters[0]})
+        # A module that draws (dropout, say) has a random state of its own when it runs alone, so that its numbers do
+        # not depend on which replicates run beside it.
+        self._noise = [_start_noise(stream_key(seed, "noise"), device) for seed in seeds]
+
+    def _attach(self, values: dict[str, Tensor]) -> None:
+        self._shapes = {name: value.shape for name, value in values.items()}
+        self.flat = self.pack(values)
+        self.flat_grad = torch.zeros_like(self.flat)
+        # A frozen parameter keeps a gradient of zero, which Adam leaves where it is.
+        self.parameters = {n: view.requires_grad_(self._trainable[n]) for n, view in self.views(self.flat).items()}
+        self.gradients = self.views(self.flat_grad)
+        for name, parameter in self.parameters.items():
+            parameter.grad = self.gradients[name]  # backward adds into it, in place
+
+    def pack(self, values: dict[str, Tensor]) -> Tensor:
+        """One vector of all the tensors."""
+        return torch.cat([value.flatten() for value in values.values()])
+
+    def views(self, flat: Tensor) -> dict[str, Tensor]:
+        """Each tensor of a packed vector, in its shape."""
+        parts = flat.split([shape.numel() for shape in self._shapes.values()])
+        return {name: part.view(shape) for (name, shape), part in zip(self._shapes.items(), parts, strict=True)}
+
+    def clip(self, limit: float) -> None:
+        """Scale the gradient of each replicate down to a norm of at most `limit`."""
+        rows = [gradient.flatten(1) for gradient in self.gradients.values()]
+        norms = torch.stack([torch.linalg.vector_norm(row, dim=1) for row in rows])
+        scale = (limit / (torch.linalg.vector_norm(norms, dim=0) + 1e-6)).clamp_(max=1)
+        for row in rows:
+            row.mul_(scale.unsqueeze(1))
+
+    def keep(self, which: list[int]) -> None:
+        """Go on with these replicates only."""
+        index = torch.tensor(which, device=self.flat.device)
+        self._attach({name: value.detach()[index] for name, value in self.parameters.items()})
+        self.modules = [self.modules[i] for i in which]
+        self._noise = [self._noise[i] for i in which]
+
+    def forward(self, inputs: Tensor, engine: str, training: bool) -> Tensor:
+        """Scores [replicate, batch, ...] of every replicate for its own inputs."""
+        for module in self.modules if engine == "loop" else self.modules[:1]:
+            module.train(training)
+        one = self.modules[0]
+        if engine == "broadcast":
+            scores: Tensor = functional_call(one, self.parameters, (inputs,))
+        elif engine == "vmap":
+            scores = vmap(lambda p, x: functional_call(one, p, (x,)))(self.parameters, inputs)
+        else:
+            scores = self._one_by_one(inputs)
+        return scores
+
+    def _one_by_one(self, inputs: Tensor) -> Tensor:
+        device = self.flat.device
+        outputs = []
+        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+            for i, module in enumerate(self.modules):
+                _set_noise(self._noise[i], device)
+                mine = {name: p[i] for name, p in self.parameters.items()}
+                outputs.append(functional_call(module, mine, (inputs[i],)))
+                self._noise[i] = _get_noise(device)
+        return torch.stack(outputs)
+
+
+def _start_noise(key: int, device: torch.device) -> Noise:
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(key)  # of every device
+        return _get_noise(device)
+
+
+def _get_noise(device: torch.device) -> Noise:
+    return torch.random.get_rng_state(), torch.cuda.get_rng_state(device) if device.type == "cuda" else None
+
+
+def _set_noise(noise: Noise, device: torch.device) -> None:
+    of_cpu, of_device = noise
+    torch.random.set_rng_state(of_cpu)
+    if of_device is not None:
+        torch.cuda.set_rng_state(of_device, device)

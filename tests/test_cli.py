@@ -1,0 +1,494 @@
+"""The command line: what it prints, where, and with which exit code; Ctrl-C, kill and resume in real processes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from rich.console import Console
+
+import icy
+from icy.cli import COMMANDS, main
+from icy.cli.display import LiveWatcher, RowProgress, duration
+from icy.cli.probe import DESCRIPTIONS, FIELDS, SPREADS, print_bias_table, probe_command
+from icy.probing import Plan, ProbeSpec, make_plan
+from icy.registry import registry
+from icy.training.job import Reading, Replicate
+
+ROOT = Path(__file__).resolve().parent.parent
+TINY = ("--meanings", "2x3", "--word-length", "2", "--hidden", "8", "--seeds", "2", "--target", "0.6", "--workers", "1")
+FC2L = ("probe", "--model", "sender/FC2L", *TINY)
+
+
+def run(*words: str, **more: Any) -> Result:
+    """The command in this process."""
+    return CliRunner().invoke(main, words, prog_name="icy", **more)
+
+
+def assert_one_sentence(result: Result, *parts: str, code: int = 1) -> None:
+    """An error of one line on stderr, nothing on stdout, no stack trace."""
+    assert result.exit_code == code, result.output
+    assert isinstance(result.exception, SystemExit)
+    assert result.stdout == ""
+    assert result.stderr.startswith("Error: ")
+    assert result.stderr.count("\n") == 1
+    for part in parts:
+        assert part in result.stderr
+
+
+@pytest.fixture
+def out(tmp_path: Path) -> str:
+    """A results folder that is not there yet."""
+    return str(tmp_path / "results")
+
+
+@pytest.fixture
+def plugin(tmp_path: Path) -> Iterator[str]:
+    """A plug-in file with a good and a bad sender, forgotten again after the test."""
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "import torch, icy\n"
+        "class Base(torch.nn.Module):\n"
+        "    def __init__(self, space, message_length, vocab_size, hidden_size, **options):\n"
+        "        super().__init__()\n"
+        "        self.shape = (message_length, vocab_size + 1)\n"
+        "        self.embed = torch.nn.Embedding(space.attributes * space.values, message_length * (vocab_size + 1))\n"
+        "@icy.register_sender('CliGood')\n"
+        "class Good(Base):\n"
+        "    'A sum of embeddings.'\n"
+        "    def forward(self, meanings):\n"
+        "        return self.embed(meanings).sum(1).unflatten(-1, self.shape)\n"
+        "@icy.register_sender('CliBad')\n"
+        "class Bad(Base):\n"
+        "    def forward(self, meanings):\n"
+        "        return self.embed(meanings).sum(1)\n"
+    )
+    yield str(file)
+    registry.plugin_files.clear()
+    for name in ("CliGood", "CliBad"):
+        registry._entries.pop(("sender", name), None)
+
+
+# -- help and lists ----------------------------------------------------------------------------------------------------
+
+
+def test_help_names_every_command_and_how_to_complete() -> None:
+    result = run("--help")
+    assert result.exit_code == 0
+    assert all(f"  {name} " in result.stdout for name in COMMANDS)
+    assert "_ICY_COMPLETE=bash_source" in result.stdout
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_examples(name: str) -> None:
+    result = run(name, "--help")
+    assert result.exit_code == 0
+    assert f"\n    icy {name}" in result.stdout
+
+
+def test_options_of_probe_are_the_fields_of_its_specification() -> None:
+    names = {p.name for p in probe_command.params}
+    assert set(FIELDS) <= names
+    assert set(FIELDS) <= set(DESCRIPTIONS)
+    assert names - set(FIELDS) == {"dry_run", "format_", "spread", "quiet", "verbose"}
+    for name in ("protocol", "meanings", "hidden", "out"):
+        assert f"[default: {FIELDS[name].default}]" in " ".join(run("probe", "--help").stdout.split())
+
+
+def test_spreads_are_those_of_the_tables() -> None:
+    from icy.analysis import tables
+
+    assert tuple(tables.SPREADS) == SPREADS
+
+
+def test_version() -> None:
+    assert run("--version").stdout == f"icy {icy.__version__}\n"
+
+
+@pytest.mark.parametrize("words", [["--help"], ["list", "models"], ["probe", "--help"]])
+def test_quick_answers_wait_for_neither_torch_nor_pandas(words: list[str]) -> None:
+    code = (
+        "import sys\nfrom icy.cli import main\n"
+        f"try: main({words!r}, prog_name='icy')\n"
+        "except SystemExit as end: code = end.code\n"
+        "heavy = [m for m in ('torch', 'pandas', 'sklearn', 'matplotlib') if m in sys.modules]\n"
+        "sys.exit(f'{code} {heavy}' if code or heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+def test_list_in_every_format() -> None:
+    assert "sender/HierZero:GRU" in run("list", "models", "hierzero").stdout
+    assert "HierAutoReg" not in run("list", "models", "hierzero").stdout
+    assert run("list", "cells", "--format", "markdown").stdout.startswith("| cell | description | source |")
+    rows = json.loads(run("list", "grammars", "--format", "json").stdout)
+    assert {"grammar": "shuf", "for": "receiver"}.items() <= next(r for r in rows if r["grammar"] == "shuf").items()
+    table = csv.DictReader(io.StringIO(run("list", "protocols", "--format", "csv").stdout))
+    assert [row["protocol"] for row in table] == ["budget", "acquire"]
+
+
+def test_list_presets_gives_every_departure_its_reason() -> None:
+    from icy.training.settings import PUBLISHED
+
+    shown = run("list", "presets").stdout
+    assert all(name in shown and departure.reason in shown for name, departure in PUBLISHED.items())
+
+
+def test_list_knows_plugins(plugin: str) -> None:
+    assert "sender/CliGood  A sum of embeddings." in run("list", "models", "CliG", "--plugin", plugin).stdout
+
+
+# -- languages ---------------------------------------------------------------------------------------------------------
+
+
+def test_show_prints_the_language() -> None:
+    language = icy.make_language("rot+perm", "3x10")
+    shown = run("show", "rot+perm").stdout
+    assert all(f"{m}  {text}" in shown for m, text in language.examples().itertuples(index=False))
+    assert "1000 messages are distinct (100.0%)" in shown
+
+
+def test_show_all_has_a_column_per_grammar() -> None:
+    assert run("show", "all", "--format", "csv").stdout.startswith(
+        "meaning,concat,hol,pairsum,perm,proj,rot,shuf,shufdet\n"
+    )
+    assert ",shuf," not in run("show", "all", "--format", "csv", "--side", "sender").stdout
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "npz"])
+def test_generate_writes_a_language_once(tmp_path: Path, suffix: str) -> None:
+    file = tmp_path / f"language.{suffix}"
+    words = ("generate", "shufdet", "--meanings", "3x4", "--seed", "7", "-o", str(file))
+    assert run(*words).exit_code == 0
+    assert icy.Language.load(file) == icy.make_language("shufdet", "3x4", seed=7)
+    assert_one_sentence(run(*words), "--force")
+    assert run(*words, "--force").exit_code == 0
+
+
+# -- probe -------------------------------------------------------------------------------------------------------------
+
+
+def test_probe_prints_the_table_and_then_finds_it_on_file(out: str) -> None:
+    first = run(*FC2L, "--grammar", "perm", "--out", out)
+    assert first.exit_code == 0, first.output
+    assert first.stdout.startswith("acquire: ")
+    assert "sender/FC2L" in first.stdout
+    assert "[1/4] FC2L concat seed 123: ratio 1.00 after" in first.stderr
+    assert f"Written: {out}" in first.stderr
+    again = run(*FC2L, "--grammar", "perm", "--out", out)
+    assert again.stdout == first.stdout
+    assert again.stderr == f"Nothing to train: 4 of 4 on file in {out}.\n"
+
+
+def test_formats_leave_stdout_to_the_results(out: str) -> None:
+    def shown(*words: str) -> str:
+        result = run(*FC2L, "-g", "perm", "-o", out, *words)
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    (row,) = csv.DictReader(io.StringIO(shown("--format", "csv")))
+    assert float(row["concat_mean"]) == 1
+    records = json.loads(shown("--format", "json"))
+    assert [(r["grammar"], r["seed"]) for r in records] == [(g, s) for g in ("concat", "perm") for s in (123, 124)]
+    assert shown("--format", "latex").startswith("\\begin{table}")
+    assert "| sender/FC2L |" in shown("--format", "markdown", "--spread", "sem")
+
+
+def test_quiet_and_verbose(out: str) -> None:
+    quiet = run(*FC2L, "-g", "concat", "-o", out, "-q")
+    assert (quiet.exit_code, quiet.stderr) == (0, "")
+    verbose = run(*FC2L, "-g", "perm", "-o", out, "-v")
+    assert "FC2L" in verbose.stderr
+    assert "engine 'broadcast'" in verbose.stderr
+    assert ", engine broadcast" in verbose.stderr
+
+
+def test_settings_options_and_plugins_reach_the_library(out: str, plugin: str) -> None:
+    words = ("probe", "-m", "CliGood", "--plugin", plugin, *TINY, "-g", "concat", "-o", out)
+    result = run(*words, "--set", "learning_rate=0.01", "--set", "check-every=25", "--option", "anything=[1, 2]")
+    assert result.exit_code == 0, result.output
+    record = icy.ProbeResult.load(out).records[0]
+    assert record["config"]["settings"]["learning_rate"] == 0.01
+    assert record["config"]["settings"]["check_every"] == 25
+    assert record["config"]["options"] == {"anything": [1, 2]}
+
+
+def test_a_failed_replicate_is_counted_and_tried_again(out: str) -> None:
+    words = (*FC2L, "-g", "perm", "-o", out, "--target", "1", "--set", "max_steps=50")
+    failed = run(*words)
+    assert failed.exit_code == 1
+    assert "failed" in failed.stdout
+    assert "4 of 4 replicates failed; the same command with --rerun failed tries them again." in failed.stderr
+    assert "Nothing to train" in run(*words).stderr
+    assert "[4/4]" in run(*words, "--rerun", "failed").stderr
+
+
+def test_rerun_never_shows_what_is_there(out: str) -> None:
+    result = run(*FC2L, "-g", "perm", "-o", out, "--rerun", "never")
+    assert result.exit_code == 0, result.output
+    assert "No results." in result.stdout
+
+
+def test_dry_run_trains_and_writes_nothing(out: str) -> None:
+    result = run(*FC2L, "-m", "RNNZero:GRU", "-g", "perm", "-o", out, "--dry-run")
+    assert result.exit_code == 0, result.output
+    assert "4 of 4" in result.stdout
+    assert "This is an estimate." in result.stderr
+    assert not Path(out).exists()
+    rows = json.loads(run(*FC2L, "-g", "perm", "-o", out, "--dry-run", "--format", "json").stdout)
+    assert rows[0]["grammars"] == "concat perm"
+    assert 0 < rows[0]["least_seconds"] < rows[0]["most_seconds"]
+
+
+# -- bad input ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "parts"),
+    [
+        (["--model", "HeirZero:GRU"], ["No sender or receiver is called 'HeirZero:GRU'", "HierZero:GRU"]),
+        (["--model", "FC2L"], ["exists on both sides", "sender/FC2L"]),
+        (["-m", "sender/FC2L", "-g", "shufdte"], ["No grammar is called 'shufdte'", "shufdet"]),
+        (["-m", "sender/FC2L", "-g", "shuf"], ["'shuf'", "receivers only"]),
+        (["-m", "sender/FC2L", "--meanings", "9x100", "--vocab-size", "40"], ["9x100", "memory"]),
+        (["-m", "sender/FC2L", "--meanings", "5y10"], ["'5y10' is not a meaning space"]),
+        (["-m", "sender/FC2L", "--seeds", ""], ["Seeds are a number"]),
+        (["-m", "sender/FC2L", "--seeds", "0"], ["leaves none to train"]),
+        (["-m", "sender/FC2L", "--target", "1.5"], ["target", "1.5"]),
+        (["-m", "sender/FC2L", "--set", "learnig_rate=1"], ["learning_rate"]),
+        (["-m", "sender/FC2L", "--device", "cuda:77"], ["There is no device 'cuda:77'"]),
+    ],
+)
+def test_a_mistake_is_answered_in_one_sentence(words: list[str], parts: list[str], out: str) -> None:
+    assert_one_sentence(run("probe", "--workers", "1", "--out", out, *words), *parts)
+    assert not Path(out).exists()
+
+
+def test_an_unwritable_folder_is_found_before_training(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    out = str(tmp_path / "file" / "results")
+    result = run(*FC2L, "-g", "perm", "-o", out, "-q")
+    assert_one_sentence(result, "Cannot write", "--out")
+
+
+@pytest.mark.parametrize("command", [["probe", "-m", "all"], ["list", "models"], ["check", "rot"]])
+def test_a_broken_plugin_is_named(tmp_path: Path, command: list[str]) -> None:
+    file = tmp_path / "broken.py"
+    file.write_text("import no_such_module\n")
+    assert_one_sentence(run(*command, "--plugin", str(file)), "broken.py", "no_such_module")
+    assert_one_sentence(run(*command, "--plugin", str(tmp_path / "absent.py")), "absent.py", "does not exist")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["probe"],
+        ["prob"],
+        ["list", "models", "--format", "xml"],
+        ["probe", "-m", "FC1L", "--protocol", "aquire"],
+        ["probe", "-m", "FC1L", "--set", "rate"],
+    ],
+)
+def test_usage_errors_exit_with_2(words: list[str]) -> None:
+    result = run(*words)
+    assert result.exit_code == 2
+    assert "Error: " in result.stderr
+
+
+# -- check and doctor --------------------------------------------------------------------------------------------------
+
+
+def test_check_reports_every_check(plugin: str) -> None:
+    good = run("check", "rot")
+    assert good.exit_code == 0
+    assert "grammar/rot keeps its contract" in good.stdout
+    bad = run("check", "CliBad", "--plugin", plugin, "--quiet")
+    assert bad.exit_code == 1
+    assert "FAIL  " in bad.stdout
+    assert "sender/CliBad fails" in bad.stdout
+    assert_one_sentence(run("check", "rott"), "rot")
+
+
+def test_doctor_reports_and_judges(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    healthy = run("doctor", "--out", str(tmp_path / "new" / "results"))
+    assert healthy.exit_code == 0, healthy.output
+    assert all(word in healthy.stdout for word in ("python", "torch", "cores", "memory", "plug-ins", "can be written"))
+    assert list(tmp_path.iterdir()) == [tmp_path / "file"]
+    assert run("doctor", "--out", str(tmp_path / "file" / "results")).exit_code == 1
+
+
+def test_doctor_survives_what_it_reports(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    result = run("doctor", "--out", str(tmp_path))
+    assert result.exit_code == 1
+    assert "cannot tell" in result.stdout
+
+
+# -- completion --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("line", "breaks", "expected"),
+    [
+        ("icy probe --model HierZero:G", ":=", ["GRU"]),
+        ("icy probe --model HierZero:G", "=", ["HierZero:GRU"]),
+        ("icy probe --model=hierzero:g", ":=", ["GRU"]),
+        ("icy probe -m sender/FC1", ":=", ["sender/FC1L"]),
+        ("icy probe -m X -g rot+pe", ":=", ["rot+perm"]),
+        ("icy probe --protocol ", ":=", ["budget", "acquire"]),
+        ("icy show shu", ":=", ["shuf", "shufdet"]),
+        ("icy list pre", ":=", ["presets"]),
+        ("icy do", ":=", ["doctor"]),
+    ],
+)
+def test_bash_completes_names(line: str, breaks: str, expected: list[str]) -> None:
+    environment = {"_ICY_COMPLETE": "bash_complete", "COMP_LINE": line, "COMP_POINT": str(len(line))}
+    result = run(env={**environment, "COMP_BREAKS": breaks, "COMP_WORDS": "", "COMP_CWORD": "0"})
+    assert result.stdout.split() == [f"plain,{word}" for word in expected]
+
+
+def test_the_bash_script_hands_over_the_line() -> None:
+    assert 'COMP_LINE="$COMP_LINE"' in run(env={"_ICY_COMPLETE": "bash_source"}).stdout
+
+
+# -- display -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def plan(out: str) -> Plan:
+    """Two seeds of FC2L on concat and perm."""
+    return make_plan(ProbeSpec("sender/FC2L", "perm", meanings="2x3", word_length=2, hidden=8, seeds=2, out=out))
+
+
+def test_remaining_time_is_bounded_once_concat_is_known(plan: Plan) -> None:
+    row = RowProgress("FC2L", plan.rows[0])
+    everyone = plan.rows[0].job.replicates
+    row.read([Reading(r, 0, 0.1) for r in everyone], now=0.0)
+    row.read([Reading(r, 100, 0.5) for r in everyone], now=4.0)
+    assert row.remaining() is None
+    for seed in (123, 124):
+        row.filed({"grammar": "concat", "seed": seed, "failed": False, "steps": 100})
+    # Two replicates of perm may go on to 20 * 100 steps; 400 replicate steps took 4 seconds.
+    assert row.remaining() == pytest.approx(2 * 1900 * 4 / 400)
+    assert [name for name, _, ended in row.accuracies() if ended] == ["concat"]
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_live_display_fits_the_terminal(plan: Plan, width: int) -> None:
+    console = Console(width=width, file=io.StringIO(), force_terminal=True, color_system=None)
+    watcher = LiveWatcher(console, clock=lambda: 5.0)
+    watcher.started(plan)
+    watcher.read(plan.rows[0].job, [Reading(Replicate(g, s), 50, 0.25) for g in ("concat", "perm") for s in (123, 124)])
+    console.print(watcher.render())
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "perm\N{NO-BREAK SPACE}0.25" in shown
+    assert "FC2L" in shown
+    assert max(map(len, shown.splitlines())) <= width
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_bias_table_fits_the_terminal(tiny: icy.ProbeResult, width: int) -> None:
+    console = Console(width=width, file=io.StringIO(), color_system=None)
+    print_bias_table(tiny._bias_table(), console)
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "…" not in shown
+    assert all(word in shown for word in ("sender/FC2L", "concat", "perm", "rot"))
+
+
+def test_durations_are_short() -> None:
+    assert [duration(s) for s in (0.2, 59, 60, 3725, 90_000)] == ["0.2 s", "59 s", "1 min", "1 h 2 min", "1 d 1 h"]
+
+
+# -- real processes ----------------------------------------------------------------------------------------------------
+
+SLOW = (
+    "probe", "-m", "RNNZero:GRU", "-g", "perm", "--meanings", "3x4", "--word-length", "2", "--hidden", "32",
+    "--seeds", "3", "--set", "check_every=20", "--workers", "2",
+)  # fmt: skip
+
+
+def start(*words: str) -> subprocess.Popen[str]:
+    """The command in a process group of its own."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "icy.cli", *words],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def wait_for_record(process: subprocess.Popen[str], out: str, seconds: float = 60) -> None:
+    """Until the first replicate is on file."""
+    end = time.monotonic() + seconds
+    while not list(Path(out).glob("records/*.json")):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def files(out: str) -> dict[str, int]:
+    return {path.name: path.stat().st_mtime_ns for path in Path(out).glob("records/*.json")}
+
+
+def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(out: str) -> None:
+    process = start(*SLOW, "--out", out)
+    assert process.stderr is not None
+    seen = ""
+    while "[1/6]" not in seen:
+        line = process.stderr.readline()
+        assert line, seen
+        seen += line
+    os.killpg(process.pid, signal.SIGINT)
+    _, rest = process.communicate(timeout=30)
+    kept = files(out)
+    assert process.returncode == 130
+    assert "Traceback" not in seen + rest
+    assert f"Interrupted: {len(kept)} of 6 finished and kept in {out}." in rest
+    assert f"run the same command again: icy probe -m RNNZero:GRU -g perm --meanings 3x4" in rest
+    assert 1 <= len(kept) < 6
+    assert (Path(out) / "results.csv").exists()
+
+    again = run(*SLOW, "--out", out, "--workers", "1")
+    assert again.exit_code == 0, again.output
+    assert f"{6 - len(kept)} replicates of 1 model to train" in again.stderr
+    assert f"{len(kept)} on file" in again.stderr
+    assert kept.items() <= files(out).items()
+    assert len(files(out)) == 6
+
+
+def test_kill_loses_and_repeats_nothing_that_is_finished(out: str) -> None:
+    process = start(*SLOW, "--out", out)
+    wait_for_record(process, out)
+    process.kill()
+    process.communicate(timeout=30)  # ends once the workers, which share stderr, are gone too
+    kept = files(out)
+    assert 1 <= len(kept) < 6
+    assert not (Path(out) / "results.csv").exists()
+
+    again = run(*SLOW, "--out", out, "--workers", "1")
+    assert again.exit_code == 0, again.output
+    assert kept.items() <= files(out).items()
+    assert len(files(out)) == 6
+    assert not [path for path in Path(out).rglob(".*")]
+
+
+def test_a_closed_pipe_is_no_error_message() -> None:
+    command = f"{sys.executable} -m icy.cli list models | head -1"
+    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.stdout.startswith("model")
+    assert done.stderr == ""
