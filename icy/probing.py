@@ -14,7 +14,7 @@ from icy.grammars import expand_grammars, make_language
 from icy.meanings import MeaningSpace
 from icy.provenance import usable_cores
 from icy.registry import SIDES, registry
-from icy.results import ProbeResult
+from icy.results import ProbeResult, write_tables
 from icy.store import Record, Store, to_run
 from icy.training.job import Job, Reading, Replicate, Task
 from icy.training.protocols import BASELINE, get_protocol
@@ -310,7 +310,7 @@ def run_plan(plan: Plan, watcher: Watcher | None = None) -> ProbeResult:
         try:
             rows = _run_rows(plan, watcher)
         finally:
-            plan.store.tabulate()  # also after an error or Ctrl-C, for what had finished
+            write_tables(plan.store)  # also after an error or Ctrl-C, for what had finished
     records = [record for row in rows for record in row.filed]
     paths = [plan.store.folder / name for name in ("results.csv", "results.parquet")]
     return ProbeResult(sorted(records, key=_order(rows)), [p for p in paths if p.exists()])

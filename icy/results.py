@@ -61,6 +61,19 @@ def to_long(records: Iterable[Record]) -> pd.DataFrame:
     return table
 
 
+def write_tables(store: Store) -> list[Path]:
+    """Rebuild results.csv and results.parquet from a store's records, a row each; returns their paths.
+
+    Raises:
+        StoreError: they cannot be written.
+    """
+    table = to_long(store.records())
+    csv, parquet = store.folder / "results.csv", store.folder / "results.parquet"
+    write_atomically(csv, table.to_csv(index=False).encode())
+    write_atomically(parquet, table.to_parquet(index=False))
+    return [csv, parquet]
+
+
 @dataclass(frozen=True)
 class ProbeResult:
     """What a probe measured.

@@ -88,7 +88,7 @@ class Store:
 
     def put(self, record: Record) -> None:
         """File a record under its key."""
-        write_atomically(self.path(record["key"]), json.dumps(record, indent=1, allow_nan=True).encode())
+        write_atomically(self.path(record["key"]), json.dumps(record, indent=1, allow_nan=False).encode())
 
     def get(self, key: str) -> Record | None:
         """The record of a key, or None."""
@@ -98,18 +98,6 @@ class Store:
         """Every record in the folder, in the order they were finished."""
         found = [_read(path) for path in (self.folder / RECORDS).glob("*.json")]
         return sorted(found, key=lambda r: (str(r.get("finished")), str(r.get("key"))))
-
-    def tabulate(self) -> list[Path]:
-        """Rebuild results.parquet and results.csv from the records, a row each; returns their paths."""
-        import pandas as pd
-
-        from icy.results import to_long  # the columns are the results' business
-
-        table: pd.DataFrame = to_long(self.records())
-        csv, parquet = self.folder / "results.csv", self.folder / "results.parquet"
-        write_atomically(csv, table.to_csv(index=False).encode())
-        write_atomically(parquet, table.to_parquet(index=False))
-        return [csv, parquet]
 
 
 def _read(path: Path) -> Record:

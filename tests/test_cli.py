@@ -459,7 +459,7 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(out: str) -> None:
     assert process.returncode == 130
     assert "Traceback" not in seen + rest
     assert f"Interrupted: {len(kept)} of 6 finished and kept in {out}." in rest
-    assert f"run the same command again: icy probe -m RNNZero:GRU -g perm --meanings 3x4" in rest
+    assert "run the same command again: icy probe -m RNNZero:GRU -g perm --meanings 3x4" in rest
     assert 1 <= len(kept) < 6
     assert (Path(out) / "results.csv").exists()
 
@@ -484,7 +484,7 @@ def test_kill_loses_and_repeats_nothing_that_is_finished(out: str) -> None:
     assert again.exit_code == 0, again.output
     assert kept.items() <= files(out).items()
     assert len(files(out)) == 6
-    assert not [path for path in Path(out).rglob(".*")]
+    assert not list(Path(out).rglob(".*"))
 
 
 def test_a_closed_pipe_is_no_error_message() -> None:

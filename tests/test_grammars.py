@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
-import importlib
 import itertools
 import math
 import time
@@ -61,14 +59,6 @@ def apply(name: str, messages: NDArray[np.int64], at: Sizes) -> NDArray[np.int64
 
 def words_of(language: Language) -> NDArray[np.int64]:
     return language.messages.reshape(language.space.size, language.space.attributes, -1).astype(np.int64)
-
-
-MODULES = ["base", "making", *BUILT_IN]
-
-
-@pytest.mark.parametrize("module", MODULES)
-def test_doctests(module: str) -> None:
-    assert doctest.testmod(importlib.import_module(f"icy.grammars.{module}")).failed == 0
 
 
 # -- exact values (reference facts, section 1: the message 12 | 30 | 21) -------------------------------------------

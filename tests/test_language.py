@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import doctest
 import os
 from pathlib import Path
 
@@ -13,7 +12,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from icy import language as language_module
 from icy.errors import InvalidSettingError, StoreError
 from icy.language import Language, as_language, to_letters
 from icy.meanings import MeaningSpace
@@ -39,10 +37,6 @@ def languages(draw: st.DrawFn) -> Language:
 
 def small() -> Language:
     return Language(MeaningSpace(2, 2), np.array(MESSAGES), 3, name="small", seed=5)
-
-
-def test_doctests() -> None:
-    assert doctest.testmod(language_module).failed == 0
 
 
 # -- making one ----------------------------------------------------------------------------------------------------

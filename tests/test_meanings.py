@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import doctest
 import itertools
 
 import numpy as np
@@ -15,10 +14,6 @@ from icy.errors import InvalidSettingError
 from icy.meanings import MeaningSpace
 
 spaces = st.builds(MeaningSpace, st.integers(1, 6), st.integers(1, 9))
-
-
-def test_doctests() -> None:
-    assert doctest.testmod(meanings).failed == 0
 
 
 @pytest.mark.parametrize("text", ["5x10", "5X10", " 5 x 10 ", "5×10"])

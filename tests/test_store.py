@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from icy.errors import InvalidSettingError, StoreError
+from icy.results import write_tables
 from icy.store import Store, record_key, to_run, write_atomically
 
 
@@ -67,7 +68,7 @@ def test_unknown_rerun(tmp_path: Path) -> None:
 
 
 def test_tables_are_rebuilt_from_the_records(tiny: object, tiny_folder: Path) -> None:
-    paths = Store(tiny_folder).tabulate()
+    paths = write_tables(Store(tiny_folder))
     csv, parquet = pd.read_csv(paths[0]), pd.read_parquet(paths[1])
     assert len(csv) == len(parquet) == 6
     assert list(csv.columns) == list(parquet.columns)

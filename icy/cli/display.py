@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.padding import Padding
-from rich.progress_bar import ProgressBar
-from rich.table import Table
 from rich.text import Text
 
 from icy.probing import Plan, Row, Watcher
@@ -22,6 +20,7 @@ from icy.training.job import Job, Reading, Replicate
 from icy.training.protocols import BASELINE
 
 Clock = Callable[[], float]
+BAR = 10  # characters
 
 
 @dataclass
@@ -254,20 +253,14 @@ class LiveWatcher(ProgressWatcher):
         return Text(" · ".join(parts), style="dim", no_wrap=True, overflow="ellipsis")
 
 
-def _row_line(row: RowProgress, now: float, width: int) -> Table:
-    line = Table.grid(padding=(0, 2), expand=False)
-    for least in (width, 14, 5, 11, 0):
-        line.add_column(no_wrap=True, min_width=least)
+def _row_line(row: RowProgress, now: float, width: int) -> Text:
     elapsed = duration(now - (row.started if row.started is not None else now))
-    left = _left(row) or "learning concat first"
-    line.add_row(
-        Text(row.label, style="bold cyan"),
-        ProgressBar(total=row.total, completed=row.done, width=14),
-        Text(f"{row.done}/{row.total}"),
-        Text(f"{row.steps} steps"),
-        Text(f"{elapsed}, {left}", style="dim"),
-    )
-    return line
+    full = BAR * row.done // row.total
+    line = Text(no_wrap=True, overflow="ellipsis")
+    line.append(row.label.ljust(width), style="bold cyan")
+    line.append("  ").append("━" * full, style="green").append("━" * (BAR - full), style="bright_black")
+    line.append(f"  {row.done}/{row.total}".ljust(7)).append(f"  {row.steps} steps".ljust(13))
+    return line.append(f"{elapsed}, {_left(row) or 'learning concat first'}", style="dim")
 
 
 def _accuracy_line(row: RowProgress) -> Text:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -169,7 +170,7 @@ class Job:
             reason=outcome.reason,
             error=_explain(outcome.reason, self.protocol, self.settings) if outcome.failed else None,
             steps=outcome.steps,
-            accuracy=outcome.accuracy,
+            accuracy=outcome.accuracy if math.isfinite(outcome.accuracy) else None,  # JSON has no word for NaN
             baseline_steps=outcome.baseline_steps,
             curve=[list(point) for point in outcome.curve],  # as JSON gives it back
             engine=outcome.engine,
