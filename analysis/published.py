@@ -42,13 +42,13 @@ def agreement(long: pd.DataFrame) -> pd.DataFrame:
         long: results in long form, of `icy.results.to_long`.
 
     Returns:
-        One row per model, grammar and table: mean, error (standard error of the mean), seeds, the published mean and
-        error, `distance` in combined standard errors, and `within`, whether that is at most 2.
+        One row per model, settings, grammar and table: mean, error (standard error of the mean), seeds, the published
+        mean and error, `distance` in combined standard errors, and `within`, whether that is at most 2.
     """
     good = long[~long["failed"].astype(bool)].copy()
     good["model"] = good["model"].str.partition("/")[2]
     keys = ["protocol", "representation", "side", "model", "hidden_size", "grammar", "target"]
-    cells = good.groupby(keys, sort=False)["value"].agg(["mean", "sem", "count"]).reset_index()
+    cells = good.groupby([*keys, "settings"], sort=False)["value"].agg(["mean", "sem", "count"]).reset_index()
     cells = cells.rename(columns={"mean": "icy", "sem": "icy_error", "count": "seeds"})
     cells["icy_error"] = cells["icy_error"].fillna(0)
     both = cells.merge(published(), on=keys).rename(columns={"mean": "published", "error": "published_error"})
@@ -58,5 +58,6 @@ def agreement(long: pd.DataFrame) -> pd.DataFrame:
     combined = (both["icy_error"] ** 2 + both["published_error"] ** 2) ** 0.5
     both["distance"] = (both["icy"] - both["published"]) / combined
     both["within"] = both["distance"].abs() <= 2
-    columns = ["source", "table", "icy", "icy_error", "seeds", "published", "published_error", "distance", "within"]
+    columns = ["settings", "source", "table", "icy", "icy_error", "seeds", "published", "published_error"]
+    columns += ["distance", "within"]
     return both[[*keys, *columns]]

@@ -10,33 +10,90 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+import pandas as pd
+
 import icy
+from icy.analysis.published import agreement
 
 HERE = Path(__file__).parent / "published"
 SENDER_GRAMMARS = ["perm", "proj", "pairsum", "rot", "shufdet", "hol"]
-ROWS = [
-    ("acquire", 5, "sender/FC2L", ["perm", "proj", "rot", "shufdet", "hol"]),
-    ("budget", 3, "sender/FC1L", SENDER_GRAMMARS),
-    ("budget", 3, "sender/FC2L", SENDER_GRAMMARS),
-    ("budget", 3, "receiver/kNN", [*SENDER_GRAMMARS, "shuf"]),
-    ("budget", 3, "sender/HierZero:RNN", SENDER_GRAMMARS),
-    ("acquire", 5, "sender/HierZero:RNN", ["perm", "proj", "rot", "shufdet", "hol"]),
-    ("acquire", 5, "sender/RNNAutoReg:LSTM", ["perm", "proj", "rot", "shufdet", "hol"]),
-    ("budget", 3, "receiver/RNN1L:GRU", [*SENDER_GRAMMARS, "shuf"]),
-    ("budget", 3, "sender/HierZero:GRU", SENDER_GRAMMARS),
-    ("acquire", 5, "sender/HierZero:dgsend", ["perm", "proj", "rot", "shufdet", "hol"]),
-    ("budget", 3, "receiver/Hier:GRU", [*SENDER_GRAMMARS, "shuf"]),
+RECEIVER_GRAMMARS = [*SENDER_GRAMMARS, "shuf"]
+RATIO_GRAMMARS = ["perm", "proj", "rot", "shufdet", "hol"]
+# Perkins21 looked at the clock, not at the steps, before it looked at the accuracy. Its fast models were therefore
+# looked at every few hundred updates, and overshot their target by as many; a wide grid stands in for that here.
+WALL_CLOCK = {"check_every": 400}
+ROWS: list[tuple[str, int, str, list[str], dict[str, int]]] = [
+    ("acquire", 5, "sender/FC2L", RATIO_GRAMMARS, {}),
+    ("budget", 3, "sender/FC1L", SENDER_GRAMMARS, {}),
+    ("budget", 3, "sender/FC2L", SENDER_GRAMMARS, {}),
+    ("budget", 3, "receiver/kNN", RECEIVER_GRAMMARS, {}),
+    ("budget", 3, "sender/HierZero:RNN", SENDER_GRAMMARS, {}),
+    ("acquire", 5, "sender/HierZero:RNN", RATIO_GRAMMARS, {}),
+    ("acquire", 5, "sender/RNNAutoReg:LSTM", RATIO_GRAMMARS, {}),
+    ("budget", 3, "receiver/RNN1L:GRU", RECEIVER_GRAMMARS, {}),
+    ("budget", 3, "sender/HierZero:GRU", SENDER_GRAMMARS, {}),
+    ("budget", 3, "receiver/Hier:GRU", RECEIVER_GRAMMARS, {}),
+    ("budget", 3, "sender/FC1L", SENDER_GRAMMARS, WALL_CLOCK),
+    ("budget", 3, "sender/FC2L", SENDER_GRAMMARS, WALL_CLOCK),
+    ("budget", 3, "sender/HierZero:RNN", SENDER_GRAMMARS, WALL_CLOCK),
+    ("acquire", 5, "sender/HierZero:dgsend", RATIO_GRAMMARS, {}),
 ]
 
 
 def measure(only: str) -> None:
     """Run every row whose protocol or model contains `only`."""
-    for protocol, seeds, model, grammars in ROWS:
+    for protocol, seeds, model, grammars, settings in ROWS:
         if only in f"{protocol} {model}":
             result = icy.probe(
-                model, grammars, protocol=protocol, seeds=seeds, preset="published", out=HERE / "results", device="cpu"
+                model,
+                grammars,
+                protocol=protocol,
+                seeds=seeds,
+                preset="published",
+                settings=settings,
+                out=HERE / "results",
+                device="cpu",
             )
             print(result, end="\n\n", flush=True)
+
+
+def compare() -> str:
+    """Write agreement.csv, and the same as a page; returns the page."""
+    cells = agreement(icy.ProbeResult.load(HERE / "results").to_dataframe())
+    cells.to_csv(HERE / "agreement.csv", index=False, float_format="%.4g")
+    page = [__doc__.strip().partition("\n")[0].partition(":")[0] + ".", "", *_counts(cells), ""]
+    for (protocol, source, table, settings), part in cells.groupby(
+        ["protocol", "source", "table", "settings"], sort=False
+    ):
+        extra = f", {settings}" if settings else ""
+        page += [f"## {protocol}, {source} table {table}{extra}", "", *_rows(part), ""]
+    text = "\n".join(page)
+    (HERE / "agreement.md").write_text(text)
+    return text
+
+
+def _counts(cells: pd.DataFrame) -> list[str]:
+    lines = [
+        "| protocol | source, table | settings | cells | within 2 combined standard errors |",
+        "|---|---|---|---:|---:|",
+    ]
+    for names, part in cells.groupby(["protocol", "source", "table", "settings"], sort=False):
+        protocol, source, table, settings = names
+        lines.append(
+            f"| {protocol} | {source} {table} | {settings or '-'} | {len(part)} | {int(part['within'].sum())} |"
+        )
+    return lines
+
+
+def _rows(part: pd.DataFrame) -> list[str]:
+    lines = ["| model | grammar | icy | published | distance |", "|---|---|---:|---:|---:|"]
+    for cell in part.itertuples():
+        mark = "" if cell.within else " *"
+        lines.append(
+            f"| {cell.side}/{cell.model} | {cell.grammar} | {cell.icy:.3f}±{cell.icy_error:.3f} "
+            f"| {cell.published:g}±{cell.published_error:.3f} | {cell.distance:+.1f}{mark} |"
+        )
+    return lines
 
 
 if __name__ == "__main__":
@@ -46,3 +103,4 @@ if __name__ == "__main__":
     arguments = parser.parse_args()
     if not arguments.report:
         measure(arguments.only)
+    print(compare())

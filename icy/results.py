@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from icy.errors import InvalidSettingError, StoreError
 from icy.store import Record, Store, write_atomically
+from icy.training.settings import PRESETS, settings_for
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 # What distinguishes one row of a table from another; the rest of the long table varies within a row.
 ROW = (
     *("model", "representation", "meanings", "vocab_size", "word_length"),
-    *("hidden_size", "protocol", "target", "cap", "preset"),
+    *("hidden_size", "protocol", "target", "cap", "preset", "settings", "options"),
 )
 LONG = (
     *ROW,
@@ -41,6 +42,16 @@ def value_of(record: Record) -> float:
     return float(round(ratio, 1) if record["config"]["settings"]["round_ratio"] else ratio)
 
 
+def _changes(settings: Mapping[str, Any], preset: str) -> str:
+    """The training settings that were changed from the preset's, as text; so that results under others stay apart."""
+    usual = asdict(settings_for(preset)) if preset in PRESETS else {}
+    return _listed({name: value for name, value in settings.items() if usual.get(name, value) != value})
+
+
+def _listed(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in sorted(values.items()))
+
+
 def to_long(records: Iterable[Record]) -> pd.DataFrame:
     """One row per replicate (model, grammar, seed), with the columns of LONG."""
     import pandas as pd
@@ -49,6 +60,8 @@ def to_long(records: Iterable[Record]) -> pd.DataFrame:
     for record in records:
         row = {name: record.get(name) for name in LONG}
         row["value"] = value_of(record)
+        row["settings"] = _changes(record["config"]["settings"], record["preset"])
+        row["options"] = _listed(record["config"]["options"])
         row["cut"] = record["reason"] == "cap"
         row["parameters"] = record["parameters"].get("true")
         row["parameters_published"] = record["parameters"].get("published")

@@ -21,7 +21,8 @@ def record(grammar: str, seed: int, ratio_steps: int | None, baseline: int = 100
         "representation": "soft", "meanings": "5x10", "vocab_size": 4, "word_length": 4, "hidden_size": 128,
         "protocol": "acquire", "target": 0.8, "cap": 20, "preset": "default", "measure": "ratio", "reason": "target",
         "failed": False, "error": None, "steps": ratio_steps, "baseline_steps": baseline, "accuracy": 0.81, "curve": [],
-        "parameters": {"true": 10, "published": 12}, "config": {"settings": {"round_ratio": False}}, "seconds": 1.0,
+        "parameters": {"true": 10, "published": 12}, "seconds": 1.0,
+        "config": {"settings": {"round_ratio": False}, "options": {}},
     }  # fmt: skip
     return {**made, **changes}
 
@@ -39,7 +40,7 @@ def three() -> ProbeResult:
 
 def test_values() -> None:
     assert value_of(record("rot", 1, 250)) == 2.5
-    assert value_of(record("rot", 1, 267, config={"settings": {"round_ratio": True}})) == 2.7
+    assert value_of(record("rot", 1, 267, config={"settings": {"round_ratio": True}, "options": {}})) == 2.7
     assert value_of(record("rot", 1, 250, measure="accuracy")) == 0.81
     assert math.isnan(value_of(record("rot", 1, 250, **FAILED)))
     assert math.isnan(value_of(record("rot", 1, 250, baseline=0)))
@@ -78,7 +79,17 @@ def test_rows_that_differ_get_a_column_that_says_how() -> None:
     rows = [record("concat", 1, 100), record("concat", 1, 100, key="other", hidden_size=64)]
     head = ProbeResult(rows).table().splitlines()[2]
     assert "hidden size" in head
+    assert "settings" not in head
     assert "word length" not in head
+
+
+def test_other_settings_and_options_are_other_rows() -> None:
+    changed = {"settings": {"round_ratio": False, "check_every": 400}, "options": {"depth": 2}}
+    rows = [record("concat", 1, 100), record("concat", 1, 400, key="other", config=changed)]
+    head, _, *lines = ProbeResult(rows).table().splitlines()[2:]
+    assert "settings" in head
+    assert "check_every=400" in lines[1]
+    assert "depth=2" in lines[1]
 
 
 def test_other_formats(three: ProbeResult) -> None:
