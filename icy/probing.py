@@ -357,11 +357,12 @@ def _run_rows(plan: Plan, watcher: Watcher) -> list[Row]:
 
 
 def _ready_jobs(row: Row, workers: int) -> list[Job]:
-    """The jobs of a row that can start: all at once in one process, baselines before the others on a pool."""
+    """The jobs of a row that can start: everything if it fits in one stack, or else the baselines before the others."""
+    most = STACK_ON_CPU if row.job.device == "cpu" else len(row.missing)
     baselines = tuple(r for r in row.missing if r.grammar == BASELINE)
-    ready = baselines if baselines and workers > 1 else row.missing
+    together = workers == 1 and len(row.missing) <= most
+    ready = row.missing if together or not baselines else baselines
     known = row.baselines()
-    most = STACK_ON_CPU if row.job.device == "cpu" else len(ready)
     return [replace(row.job, replicates=stack, baselines=known) for stack in deal(ready, workers, most)]
 
 

@@ -58,6 +58,15 @@ def test_a_seed_alone_equals_the_seed_among_others(model: str, tmp_path: Path) -
         assert curves(among)[place] == (steps, accuracy, curve)
 
 
+def test_more_than_one_stack_in_one_process(tiny: icy.ProbeResult, tmp_path: Path) -> None:
+    """Twenty replicates in stacks of at most sixteen: the same numbers again."""
+    many = icy.probe(
+        "sender/FC2L", ["perm", "rot", "shufdet"], workers=1, out=tmp_path, **{**TINY, "seeds": [123, 124, 1, 2, 3]}
+    )
+    assert not many.failures
+    assert {place: curves(many)[place] for place in curves(tiny)} == curves(tiny)
+
+
 def test_nothing_is_trained_twice(tmp_path: Path) -> None:
     first = icy.probe("sender/FC2L", ["perm"], workers=1, out=tmp_path, **{**TINY, "seeds": [1]})
     again = Counter()

@@ -294,7 +294,7 @@ def duration(seconds: float) -> str:
 
     Example:
         >>> duration(31.4), duration(200), duration(7300), duration(200_000)
-        ('31 s', '3 min 20 s', '2 h 2 min', '2 d 8 h')
+        ('31 s', '3 min 20 s', '2 h 1 min', '2 d 7 h')
     """
     if not math.isfinite(seconds):
         return "?"

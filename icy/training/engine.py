@@ -111,7 +111,8 @@ class _Run:
 
     def _read(self, purpose: str) -> list[float]:
         inputs, targets = self._batches(purpose, self.updates, 1, self.settings.evaluation_size)
-        return [float(a) for a in accuracy(self.learner, inputs[0], targets[0])]
+        readings: list[float] = accuracy(self.learner, inputs[0], targets[0]).tolist()
+        return readings
 
     def _check(self) -> list[Reading]:
         steps = self.settings.steps(self.updates)
