@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from icy.probing import Plan, Row
+from icy.planning import Plan, Row
 from icy.training.job import Job, Reading
 from icy.training.protocols import BASELINE
 from icy.training.workers import one_thread

@@ -1,74 +1,21 @@
-"""The main job: plan which replicates to train, train what is not on file, and return the table."""
+"""The main job: train what a plan lacks, file it, and return the table."""
 
 from __future__ import annotations
 
 import inspect
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
-from pathlib import Path
 from typing import Any
 
-from icy.errors import InvalidSettingError, unknown
-from icy.grammars import expand_grammars, make_language
-from icy.meanings import MeaningSpace
-from icy.provenance import usable_cores
-from icy.registry import SIDES, registry
+from icy.errors import unknown
+from icy.planning import Plan, ProbeSpec, Row, make_plan
 from icy.results import ProbeResult, write_tables
-from icy.store import Record, Store, to_run
-from icy.training.job import Job, Reading, Replicate, Task
-from icy.training.protocols import BASELINE, get_protocol
-from icy.training.settings import settings_for
+from icy.store import Record
+from icy.training.job import Job, Reading
+from icy.training.protocols import BASELINE
 from icy.training.workers import LocalRunner, PoolRunner, Runner, deal
 
-FIRST_SEED = 123  # the papers' first seed
 STACK_ON_CPU = 16  # replicates in one stack; more bring nothing once a stack outgrows the caches
-QUICK: dict[str, Any] = {"meanings": "3x4", "word_length": 2, "seeds": 2, "hidden": 32}
-
-
-@dataclass(frozen=True)
-class Row:
-    """One model on all grammars and seeds, and what is on file of it.
-
-    Attributes:
-        job: all the replicates of the row, baselines first.
-        missing: those that are to be trained now.
-        filed: the records of the others.
-    """
-
-    job: Job
-    missing: tuple[Replicate, ...]
-    filed: tuple[Record, ...] = ()
-
-    @property
-    def name(self) -> str:
-        """The model."""
-        return self.job.task.entry.qualified
-
-    def baselines(self) -> dict[int, int | str]:
-        """Concat's steps by seed, as far as it is on file."""
-        return _baselines(self.filed)
-
-    def with_records(self, records: Sequence[Record]) -> Row:
-        """The row after some of its replicates were trained."""
-        done = {(r["grammar"], r["seed"]) for r in records}
-        missing = tuple(r for r in self.missing if (r.grammar, r.seed) not in done)
-        return replace(self, missing=missing, filed=(*self.filed, *records))
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Everything a probe is going to do."""
-
-    rows: tuple[Row, ...]
-    store: Store
-    device: str
-    workers: int
-
-    @property
-    def total(self) -> int:
-        """Replicates to train."""
-        return sum(len(row.missing) for row in self.rows)
 
 
 @dataclass
@@ -89,65 +36,6 @@ class Watcher:
 
     def filed(self, record: Record) -> None:
         """As soon as a replicate is on file."""
-
-
-@dataclass(frozen=True)
-class ProbeSpec:
-    """What to measure, and how: the arguments of `icy.probe`, under the names that the command line uses too.
-
-    Attributes:
-        model: names or wildcards of senders and receivers (`HierZero:GRU`, `receiver/FC2L`, `sender/RNN*`).
-        grammar: names, chains (`rot+perm`) or wildcards; "all" is every grammar that the side can use.
-        protocol: "acquire", steps to the target as a ratio to concat's, or "budget", accuracy after concat's steps.
-        meanings: the space, "attributes x values".
-        vocab_size: V.
-        word_length: tokens per word, w; messages have A*w.
-        seeds: how many, counted from 123 as in the papers, or which: [1, 2], "1,2", "123-127".
-        target: accuracy at which concat is learnt; 0.8 for acquire and 0.99 for budget unless given.
-        cap: for acquire, the longest a grammar is trained, as a multiple of concat's steps.
-        hidden: hidden size E.
-        representation: "soft".
-        preset: "default", or "published" for the behaviour that the printed numbers depend on.
-        options: further arguments of the models.
-        settings: changes to the preset's TrainingSettings.
-        quick: a small space, few seeds and a small hidden size wherever these are at their defaults: a result in
-            seconds, to try things out.
-        device: "cpu", "cuda", or "auto" for a GPU if there is one.
-        workers: processes on a CPU; one per core unless given.
-        engine: how replicates are stacked: "auto", "broadcast", "vmap" or "loop".
-        out: the results folder.
-        rerun: "missing", "failed", "always" or "never"; see icy.store.RERUN.
-        plugin: files that register models or grammars.
-    """
-
-    model: str | Iterable[str]
-    grammar: str | Iterable[str] = "all"
-    protocol: str = "acquire"
-    meanings: str | MeaningSpace | tuple[int, int] = "5x10"
-    vocab_size: int = 4
-    word_length: int = 4
-    seeds: int | str | Iterable[int] = 3
-    target: float | None = None
-    cap: float | None = None
-    hidden: int = 128
-    representation: str = "soft"
-    preset: str = "default"
-    options: Mapping[str, Any] = field(default_factory=dict)
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    quick: bool = False
-    device: str = "auto"
-    workers: int | None = None
-    engine: str = "auto"
-    out: str | Path = "icy-results"
-    rerun: str = "missing"
-    plugin: str | Path | Iterable[str | Path] = ()
-
-    def resolved(self) -> ProbeSpec:
-        """The same with `quick` carried out: what was left at its default becomes small."""
-        if not self.quick:
-            return self
-        defaults = {f.name: f.default for f in fields(self)}
-        return replace(self, **{name: small for name, small in QUICK.items() if getattr(self, name) == defaults[name]})
 
 
 def probe(
@@ -195,109 +83,6 @@ def _full_signature() -> inspect.Signature:
 
 
 probe.__signature__ = _full_signature()  # type: ignore[attr-defined]
-
-
-def make_plan(spec: ProbeSpec) -> Plan:
-    """What a probe is going to do, without doing it. Errors as for `probe`."""
-    spec = spec.resolved()
-    for file in [spec.plugin] if isinstance(spec.plugin, (str, Path)) else spec.plugin:
-        registry.load_file(file)
-    entries = registry.match(spec.model, *SIDES)
-    if not entries:
-        raise InvalidSettingError("No model was given; `icy list models` shows what there is.")
-    if spec.workers is not None and spec.workers < 1:
-        raise InvalidSettingError(f"workers must be at least 1, not {spec.workers}.")
-    space, seeds = MeaningSpace.of(spec.meanings), seed_list(spec.seeds)
-    blank = Job(
-        Task(
-            entries[0], space, spec.vocab_size, spec.word_length, spec.hidden, spec.representation, dict(spec.options)
-        ),
-        get_protocol(spec.protocol, spec.target, spec.cap),
-        settings_for(spec.preset, **spec.settings),
-        (),
-        device=resolve_device(spec.device),
-        engine=spec.engine,
-        folder=str(spec.out),
-        preset=spec.preset,
-    )
-    tried: set[str] = set()
-    rows = tuple(_make_row(replace(blank, task=replace(blank.task, entry=e)), spec, seeds, tried) for e in entries)
-    workers = 1 if blank.device != "cpu" else (spec.workers or usable_cores())
-    return Plan(rows, Store(spec.out), blank.device, max(1, min(workers, sum(len(r.missing) for r in rows))))
-
-
-def _make_row(blank: Job, spec: ProbeSpec, seeds: list[int], tried: set[str]) -> Row:
-    task, store = blank.task, Store(spec.out)
-    names = [BASELINE, *(g for g in expand_grammars(spec.grammar, task.side) if g != BASELINE)]
-    for name in names:  # now, so that a grammar that cannot be made at these sizes does not stop a long run later
-        if name not in tried:
-            make_language(name, task.space, task.vocab_size, task.word_length, seeds[0])
-            tried.add(name)
-    replicates = tuple(Replicate(name, seed) for name in names for seed in seeds)
-    job = replace(blank, replicates=replicates, parameters=parameter_counts(task))
-    keys = {job.key(r): r for r in replicates}
-    wanted = to_run(keys, store, spec.rerun)
-    found = [store.get(key) for key in keys if key not in wanted]
-    missing = tuple(r for key, r in keys.items() if key in wanted)
-    return Row(job, missing, tuple(r for r in found if r is not None))
-
-
-def parameter_counts(task: Task) -> dict[str, int]:
-    """The model's number of parameters by either convention; a stranger's plain module has but the true one."""
-    from icy.training.engine import make_model
-
-    model = make_model(task, FIRST_SEED, settings_for("default"))
-    true = sum(p.numel() for p in model.parameters() if p.requires_grad)
-    count = getattr(model, "parameter_count", None)
-    return {"true": true, "published": int(count("published")) if callable(count) else true}
-
-
-def seed_list(seeds: int | str | Iterable[int]) -> list[int]:
-    """Which seeds are meant: a count from 123 on, a list, or text such as "3", "1,2,5" or "123-127".
-
-    Raises:
-        InvalidSettingError: none, or not whole numbers.
-
-    Example:
-        >>> seed_list(2), seed_list("123-125,7")
-        ([123, 124], [123, 124, 125, 7])
-    """
-    wanted = "Seeds are a number of seeds (3), a list (1,2,5) or a range (123-127)"
-    if isinstance(seeds, str):
-        text = seeds.strip()
-        if not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*,?", text):
-            raise InvalidSettingError(f"{wanted}, not '{seeds}'.")
-        if text.isdigit():
-            return seed_list(int(text))
-        ends = [part.partition("-") for part in text.split(",") if part]
-        found = [n for a, dash, b in ends for n in range(int(a), int(b or a) + 1)]
-    elif isinstance(seeds, int):
-        found = list(range(FIRST_SEED, FIRST_SEED + seeds))
-    else:
-        found = list(seeds)
-        if not all(isinstance(n, int) and n >= 0 for n in found):
-            raise InvalidSettingError(f"{wanted}, not {seeds!r}.")
-    if not found:
-        raise InvalidSettingError(f"{wanted}; '{seeds}' leaves none to train.")
-    return list(dict.fromkeys(found))
-
-
-def resolve_device(device: str) -> str:
-    """The device that is meant, checked.
-
-    Raises:
-        InvalidSettingError: it is not there.
-    """
-    import torch
-
-    if device == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
-        there = ["auto", "cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
-        raise InvalidSettingError(f"There is no device '{device}' here; there is {', '.join(there)}.") from error
-    return device
 
 
 def run_plan(plan: Plan, watcher: Watcher | None = None) -> ProbeResult:
@@ -364,7 +149,3 @@ def _ready_jobs(row: Row, workers: int) -> list[Job]:
     ready = row.missing if together or not baselines else baselines
     known = row.baselines()
     return [replace(row.job, replicates=stack, baselines=known) for stack in deal(ready, workers, most)]
-
-
-def _baselines(records: Sequence[Record]) -> dict[int, int | str]:
-    return {r["seed"]: r["reason"] if r["failed"] else r["steps"] for r in records if r["grammar"] == BASELINE}

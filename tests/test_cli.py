@@ -22,7 +22,7 @@ import icy
 from icy.cli import COMMANDS, main
 from icy.cli.display import LiveWatcher, RowProgress, duration
 from icy.cli.probe import DESCRIPTIONS, FIELDS, SPREADS, print_bias_table, probe_command
-from icy.probing import Plan, ProbeSpec, make_plan
+from icy.planning import Plan, ProbeSpec, make_plan
 from icy.registry import registry
 from icy.training.job import Reading, Replicate
 

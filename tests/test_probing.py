@@ -11,7 +11,8 @@ from conftest import TINY
 
 import icy
 from icy.errors import IcyError, IncompatibleError, InvalidSettingError, PluginError, StoreError, UnknownNameError
-from icy.probing import ProbeSpec, Watcher, make_plan, seed_list
+from icy.planning import ProbeSpec, make_plan, seed_list
+from icy.probing import Watcher
 from icy.training.job import Replicate
 from icy.training.workers import deal
 

@@ -13,7 +13,8 @@ from rich.live import Live
 from rich.padding import Padding
 from rich.text import Text
 
-from icy.probing import Plan, Row, Watcher
+from icy.planning import Plan, Row
+from icy.probing import Watcher
 from icy.results import value_of
 from icy.store import Record
 from icy.training.job import Job, Reading, Replicate

@@ -122,7 +122,7 @@ def _package(point: importlib.metadata.EntryPoint) -> str:
 
 def _folder(given: str | None) -> Iterable[Fact]:
     """Try to write where the results folder is, or would be made; nothing is left behind."""
-    from icy.probing import ProbeSpec
+    from icy.planning import ProbeSpec
 
     out = Path(given or ProbeSpec.out)
     there = next(p for p in (out.absolute(), *out.absolute().parents) if p.exists())

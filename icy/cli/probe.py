@@ -16,7 +16,8 @@ from click.core import ParameterSource
 from rich.console import Console
 from rich.text import Text
 
-from icy.probing import Plan, ProbeSpec, Row, make_plan, run_plan
+from icy.planning import Plan, ProbeSpec, Row, make_plan
+from icy.probing import run_plan
 from icy.results import ProbeResult
 from icy.store import RERUN
 from icy.training.protocols import PROTOCOLS
