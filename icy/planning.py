@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from icy.errors import InvalidSettingError
+from icy.errors import InvalidSettingError, unknown
 from icy.grammars import expand_grammars, make_language
 from icy.meanings import MeaningSpace
 from icy.provenance import usable_cores
@@ -41,8 +41,8 @@ class ProbeSpec:
         preset: "default", or "published" for the behaviour that the printed numbers depend on.
         options: further arguments of the models.
         settings: changes to the preset's TrainingSettings.
-        quick: a small space, few seeds and a small hidden size wherever these are at their defaults: a result in
-            seconds, to try things out.
+        quick: a small space, few seeds and a small hidden size wherever these are not given: a result in seconds, to
+            try things out.
         device: "cpu", "cuda", or "auto" for a GPU if there is one.
         workers: processes on a CPU; one per core unless given.
         engine: how replicates are stacked: "auto", "broadcast", "vmap" or "loop".
@@ -73,12 +73,18 @@ class ProbeSpec:
     rerun: str = "missing"
     plugin: str | Path | Iterable[str | Path] = ()
 
-    def resolved(self) -> ProbeSpec:
-        """The same with `quick` carried out: what was left at its default becomes small."""
-        if not self.quick:
-            return self
-        defaults = {f.name: f.default for f in fields(self)}
-        return replace(self, **{name: small for name, small in QUICK.items() if getattr(self, name) == defaults[name]})
+    @classmethod
+    def asked(cls, **given: Any) -> ProbeSpec:
+        """The spec of what was given; with `quick`, what was not given is small.
+
+        Raises:
+            UnknownNameError: an argument that there is not.
+        """
+        known = [f.name for f in fields(cls)]
+        for name in given:
+            if name not in known:
+                raise unknown("option of icy.probe", name, known)
+        return cls(**({**QUICK, **given} if given.get("quick") else given))
 
 
 @dataclass(frozen=True)
@@ -128,7 +134,6 @@ class Plan:
 
 def make_plan(spec: ProbeSpec) -> Plan:
     """What a probe is going to do, without doing it. Errors as for `probe`."""
-    spec = spec.resolved()
     for file in [spec.plugin] if isinstance(spec.plugin, (str, Path)) else spec.plugin:
         registry.load_file(file)
     entries = registry.match(spec.model, *SIDES)

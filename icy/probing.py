@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from icy.errors import unknown
 from icy.planning import Plan, ProbeSpec, Row, make_plan
 from icy.results import ProbeResult, write_tables
 from icy.store import Record
@@ -66,11 +65,7 @@ def probe(
         >>> result.to_dataframe("wide").columns.get_level_values(0).unique().tolist()
         ['concat', 'perm', 'rot']
     """
-    known = [f.name for f in fields(ProbeSpec)]
-    for name in options:
-        if name not in known:
-            raise unknown("option of icy.probe", name, known)
-    return run_plan(make_plan(ProbeSpec(model, grammar, **options)), watcher)
+    return run_plan(make_plan(ProbeSpec.asked(model=model, grammar=grammar, **options)), watcher)
 
 
 def _full_signature() -> inspect.Signature:

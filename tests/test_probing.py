@@ -185,10 +185,10 @@ def test_seeds_that_are_none(given: Any) -> None:
         seed_list(given)
 
 
-def test_quick_changes_only_what_was_left_alone() -> None:
-    spec = ProbeSpec("x", quick=True, hidden=64).resolved()
-    assert (spec.meanings, spec.word_length, spec.hidden) == ("3x4", 2, 64)
-    assert ProbeSpec("x").resolved().meanings == "5x10"
+def test_quick_changes_only_what_was_not_given() -> None:
+    spec = ProbeSpec.asked(model="x", quick=True, hidden=128)
+    assert (spec.meanings, spec.word_length, spec.hidden) == ("3x4", 2, 128)
+    assert ProbeSpec.asked(model="x").meanings == "5x10"
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ class Assignment(click.ParamType):  # type: ignore[type-arg]
 
 
 class Seeds(click.ParamType):  # type: ignore[type-arg]
-    """How many seeds, or which; `icy.probing.seed_list` reads it."""
+    """How many seeds, or which; `icy.planning.seed_list` reads it."""
 
     name = "seeds"
 

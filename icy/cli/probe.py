@@ -178,7 +178,7 @@ def _spec(ctx: click.Context, given: Mapping[str, Any]) -> ProbeSpec:
         for name, value in given.items()
         if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT
     }
-    return ProbeSpec(**chosen)
+    return ProbeSpec.asked(**chosen)
 
 
 # -- running -----------------------------------------------------------------------------------------------------------

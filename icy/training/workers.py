@@ -29,6 +29,7 @@ from icy.registry import Entry, registry
 from icy.store import Record, Store
 
 from .job import Job, Reading, Replicate
+from .mail import Mailbox, MailedLog
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 Report = Callable[[Job, Sequence[Reading]], None]
@@ -132,7 +133,7 @@ class PoolRunner:
 
     def __enter__(self) -> PoolRunner:
         self._spool = tempfile.TemporaryDirectory(prefix="icy-")
-        self._mail = _Mailbox(Path(self._spool.name))
+        self._mail = Mailbox(Path(self._spool.name))
         self._executor = ProcessPoolExecutor(
             max_workers=self.workers,
             initializer=_start_worker,
@@ -190,43 +191,6 @@ class PoolRunner:
                 self._report(jobs[ticket], [Reading(Replicate(g, seed), n, a) for g, seed, n, a in content])
 
 
-class _Mailbox:
-    """News from workers to this process: a file per job, appended to there and read on here.
-
-    A line is a pair: "read" and readings, "filed" and the key of a record, or "log" and a log record.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._read: dict[Path, int] = {}
-
-    @staticmethod
-    def path(folder: str | Path, ticket: int) -> Path:
-        return Path(folder) / f"{ticket}.jsonl"
-
-    def collect(self) -> Iterator[tuple[int, str, Any]]:
-        for path in sorted(self._folder.glob("*.jsonl"), key=lambda p: int(p.stem)):
-            with path.open("rb") as file:
-                file.seek(self._read.get(path, 0))
-                whole, newline, _ = file.read().rpartition(b"\n")  # the last line may be half written
-            self._read[path] = self._read.get(path, 0) + len(whole) + len(newline)
-            for line in whole.splitlines():
-                kind, content = json.loads(line)
-                yield int(path.stem), kind, content
-
-
-class _MailedLog(logging.Handler):
-    """Sends a worker's log to the process that the user looks at."""
-
-    def __init__(self, write: Callable[[str, Any], None]) -> None:
-        super().__init__()
-        self._write = write
-
-    def emit(self, record: logging.LogRecord) -> None:
-        level, text = record.levelno, record.getMessage()
-        self._write("log", {"name": record.name, "levelno": level, "levelname": record.levelname, "msg": text})
-
-
 _icy_log = logging.getLogger("icy")
 
 
@@ -251,7 +215,7 @@ def _end_with_parent(parent: int) -> None:
 
 
 def _run_in_worker(job: Job, ticket: int, spool: str) -> list[Record]:
-    with _Mailbox.path(spool, ticket).open("a", buffering=1) as file:
+    with Mailbox.path(spool, ticket).open("a", buffering=1) as file:
 
         def write(kind: str, content: Any) -> None:
             with contextlib.suppress(OSError):  # a display is no reason to lose a run
@@ -260,7 +224,7 @@ def _run_in_worker(job: Job, ticket: int, spool: str) -> list[Record]:
         def report(_: Job, readings: Sequence[Reading]) -> None:
             write("read", [[r.replicate.grammar, r.replicate.seed, r.steps, r.accuracy] for r in readings])
 
-        handler = _MailedLog(write)
+        handler = MailedLog(write)
         _icy_log.addHandler(handler)
         _icy_log.propagate = False
         try:
@@ -271,9 +235,10 @@ def _run_in_worker(job: Job, ticket: int, spool: str) -> list[Record]:
 
 @contextlib.contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """Start workers with Ctrl-C ignored, which they inherit; one that comes meanwhile is raised afterwards.
+    """Start workers with Ctrl-C ignored, which they inherit.
 
-    Between its start and its own setting a worker would otherwise print a stack trace at Ctrl-C.
+    Between its start and its own setting a worker would otherwise print a stack trace at Ctrl-C. One that comes in
+    this moment, some milliseconds, is lost.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

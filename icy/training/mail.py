@@ -1,0 +1,48 @@
+"""News from worker processes: readings, finished records and log lines, through files."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+
+class Mailbox:
+    """News from workers to this process: a file per job, appended to there and read on here.
+
+    A line is a pair: "read" and readings, "filed" and the key of a record, or "log" and a log record.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._read: dict[Path, int] = {}
+
+    @staticmethod
+    def path(folder: str | Path, ticket: int) -> Path:
+        """Where the worker of a ticket writes."""
+        return Path(folder) / f"{ticket}.jsonl"
+
+    def collect(self) -> Iterator[tuple[int, str, Any]]:
+        """Ticket, kind and content of every line since the last call."""
+        for path in sorted(self._folder.glob("*.jsonl"), key=lambda p: int(p.stem)):
+            with path.open("rb") as file:
+                file.seek(self._read.get(path, 0))
+                whole, newline, _ = file.read().rpartition(b"\n")  # the last line may be half written
+            self._read[path] = self._read.get(path, 0) + len(whole) + len(newline)
+            for line in whole.splitlines():
+                kind, content = json.loads(line)
+                yield int(path.stem), kind, content
+
+
+class MailedLog(logging.Handler):
+    """Sends a worker's log to the process that the user looks at."""
+
+    def __init__(self, write: Callable[[str, Any], None]) -> None:
+        super().__init__()
+        self._write = write
+
+    def emit(self, record: logging.LogRecord) -> None:
+        level, text = record.levelno, record.getMessage()
+        self._write("log", {"name": record.name, "levelno": level, "levelname": record.levelname, "msg": text})
