@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from icy.errors import InvalidSettingError
-from icy.results import ROW
+from icy.long_table import ROW
 
 # The order of the papers' tables; other grammars follow in alphabetical order.
 ORDER = ("concat", "perm", "proj", "pairsum", "rot", "shuf", "shufdet", "hol")
@@ -105,7 +105,7 @@ def bias_table(long: pd.DataFrame, spread: str = "sd") -> BiasTable:
     """The bias table of results in long form.
 
     Args:
-        long: from `icy.results.to_long`.
+        long: from `icy.long_table.to_long`.
         spread: "sd", "sem" or "ci95"; all from the sample standard deviation (ddof 1).
 
     Raises:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import re
-import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icy.errors import InvalidSettingError, StoreError
+from icy.files import whole_file
 from icy.meanings import MeaningSpace
 
 if TYPE_CHECKING:
@@ -37,16 +35,11 @@ def write(path: Path, space: MeaningSpace, messages: IntegerArray, card: Card) -
         StoreError: the suffix is unknown, or the file cannot be written.
     """
     writer = _of_suffix(path, WRITERS)
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.tmp")
     try:
-        with open(temporary, "wb") as file:
+        with whole_file(path) as file:
             writer(file, space, messages, card)
-        os.replace(temporary, path)
     except OSError as error:
         raise StoreError(f"The language cannot be written to '{path}': {error.strerror or error}.") from error
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
 
 
 def read(path: Path) -> tuple[IntegerArray, Card]:

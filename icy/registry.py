@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import contextlib
 import fnmatch
+import hashlib
 import importlib
 import importlib.metadata
 import importlib.util
+import logging
 import re
 import sys
 import types
@@ -30,6 +32,7 @@ BUILT_IN = ("icy.models", "icy.grammars")  # packages that register on import; t
 ENTRY_POINT_GROUP = "icy.plugins"
 
 F = TypeVar("F")
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -246,12 +249,9 @@ class Registry:
         for point in importlib.metadata.entry_points(group=ENTRY_POINT_GROUP):
             try:
                 point.load()
-            except IcyError:
-                raise
-            except Exception as error:
-                raise PluginError(
-                    f"The plug-in '{point.name}' ({point.value}) cannot be loaded: {type(error).__name__}: {error}."
-                ) from error
+            except Exception as error:  # one broken package must not keep the user from all the rest
+                what = f"{type(error).__name__}: {error}"
+                log.warning("The plug-in '%s' (%s) cannot be loaded and is left out: %s", point.name, point.value, what)
 
     def load_file(self, path: str | Path) -> None:
         """Import one plug-in file, whose decorators register what it holds.
@@ -276,7 +276,8 @@ def _bind(family: Entry, cell: Entry) -> Entry:
 
 
 def _import_file(file: Path) -> types.ModuleType:
-    name = "icy_plugin_" + re.sub(r"\W", "_", file.stem)
+    place = hashlib.blake2b(str(file).encode(), digest_size=4).hexdigest()  # two files may have one name
+    name = f"icy_plugin_{re.sub(r'[^0-9A-Za-z_]', '_', file.stem)}_{place}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise PluginError(f"The plug-in file '{file}' is not a Python file.")

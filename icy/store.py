@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
+import logging
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from icy.errors import InvalidSettingError, StoreError
+from icy.files import whole_file
 
+log = logging.getLogger(__name__)
 RECORDS = "records"
+REQUIRED = {"key", "config", "failed", "finished"}
 RERUN = {
     "missing": "run what has no record (the default)",
     "failed": "run what has no record, and what failed",
@@ -28,8 +30,17 @@ Record = dict[str, Any]
 
 def record_key(config: Mapping[str, Any], versions: Mapping[str, str]) -> str:
     """The name a result is filed under: a hash of its configuration and of the versions that determine its numbers."""
-    text = json.dumps({"config": config, "versions": versions}, sort_keys=True)
+    text = _text({"config": config, "versions": versions})
     return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+
+def _canonical(value: Any) -> Any:
+    """The same with whole numbers as int, so that 20 and 20.0 are one configuration."""
+    if isinstance(value, Mapping):
+        return {name: _canonical(inner) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_canonical(inner) for inner in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -40,15 +51,8 @@ def write_atomically(path: Path, content: bytes) -> None:
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-            os.chmod(temporary, 0o644)  # mkstemp makes files private, results are for sharing
-            os.replace(temporary, path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        with whole_file(path) as file:
+            file.write(content)
     except OSError as error:
         raise StoreError(
             f"Cannot write {path}: {error.strerror or error}. Choose another folder with --out."
@@ -64,7 +68,7 @@ class Store:
     Example:
         >>> import tempfile
         >>> store = Store(tempfile.mkdtemp())
-        >>> store.put({"key": "abc", "model": "sender/FC2L", "failed": False})
+        >>> store.put({"key": "abc", "model": "sender/FC2L", "config": {}, "failed": False, "finished": ""})
         >>> store.get("abc")["model"]
         'sender/FC2L'
     """
@@ -95,14 +99,34 @@ class Store:
         return _read(self.path(key)) if self.path(key).exists() else None
 
     def records(self) -> list[Record]:
-        """Every record in the folder, in the order they were finished."""
-        found = [_read(path) for path in (self.folder / RECORDS).glob("*.json")]
-        return sorted(found, key=lambda r: (str(r.get("finished")), str(r.get("key"))))
+        """The records in the folder, in the order they were finished; of one configuration the newest.
+
+        Results of an older version of a model or grammar stay on file, but not in tables. A file that is not a record
+        is left out, with a warning.
+        """
+        found = []
+        for path in (self.folder / RECORDS).glob("*.json"):
+            try:
+                found.append(_read(path))
+            except StoreError as error:
+                log.warning("%s", error)
+        newest = {_text(r["config"]): r for r in sorted(found, key=_order)}
+        return sorted(newest.values(), key=_order)
+
+
+def _order(record: Record) -> tuple[str, str]:
+    return record["finished"], record["key"]
+
+
+def _text(config: Mapping[str, Any]) -> str:
+    return json.dumps(_canonical(config), sort_keys=True)
 
 
 def _read(path: Path) -> Record:
     try:
         record: Record = json.loads(path.read_text())
+        if not isinstance(record, dict) or not record.keys() >= REQUIRED:
+            raise ValueError("parts are missing")
     except (OSError, ValueError) as error:
         raise StoreError(f"{path} is not a readable result ({error}); move it away to measure it again.") from error
     return record

@@ -2,7 +2,8 @@
 
 A recurrent update is some hundred small element-wise operations around a few matrix products; on a CPU their overhead,
 and on a GPU their launches, cost as much as the products. Written as one node each they need about a third as many.
-All work on the last axis (hidden) and broadcast over every other.
+All work on the last axis (hidden) and broadcast over every other. vmap can run them forward (`generate_vmap_rule`), but
+not backward where a gradient is written in place; stacks of these models broadcast instead.
 """
 
 from collections.abc import Callable

@@ -26,5 +26,6 @@ class StopGate(nn.Module):
         self.score = Linear(hidden_size, 1)
 
     def forward(self, lower: State) -> Tensor:
-        gate: Tensor = torch.sigmoid(self.score(lower[0]))
-        return gate
+        # A product with one column is summed in another order for one model than for a stack of them; this is not.
+        weight, bias = self.score.weight, self.score.bias.unsqueeze(-1)
+        return torch.sigmoid((lower[0] * weight).sum(-1, keepdim=True) + bias)

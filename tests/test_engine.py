@@ -696,3 +696,40 @@ def test_accuracy_is_the_share_of_right_tokens_however_it_is_cut(monkeypatch: py
     torch.testing.assert_close(accuracy(learner, inputs, targets).double(), expected)
     monkeypatch.setattr("icy.training.learners.ROWS_AT_ONCE", 14)
     torch.testing.assert_close(accuracy(learner, inputs, targets).double(), expected)
+
+
+@pytest.mark.parametrize(
+    "model",
+    ["sender/FC2L", "sender/HierZero:GRU", "sender/RNNZero2L:RNN", "sender/RNNAutoReg:LSTM", "receiver/Hier:GRU"],
+)
+def test_weights_do_not_depend_on_the_stack(model: str) -> None:
+    """At the papers' size, to the last bit: alone, first of three, last of three."""
+    found = registry.get(model)
+    task = Task(found, MeaningSpace(5, 10))
+
+    def trained(seeds: tuple[int, ...], place: int) -> Tensor:
+        replicates = tuple(Replicate("concat", seed) for seed in seeds)
+        run = engine._Run(Job(task, get_protocol("budget"), settings_for("default"), replicates))
+        run._update(3)
+        stack = run.learner._stack  # type: ignore[attr-defined]
+        return torch.cat([p[place].detach().flatten() for p in stack.parameters.values()])
+
+    alone = trained((7,), 0)
+    assert torch.equal(alone, trained((7, 8, 9), 0))
+    assert torch.equal(alone, trained((8, 9, 7), 2))
+
+
+def test_a_reading_of_exactly_the_target_is_the_target() -> None:
+    """In single precision a mean of means often falls just short."""
+
+    class Learner:
+        def scores(self, inputs: Tensor) -> Tensor:
+            return torch.nn.functional.one_hot(inputs, 5).float()
+
+    for batch, length in ((128, 20), (128, 5), (1024, 20)):
+        targets = torch.zeros(1, batch, length, dtype=torch.long)
+        shown = targets.clone().flatten()
+        wrong = batch * length // 5
+        shown[torch.randperm(batch * length)[:wrong]] = 1
+        reading = accuracy(Learner(), shown.view_as(targets), targets).item()  # type: ignore[arg-type]
+        assert reading == 1 - wrong / (batch * length)

@@ -109,6 +109,23 @@ TOTALS = [
 ]
 
 
+# Of the papers' models, those that a later issue adds; a name that vanishes otherwise would take its test along.
+NOT_YET = {
+    *(f"sender/{name}:SRU" for name in ("RNNZero", "RNNZero2L", "RNNAutoReg", "RNNAutoReg2L")),
+    *(f"sender/RNNSampling:{cell}" for cell in ("RNN", "GRU", "LSTM")),
+    *(f"sender/HierSampling:{cell}" for cell in ("RNN", "GRU", "dgsend")),
+    "sender/RNNSampling2L:GRU",
+    *(f"sender/TransDec{name}" for name in ("Soft", "Soft2L", "Sampling", "Sampling2L")),
+    *(f"receiver/{name}" for name in ("CNN", "MeanEmbeddings", "RNN:SRU", "RNN2L:SRU")),
+}
+
+
+def test_every_other_published_model_is_here() -> None:
+    tables = (("sender", SENDER_TOTALS), ("receiver", RECEIVER_TOTALS))
+    missing = {f"{side}/{name}" for side, table in tables for name in table if not known(side, name)}
+    assert missing == NOT_YET
+
+
 @pytest.mark.parametrize(("side", "name", "space", "total"), TOTALS)
 def test_published_totals(side: str, name: str, space: str, total: int) -> None:
     length = 4 * MeaningSpace.parse(space).attributes

@@ -11,7 +11,8 @@ import icy
 from icy.analysis.published import agreement, published
 from icy.analysis.tables import bias_table
 from icy.errors import InvalidSettingError, StoreError
-from icy.results import ProbeResult, to_long, value_of
+from icy.long_table import to_long, value_of
+from icy.results import ProbeResult
 
 
 def record(grammar: str, seed: int, ratio_steps: int | None, baseline: int = 100, **changes: Any) -> dict[str, Any]:

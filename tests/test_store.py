@@ -11,11 +11,35 @@ from icy.results import write_tables
 from icy.store import Store, record_key, to_run, write_atomically
 
 
+def record(key: str, **changes: object) -> dict[str, object]:
+    return {"key": key, "config": {"a": 1}, "failed": False, "finished": "2026-01-01", **changes}
+
+
 def test_key_depends_on_configuration_and_versions() -> None:
     key = record_key({"a": 1, "b": 2}, {"model": "1"})
     assert key == record_key({"b": 2, "a": 1}, {"model": "1"})
     assert key != record_key({"a": 1, "b": 3}, {"model": "1"})
     assert key != record_key({"a": 1, "b": 2}, {"model": "2"})
+    assert key == record_key({"a": 1.0, "b": 2}, {"model": "1"})  # 20 and 20.0 are one cap
+    assert key != record_key({"a": 1.5, "b": 2}, {"model": "1"})
+
+
+def test_of_two_versions_the_newest_is_shown(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    store.put(record("old", finished="2026-01-01"))
+    store.put(record("new", finished="2026-01-02"))
+    store.put(record("other", config={"a": 2}))
+    assert [r["key"] for r in store.records()] == ["other", "new"]
+
+
+def test_a_damaged_record_does_not_spoil_the_others(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    store = Store(tmp_path)
+    store.put(record("good"))
+    store.path("half").write_text("{half")
+    store.path("alien").write_text('{"key": "alien"}')
+    assert [r["key"] for r in store.records()] == ["good"]
+    assert "half.json" in caplog.text
+    assert "alien.json" in caplog.text
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,7 +69,7 @@ def test_prepare_leaves_nothing_behind(tmp_path: Path) -> None:
 
 def test_a_damaged_record_is_named(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    store.put({"key": "k", "failed": False})
+    store.put(record("k"))
     store.path("k").write_text("{half")
     with pytest.raises(StoreError, match=r"k\.json"):
         store.get("k")
@@ -57,8 +81,8 @@ def test_a_damaged_record_is_named(tmp_path: Path) -> None:
 )
 def test_what_is_run_again(tmp_path: Path, rerun: str, expected: set[str]) -> None:
     store = Store(tmp_path)
-    store.put({"key": "good", "failed": False})
-    store.put({"key": "bad", "failed": True})
+    store.put(record("good"))
+    store.put(record("bad", failed=True))
     assert to_run(["good", "bad", "new"], store, rerun) == expected
 
 

@@ -13,9 +13,9 @@ from rich.live import Live
 from rich.padding import Padding
 from rich.text import Text
 
+from icy.long_table import value_of
 from icy.planning import Plan, Row
 from icy.probing import Watcher
-from icy.results import value_of
 from icy.store import Record
 from icy.training.job import Job, Reading, Replicate
 from icy.training.protocols import BASELINE
@@ -85,7 +85,8 @@ class RowProgress:
 
     def accuracies(self) -> Iterator[tuple[str, float, bool]]:
         """Each grammar with the mean of its seeds' last readings, and whether all its seeds are done."""
-        readings = {(r["grammar"], r["seed"]): r.get("accuracy", math.nan) for r in self.row.filed}
+        on_file = [r for r in self.row.filed if r.get("accuracy") is not None]
+        readings = {(r["grammar"], r["seed"]): r["accuracy"] for r in on_file}
         readings |= {(r.grammar, r.seed): reading.accuracy for r, reading in self.latest.items()}
         ended = {(r["grammar"], r["seed"]) for r in self.row.filed} | {(r.grammar, r.seed) for r in self.finished}
         for grammar in dict.fromkeys(r.grammar for r in self.row.job.replicates):

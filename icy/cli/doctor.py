@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 
+from icy.meanings import available_memory
 from icy.provenance import git_revision, usable_cores
 from icy.registry import ENTRY_POINT_GROUP, KINDS, registry
 from icy.version import __version__
@@ -48,11 +49,13 @@ def doctor_command(out: str | None, format_: str) -> int:
 
 
 def _safely(group: Callable[[], Iterable[Fact]]) -> list[Fact]:
-    """The facts of a group, or what kept them from being found."""
+    """The facts of a group, and what kept the rest of them from being found."""
+    facts: list[Fact] = []
     try:
-        return list(group())
+        facts.extend(group())
     except Exception as error:  # a broken driver or library is what a doctor is called for
-        return [(group.__name__.strip("_<>"), f"cannot tell: {type(error).__name__}: {error}", False)]
+        facts.append((group.__name__.strip("_<>"), f"cannot tell: {type(error).__name__}: {error}", False))
+    return facts
 
 
 def _versions() -> Iterable[Fact]:
@@ -93,12 +96,7 @@ def _processor() -> Iterable[Fact]:
 
 
 def _memory() -> Iterable[Fact]:
-    if not hasattr(os, "sysconf") or "SC_PHYS_PAGES" not in os.sysconf_names:
-        yield "memory", "this system does not tell", True
-        return
-    page = os.sysconf("SC_PAGE_SIZE")
-    free, whole = (os.sysconf(name) * page / 2**30 for name in ("SC_AVPHYS_PAGES", "SC_PHYS_PAGES"))
-    yield "memory", f"{whole:.1f} GiB, {free:.1f} GiB unused", True
+    yield "memory", f"{available_memory() / 2**30:.1f} GiB available", True
 
 
 def _plugins() -> Iterable[Fact]:

@@ -231,7 +231,7 @@ def _print_result(result: ProbeResult, format_: str, spread: str) -> None:
         click.echo(result.table("text" if format_ == "table" else format_, spread))
         return
     from icy.analysis.tables import bias_table
-    from icy.results import to_long
+    from icy.long_table import to_long
 
     print_bias_table(bias_table(to_long(result.records), spread), console)
 

@@ -20,12 +20,14 @@ from .learners import Learner, accuracy, make_learner, supervised_loss
 from .protocols import BASELINE, decide
 from .settings import TrainingSettings
 
+DRAWN_AT_ONCE = 64  # batches; bounds the memory they take, whatever the grid of checks
+
 
 def make_model(task: Task, seed: int, settings: TrainingSettings) -> nn.Module:
     """The model of a task with the initial weights of a seed, the same whatever was drawn before."""
     published = task.entry.published if settings.published_models else {}
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(stream_key(seed, "weights"))
+        torch.default_generator.manual_seed(stream_key(seed, "weights"))  # the CPU's, and no other device's
         return create(
             task.entry,
             task.space,
@@ -104,10 +106,12 @@ class _Run:
             next_check += self.settings.check_every
 
     def _update(self, count: int) -> None:
-        inputs, targets = self._batches("training", self.updates, count, self.settings.batch_size)
-        for x, y in zip(inputs, targets, strict=True):
-            self.learner.update(x, y)
-        self.updates += count
+        for first in range(0, count, DRAWN_AT_ONCE):
+            few = min(DRAWN_AT_ONCE, count - first)
+            inputs, targets = self._batches("training", self.updates, few, self.settings.batch_size)
+            for x, y in zip(inputs, targets, strict=True):
+                self.learner.update(x, y)
+            self.updates += few
 
     def _read(self, purpose: str) -> list[float]:
         inputs, targets = self._batches(purpose, self.updates, 1, self.settings.evaluation_size)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -108,7 +109,7 @@ class Job:
         protocol: when to stop, and what is measured.
         settings: how to train.
         replicates: what to train.
-        baselines: concat's steps by seed, where they are known already.
+        baselines: concat's steps by seed, where they are known already; for one that failed, the reason.
         device: "cpu", "cuda", ...
         engine: "auto", "broadcast", "vmap" or "loop".
         folder: the results folder.
@@ -180,7 +181,8 @@ class Job:
     def failure(self, replicate: Replicate, error: BaseException) -> Record:
         """The record of a replicate that raised."""
         sentence = f"{type(error).__name__}: {error}".strip().partition("\n")[0]
-        return self._record(replicate, failed=True, reason="error", error=sentence)
+        trace = "".join(traceback.format_exception(error))
+        return self._record(replicate, failed=True, reason="error", error=sentence, traceback=trace)
 
     def _record(self, replicate: Replicate, **result: Any) -> Record:
         config = self.config(replicate)

@@ -22,6 +22,7 @@ from .stack import Stack
 
 log = logging.getLogger(__name__)
 Loss = Callable[[Tensor, Tensor], Tensor]
+PAPERS_BATCH = 128
 ROWS_AT_ONCE = 8192  # examples in one forward pass of an evaluation, over the whole stack
 
 
@@ -44,13 +45,17 @@ class Learner(Interface):
 
 
 def accuracy(learner: Learner, inputs: Tensor, targets: Tensor) -> Float[Tensor, " replicate"]:
-    """Share of right answers of each replicate: tokens of a sender, attribute values of a receiver."""
-    step = max(1, ROWS_AT_ONCE // len(inputs))
+    """Share of right answers of each replicate: tokens of a sender, attribute values of a receiver.
+
+    Counted in whole numbers and divided once, in double precision, so that a reading of exactly the target is one.
+    """
+    # Never less than the papers' batch at once: the published Hier receivers read a batch by its first example.
+    step = max(PAPERS_BATCH, ROWS_AT_ONCE // len(inputs))
     right = [
-        (learner.scores(some).argmax(-1) == answers).float().flatten(2).mean(2)
+        (learner.scores(some).argmax(-1) == answers).flatten(1).sum(1)
         for some, answers in zip(inputs.split(step, 1), targets.split(step, 1), strict=True)
     ]
-    return torch.cat(right, 1).mean(1)
+    return torch.stack(right).sum(0).double() / targets[0].numel()
 
 
 def make_learner(
@@ -197,22 +202,27 @@ class GradientLearner:
 
 
 class MemoryLearner:
-    """Replicates that store examples (hash table, nearest neighbours), one after another."""
+    """Replicates that store examples (hash table, nearest neighbours), one after another, always on the CPU.
+
+    They look things up rather than compute, and of equally near neighbours the CPU's argmax finds the first.
+    """
 
     engine = "memory"
 
     def __init__(self, models: Sequence[nn.Module], device: torch.device) -> None:
-        self._models = [copy.deepcopy(m).to(device).eval() for m in models]
+        self._device = device
+        self._models = [copy.deepcopy(m).cpu().eval() for m in models]
 
     def update(self, inputs: Tensor, targets: Tensor) -> None:
         """Store the batch."""
-        for model, x, y in zip(self._models, inputs, targets, strict=True):
+        for model, x, y in zip(self._models, inputs.cpu(), targets.cpu(), strict=True):
             model.observe(x, y)  # type: ignore[operator]
 
     @torch.no_grad()
     def scores(self, inputs: Tensor) -> Tensor:
         """Scores of what is stored."""
-        return torch.stack([model(x) for model, x in zip(self._models, inputs, strict=True)])
+        scores = [model(x) for model, x in zip(self._models, inputs.cpu(), strict=True)]
+        return torch.stack(scores).to(self._device)
 
     def losses(self) -> Tensor | None:
         """There is no loss."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 from icy.errors import InvalidSettingError, unknown
@@ -83,7 +84,7 @@ def get_protocol(name: str, target: float | None = None, cap: float | None = Non
     if cap is not None:
         if not protocol.stops_at_target:
             raise InvalidSettingError(f"The protocol '{name}' has no cap: every grammar gets concat's updates.")
-        if cap < 1:
+        if not 1 <= cap < math.inf:
             raise InvalidSettingError(f"The cap is a multiple of concat's steps and at least 1, not {cap}.")
         protocol = replace(protocol, cap=cap)
     return protocol

@@ -111,4 +111,21 @@ def settings_for(preset: str, **overrides: Any) -> TrainingSettings:
     for name in overrides:
         if name not in known:
             raise unknown("training setting", name, known)
-    return replace(TrainingSettings(), **{**PRESETS[preset], **overrides})
+    checked = {name: _checked(name, value) for name, value in overrides.items()}
+    return replace(TrainingSettings(), **{**PRESETS[preset], **checked})
+
+
+def _checked(name: str, value: Any) -> Any:
+    """A setting's value as the type of its default."""
+    default = getattr(TrainingSettings(), name)
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if isinstance(default, bool):
+        wanted, good = "true or false", isinstance(value, bool)
+    elif isinstance(default, int):
+        wanted, good = "a whole number", is_number and float(value).is_integer()
+        value = int(value) if good else value
+    else:
+        wanted, good = "a number", is_number or (name == "clip_norm" and value is None)
+    if not good:
+        raise InvalidSettingError(f"The training setting {name} is {wanted}, not {value!r}.")
+    return value

@@ -8,6 +8,9 @@ from torch.func import functional_call, vmap
 
 from icy.streams import stream_key
 
+# The optimiser treats the last few elements of a vector, which do not fill a register, by other instructions. Behind
+# padding they are no parameters, so a model's numbers do not depend on where in the vector it stands.
+PADDING = 64
 Noise = tuple[Tensor, Tensor | None]  # states of the random generators of the CPU and of the device
 
 
@@ -38,12 +41,15 @@ class Stack:
             parameter.grad = self.gradients[name]  # backward adds into it, in place
 
     def pack(self, values: dict[str, Tensor]) -> Tensor:
-        """One vector of all the tensors."""
-        return torch.cat([value.flatten() for value in values.values()])
+        """One vector of all the tensors, with zeros up to a multiple of PADDING."""
+        parts = [value.flatten() for value in values.values()]
+        rest = -sum(map(len, parts)) % PADDING
+        return torch.cat([*parts, parts[0].new_zeros(rest)])
 
     def views(self, flat: Tensor) -> dict[str, Tensor]:
         """Each tensor of a packed vector, in its shape."""
-        parts = flat.split([shape.numel() for shape in self._shapes.values()])
+        sizes = [shape.numel() for shape in self._shapes.values()]
+        parts = flat[: sum(sizes)].split(sizes)
         return {name: part.view(shape) for (name, shape), part in zip(self._shapes.items(), parts, strict=True)}
 
     def clip(self, limit: float) -> None:
@@ -88,7 +94,7 @@ class Stack:
 
 def _start_noise(key: int, device: torch.device) -> Noise:
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-        torch.manual_seed(key)  # of every device
+        torch.manual_seed(key)  # of the CPU and of every GPU
         return _get_noise(device)
 
 

@@ -24,7 +24,7 @@ from typing import Any
 from joblib.externals.loky import ProcessPoolExecutor
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-from icy.errors import IcyError
+from icy.errors import IcyError, StoreError
 from icy.registry import Entry, registry
 from icy.store import Record, Store
 
@@ -62,7 +62,7 @@ def run_job(job: Job, report: Report | None = None, filed: Filed | None = None) 
         for outcome in train(job, None if report is None else lambda readings: report(job, readings)):
             remaining.discard(outcome.replicate)
             put(job.record(outcome))
-    except OSError:
+    except StoreError:
         raise  # a full disk or a vanished folder: there is nowhere to file anything
     except Exception as error:
         for replicate in sorted(remaining):

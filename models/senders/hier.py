@@ -12,7 +12,7 @@ from ..layers import Linear, MeaningEmbedding
 from ..recurrent import CellFactory
 from ..symbols import Feedback, apply_folded
 
-UPPER_INPUT = 1  # the published cells have one input, which is always zero
+UNFED_INPUT = 1  # published cells that see nothing have one input, which is always zero
 
 
 class _HierSender(Sender):
@@ -27,7 +27,7 @@ class _HierSender(Sender):
     ) -> None:
         super().__init__(space, message_length, vocab_size, hidden_size)
         self.embed = MeaningEmbedding(space.attributes, space.values, hidden_size)
-        self.upper = cell(UPPER_INPUT, hidden_size, fed=False)
+        self.upper = cell(UNFED_INPUT, hidden_size, fed=False)
         self.stop = StopGate(hidden_size)
         self.out = Linear(hidden_size, self.symbols)
 
@@ -54,7 +54,7 @@ class HierZero(_HierSender):
         self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int, *, cell: CellFactory
     ) -> None:
         super().__init__(space, message_length, vocab_size, hidden_size, cell=cell)
-        self.lower = cell(UPPER_INPUT, hidden_size, fed=False)
+        self.lower = cell(UNFED_INPUT, hidden_size, fed=False)
 
     def forward(self, meanings: Tensor) -> Tensor:
         upper, lower, stop = self.upper.start(self.embed(meanings)), None, None

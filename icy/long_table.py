@@ -1,0 +1,69 @@
+"""Records as a table in long form: one row per replicate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from icy.store import Record
+from icy.training.settings import PRESETS, settings_for
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# What distinguishes one row of a table from another; the rest of the long table varies within a row.
+ROW = (
+    *("model", "representation", "meanings", "vocab_size", "word_length"),
+    *("hidden_size", "protocol", "target", "cap", "preset", "settings", "options"),
+)
+LONG = (
+    *ROW,
+    *("side", "parameters", "parameters_published", "grammar", "seed", "measure", "value", "cut", "accuracy", "steps"),
+    *("baseline_steps", "reason", "failed", "error", "engine", "device", "seconds", "finished", "key"),
+)
+
+
+def value_of(record: Record) -> float:
+    """What the record measures: the accuracy, or the ratio of its steps to concat's; NaN where it failed."""
+    if record["failed"]:
+        return math.nan
+    if record["measure"] == "accuracy":
+        return float(record["accuracy"])
+    if not record["baseline_steps"]:
+        return math.nan  # concat was learnt before the first step was counted
+    ratio = record["steps"] / record["baseline_steps"]
+    return float(round(ratio, 1) if record["config"]["settings"]["round_ratio"] else ratio)
+
+
+def _changes(settings: Mapping[str, Any], preset: str) -> str:
+    """The training settings that were changed from the preset's, as text; so that results under others stay apart."""
+    usual = asdict(settings_for(preset)) if preset in PRESETS else {}
+    return _listed({name: value for name, value in settings.items() if usual.get(name, value) != value})
+
+
+def _listed(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in sorted(values.items()))
+
+
+def to_long(records: Iterable[Record]) -> pd.DataFrame:
+    """One row per replicate (model, grammar, seed), with the columns of LONG."""
+    import pandas as pd
+
+    rows = []
+    for record in records:
+        row = {name: record.get(name) for name in LONG}
+        row["value"] = value_of(record)
+        row["settings"] = _changes(record["config"]["settings"], record["preset"])
+        row["options"] = _listed(record["config"]["options"])
+        row["cut"] = record["reason"] == "cap"
+        row["parameters"] = record["parameters"].get("true")
+        row["parameters_published"] = record["parameters"].get("published")
+        rows.append(row)
+    table = pd.DataFrame(rows, columns=list(LONG))
+    for name in ("steps", "baseline_steps", "parameters", "parameters_published", "seed"):
+        table[name] = table[name].astype("Int64")
+    for name in ("accuracy", "value", "seconds"):
+        table[name] = table[name].astype(float)
+    return table
