@@ -332,9 +332,10 @@ def test_a_missing_plugin_file_is_named(tmp_path: Path) -> None:
 def test_a_broken_plugin_file_is_named_and_can_be_mended(tmp_path: Path, text: str, what: str) -> None:
     file = tmp_path / "broken_plugin.py"
     file.write_text(text)
+    before = set(sys.modules)
     with pytest.raises(PluginError, match=rf"broken_plugin\.py' cannot be loaded: {what}"):
         registry.load_file(file)
-    assert not [name for name in sys.modules if name.startswith("icy_plugin_broken_plugin")]
+    assert not [name for name in set(sys.modules) - before if name.startswith("icy_plugin")]
     file.write_text(FILE + "# mended, and longer than before\n")
     registry.load_file(file)
     assert registry.get("mirrored", "grammar").origin.startswith("icy_plugin_broken_plugin_")
