@@ -6,9 +6,11 @@ merged configuration and the versions of model, grammar and protocol. Work that 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import logging
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,7 @@ from icy.files import whole_file
 
 log = logging.getLogger(__name__)
 RECORDS = "records"
+STALE_SECONDS = 3600
 REQUIRED = {"key", "config", "failed", "finished"}
 RERUN = {
     "missing": "run what has no record (the default)",
@@ -79,12 +82,18 @@ class Store:
     def prepare(self) -> None:
         """Make the folder and prove that it can be written, before hours are spent.
 
+        Half-written files of a process that was killed are swept out, once they are too old to be someone's work.
+
         Raises:
             StoreError: it cannot.
         """
         probe = self.folder / RECORDS / ".writable"
         write_atomically(probe, b"")
         probe.unlink(missing_ok=True)
+        for path in (self.folder / RECORDS).glob(".*.tmp"):
+            with contextlib.suppress(OSError):  # another process may be sweeping too
+                if time.time() - path.stat().st_mtime > STALE_SECONDS:
+                    path.unlink()
 
     def path(self, key: str) -> Path:
         """Where the record of a key is, or would be."""

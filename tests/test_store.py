@@ -1,6 +1,7 @@
 """Results on disk: whole or not at all, found again by what they depend on."""
 
 import json
+import os
 from pathlib import Path
 
 import pandas as pd
@@ -65,6 +66,16 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
 def test_prepare_leaves_nothing_behind(tmp_path: Path) -> None:
     Store(tmp_path).prepare()
     assert not list((tmp_path / "records").iterdir())
+
+
+def test_only_stale_litter_is_swept(tmp_path: Path) -> None:
+    Store(tmp_path).prepare()
+    old, new = tmp_path / "records" / ".a.json.x.tmp", tmp_path / "records" / ".b.json.y.tmp"
+    for path in (old, new):
+        path.touch()
+    os.utime(old, (0, 0))
+    Store(tmp_path).prepare()
+    assert (old.exists(), new.exists()) == (False, True)
 
 
 def test_a_damaged_record_is_named(tmp_path: Path) -> None:

@@ -1,0 +1,44 @@
+"""What the README shows is what icy does."""
+
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from icy.cli import main
+from icy.registry import registry
+from icy.testing import check_model
+
+README = (Path(__file__).parent.parent / "README.md").read_text()
+
+
+def blocks(language: str) -> list[str]:
+    """The fenced blocks in a language, "" for none."""
+    fenced = README.split("\n```")[1::2]
+    return [rest for name, _, rest in (block.partition("\n") for block in fenced) if name == language]
+
+
+def test_its_plug_in_keeps_the_contract(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (block,) = [b for b in blocks("python") if b.startswith("# mine.py")]
+    (tmp_path / "mine.py").write_text(block)
+    registry.load_all()
+    monkeypatch.setattr(registry, "_entries", dict(registry._entries))
+    monkeypatch.setattr(registry, "plugin_files", [])
+    registry.load_file(tmp_path / "mine.py")
+    check_model("sender/SquaredLinear")
+
+
+@pytest.mark.parametrize(
+    "command", ["show all --meanings 3x4 --word-length 2 --seed 123", "list presets"], ids=["show", "presets"]
+)
+def test_what_it_prints(command: str) -> None:
+    printed = CliRunner().invoke(main, command.split()).stdout.strip().splitlines()
+    (shown,) = [b.strip().splitlines() for b in blocks("") if b.strip().splitlines()[0] == printed[0]]
+    assert [line.rstrip() for line in printed] == [line.rstrip() for line in shown]
+
+
+def test_every_command_it_names_exists() -> None:
+    commands = {line.split()[1] for block in blocks("") for line in block.splitlines() if line.startswith("icy ")}
+    assert {"probe", "list", "show", "generate", "check", "doctor"} <= commands
+    assert commands <= set(main.list_commands(click.Context(main)))
