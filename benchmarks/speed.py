@@ -1,6 +1,6 @@
 """How much faster icy is than the plain way, on one row: `python benchmarks/speed.py [--device cuda] [--quick]`.
 
-For each model, the same row (7 grammars x 5 seeds, the same number of updates each and a reading at the end) is trained
+For each model, the same row (7 grammars x 3 seeds, the same number of updates each and a reading at the end) is trained
 the plain way (benchmarks/plain.py: one model after another, ordinary modules, all cores) and by icy, in turn, on the
 same machine. Both times are whole, from nothing to readings: making languages and starting workers count.
 Writes benchmarks/speed-<device>.csv and .md.
@@ -34,9 +34,9 @@ class Setting:
 
 
 ROWS = [
-    Setting("sender/FC2L", 5, 2000),
-    Setting("sender/RNNAutoReg:LSTM", 5, 100),
-    Setting("sender/HierZero:GRU", 5, 100),
+    Setting("sender/FC2L", 3, 2000),
+    Setting("sender/RNNAutoReg:LSTM", 3, 100),
+    Setting("sender/HierZero:GRU", 3, 100),
 ]
 
 
