@@ -163,8 +163,12 @@ def _title(long: pd.DataFrame, varying: list[str]) -> str:
         goal = "" if "target" in varying else f", target {first['target']:g}"
         parts.append(f"{first['protocol']}: {what}{goal}")
     parts += [f"meanings {first['meanings']}"] if "meanings" not in varying else []
+    sizes = {"vocab_size": "V", "word_length": "w", "hidden_size": "E"}
+    shown = [f"{letter}={first[name]}" for name, letter in sizes.items() if name not in varying]
+    parts += [", ".join(shown)] if shown else []
     parts += [str(first["representation"])] if "representation" not in varying else []
     parts += [f"preset {first['preset']}"] if "preset" not in varying else []
+    parts += [str(first[name]) for name in ("settings", "options") if name not in varying and first[name]]
     return "; ".join(parts)
 
 

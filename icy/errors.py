@@ -7,7 +7,9 @@ accepted, and what to try next. The command line prints the sentence alone; Pyth
 from __future__ import annotations
 
 import difflib
+import traceback
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 
 class IcyError(Exception):
@@ -69,3 +71,12 @@ def unknown(what: str, given: str, known: Sequence[str], hint: str = "") -> Unkn
         suggestion = f"known: {shown or 'none'}."
     sentence = f"No {what} is called '{given}'; {suggestion}"
     return UnknownNameError(f"{sentence} {hint}".strip())
+
+
+def what_and_where(error: BaseException) -> str:
+    """An exception as half a sentence: its kind, its first line, and the line of code that raised it."""
+    text = f"{type(error).__name__}: {error}".strip().partition("\n")[0].rstrip(".: ")
+    if isinstance(error, IcyError):
+        return str(error).rstrip(".")
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{text} (line {frames[-1].lineno} of {Path(frames[-1].filename).name})" if frames else text

@@ -18,6 +18,7 @@ from icy.training.job import Job, Replicate, Task
 from icy.training.protocols import BASELINE, get_protocol
 from icy.training.settings import settings_for
 
+MOST_SEEDS = 10_000
 FIRST_SEED = 123  # the papers' first seed
 QUICK: dict[str, Any] = {"meanings": "3x4", "word_length": 2, "seeds": 2, "hidden": 32}
 
@@ -204,8 +205,12 @@ def seed_list(seeds: int | str | Iterable[int]) -> list[int]:
         if text.isdigit():
             return seed_list(int(text))
         ends = [part.partition("-") for part in text.split(",") if part]
+        if any(int(b or a) - int(a) >= MOST_SEEDS for a, _, b in ends):
+            raise InvalidSettingError(f"{wanted}, and at most {MOST_SEEDS} of them; not '{seeds}'.")
         found = [n for a, dash, b in ends for n in range(int(a), int(b or a) + 1)]
     elif isinstance(seeds, int):
+        if seeds > MOST_SEEDS:
+            raise InvalidSettingError(f"{wanted}, and at most {MOST_SEEDS} of them; not {seeds}.")
         found = list(range(FIRST_SEED, FIRST_SEED + seeds))
     else:
         found = list(seeds)

@@ -93,6 +93,8 @@ def run_plan(plan: Plan, watcher: Watcher | None = None) -> ProbeResult:
             write_tables(plan.store)  # also after an error or Ctrl-C, for what had finished
     records = [record for row in rows for record in row.filed]
     paths = [plan.store.folder / name for name in ("results.csv", "results.parquet")]
+    if records and not all(path.exists() for path in paths):  # someone removed them
+        write_tables(plan.store)
     return ProbeResult(sorted(records, key=_order(rows)), [p for p in paths if p.exists()])
 
 

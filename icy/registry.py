@@ -15,6 +15,7 @@ import hashlib
 import importlib
 import importlib.metadata
 import importlib.util
+import inspect
 import logging
 import re
 import sys
@@ -24,12 +25,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypedDict, TypeVar, Unpack
 
-from icy.errors import DuplicateNameError, IcyError, PluginError, UnknownNameError, unknown
+from icy.errors import DuplicateNameError, IcyError, PluginError, UnknownNameError, unknown, what_and_where
 
 SIDES = ("sender", "receiver")
 KINDS = (*SIDES, "cell", "grammar")
 BUILT_IN = ("icy.models", "icy.grammars")  # packages that register on import; they list themselves
 ENTRY_POINT_GROUP = "icy.plugins"
+
+FILE_PREFIX = "icy_plugin_"  # of the module that a plug-in file becomes
 
 F = TypeVar("F")
 log = logging.getLogger(__name__)
@@ -52,6 +55,8 @@ class Entry:
         takes_cell: the factory wants a `cell=` factory, and the name is completed by `:Cell`.
         origin: the module that registered it.
         cell: the entry of the cell, once one is chosen.
+        digest: of the source, for what a plug-in file or a notebook registered: edited, it is another thing, whose
+            results are not those on file.
     """
 
     kind: str
@@ -66,6 +71,7 @@ class Entry:
     takes_cell: bool = False
     origin: str = ""
     cell: Entry | None = None
+    digest: str = ""
 
     @property
     def qualified(self) -> str:
@@ -74,8 +80,9 @@ class Entry:
 
     @property
     def full_version(self) -> str:
-        """Version of the entry, and of its cell where it has one."""
-        return str(self.version) if self.cell is None else f"{self.version}.{self.cell.version}"
+        """Version of the entry, of its source if it is the user's own, and of its cell where it has one."""
+        own = f"{self.version}-{self.digest}" if self.digest else str(self.version)
+        return own if self.cell is None else f"{own}.{self.cell.full_version}"
 
     def load(self) -> Any:
         """The factory itself, imported now if it was registered as a string.
@@ -94,11 +101,21 @@ class Entry:
             ) from error
 
     def create(self, *args: Any, **options: Any) -> Any:
-        """Make the thing: `defaults`, then the cell, then `options`, on top of one another."""
+        """Make the thing: `defaults`, then the cell, then `options`, on top of one another.
+
+        Raises:
+            PluginError: the factory failed, with the place where.
+        """
         merged = {**self.defaults, **options}
         if self.cell is not None:
             merged["cell"] = self.cell.load()
-        return self.load()(*args, **merged)
+        factory = self.load()
+        try:
+            return factory(*args, **merged)
+        except (IcyError, MemoryError):
+            raise
+        except Exception as error:
+            raise PluginError(f"{self.qualified} cannot be made: {what_and_where(error)}.") from error
 
 
 class Registry:
@@ -277,7 +294,7 @@ def _bind(family: Entry, cell: Entry) -> Entry:
 
 def _import_file(file: Path) -> types.ModuleType:
     place = hashlib.blake2b(str(file).encode(), digest_size=4).hexdigest()  # two files may have one name
-    name = f"icy_plugin_{re.sub(r'[^0-9A-Za-z_]', '_', file.stem)}_{place}"
+    name = f"{FILE_PREFIX}{re.sub(r'[^0-9A-Za-z_]', '_', file.stem)}_{place}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise PluginError(f"The plug-in file '{file}' is not a Python file.")
@@ -288,7 +305,7 @@ def _import_file(file: Path) -> types.ModuleType:
     except IcyError:
         del sys.modules[name]
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise PluginError(f"The plug-in '{file}' cannot be loaded: {type(error).__name__}: {error}.") from error
     return module
@@ -314,6 +331,21 @@ class Card(TypedDict, total=False):
     takes_cell: bool
 
 
+def _source_digest(factory: object, origin: str) -> str:
+    """A hash of a plug-in file, or of what a notebook cell or script defines; of installed packages, which have
+    versions, none."""
+    try:
+        if origin.startswith(FILE_PREFIX):
+            text = Path(str(sys.modules[origin].__file__)).read_text()
+        elif origin == "__main__":
+            text = inspect.getsource(factory)  # type: ignore[arg-type]
+        else:
+            return ""
+    except (OSError, TypeError):  # typed at a prompt: there is no source to be had
+        return ""
+    return hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
+
+
 def _register(kind: str, name: str, target: str | None, card: Card) -> Callable[[F], F]:
     def record(factory: object, origin: str) -> None:
         doc = (getattr(factory, "__doc__", None) or "").strip().partition("\n")[0]
@@ -330,6 +362,7 @@ def _register(kind: str, name: str, target: str | None, card: Card) -> Callable[
                 aliases=tuple(card.get("aliases", ())),
                 takes_cell=card.get("takes_cell", False),
                 origin=origin,
+                digest=_source_digest(factory, origin),
             )
         )
 

@@ -32,7 +32,7 @@ def write_tables(store: Store) -> list[Path]:
     return [csv, parquet]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ProbeResult:
     """What a probe measured.
 
@@ -91,7 +91,7 @@ class ProbeResult:
     def _repr_html_(self) -> str:
         return self.table("html")
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return self.table()
 
     def __add__(self, other: ProbeResult) -> ProbeResult:

@@ -7,6 +7,7 @@ merged configuration and the versions of model, grammar and protocol. Work that 
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import logging
@@ -57,9 +58,11 @@ def write_atomically(path: Path, content: bytes) -> None:
         with whole_file(path) as file:
             file.write(content)
     except OSError as error:
-        raise StoreError(
-            f"Cannot write {path}: {error.strerror or error}. Choose another folder with --out."
-        ) from error
+        if error.errno == errno.ENOSPC:
+            sentence = f"The disk is full, so {path} was not written; what had finished before is kept."
+            raise StoreError(f"{sentence} Free some space and run the same command again.") from error
+        reason = error.strerror or error
+        raise StoreError(f"Cannot write {path}: {reason}. Choose another folder with --out.") from error
 
 
 class Store:

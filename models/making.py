@@ -81,7 +81,7 @@ def create(
     accepted = _option_names(factory)
     if "representation" in options:
         options["representation"] = _representation(options["representation"])
-        if accepted is not None and "representation" not in accepted:
+        if "representation" not in inspect.signature(factory).parameters:
             del options["representation"]  # a model without a feedback loop is the same under each of them
     unknown = [] if accepted is None else [name for name in options if name not in accepted]
     if unknown:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 import icy
+from icy.registry import registry
 
 TINY = {"meanings": "2x3", "word_length": 2, "hidden": 8, "seeds": 2, "target": 0.6, "settings": {"check_every": 20}}
 
@@ -26,3 +27,11 @@ def tiny_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def tiny(tiny_folder: Path) -> icy.ProbeResult:
     """FC2L on perm and rot in a space of nine meanings, in this process."""
     return icy.probe("sender/FC2L", ["perm", "rot"], workers=1, out=tiny_folder, **TINY)
+
+
+@pytest.fixture
+def forgetting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a test registers is forgotten after it."""
+    registry.load_all()
+    monkeypatch.setattr(registry, "_entries", dict(registry._entries))
+    monkeypatch.setattr(registry, "plugin_files", list(registry.plugin_files))

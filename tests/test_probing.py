@@ -13,6 +13,7 @@ import icy
 from icy.errors import IcyError, IncompatibleError, InvalidSettingError, PluginError, StoreError, UnknownNameError
 from icy.planning import ProbeSpec, make_plan, seed_list
 from icy.probing import Watcher
+from icy.registry import registry
 from icy.training.job import Replicate
 from icy.training.workers import deal
 
@@ -125,6 +126,7 @@ def plugin_file(folder: Path, name: str, body: str = "pass") -> Path:
     return file
 
 
+@pytest.mark.usefixtures("forgetting")
 def test_a_plugin_reaches_the_workers(tmp_path: Path) -> None:
     file = plugin_file(tmp_path, "Stranger")
     pooled = icy.probe("Stranger", "perm", plugin=file, workers=2, out=tmp_path / "pool", **TINY)
@@ -133,10 +135,11 @@ def test_a_plugin_reaches_the_workers(tmp_path: Path) -> None:
     assert curves(pooled) == curves(serial)
 
 
+@pytest.mark.usefixtures("forgetting")
 def test_a_model_that_raises_is_kept_with_its_error_and_retried_on_request(tmp_path: Path) -> None:
     file = plugin_file(tmp_path, "Faulty", "if self.training: raise ValueError('out of luck')")
     result = icy.probe("Faulty", "perm", plugin=file, workers=1, out=tmp_path / "r", **TINY)
-    assert [r["error"] for r in result.failures] == ["ValueError: out of luck"] * 4
+    assert [r["error"] for r in result.failures] == ["ValueError: out of luck (line 16 of faulty_plugin.py)"] * 4
     assert "failed" in result.table()
     counter = Counter()
     icy.probe("Faulty", "perm", workers=1, out=tmp_path / "r", watcher=counter, **TINY)
@@ -145,6 +148,67 @@ def test_a_model_that_raises_is_kept_with_its_error_and_retried_on_request(tmp_p
     assert len(counter.keys) == 4
 
 
+@pytest.mark.usefixtures("forgetting")
+def test_an_edited_plugin_is_another_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The numbers on file are those of the old source."""
+    first = plugin_file(tmp_path, "Edited")
+    icy.probe("Edited", "perm", plugin=first, workers=1, out=tmp_path / "r", **TINY)
+    assert make_plan(ProbeSpec("Edited", "perm", plugin=first, out=tmp_path / "r", **TINY)).total == 0
+    plugin_file(tmp_path, "Edited", "meanings = meanings.flip(-1)")
+    monkeypatch.setattr(registry, "plugin_files", [])
+    assert make_plan(ProbeSpec("Edited", "perm", plugin=first, out=tmp_path / "r", **TINY)).total == 4
+
+
+@pytest.mark.usefixtures("forgetting")
+def test_a_model_that_cannot_be_made_is_told_so(tmp_path: Path) -> None:
+    file = tmp_path / "unmade.py"
+    file.write_text(
+        textwrap.dedent(PLUGIN).format(name="Unmade", body="pass").replace("self.values,", "1 / 0; self.values,")
+    )
+    with pytest.raises(PluginError, match=r"sender/Unmade cannot be made: ZeroDivisionError.*line \d+ of unmade\.py"):
+        icy.probe("Unmade", "perm", plugin=file, out=tmp_path / "r", **TINY)
+
+
+CELL = """
+    import torch
+    from torch import nn
+    import icy
+    from icy.models.cells import Cell
+
+    @icy.register_cell("plaincell", source="a test")
+    class PlainCell(Cell):
+        "A cell of ordinary layers, which cannot be stacked by broadcasting."
+
+        gate_blocks = 1
+
+        def __init__(self, input_size, hidden_size, fed=True):
+            super().__init__(input_size, hidden_size, fed)
+            self.read, self.keep = nn.Linear(input_size, hidden_size), nn.Linear(hidden_size, hidden_size)
+
+        def project(self, x):
+            return self.read(x)
+
+        def weigh(self, x):
+            return nn.functional.linear(x, self.read.weight)
+
+        def unfed(self):
+            return self.read.bias.unsqueeze(0)
+
+        def step(self, gates, state):
+            return (torch.tanh(gates + self.keep(state[0])),)
+"""
+
+
+@pytest.mark.usefixtures("forgetting")
+def test_a_cell_of_ordinary_layers_trains_all_the_same(tmp_path: Path) -> None:
+    file = tmp_path / "cell.py"
+    file.write_text(textwrap.dedent(CELL))
+    result = icy.probe("RNNZero:plaincell", "perm", plugin=file, workers=1, out=tmp_path / "r", **TINY)
+    assert not result.failures, result.failures[0]["error"]
+    assert {r["engine"] for r in result.records} == {"vmap"}
+
+
+@pytest.mark.usefixtures("forgetting")
 def test_a_model_of_another_shape_is_told_so(tmp_path: Path) -> None:
     file = plugin_file(tmp_path, "Misshapen", "self.shape = (1, -1)")
     result = icy.probe("Misshapen", "perm", plugin=file, workers=1, out=tmp_path / "r", **TINY)
@@ -208,6 +272,11 @@ def test_quick_changes_only_what_was_not_given() -> None:
         ({"protocol": "budget", "cap": 5}, InvalidSettingError, "cap"),
         ({"hidden": 0}, InvalidSettingError, "hidden_size"),
         ({"vocab_size": 2, "word_length": 2, "meanings": "5x10"}, InvalidSettingError, "word"),
+        ({"protocol": "acquire", "cap": float("inf")}, InvalidSettingError, "cap"),
+        ({"seeds": "1-100000000"}, InvalidSettingError, "at most"),
+        ({"settings": {"learning_rate": "abc"}}, InvalidSettingError, "a number"),
+        ({"settings": {"batch_size": 1.5}}, InvalidSettingError, "a whole number"),
+        ({"settings": {"fresh_reading": "maybe"}}, InvalidSettingError, "true or false"),
         ({"device": "tpu"}, InvalidSettingError, "device"),
         ({"engine": "steam"}, UnknownNameError, "engine"),
         ({"workers": 0}, InvalidSettingError, "workers"),

@@ -19,12 +19,10 @@ def blocks(language: str) -> list[str]:
     return [rest for name, _, rest in (block.partition("\n") for block in fenced) if name == language]
 
 
-def test_its_plug_in_keeps_the_contract(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("forgetting")
+def test_its_plug_in_keeps_the_contract(tmp_path: Path) -> None:
     (block,) = [b for b in blocks("python") if b.startswith("# mine.py")]
     (tmp_path / "mine.py").write_text(block)
-    registry.load_all()
-    monkeypatch.setattr(registry, "_entries", dict(registry._entries))
-    monkeypatch.setattr(registry, "plugin_files", [])
     registry.load_file(tmp_path / "mine.py")
     check_model("sender/SquaredLinear")
 

@@ -295,13 +295,6 @@ class Mirrored(Corruption):
 """
 
 
-@pytest.fixture
-def forgetting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a test registers is forgotten after it."""
-    registry.load_all()
-    monkeypatch.setattr(registry, "_entries", dict(registry._entries))
-
-
 @pytest.mark.usefixtures("forgetting")
 def test_a_plugin_file_registers_what_it_holds(tmp_path: Path) -> None:
     file = tmp_path / "my own-plugin.py"

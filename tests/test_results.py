@@ -50,7 +50,8 @@ def test_values() -> None:
 def test_text_table(three: ProbeResult) -> None:
     title, _, head, rule, row, _, *notes = three.table().splitlines()
     assert title == (
-        "acquire: steps to the target as a ratio to concat's, target 0.8; meanings 5x10; soft; preset default"
+        "acquire: steps to the target as a ratio to concat's, target 0.8; meanings 5x10; V=4, w=4, E=128; soft; "
+        "preset default"
     )
     assert head.split() == ["model", "parameters", "seeds", "concat", "steps", "concat", "rot", "hol"]
     assert row.split(maxsplit=6) == ["sender/FC2L", "10", "2", "100", "1.00±0.00", "4.00±1.41", "20.00† (1 failed)"]

@@ -1,5 +1,6 @@
 """Results on disk: whole or not at all, found again by what they depend on."""
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -48,10 +49,10 @@ def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path: Path, monkey
     write_atomically(path, b"old")
 
     def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
+        raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("os.replace", full)
-    with pytest.raises(StoreError, match="No space left"):
+    with pytest.raises(StoreError, match="The disk is full"):
         write_atomically(path, b"new")
     assert path.read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["file"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -9,8 +10,9 @@ from typing import IO, Any
 
 import click
 
-from icy.errors import IcyError
+from icy.errors import IcyError, IncompatibleError, InvalidSettingError, UnknownNameError
 
+FULL = "The memory is full; choose smaller sizes, fewer --workers, or a machine with more of it."
 DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
 
@@ -30,6 +32,9 @@ def exit_code_of(action: Callable[[], Any]) -> int:
     A user's mistake is printed as one sentence. Only a mistake of icy's own, which is worth a report, leaves as an
     exception.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without ± or † shows a question mark
     try:
         result = action()
         sys.stdout.flush()  # so that a closed pipe shows here and not at the interpreter's end
@@ -40,17 +45,25 @@ def exit_code_of(action: Callable[[], Any]) -> int:
     except click.ClickException as error:
         error.show()
         return error.exit_code
+    except (UnknownNameError, InvalidSettingError, IncompatibleError) as error:
+        return _failed(str(error), USAGE)
     except IcyError as error:
         return _failed(str(error))
     except MemoryError:
-        return _failed("The memory is full; choose a smaller space, fewer --workers, or a machine with more of it.")
+        return _failed(FULL)
     except BrokenPipeError:
         return _pipe_closed()
+    except OSError as error:
+        return _failed(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}.")
+    except RuntimeError as error:
+        if "memory" not in str(error):  # torch has no error of its own for a CPU's
+            raise
+        return _failed(FULL)
 
 
-def _failed(sentence: str) -> int:
+def _failed(sentence: str, code: int = FAILED) -> int:
     click.echo(f"Error: {sentence}", err=True)
-    return FAILED
+    return code
 
 
 def _pipe_closed() -> int:

@@ -277,7 +277,9 @@ def _print_remarks(plan: Plan, result: ProbeResult) -> None:
     total = sum(len(row.job.replicates) for row in plan.rows)
     folder = plan.store.folder
     if not plan.total:
-        note(f"Nothing to train: {len(result.records)} of {total} on file in {folder}.")
+        lacking = total - len(result.records)
+        rest = f"; {lacking} not on file, since --rerun never" if lacking else ""
+        note(f"Nothing to train: {len(result.records)} of {total} on file in {folder}{rest}.")
     elif result.paths:
         note(
             f"Written: {', '.join(str(path) for path in result.paths)}; one file per replicate in {folder / 'records'}."

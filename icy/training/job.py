@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from icy.errors import unknown
+from icy.errors import unknown, what_and_where
 from icy.grammars import grammar_version
 from icy.meanings import MeaningSpace
 from icy.provenance import device_name, git_revision, now, software
@@ -180,7 +180,7 @@ class Job:
 
     def failure(self, replicate: Replicate, error: BaseException) -> Record:
         """The record of a replicate that raised."""
-        sentence = f"{type(error).__name__}: {error}".strip().partition("\n")[0]
+        sentence = what_and_where(error)
         trace = "".join(traceback.format_exception(error))
         return self._record(replicate, failed=True, reason="error", error=sentence, traceback=trace)
 

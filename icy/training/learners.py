@@ -26,6 +26,9 @@ PAPERS_BATCH = 128
 ROWS_AT_ONCE = 8192  # examples in one forward pass of an evaluation, over the whole stack
 
 
+WHY = {"broadcast": "whose layers take stacked parameters", "vmap": "which can batch every operation of it"}
+
+
 class Learner(Interface):
     """What the engine asks of a stack of replicates."""
 
@@ -98,35 +101,39 @@ def make_learner(
 
 def _choose(models: Sequence[nn.Module], seeds: Sequence[int], sample: Tensor, device: torch.device) -> tuple[str, str]:
     """The fastest engine that the model allows, and why it is that one."""
-    if getattr(models[0], "broadcasts", False):
-        return "broadcast", "whose layers take stacked parameters"
-    obstacle = _obstacle(models, seeds, sample, device)
-    if obstacle is None:
-        return "vmap", "which can batch every operation of it"
+    obstacles = {}
+    for engine in ("broadcast", "vmap"):
+        obstacle = _obstacle(engine, models, seeds, sample, device)
+        if obstacle is None:
+            return engine, WHY[engine]
+        obstacles[engine] = obstacle
     name = type(models[0]).__name__
-    log.warning("%s cannot be stacked (%s): its replicates train one at a time.", name, obstacle)
+    log.warning("%s cannot be stacked (%s): its replicates train one at a time.", name, obstacles["vmap"])
     return "loop", "since it cannot be stacked"
 
 
 def _refuse_if_impossible(
     models: Sequence[nn.Module], seeds: Sequence[int], sample: Tensor, device: torch.device, engine: str
 ) -> None:
-    name = type(models[0]).__name__
-    if engine == "broadcast" and not getattr(models[0], "broadcasts", False):
-        raise IncompatibleError(f"{name} does not say `broadcasts = True`; choose another engine, or 'auto'.")
-    obstacle = _obstacle(models, seeds, sample, device) if engine == "vmap" else None
+    obstacle = None if engine == "loop" else _obstacle(engine, models, seeds, sample, device)
     if obstacle is not None:
-        raise IncompatibleError(f"The engine 'vmap' cannot run {name} ({obstacle}); choose another, or 'auto'.")
+        name = type(models[0]).__name__
+        raise IncompatibleError(f"The engine '{engine}' cannot run {name} ({obstacle}); choose another, or 'auto'.")
 
 
-def _obstacle(models: Sequence[nn.Module], seeds: Sequence[int], sample: Tensor, device: torch.device) -> str | None:
-    """Why `torch.vmap` cannot batch the model; None if it can."""
-    if any(True for _ in models[0].buffers()):
+def _obstacle(
+    engine: str, models: Sequence[nn.Module], seeds: Sequence[int], sample: Tensor, device: torch.device
+) -> str | None:
+    """Why an engine cannot run the model, found by trying it on a stack of two; None if it can."""
+    if engine == "broadcast" and not getattr(models[0], "broadcasts", False):
+        return "it does not say `broadcasts = True`"
+    if engine == "vmap" and any(True for _ in models[0].buffers()):
         return "it has buffers"
-    trial = Stack(copy.deepcopy(list(models[:1])), device, seeds[:1])
+    two = [copy.deepcopy(models[0]) for _ in range(2)]
+    trial = Stack(two, device, [seeds[0]] * 2)
     try:
-        trial.forward(sample[:1], "vmap", training=True).sum().backward()  # type: ignore[no-untyped-call]
-    except Exception as error:  # whatever a stranger's module does that vmap refuses
+        trial.forward(torch.cat([sample[:1], sample[:1]]), engine, training=True).sum().backward()
+    except Exception as error:  # whatever a stranger's module does that the engine refuses
         return str(error).strip().partition("\n")[0]
     return None
 
