@@ -139,7 +139,7 @@ def test_a_plugin_reaches_the_workers(tmp_path: Path) -> None:
 def test_a_model_that_raises_is_kept_with_its_error_and_retried_on_request(tmp_path: Path) -> None:
     file = plugin_file(tmp_path, "Faulty", "if self.training: raise ValueError('out of luck')")
     result = icy.probe("Faulty", "perm", plugin=file, workers=1, out=tmp_path / "r", **TINY)
-    assert [r["error"] for r in result.failures] == ["ValueError: out of luck (line 16 of faulty_plugin.py)"] * 4
+    assert [r["error"] for r in result.failures] == ["ValueError: out of luck (line 15 of faulty_plugin.py)"] * 4
     assert "failed" in result.table()
     counter = Counter()
     icy.probe("Faulty", "perm", workers=1, out=tmp_path / "r", watcher=counter, **TINY)
