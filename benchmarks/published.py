@@ -23,6 +23,7 @@ RATIO_GRAMMARS = ["perm", "proj", "rot", "shufdet", "hol"]
 # Perkins21 looked at the clock, not at the steps, before it looked at the accuracy. Its fast models were therefore
 # looked at every few hundred updates, and overshot their target by as many; a wide grid stands in for that here.
 WALL_CLOCK = {"check_every": 400}
+WIDE = ("FC1L", "FC2L", "HierZero:RNN")  # models that were also measured so
 ROWS: list[tuple[str, int, str, list[str], dict[str, int]]] = [
     ("acquire", 5, "sender/FC2L", RATIO_GRAMMARS, {}),
     ("budget", 3, "sender/FC1L", SENDER_GRAMMARS, {}),
@@ -117,7 +118,8 @@ def _explanation(cell: Any) -> str:
     if cell.protocol == "acquire" and cell.grammar == "hol":
         return "both cut; the papers' checks passed the cap by a little, icy's fall on it"
     if cell.source == "Perkins21" and not cell.settings and cell.distance < 0 and cell.grammar != "hol":
-        return "Perkins21 checked by the clock, so it trained longer (see the wide grid)"
+        seen = "see" if cell.model in WIDE else "as shown for others by"
+        return f"Perkins21 checked by the clock and so trained longer; {seen} the wide grid"
     if cell.source == "Icy22" and cell.table == "20":
         return "the paper gives no error; its readings, too, are of 128 meanings"
     return "chance, as far as is known"

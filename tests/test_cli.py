@@ -36,7 +36,7 @@ def run(*words: str, **more: Any) -> Result:
     return CliRunner().invoke(main, words, prog_name="icy", **more)
 
 
-def assert_one_sentence(result: Result, *parts: str, code: int = 1) -> None:
+def assert_one_sentence(result: Result, *parts: str, code: int = 2) -> None:
     """An error of one line on stderr, nothing on stdout, no stack trace."""
     assert result.exit_code == code, result.output
     assert isinstance(result.exception, SystemExit)
@@ -173,7 +173,7 @@ def test_generate_writes_a_language_once(tmp_path: Path, suffix: str) -> None:
     words = ("generate", "shufdet", "--meanings", "3x4", "--seed", "7", "-o", str(file))
     assert run(*words).exit_code == 0
     assert icy.Language.load(file) == icy.make_language("shufdet", "3x4", seed=7)
-    assert_one_sentence(run(*words), "--force")
+    assert_one_sentence(run(*words), "--force", code=1)
     assert run(*words, "--force").exit_code == 0
 
 
@@ -280,15 +280,15 @@ def test_an_unwritable_folder_is_found_before_training(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     out = str(tmp_path / "file" / "results")
     result = run(*FC2L, "-g", "perm", "-o", out, "-q")
-    assert_one_sentence(result, "Cannot write", "--out")
+    assert_one_sentence(result, "Cannot write", "--out", code=1)
 
 
 @pytest.mark.parametrize("command", [["probe", "-m", "all"], ["list", "models"], ["check", "rot"]])
 def test_a_broken_plugin_is_named(tmp_path: Path, command: list[str]) -> None:
     file = tmp_path / "broken.py"
     file.write_text("import no_such_module\n")
-    assert_one_sentence(run(*command, "--plugin", str(file)), "broken.py", "no_such_module")
-    assert_one_sentence(run(*command, "--plugin", str(tmp_path / "absent.py")), "absent.py", "does not exist")
+    assert_one_sentence(run(*command, "--plugin", str(file)), "broken.py", "no_such_module", code=1)
+    assert_one_sentence(run(*command, "--plugin", str(tmp_path / "absent.py")), "absent.py", "does not exist", code=1)
 
 
 @pytest.mark.parametrize(
