@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from icy.errors import IcyError, IncompatibleError
+from icy.errors import IncompatibleError, InvalidSettingError
 from icy.grammars import Corruption, Table, grammar_sides
 from icy.grammars.base import base_messages
 from icy.language import Language
@@ -20,6 +20,10 @@ from icy.streams import stream
 from .cases import Check, CheckFailure, GrammarCase, NotApplicable, check_of, require, same_random_state
 
 GRAMMAR_CHECKS: dict[str, Check] = {}
+
+
+# What a grammar may refuse sizes with; not the PluginError that whatever it stumbles over becomes.
+REFUSALS = (InvalidSettingError, IncompatibleError)
 
 
 @check_of(GRAMMAR_CHECKS)
@@ -80,18 +84,18 @@ def check_other_settings(case: GrammarCase) -> None:
 @check_of(GRAMMAR_CHECKS)
 def check_one_attribute(case: GrammarCase) -> None:
     """A space of one attribute works, or is refused with an IcyError."""
-    with contextlib.suppress(IcyError):
+    with contextlib.suppress(*REFUSALS):
         case.make(space=MeaningSpace(1, 5))
 
 
 @check_of(GRAMMAR_CHECKS)
 def check_small_vocabulary(case: GrammarCase) -> None:
     """A vocabulary too small for different words works, or is refused with an IcyError; one token is refused."""
-    with contextlib.suppress(IcyError):
+    with contextlib.suppress(*REFUSALS):
         case.make(vocab_size=2, word_length=1)
     try:
         case.make(vocab_size=1)
-    except IcyError:
+    except REFUSALS:
         return
     raise CheckFailure("A vocabulary of a single token is accepted.")
 
