@@ -118,8 +118,9 @@ def _explanation(cell: Any) -> str:
     if cell.protocol == "acquire" and cell.grammar == "hol":
         return "both cut; the papers' checks passed the cap by a little, icy's fall on it"
     if cell.source == "Perkins21" and not cell.settings and cell.distance < 0 and cell.grammar != "hol":
-        seen = "see" if cell.model in WIDE else "as shown for others by"
-        return f"Perkins21 checked by the clock and so trained longer; {seen} the wide grid"
+        if cell.side == "sender" and cell.model in WIDE:
+            return "Perkins21 checked by the clock and so trained longer; see the wide grid"
+        return "perhaps Perkins21's clock, as for the models of the wide grid; not measured for this one"
     if cell.source == "Icy22" and cell.table == "20":
         return "the paper gives no error; its readings, too, are of 128 meanings"
     return "chance, as far as is known"
