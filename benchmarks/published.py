@@ -8,6 +8,7 @@ are in combined standard errors.
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,21 +25,48 @@ RATIO_GRAMMARS = ["perm", "proj", "rot", "shufdet", "hol"]
 # looked at every few hundred updates, and overshot their target by as many; a wide grid stands in for that here.
 WALL_CLOCK = {"check_every": 400}
 WIDE = ("FC1L", "FC2L", "HierZero:RNN")  # models that were also measured so
-ROWS: list[tuple[str, int, str, list[str], dict[str, int]]] = [
-    ("acquire", 5, "sender/FC2L", RATIO_GRAMMARS, {}),
-    ("budget", 3, "sender/FC1L", SENDER_GRAMMARS, {}),
-    ("budget", 3, "sender/FC2L", SENDER_GRAMMARS, {}),
-    ("budget", 3, "receiver/kNN", RECEIVER_GRAMMARS, {}),
-    ("budget", 3, "sender/HierZero:RNN", SENDER_GRAMMARS, {}),
-    ("acquire", 5, "sender/HierZero:RNN", RATIO_GRAMMARS, {}),
-    ("acquire", 5, "sender/RNNAutoReg:LSTM", RATIO_GRAMMARS, {}),
-    ("budget", 3, "receiver/RNN1L:GRU", RECEIVER_GRAMMARS, {}),
-    ("budget", 3, "sender/HierZero:GRU", SENDER_GRAMMARS, {}),
-    ("budget", 3, "receiver/Hier:GRU", RECEIVER_GRAMMARS, {}),
-    ("budget", 3, "sender/FC1L", SENDER_GRAMMARS, WALL_CLOCK),
-    ("budget", 3, "sender/FC2L", SENDER_GRAMMARS, WALL_CLOCK),
-    ("budget", 3, "sender/HierZero:RNN", SENDER_GRAMMARS, WALL_CLOCK),
-    ("acquire", 5, "sender/HierZero:dgsend", RATIO_GRAMMARS, {}),
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One row to measure: a model on its grammars under a protocol."""
+
+    protocol: str
+    seeds: int
+    model: str
+    grammars: list[str]
+    settings: dict[str, int] = field(default_factory=dict)
+    representation: str = "soft"
+
+    def __str__(self) -> str:
+        return f"{self.protocol} {self.model} {self.representation}"
+
+
+ROWS = [
+    Measured("acquire", 5, "sender/FC2L", RATIO_GRAMMARS),
+    Measured("budget", 3, "sender/FC1L", SENDER_GRAMMARS),
+    Measured("budget", 3, "sender/FC2L", SENDER_GRAMMARS),
+    Measured("budget", 3, "receiver/kNN", RECEIVER_GRAMMARS),
+    Measured("budget", 3, "sender/HierZero:RNN", SENDER_GRAMMARS),
+    Measured("acquire", 5, "sender/HierZero:RNN", RATIO_GRAMMARS),
+    Measured("acquire", 5, "sender/RNNAutoReg:LSTM", RATIO_GRAMMARS),
+    Measured("budget", 3, "receiver/RNN1L:GRU", RECEIVER_GRAMMARS),
+    Measured("budget", 3, "sender/HierZero:GRU", SENDER_GRAMMARS),
+    Measured("budget", 3, "receiver/Hier:GRU", RECEIVER_GRAMMARS),
+    Measured("budget", 3, "sender/FC1L", SENDER_GRAMMARS, WALL_CLOCK),
+    Measured("budget", 3, "sender/FC2L", SENDER_GRAMMARS, WALL_CLOCK),
+    Measured("budget", 3, "sender/HierZero:RNN", SENDER_GRAMMARS, WALL_CLOCK),
+    Measured("acquire", 5, "sender/HierZero:dgsend", RATIO_GRAMMARS),
+    *(
+        Measured("budget", 3, model, SENDER_GRAMMARS, representation=representation)
+        for representation in ("gumb", "discr")
+        for model in ("sender/FC2L", "sender/HierZero:RNN", "sender/RNNZero2L:SRU", "sender/TransDecSoft")
+    ),
+    *(
+        Measured("budget", 3, model, RECEIVER_GRAMMARS, representation=representation)
+        for representation in ("soft", "gumb")
+        for model in ("receiver/CNN", "receiver/RNN2L:SRU", "receiver/Hier:GRU", "receiver/Hier:dgrecv")
+    ),
 ]
 
 
@@ -51,19 +79,21 @@ INTRODUCTION = [
 ]
 
 
-def measure(only: str) -> None:
-    """Run every row whose protocol or model contains `only`."""
-    for protocol, seeds, model, grammars, settings in ROWS:
-        if only in f"{protocol} {model}":
+def measure(only: str, workers: int | None) -> None:
+    """Run every row whose protocol, model and representation, with a space between, contain `only`."""
+    for row in ROWS:
+        if only in str(row):
             result = icy.probe(
-                model,
-                grammars,
-                protocol=protocol,
-                seeds=seeds,
+                row.model,
+                row.grammars,
+                protocol=row.protocol,
+                seeds=row.seeds,
+                representation=row.representation,
                 preset="published",
-                settings=settings,
+                settings=row.settings,
                 out=HERE / "results",
                 device="cpu",
+                workers=workers,
             )
             print(result, end="\n\n", flush=True)
 
@@ -128,9 +158,10 @@ def _explanation(cell: Any) -> str:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", default="", help="rows whose protocol or model contains this")
+    parser.add_argument("--only", default="", help="rows whose protocol, model and representation contain this")
+    parser.add_argument("--workers", type=int, help="processes; one per core unless given")
     parser.add_argument("--report", action="store_true", help="compare what is on file, without running anything")
     arguments = parser.parse_args()
     if not arguments.report:
-        measure(arguments.only)
+        measure(arguments.only, arguments.workers)
     print(compare())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -11,13 +12,15 @@ from typing import Any
 from icy.errors import InvalidSettingError, unknown
 from icy.grammars import expand_grammars, make_language
 from icy.meanings import MeaningSpace
+from icy.models.making import cannot_use
 from icy.provenance import usable_cores
-from icy.registry import SIDES, registry
+from icy.registry import SIDES, Entry, registry
 from icy.store import Record, Store, to_run
 from icy.training.job import Job, Replicate, Task
 from icy.training.protocols import BASELINE, get_protocol
 from icy.training.settings import settings_for
 
+log = logging.getLogger(__name__)
 MOST_SEEDS = 10_000
 FIRST_SEED = 123  # the papers' first seed
 QUICK: dict[str, Any] = {"meanings": "3x4", "word_length": 2, "seeds": 2, "hidden": 32}
@@ -38,7 +41,8 @@ class ProbeSpec:
         target: accuracy at which concat is learnt; 0.8 for acquire and 0.99 for budget unless given.
         cap: for acquire, the longest a grammar is trained, as a multiple of concat's steps.
         hidden: hidden size E.
-        representation: "soft".
+        representation: what a message is made of: "soft", probabilities; "gumb", Gumbel-softmax samples; "discr",
+            tokens, trained by REINFORCE.
         preset: "default", or "published" for the behaviour that the printed numbers depend on.
         options: further arguments of the models.
         settings: changes to the preset's TrainingSettings.
@@ -137,17 +141,16 @@ def make_plan(spec: ProbeSpec) -> Plan:
     """What a probe is going to do, without doing it. Errors as for `probe`."""
     for file in [spec.plugin] if isinstance(spec.plugin, (str, Path)) else spec.plugin:
         registry.load_file(file)
-    entries = registry.match(spec.model, *SIDES)
-    if not entries:
-        raise InvalidSettingError("No model was given; `icy list models` shows what there is.")
     if spec.workers is not None and spec.workers < 1:
         raise InvalidSettingError(f"workers must be at least 1, not {spec.workers}.")
     space, seeds = MeaningSpace.of(spec.meanings), seed_list(spec.seeds)
+    from icy.representations import get_representation  # imports torch
+
+    representation = get_representation(spec.representation).name
+    entries = _usable(spec.model, representation)
     blank = Job(
-        Task(
-            entries[0], space, spec.vocab_size, spec.word_length, spec.hidden, spec.representation, dict(spec.options)
-        ),
-        get_protocol(spec.protocol, spec.target, spec.cap),
+        Task(entries[0], space, spec.vocab_size, spec.word_length, spec.hidden, representation, dict(spec.options)),
+        get_protocol(spec.protocol, spec.target, spec.cap, representation),
         settings_for(spec.preset, **spec.settings),
         (),
         device=resolve_device(spec.device),
@@ -159,6 +162,24 @@ def make_plan(spec: ProbeSpec) -> Plan:
     rows = tuple(_make_row(replace(blank, task=replace(blank.task, entry=e)), spec, seeds, tried) for e in entries)
     workers = 1 if blank.device != "cpu" else (spec.workers or usable_cores())
     return Plan(rows, Store(spec.out), blank.device, max(1, min(workers, sum(len(r.missing) for r in rows))))
+
+
+def _usable(models: str | Iterable[str], representation: str) -> list[Entry]:
+    """The models that are meant; of those a wildcard stands for, the ones that work with the representation."""
+    patterns = [models] if isinstance(models, str) else list(models)
+    entries: dict[str, Entry] = {}
+    for pattern in patterns:
+        found = registry.match(pattern, *SIDES)
+        usable = [entry for entry in found if entry.works_with(representation)]
+        if not usable:
+            raise cannot_use(found[0], representation)
+        if len(usable) < len(found):
+            left_out = ", ".join(entry.qualified for entry in found if entry not in usable)
+            log.warning("Left out, since they do not work with '%s': %s.", representation, left_out)
+        entries.update((entry.qualified, entry) for entry in usable)
+    if not entries:
+        raise InvalidSettingError("No model was given; `icy list models` shows what there is.")
+    return list(entries.values())
 
 
 def _make_row(blank: Job, spec: ProbeSpec, seeds: list[int], tried: set[str]) -> Row:

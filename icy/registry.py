@@ -53,6 +53,7 @@ class Entry:
         published: further arguments under the `published` preset, where the papers' program departs from the papers.
         aliases: other accepted names.
         takes_cell: the factory wants a `cell=` factory, and the name is completed by `:Cell`.
+        representations: those that it works with, if not all.
         origin: the module that registered it.
         cell: the entry of the cell, once one is chosen.
         digest: of the source, for what a plug-in file or a notebook registered: edited, it is another thing, whose
@@ -69,6 +70,7 @@ class Entry:
     published: Mapping[str, Any] = field(default_factory=dict)
     aliases: tuple[str, ...] = ()
     takes_cell: bool = False
+    representations: tuple[str, ...] = ()
     origin: str = ""
     cell: Entry | None = None
     digest: str = ""
@@ -83,6 +85,10 @@ class Entry:
         """Version of the entry, of its source if it is the user's own, and of its cell where it has one."""
         own = f"{self.version}-{self.digest}" if self.digest else str(self.version)
         return own if self.cell is None else f"{own}.{self.cell.full_version}"
+
+    def works_with(self, representation: str) -> bool:
+        """Whether it can be trained in a representation."""
+        return not self.representations or representation in self.representations
 
     def load(self) -> Any:
         """The factory itself, imported now if it was registered as a string.
@@ -329,6 +335,7 @@ class Card(TypedDict, total=False):
     published: Mapping[str, Any]
     aliases: Sequence[str]
     takes_cell: bool
+    representations: Sequence[str]
 
 
 def _source_digest(factory: object, origin: str) -> str:
@@ -361,6 +368,7 @@ def _register(kind: str, name: str, target: str | None, card: Card) -> Callable[
                 published=dict(card.get("published", {})),
                 aliases=tuple(card.get("aliases", ())),
                 takes_cell=card.get("takes_cell", False),
+                representations=tuple(card.get("representations", ())),
                 origin=origin,
                 digest=_source_digest(factory, origin),
             )
@@ -384,7 +392,7 @@ def register_sender(name: str, target: str | None = None, **card: Unpack[Card]) 
     Args:
         name: how users will call it; without ':', '/' or '+'.
         target: where to find the factory, instead of decorating it.
-        **card: description, source, version, defaults, published, aliases, takes_cell; see Entry.
+        **card: description, source, version, defaults, published, aliases, takes_cell, representations; see Entry.
 
     Raises:
         DuplicateNameError: another module has registered the name.

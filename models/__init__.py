@@ -19,6 +19,7 @@ register_cell(
     description="Long short-term memory.",
     source="Hochreiter and Schmidhuber 1997",
 )
+register_cell("SRU", "icy.models.cells:SRUCell", description="Simple recurrent unit.", source="Lei et al. 2018")
 register_cell(
     "dgsend",
     "icy.models.cells:DGSendCell",
@@ -30,4 +31,10 @@ register_cell(
     "icy.models.cells:DGRecvCell",
     description="DARTS cell found for receivers, four nodes.",
     source="Perkins21 appendix (architecture search)",
+)
+register_cell(
+    "minGRU",
+    "icy.models.gated_linear:MinGRUCell",
+    description="Minimal GRU, linear in its state; its gates read the input alone, so it is for families that feed it.",
+    source="Feng et al. 2024",
 )

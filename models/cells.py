@@ -1,11 +1,12 @@
-"""Recurrent cells: RNN, GRU, LSTM and the two DARTS cells of Perkins21 (appendix), with one interface.
+"""Recurrent cells: RNN, GRU, LSTM, SRU and the two DARTS cells of Perkins21 (appendix), with one interface.
 
 A cell splits its step in two, so that whatever does not depend on the state is computed once for all steps:
 
     gates = cell.project(x)            # W x + b, for every step at once
     state = cell.step(gates, state)    # the part that needs the state
 
-A state is a tuple whose first member is the output h; the LSTM's second is c. Everything broadcasts over leading axes.
+A state is a tuple whose first member is the output h; the LSTM's and the SRU's second is c. Everything broadcasts over
+leading axes.
 """
 
 import math
@@ -13,6 +14,8 @@ import math
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
+
+from icy.errors import IncompatibleError
 
 from . import fused
 from .layers import linear, rows_times
@@ -56,6 +59,15 @@ class Cell(nn.Module):
     def start(self, h: Float[Tensor, "*stack batch hidden"]) -> State:
         """A state with output `h`, whatever else it holds zero."""
         return (h,)
+
+    def drive_unfed_net(self) -> None:
+        """Told to every layer of a net whose input is always zero, once it is made."""
+
+    def keep_state_only(self) -> None:
+        """Told to a cell of which only the state that it hands on is read, once it is made.
+
+        A cell whose output is more than that state can leave out what would then do nothing.
+        """
 
 
 class _LibraryCell(Cell):
@@ -118,6 +130,79 @@ class LSTMCell(_LibraryCell):
 
     def start(self, h: Tensor) -> State:
         return h, torch.zeros_like(h)
+
+
+class SRUCell(Cell):
+    """Simple recurrent unit: gates see the state through one number per unit, so nothing multiplies it by a matrix.
+
+    x~ = W x;  f = sigmoid(W_f x + v_f c + b_f);  r = sigmoid(W_r x + v_r c + b_r);  c' = f c + (1 - f) x~;
+    h = r g(c') + (1 - r) x. g is the identity, and tanh in a net without input (RNNZero), as in the authors' program.
+    Initialised as the published `sru` package: W U(+-sqrt(3/E)), v U(+-sqrt(3)), both gates' shares and v scaled by
+    sqrt(1/2); biases zero. A state starts from its c; where there is an input, it is of size E.
+
+    Args:
+        input_size: size of x.
+        hidden_size: E.
+        fed: see Cell.
+
+    Raises:
+        IncompatibleError: there is an input of another size.
+    """
+
+    gate_blocks = 4  # x~, f, r, and x itself for the highway
+
+    def __init__(self, input_size: int, hidden_size: int, fed: bool = True) -> None:
+        super().__init__(input_size, hidden_size, fed)
+        if fed and input_size != hidden_size:
+            raise IncompatibleError(
+                f"The SRU passes its input on, so input and hidden size must agree; not {input_size} and {hidden_size}."
+            )
+        half = math.sqrt(0.5)
+        self.inert = 0 if fed else 3 * input_size * hidden_size
+        self.activation = "identity"
+        self.state_only = False
+        if fed:
+            weight = torch.empty(3 * hidden_size, input_size).uniform_(-1, 1) * math.sqrt(3 / input_size)
+            weight[hidden_size:] *= half
+            self.weight = nn.Parameter(weight)
+        self.state_weight = nn.Parameter(torch.empty(2, hidden_size).uniform_(-1, 1) * math.sqrt(3) * half)
+        self.bias = nn.Parameter(torch.zeros(2, hidden_size))
+
+    def project(self, x: Tensor) -> Tensor:
+        return self.weigh(x) + self.unfed()
+
+    def weigh(self, x: Tensor) -> Tensor:
+        product = linear(x, self.weight)
+        return product if self.state_only else torch.cat([product, x.expand(*product.shape[:-1], -1)], -1)
+
+    def unfed(self) -> Tensor:
+        bias = self.bias.flatten(-2).unsqueeze(-2)
+        nothing = bias.new_zeros(*bias.shape[:-1], self.hidden_size)
+        return torch.cat([nothing, bias] if self.state_only else [nothing, bias, nothing], -1)
+
+    def step(self, gates: Tensor, state: State) -> State:
+        c = state[1]
+        if not self.state_only:
+            return fused.sru_step(gates, self.state_weight, c, self.activation)
+        candidate, f = gates.chunk(2, -1)
+        c = torch.lerp(candidate, c, torch.sigmoid(torch.addcmul(f, self.state_weight, c)))
+        return c, c
+
+    def start(self, h: Tensor) -> State:
+        return h, h
+
+    def keep_state_only(self) -> None:
+        # The published receivers read c of the last layer, so its r can do nothing.
+        size = self.hidden_size
+        self.state_only = True
+        self.inert += 2 * size + (size * self.input_size if self.fed else 0)
+        if self.fed:
+            self.weight = nn.Parameter(self.weight.detach()[: 2 * size].clone())
+        self.state_weight = nn.Parameter(self.state_weight.detach()[:1].clone())
+        self.bias = nn.Parameter(self.bias.detach()[:1].clone())
+
+    def drive_unfed_net(self) -> None:
+        self.activation = "tanh"
 
 
 class DartsCell(Cell):

@@ -198,6 +198,58 @@ class HighwayStep(Function):
         return to_gates, to_s, None
 
 
+class SRUStep(Function):
+    """The SRU's state. `gates` [..., rows or 1, 4E] holds x~, f, r (before their share of c) and x.
+
+    `weight` [..., 2, E] is what f and r multiply c by. Returns (h, c'); `kind` names g, identity or tanh.
+    """
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(gates: Tensor, weight: Tensor, c: Tensor, kind: str) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        size = c.shape[-1]
+        candidate, x = gates[..., :size], gates[..., 3 * size :]
+        f = torch.addcmul(gates[..., size : 2 * size], weight[..., :1, :], c).sigmoid_()
+        r = torch.addcmul(gates[..., 2 * size : 3 * size], weight[..., 1:, :], c).sigmoid_()
+        new_c = torch.lerp(candidate, c, f)
+        return torch.lerp(x, ACTIVATIONS[kind](new_c), r), new_c, f, r
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        gates, weight, c, ctx.kind = inputs
+        _, new_c, f, r = output
+        ctx.mark_non_differentiable(f, r)
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(gates, weight, c, new_c, f, r)
+
+    @staticmethod
+    def backward(ctx: Any, grad_h: Tensor | None, grad_c: Tensor | None, *_: Any) -> Any:
+        gates, weight, c, new_c, f, r = ctx.saved_tensors
+        size = c.shape[-1]
+        to_gates = torch.zeros(*c.shape[:-1], 4 * size, dtype=c.dtype, device=c.device)
+        to_candidate, to_f, to_r, to_x = to_gates.split(size, -1)
+        total = torch.zeros_like(c) if grad_c is None else grad_c
+        to_c = torch.zeros_like(c)
+        if grad_h is not None:
+            shown = ACTIVATIONS[ctx.kind](new_c)
+            through = grad_h * r
+            torch.sub(grad_h, through, out=to_x)
+            torch.mul(shown - gates[..., 3 * size :], through, out=to_r)
+            to_r.addcmul_(to_r, r, value=-1)
+            if ctx.kind == "tanh":
+                through.addcmul_(through * shown, shown, value=-1)
+            total = total + through
+            to_c.addcmul_(to_r, weight[..., 1:, :])
+        kept = total * f
+        torch.sub(total, kept, out=to_candidate)
+        torch.mul(c - gates[..., :size], kept, out=to_f)
+        to_f.addcmul_(to_f, f, value=-1)
+        to_c.add_(kept).addcmul_(to_f, weight[..., :1, :])
+        to_weight = torch.stack([(to_f * c).sum(-2), (to_r * c).sum(-2)], -2)
+        return _reduced(to_gates, gates.shape), to_weight, to_c, None
+
+
 def tanh(x: Tensor) -> Tensor:
     """tanh(x); see Tanh."""
     y: Tensor = Tanh.apply(x)  # type: ignore[no-untyped-call]
@@ -226,3 +278,9 @@ def highway_step(gates: Tensor, s: Tensor, activation: str) -> Tensor:
     """The next node of a DARTS cell; see HighwayStep."""
     new: Tensor = HighwayStep.apply(gates, s, activation)[0]  # type: ignore[no-untyped-call]
     return new
+
+
+def sru_step(gates: Tensor, weight: Tensor, c: Tensor, activation: str) -> tuple[Tensor, Tensor]:
+    """The next h and c of an SRU; see SRUStep."""
+    h, new_c, _, _ = SRUStep.apply(gates, weight, c, activation)  # type: ignore[no-untyped-call]
+    return h, new_c

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import TYPE_CHECKING, Any
 
-from icy.errors import InvalidSettingError
+from icy.errors import IncompatibleError, InvalidSettingError
 from icy.meanings import MeaningSpace
 from icy.registry import Entry, registry
 
@@ -31,11 +31,12 @@ def create_sender(
         message_length: L.
         vocab_size: V.
         hidden_size: E.
-        **options: further arguments of the model; `representation="soft"` where it feeds its symbols back.
+        **options: further arguments of the model; `representation="gumb"` where it feeds its symbols back, if not SOFT.
 
     Raises:
         UnknownNameError: no such sender, representation or option.
         InvalidSettingError: a size that is not a positive whole number.
+        IncompatibleError: a representation that the model does not work with.
 
     Example:
         >>> import icy
@@ -79,8 +80,8 @@ def create(
             raise InvalidSettingError(f"{what} must be a whole number of at least 1, not {value!r}.")
     factory = entry.load()
     accepted = _option_names(factory)
-    if "representation" in options:
-        options["representation"] = _representation(options["representation"])
+    if "representation" in options or entry.representations:
+        options["representation"] = _representation(entry, options.get("representation", entry.representations[:1]))
         if "representation" not in inspect.signature(factory).parameters:
             del options["representation"]  # a model without a feedback loop is the same under each of them
     unknown = [] if accepted is None else [name for name in options if name not in accepted]
@@ -91,10 +92,23 @@ def create(
     return model
 
 
-def _representation(given: Any) -> Any:
+def _representation(entry: Entry, given: Any) -> Any:
     from icy.representations import get_representation  # imports torch
 
-    return get_representation(given) if isinstance(given, str) else given
+    (name,) = given if isinstance(given, tuple) else (given,)
+    found = get_representation(name) if isinstance(name, str) else name
+    if not entry.works_with(found.name):
+        raise cannot_use(entry, found.name)
+    return found
+
+
+def cannot_use(entry: Entry, representation: str) -> IncompatibleError:
+    """What is said of a model in a representation that it does not work with."""
+    own = " or ".join(entry.representations)
+    return IncompatibleError(
+        f"{entry.qualified} cannot be trained in the representation '{representation}', only in {own}: "
+        f"use --representation {entry.representations[0]}."
+    )
 
 
 def _option_names(factory: Any) -> set[str] | None:

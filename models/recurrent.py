@@ -18,11 +18,19 @@ class Recurrent(nn.Module):
         hidden_size: E, also the size of the input.
         layers: number of layers.
         fed: False where the first layer's input is always zero.
+        state_only: whether of the last layer nothing is read but the state after the last step.
     """
 
-    def __init__(self, cell: CellFactory, hidden_size: int, layers: int = 1, fed: bool = True) -> None:
+    def __init__(
+        self, cell: CellFactory, hidden_size: int, layers: int = 1, fed: bool = True, state_only: bool = False
+    ) -> None:
         super().__init__()
         self.layers = nn.ModuleList(cell(hidden_size, hidden_size, fed=fed or i > 0) for i in range(layers))
+        if not fed:
+            for layer in self._cells():
+                layer.drive_unfed_net()
+        if state_only:
+            self._cells()[-1].keep_state_only()
 
     @property
     def first(self) -> Cell:

@@ -7,6 +7,8 @@ forward pass, and a step multiplies by a matrix of V + 1 rows instead of E.
 import torch
 from torch import Tensor, nn
 
+from icy.representations import Representation, sampled
+
 from .cells import Cell
 from .layers import Linear, SymbolEmbedding, as_symbol_weights, rows_times
 
@@ -15,11 +17,16 @@ Folded = tuple[Tensor, Tensor]  # matrix [..., symbols, gates], constant [..., 1
 
 def message_gates(message: Tensor, embed: SymbolEmbedding, cell: Cell, symbols: int) -> tuple[Tensor, ...]:
     """A receiver's gates, for every step of a message (tokens, or weights over symbols): L of [..., batch, gates]."""
-    no_input = embed.weight.new_zeros(1, embed.weight.shape[-1])
-    folded = cell.weigh(embed.weight), cell.project(no_input)
+    folded = fold_embedding(embed, cell)
     weights = as_symbol_weights(message, symbols, embed.weight.dtype)
     by_position = weights.transpose(-3, -2).contiguous()  # length before batch: whole slices
     return apply_folded(by_position, folded).unbind(-3)
+
+
+def fold_embedding(embed: SymbolEmbedding, cell: Cell) -> Folded:
+    """An embedding folded into the input weights of `cell`."""
+    no_input = embed.weight.new_zeros(1, embed.weight.shape[-1])
+    return cell.weigh(embed.weight), cell.project(no_input)
 
 
 def apply_folded(weights: Tensor, folded: Folded) -> Tensor:
@@ -28,8 +35,43 @@ def apply_folded(weights: Tensor, folded: Folded) -> Tensor:
     return rows_times(weights, matrix, constant)
 
 
+def start_symbol(like: Tensor, symbols: int) -> Tensor:
+    """The start symbol (index V) for every row of `like` [..., batch, hidden], as weights over symbols."""
+    start = torch.zeros(*like.shape[:-1], symbols, dtype=like.dtype, device=like.device)
+    start[..., -1] = 1
+    return start
+
+
 class Feedback(nn.Module):
-    """How an autoregressive sender sees its last symbol: `Linear(V + 1, E)` on the weights that were fed back.
+    """How an autoregressive sender sees its last symbol: `Linear(V + 1, E)` on the weights that are fed back.
+
+    Args:
+        symbols: V + 1.
+        hidden_size: E, the cell's input size.
+        representation: says what is fed back.
+    """
+
+    def __init__(self, symbols: int, hidden_size: int, representation: Representation) -> None:
+        super().__init__()
+        self.symbols = symbols
+        self.representation = representation
+        self.embed = Linear(symbols, hidden_size)
+
+    def fold(self, cell: Cell) -> Folded:
+        """This layer folded into the input weights of `cell`."""
+        return cell.weigh(self.embed.weight.mT), cell.project(self.embed.bias.unsqueeze(-2))
+
+    def first_symbol(self, like: Tensor) -> Tensor:
+        """What is fed before the first step."""
+        return start_symbol(like, self.symbols)
+
+    def seen(self, scores: Tensor, step: int) -> Tensor:
+        """What is fed back of the scores of a step, as weights over symbols."""
+        return self.representation.feed_back(scores, step, self.training)
+
+
+class SampledFeedback(nn.Module):
+    """How a sampling sender sees its last token: a row of an embedding.
 
     Args:
         symbols: V + 1.
@@ -39,14 +81,16 @@ class Feedback(nn.Module):
     def __init__(self, symbols: int, hidden_size: int) -> None:
         super().__init__()
         self.symbols = symbols
-        self.embed = Linear(symbols, hidden_size)
+        self.embed = SymbolEmbedding(symbols, hidden_size)
 
     def fold(self, cell: Cell) -> Folded:
-        """This layer folded into the input weights of `cell`."""
-        return cell.weigh(self.embed.weight.mT), cell.project(self.embed.bias.unsqueeze(-2))
+        """The embedding folded into the input weights of `cell`."""
+        return fold_embedding(self.embed, cell)
 
     def first_symbol(self, like: Tensor) -> Tensor:
-        """The start symbol (index V) for every row of `like` [..., batch, hidden], as weights over symbols."""
-        start = torch.zeros(*like.shape[:-1], self.symbols, dtype=like.dtype, device=like.device)
-        start[..., -1] = 1
-        return start
+        """What is fed before the first step."""
+        return start_symbol(like, self.symbols)
+
+    def seen(self, scores: Tensor, step: int) -> Tensor:
+        """The token that is sampled at a step; the largest, in evaluation."""
+        return sampled(scores, step, self.training)

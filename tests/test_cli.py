@@ -297,8 +297,8 @@ def test_a_broken_plugin_is_named(tmp_path: Path, command: list[str]) -> None:
         ["probe"],
         ["prob"],
         ["list", "models", "--format", "xml"],
-        ["probe", "-m", "FC1L", "--protocol", "aquire"],
-        ["probe", "-m", "FC1L", "--set", "rate"],
+        ["probe", "-m", "sender/FC1L", "--protocol", "aquire"],
+        ["probe", "-m", "sender/FC1L", "--set", "rate"],
     ],
 )
 def test_usage_errors_exit_with_2(words: list[str]) -> None:

@@ -406,12 +406,14 @@ def test_grammars_need_no_registration_to_be_checked() -> None:
 
 
 def test_decorator_names_and_marks_each_check() -> None:
-    mark = parametrize_with_checks(["FC1L", "rot"], expected_failures=None).mark
+    mark = parametrize_with_checks(["sender/FC1L", "rot"], expected_failures=None).mark
     ids = [parameter.id for parameter in mark.args[1]]
     assert "sender/FC1L-pickles" in ids
     assert "grammar/rot-chains" in ids
     assert len(ids) == len(MODEL_CHECKS) + len(GRAMMAR_CHECKS)
     (marked,) = (
-        p for p in parametrize_with_checks("FC1L", {"pickles": "why not"}).mark.args[1] if p.id.endswith("pickles")
+        p
+        for p in parametrize_with_checks("sender/FC1L", {"pickles": "why not"}).mark.args[1]
+        if p.id.endswith("pickles")
     )
     assert [m.kwargs["reason"] for m in marked.marks] == ["why not"]

@@ -62,6 +62,11 @@ def batches(side: str, count: int, seed: int = 0, size: int = 8) -> tuple[Tensor
     return (meanings, messages) if side == "sender" else (messages, meanings)
 
 
+def step(learner: Learner, inputs: Tensor, targets: Tensor) -> None:
+    """An update of every replicate, under the same noise."""
+    learner.update(inputs, targets, torch.zeros(len(inputs), dtype=torch.long))
+
+
 def stacked(
     of: Task, seeds: Sequence[int], settings: TrainingSettings = SETTINGS, how: str = "auto", loss: Any = None
 ) -> Learner:
@@ -100,7 +105,7 @@ def test_a_stack_trains_as_plain_loops_do(model: str, clip: float | None) -> Non
     learner = stacked(of, seeds, settings)
     data = [batches(of.side, len(seeds), update) for update in range(5)]
     for inputs, targets in data:
-        learner.update(inputs, targets)
+        step(learner, inputs, targets)
     for i, seed in enumerate(seeds):
         alone = make_model(of, seed, settings)
         before = copy.deepcopy(alone.state_dict())
@@ -132,7 +137,7 @@ def test_all_engines_give_the_same_numbers(model: str, how: str) -> None:
     assert (one.engine, other.engine) == ("broadcast", how)
     for update in range(4):
         for learner in (one, other):
-            learner.update(*batches(of.side, 2, update))
+            step(learner, *batches(of.side, 2, update))
     inputs, _ = batches(of.side, 2, 9)
     torch.testing.assert_close(one.scores(inputs), other.scores(inputs), atol=1e-4, rtol=1e-4)
     losses = one.losses(), other.losses()
@@ -146,12 +151,12 @@ def test_leaving_one_out_keeps_the_optimisers_state_of_the_others() -> None:
     whole, part = stacked(of, SEEDS), stacked(of, SEEDS)
     for learner in (whole, part):
         for update in range(3):
-            learner.update(*batches("sender", 5, update))
+            step(learner, *batches("sender", 5, update))
     part.keep([4, 0, 2])
     for update in range(3, 6):
         inputs, targets = batches("sender", 5, update)
-        whole.update(inputs, targets)
-        part.update(inputs[[4, 0, 2]], targets[[4, 0, 2]])
+        step(whole, inputs, targets)
+        step(part, inputs[[4, 0, 2]], targets[[4, 0, 2]])
     for name, value in weights(part).items():
         torch.testing.assert_close(value, weights(whole)[name][[4, 0, 2]], atol=1e-5, rtol=0)
     assert part.losses().shape == (3,)  # type: ignore[union-attr]
@@ -173,7 +178,7 @@ def test_a_gpu_gives_the_same_readings_to_tolerance(model: str) -> None:
 
 def scaled(by: Sequence[float]) -> Callable[[Tensor, Tensor], Tensor]:
     """A loss with a factor of its own for each replicate."""
-    return lambda scores, targets: SOFT.sender_loss(scores, targets) * torch.tensor(by)
+    return lambda scores, targets, noise: SOFT.sender_loss(scores, targets) * torch.tensor(by)
 
 
 def gradient_norms(learner: Learner) -> Tensor:
@@ -187,7 +192,7 @@ def test_clipping_acts_on_each_replicate_alone() -> None:
     calm, exploding = stacked(of, seeds, loss=scaled([1, 1, 1])), stacked(of, seeds, loss=scaled([1, 1e6, 1]))
     for update in range(3):
         for learner in (calm, exploding):
-            learner.update(*batches("sender", 3, update))
+            step(learner, *batches("sender", 3, update))
     assert (gradient_norms(calm) < 1).all()
     assert gradient_norms(exploding)[1].item() == pytest.approx(5, rel=1e-4)
     for name, value in weights(exploding).items():
@@ -200,7 +205,7 @@ def test_a_replicate_that_diverges_leaves_the_others_alone() -> None:
     calm, exploding = stacked(of, seeds, loss=scaled([1, 1, 1])), stacked(of, seeds, loss=scaled([1, math.inf, 1]))
     for update in range(2):
         for learner in (calm, exploding):
-            learner.update(*batches("sender", 3, update))
+            step(learner, *batches("sender", 3, update))
     assert torch.isfinite(exploding.losses()).tolist() == [True, False, True]  # type: ignore[arg-type]
     for name, value in weights(exploding).items():
         assert torch.equal(value[[0, 2]], weights(calm)[name][[0, 2]])
@@ -210,7 +215,7 @@ def test_the_published_preset_does_not_clip() -> None:
     settings = settings_for("published")
     assert settings.clip_norm is None
     learner = stacked(task("sender/FC2L"), [1], settings, loss=scaled([1e6]))
-    learner.update(*batches("sender", 1))
+    step(learner, *batches("sender", 1))
     assert gradient_norms(learner).item() > 1000
 
 
@@ -369,7 +374,7 @@ class Scripted:
         self.updates = 0
         self.sizes: list[int] = []
 
-    def update(self, inputs: Tensor, targets: Tensor) -> None:
+    def update(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
         assert len(inputs) == len(targets) == len(self.active)
         self.updates += 1
         self.sizes.append(len(self.active))
@@ -573,7 +578,7 @@ def run_plain(extra: Any, seeds: Sequence[int] = SEEDS[:3], how: str = "auto") -
     for update in range(4):
         inputs, targets = batches("sender", 5, update)
         places = [SEEDS.index(seed) for seed in seeds]
-        learner.update(inputs[places], targets[places])
+        step(learner, inputs[places], targets[places])
     return learner
 
 
@@ -581,7 +586,7 @@ def test_a_plain_module_is_stacked_by_vmap_and_equals_the_built_in(caplog: pytes
     plain, loop = run_plain(nn.Identity), run_plain(nn.Identity, how="loop")
     built_in = stacked(task("sender/FC2L"), SEEDS[:3])
     for update in range(4):
-        built_in.update(*(part[:3] for part in batches("sender", 5, update)))
+        step(built_in, *(part[:3] for part in batches("sender", 5, update)))
     inputs, _ = batches("sender", 3, 9)
     assert (plain.engine, loop.engine, built_in.engine) == ("vmap", "loop", "broadcast")
     for learner in (loop, built_in):
@@ -613,8 +618,8 @@ def test_modules_with_a_state_of_their_own_survive_leaving_one_out(extra: Any) -
     whole, part = run_plain(extra), run_plain(extra)
     part.keep([2, 0])
     inputs, targets = batches("sender", 3, 7)
-    whole.update(inputs, targets)
-    part.update(inputs[[2, 0]], targets[[2, 0]])
+    step(whole, inputs, targets)
+    step(part, inputs[[2, 0]], targets[[2, 0]])
     found, expected = part.scores(inputs[[2, 0]]), whole.scores(inputs)[[2, 0]]
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
 
@@ -636,7 +641,7 @@ def test_a_module_that_vmap_can_run_but_not_differentiate_trains_one_at_a_time(
             return scores
 
     learner = stacked(task(entry(WithIcysCell)), SEEDS[:2])
-    learner.update(*batches("sender", 2))
+    step(learner, *batches("sender", 2))
     assert learner.engine == "loop"
     assert "one at a time" in caplog.text
 
@@ -652,9 +657,9 @@ def test_frozen_parameters_stay() -> None:
         learner = stacked(of, SEEDS[:2], how=how)
         before = {name: value.clone() for name, value in weights(learner).items()}
         for update in range(3):
-            learner.update(*batches("sender", 2, update))
+            step(learner, *batches("sender", 2, update))
         learner.keep([1])
-        learner.update(*batches("sender", 1, 3))
+        step(learner, *batches("sender", 1, 3))
         after = weights(learner)
         assert torch.equal(after["hidden.weight"], before["hidden.weight"][[1]])
         assert not torch.equal(after["out.weight"], before["out.weight"][[1]])
@@ -664,7 +669,7 @@ def test_the_model_given_is_not_trained_itself() -> None:
     model = make_model(task("sender/FC2L"), 1, SETTINGS)
     before = copy.deepcopy(model.state_dict())
     learner = make_learner([model], [1], SOFT.sender_loss, SETTINGS, CPU, batches("sender", 1)[0])
-    learner.update(*batches("sender", 1))
+    step(learner, *batches("sender", 1))
     assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
 
 

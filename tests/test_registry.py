@@ -27,7 +27,7 @@ from icy.registry import (
     registry,
 )
 
-CELLS = ["dgrecv", "dgsend", "GRU", "LSTM", "RNN"]
+CELLS = ["dgrecv", "dgsend", "GRU", "LSTM", "minGRU", "RNN"]
 
 
 @pytest.fixture(autouse=True)
@@ -57,7 +57,7 @@ def fresh() -> Registry:
 
 def test_lists_are_qualified_and_match_patterns_in_any_case() -> None:
     assert list_models("sender/FC*") == ["sender/FC1L", "sender/FC2L"]
-    assert list_models("fc2l*") == ["sender/FC2L", "receiver/FC2L"]
+    assert list_models("fc2l*") == ["sender/FC2L", "receiver/FC2L", "receiver/FC2Lv2"]
     assert list_models("HierZero:*") == [f"sender/HierZero:{cell}" for cell in CELLS]
     assert list_models("*:gru") == [name for name in list_models() if name.endswith(":GRU")]
     assert list_grammars("shuf*") == ["shuf", "shufdet"]
@@ -68,7 +68,9 @@ def test_lists_are_qualified_and_match_patterns_in_any_case() -> None:
 def test_several_patterns_are_a_union_in_order() -> None:
     assert list_models(["receiver/FC*", "sender/FC1L", "receiver/FC2L"]) == [
         "receiver/FC",
+        "receiver/FC1L",
         "receiver/FC2L",
+        "receiver/FC2Lv2",
         "sender/FC1L",
     ]
     assert list_models("all") == list_models()

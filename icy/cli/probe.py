@@ -111,7 +111,7 @@ WHAT = _together(
     _spec_option("target", type=float),
     _spec_option("cap", type=float),
     _spec_option("hidden", type=int),
-    _spec_option("representation", help="what a message is made of: soft."),
+    _spec_option("representation", metavar="soft|gumb|discr"),
     _spec_option("preset", type=click.Choice(list(PRESETS)), metavar="|".join(PRESETS)),
     _spec_option("options", "--option", multiple=True, type=Assignment(), help="a further argument of the models."),
     _spec_option(

@@ -17,9 +17,8 @@ from torch import Tensor, nn
 from icy.grammars import make_language
 from icy.language import Language
 from icy.meanings import MeaningSpace
-from icy.representations import get_representation
-from icy.streams import stream
-from icy.training.engine import make_model
+from icy.streams import stream, stream_key
+from icy.training.engine import make_model, representation_of
 from icy.training.job import Task
 from icy.training.learners import Learner, make_learner, supervised_loss
 from icy.training.settings import TrainingSettings
@@ -144,7 +143,7 @@ class ModelCase:
     def learner(self, seeds: Sequence[int], engine: str = "auto") -> Learner:
         """Replicates, one per seed, ready to train."""
         sample = self.batches(seeds, 0)[0]
-        loss = supervised_loss(get_representation(self.task.representation), self.task.side)
+        loss = supervised_loss(representation_of(self.task, SETTINGS), self.task.side)
         with _only_errors(logging.getLogger("icy.training")):  # a result says how the model is stacked
             return make_learner([self.make(s) for s in seeds], seeds, loss, SETTINGS, CPU, sample, engine)
 
@@ -156,7 +155,11 @@ class ModelCase:
     def train(self, learner: Learner, seeds: Sequence[int], updates: range) -> None:
         """Some updates of each replicate on its own batches."""
         for update in updates:
-            learner.update(*self.batches(seeds, update))
+            learner.update(*self.batches(seeds, update), self.keys(seeds, update))
+
+    def keys(self, seeds: Sequence[int], update: int) -> Tensor:
+        """The key of the noise of each replicate at an update."""
+        return torch.tensor([stream_key(seed, "testing", "noise", update) for seed in seeds])
 
 
 @dataclass(frozen=True)

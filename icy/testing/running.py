@@ -103,7 +103,7 @@ def check_model(
     vocab_size: int = 4,
     word_length: int = 2,
     hidden_size: int = 16,
-    representation: str = "soft",
+    representation: str | None = None,
     seed: int = 0,
     options: Mapping[str, Any] | None = None,
     expected_failures: Mapping[str, str] | None = None,
@@ -120,7 +120,7 @@ def check_model(
         vocab_size: V.
         word_length: w; messages have A * w tokens.
         hidden_size: E.
-        representation: the representation it is trained in.
+        representation: what it is trained in: "soft", "gumb" or "discr"; by default the first that it works with.
         seed: of weights and examples.
         options: further arguments of the factory.
         expected_failures: names of checks that it cannot pass, each with the reason.
@@ -147,7 +147,7 @@ def check_model(
         vocab_size,
         word_length,
         hidden_size,
-        representation,
+        representation or _first_representation(entry),
         dict(options or {}) if registered else {},
     )
     bound = _bind(entry, ModelCase(task, seed, registered), MODEL_CHECKS, expected_failures)
@@ -196,12 +196,21 @@ def check_grammar(
         return _run_all(bound, entry.qualified, raise_on_failure, report)
 
 
-def bound_checks(names: str | Iterable[str], expected_failures: Mapping[str, str] | None = None) -> list[BoundCheck]:
+def _first_representation(entry: Entry) -> str:
+    return entry.representations[0] if entry.representations else "soft"
+
+
+def bound_checks(
+    names: str | Iterable[str],
+    expected_failures: Mapping[str, str] | None = None,
+    representation: str | None = None,
+) -> list[BoundCheck]:
     """Every check of registered models and grammars, ready to run.
 
     Args:
         names: names or shell patterns, as in "sender/Mine*" or "rot".
         expected_failures: names of checks that none of them can pass, each with the reason.
+        representation: what models are trained in, and only those that work with it; by default the first of each.
 
     Raises:
         UnknownNameError: nothing is called that.
@@ -211,13 +220,18 @@ def bound_checks(names: str | Iterable[str], expected_failures: Mapping[str, str
         if entry.kind == "grammar":
             case: ModelCase | GrammarCase = GrammarCase(entry.name, MeaningSpace(3, 4))
             bound += _bind(entry, case, GRAMMAR_CHECKS, expected_failures)
-        else:
-            case = ModelCase(Task(entry, MeaningSpace(3, 4), word_length=2, hidden_size=16))
+        elif representation is None or entry.works_with(representation):
+            used = representation or _first_representation(entry)
+            case = ModelCase(Task(entry, MeaningSpace(3, 4), word_length=2, hidden_size=16, representation=used))
             bound += _bind(entry, case, MODEL_CHECKS, expected_failures)
     return bound
 
 
-def parametrize_with_checks(names: str | Iterable[str], expected_failures: Mapping[str, str] | None = None) -> Any:
+def parametrize_with_checks(
+    names: str | Iterable[str],
+    expected_failures: Mapping[str, str] | None = None,
+    representation: str | None = None,
+) -> Any:
     """A pytest decorator that makes every check of registered models and grammars a test of its own.
 
     The test function takes an argument `check` and calls it. `-k pickles` then selects one check, `-k MyModel` one
@@ -226,6 +240,7 @@ def parametrize_with_checks(names: str | Iterable[str], expected_failures: Mappi
     Args:
         names: names or shell patterns, as in "sender/Mine*" or "rot".
         expected_failures: names of checks that none of them can pass, each with the reason.
+        representation: as for `bound_checks`.
 
     Example:
         >>> from icy.testing import parametrize_with_checks
@@ -241,7 +256,7 @@ def parametrize_with_checks(names: str | Iterable[str], expected_failures: Mappi
             id=f"{check.label}-{check.name}",
             marks=[pytest.mark.xfail(reason=check.expected_failure, strict=True)] if check.expected_failure else [],
         )
-        for check in bound_checks(names, expected_failures)
+        for check in bound_checks(names, expected_failures, representation)
     ]
     return pytest.mark.parametrize("check", parameters)
 

@@ -7,27 +7,8 @@ from torch import Tensor
 
 from icy.language import Language
 from icy.meanings import MeaningSpace
+from icy.noise import counter_hash, shift
 from icy.streams import stream_key
-
-_GOLDEN = -7046029254386353131  # 2^64 / golden ratio, and the multipliers of the splitmix64 finaliser, as signed
-_FIRST, _SECOND = -4658895280553007687, -7723592293110705685
-
-
-def _shift(x: Tensor, bits: int) -> Tensor:
-    """Shift right without copying the sign, as unsigned integers would."""
-    return (x >> bits) & ((1 << (64 - bits)) - 1)
-
-
-def counter_hash(key: Int[Tensor, "..."], counter: Int[Tensor, "..."]) -> Int[Tensor, "..."]:
-    """A 64-bit hash of (key, counter): a random stream whose n-th number needs none of those before it.
-
-    The splitmix64 generator in wrapping 64-bit arithmetic. The same numbers come out on a CPU and a GPU, for one
-    seed or for many at once, from any step on: what a seed draws depends on nothing that runs beside it.
-    """
-    x = key + counter * _GOLDEN
-    x = (x ^ _shift(x, 30)) * _FIRST
-    x = (x ^ _shift(x, 27)) * _SECOND
-    return x ^ _shift(x, 31)
 
 
 def draw_meanings(
@@ -45,7 +26,7 @@ def draw_meanings(
     shape = (batches, batch_size, space.attributes)
     start = first * batch_size * space.attributes
     counter = start + torch.arange(batches * batch_size * space.attributes, device=keys.device)
-    bits = _shift(counter_hash(keys[:, None], counter), 33)  # 31 bits: the bias is below K / 2^31
+    bits = shift(counter_hash(keys[:, None], counter), 33)  # 31 bits: the bias is below K / 2^31
     return ((bits * space.values) >> 31).view(len(keys), *shape)
 
 
@@ -64,7 +45,7 @@ class Draws:
         distinct = sorted(set(seeds))
         self._keys = {
             purpose: torch.tensor([stream_key(s, "meanings", purpose) for s in distinct], device=device)
-            for purpose in ("training", "check", "report")
+            for purpose in ("training", "check", "report", "noise")
         }
         self._seed_of = torch.tensor([distinct.index(s) for s in seeds], device=device)
         self._tables = torch.from_numpy(np.concatenate([language.messages for language in languages])).to(device)
@@ -84,6 +65,11 @@ class Draws:
         meanings = meanings[:, self._seed_of]
         rows = (meanings * self._place).sum(-1) + self._first_row[:, None]
         return meanings, self._tables[rows].long()  # tables are stored small, but nn.Embedding takes no 8-bit tokens
+
+    def noise(self, first: int, count: int) -> Int[Tensor, "update replicate"]:
+        """The key of the noise of each replicate at each of `count` updates from the `first` on (see icy.noise)."""
+        updates = torch.arange(first, first + count, device=self.device)
+        return counter_hash(self._keys["noise"], updates[:, None])[:, self._seed_of]
 
     def keep(self, which: list[int]) -> None:
         """Go on with these replicates only, given by their places in the stack."""

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from icy.errors import IncompatibleError, InvalidSettingError
 from icy.grammars import make_language
 from icy.models.making import create
-from icy.representations import get_representation
+from icy.representations import Representation, get_representation
 from icy.streams import stream_key
 
 from .data import Draws
@@ -34,8 +34,13 @@ def make_model(task: Task, seed: int, settings: TrainingSettings) -> nn.Module:
             task.message_length,
             task.vocab_size,
             task.hidden_size,
-            **{"representation": task.representation, **published, **task.options},
+            **{"representation": representation_of(task, settings), **published, **task.options},
         )
+
+
+def representation_of(task: Task, settings: TrainingSettings) -> Representation:
+    """The representation of a task, as the settings have it."""
+    return get_representation(task.representation, **settings.under(task.representation))
 
 
 def train(job: Job, report: Callable[[list[Reading]], None] | None = None) -> Iterator[Outcome]:
@@ -77,7 +82,7 @@ class _Run:
         self.learner: Learner = make_learner(
             [models[s] for s in seeds],
             seeds,
-            supervised_loss(get_representation(task.representation), task.side),
+            supervised_loss(representation_of(task, settings), task.side),
             settings,
             device,
             inputs[0],
@@ -109,8 +114,9 @@ class _Run:
         for first in range(0, count, DRAWN_AT_ONCE):
             few = min(DRAWN_AT_ONCE, count - first)
             inputs, targets = self._batches("training", self.updates, few, self.settings.batch_size)
-            for x, y in zip(inputs, targets, strict=True):
-                self.learner.update(x, y)
+            noise = self.draws.noise(self.updates, few)
+            for x, y, keys in zip(inputs, targets, noise, strict=True):
+                self.learner.update(x, y, keys)
             self.updates += few
 
     def _read(self, purpose: str) -> list[float]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import traceback
 from collections.abc import Mapping
@@ -83,6 +82,7 @@ class Outcome:
         engine: how the stack was run.
         seconds: this replicate's share of the time its stacks took.
         baseline_steps: concat's steps at the same seed, if it reached the target.
+        extra: further measures, by their names in the record.
     """
 
     replicate: Replicate
@@ -93,6 +93,7 @@ class Outcome:
     engine: str
     seconds: float
     baseline_steps: int | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def failed(self) -> bool:
@@ -148,7 +149,7 @@ class Job:
             "protocol": self.protocol.name,
             "target": self.protocol.target,
             "cap": self.protocol.cap,
-            "settings": dataclasses.asdict(self.settings),
+            "settings": self.settings.under(task.representation),
         }
 
     def versions(self, replicate: Replicate) -> dict[str, str]:
@@ -176,6 +177,7 @@ class Job:
             curve=[list(point) for point in outcome.curve],  # as JSON gives it back
             engine=outcome.engine,
             seconds=round(outcome.seconds, 2),
+            **outcome.extra,
         )
 
     def failure(self, replicate: Replicate, error: BaseException) -> Record:

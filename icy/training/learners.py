@@ -8,6 +8,7 @@ another, for everything else. They give the same numbers to float tolerance.
 import copy
 import logging
 from collections.abc import Callable, Sequence
+from typing import Any
 from typing import Protocol as Interface
 
 import torch
@@ -15,13 +16,14 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from icy.errors import IncompatibleError
+from icy.noise import Noise
 from icy.representations import Representation
 
 from .settings import TrainingSettings
 from .stack import Stack
 
 log = logging.getLogger(__name__)
-Loss = Callable[[Tensor, Tensor], Tensor]
+Loss = Callable[[Any, Tensor, Noise], Tensor]  # scores, targets, noise -> a loss per replicate
 PAPERS_BATCH = 128
 ROWS_AT_ONCE = 8192  # examples in one forward pass of an evaluation, over the whole stack
 
@@ -34,8 +36,8 @@ class Learner(Interface):
 
     engine: str
 
-    def update(self, inputs: Tensor, targets: Tensor) -> None:
-        """One update of each replicate: `inputs` and `targets` [replicate, batch, ...]."""
+    def update(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
+        """One update of each replicate: `inputs` and `targets` [replicate, batch, ...], `keys` [replicate] of noise."""
 
     def scores(self, inputs: Tensor) -> Tensor:
         """Scores [replicate, batch, ..., choice] in evaluation mode, without gradients."""
@@ -75,7 +77,7 @@ def make_learner(
     Args:
         models: one per replicate, all of one architecture.
         seeds: one per replicate.
-        loss: scores, targets -> one loss per replicate.
+        loss: scores, targets, noise -> one loss per replicate.
         settings: how to train.
         device: where.
         sample: a small batch of inputs [replicate, batch, ...], to try vmap on.
@@ -132,10 +134,17 @@ def _obstacle(
     two = [copy.deepcopy(models[0]) for _ in range(2)]
     trial = Stack(two, device, [seeds[0]] * 2)
     try:
-        trial.forward(torch.cat([sample[:1], sample[:1]]), engine, training=True).sum().backward()
+        twice = torch.cat([sample[:1], sample[:1]])
+        _total(trial.forward([twice], engine, torch.zeros(2, dtype=torch.long, device=device))).backward()
     except Exception as error:  # whatever a stranger's module does that the engine refuses
         return str(error).strip().partition("\n")[0]
     return None
+
+
+def _total(output: Any) -> Tensor:
+    """The sum of all that was put out."""
+    parts = output if isinstance(output, tuple) else (output,)
+    return torch.stack([part.sum() for part in parts]).sum()
 
 
 class GradientLearner:
@@ -144,7 +153,7 @@ class GradientLearner:
     Args:
         models: one per replicate, all of one architecture. They are copied.
         seeds: one per replicate, for models that draw random numbers of their own.
-        loss: scores, targets -> one loss per replicate.
+        loss: scores, targets, noise -> one loss per replicate.
         settings: learning rate and clipping.
         device: where to train.
         engine: "broadcast", "vmap" or "loop".
@@ -164,6 +173,7 @@ class GradientLearner:
         self._loss = loss
         self._clip = settings.clip_norm
         self._learning_rate = settings.learning_rate
+        self._teaches = getattr(models[0], "teacher_forcing", False)
         self._last: Tensor | None = None
         self._optimiser = self._new_optimiser()
 
@@ -173,10 +183,11 @@ class GradientLearner:
         # Adam works element by element, so one call on the whole matrix equals one optimiser per replicate.
         return torch.optim.Adam([weights], lr=self._learning_rate, fused=True, capturable=weights.is_cuda)
 
-    def update(self, inputs: Tensor, targets: Tensor) -> None:
+    def update(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
         """One forward and backward pass, clipping, and a step of Adam."""
         self._stack.flat_grad.zero_()
-        self._last = self._loss(self._stack.forward(inputs, self.engine, training=True), targets)
+        given = [inputs, targets] if self._teaches else [inputs]
+        self._last = self._loss(self._stack.forward(given, self.engine, keys), targets, Noise(keys))
         self._last.sum().backward()  # the replicates share nothing, so each gets the gradient of its own loss
         if self._clip is not None:
             self._stack.clip(self._clip)
@@ -185,7 +196,8 @@ class GradientLearner:
     @torch.no_grad()
     def scores(self, inputs: Tensor) -> Tensor:
         """Scores in evaluation mode."""
-        return self._stack.forward(inputs, self.engine, training=False)
+        scores: Tensor = self._stack.forward([inputs], self.engine)
+        return scores
 
     def losses(self) -> Tensor | None:
         """The loss of each replicate at its last update."""
@@ -220,7 +232,7 @@ class MemoryLearner:
         self._device = device
         self._models = [copy.deepcopy(m).cpu().eval() for m in models]
 
-    def update(self, inputs: Tensor, targets: Tensor) -> None:
+    def update(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
         """Store the batch."""
         for model, x, y in zip(self._models, inputs.cpu(), targets.cpu(), strict=True):
             model.observe(x, y)  # type: ignore[operator]

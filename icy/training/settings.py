@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from icy.errors import InvalidSettingError, unknown
 
 # How a stack of replicates is run; see icy.training.learners.
 ENGINES = ("auto", "broadcast", "vmap", "loop")
+
+
+def _only(representation: str) -> Mapping[str, str]:
+    """Marks a setting that does nothing under any other representation."""
+    return {"representation": representation}
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,10 @@ class TrainingSettings:
         round_ratio: round acquisition ratios to one decimal before they are averaged.
         max_steps: a baseline that has not reached its target by then is a failed run.
         published_models: give models the defects that the published numbers depend on (Entry.published).
+        temperature: of GUMB's softmax.
+        least_squares: GUMB receivers learn by the squared error of their raw scores, without sampling.
+        reward_weight: of DISCR's reward term.
+        entropy_weight: of DISCR's entropy term.
     """
 
     batch_size: int = 128
@@ -42,6 +51,10 @@ class TrainingSettings:
     round_ratio: bool = False
     max_steps: int = 50_000
     published_models: bool = False
+    temperature: float = field(default=1.2, metadata=_only("gumb"))
+    least_squares: bool = field(default=False, metadata=_only("gumb"))
+    reward_weight: float = field(default=1.0, metadata=_only("discr"))
+    entropy_weight: float = field(default=0.01, metadata=_only("discr"))
 
     def __post_init__(self) -> None:
         for name in ("batch_size", "check_every", "evaluation_size", "max_steps"):
@@ -51,11 +64,21 @@ class TrainingSettings:
             raise InvalidSettingError(f"learning_rate must be positive, not {self.learning_rate}.")
         if self.clip_norm is not None and not self.clip_norm > 0:
             raise InvalidSettingError(f"clip_norm must be positive, or None for no clipping; not {self.clip_norm}.")
+        if not self.temperature > 0:
+            raise InvalidSettingError(f"temperature must be positive, not {self.temperature}.")
+        for name in ("reward_weight", "entropy_weight"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise InvalidSettingError(f"{name} must be at least 0, not {getattr(self, name)}.")
 
     @property
     def first_check(self) -> int:
         """Updates before the first look."""
         return 1 if self.steps_from_zero else self.check_every
+
+    def under(self, representation: str) -> dict[str, Any]:
+        """The settings that can move the numbers of a run under a representation."""
+        only = {f.name: f.metadata.get("representation", representation) for f in fields(self)}
+        return {name: value for name, value in asdict(self).items() if only[name] == representation}
 
     def steps(self, updates: int) -> int:
         """What is reported as the number of steps after so many updates."""
@@ -89,6 +112,12 @@ PUBLISHED: dict[str, Departure] = {
     ),
     "model defects": Departure(
         {"published_models": True}, "Hier receivers (but Hier:LSTM) gate a whole batch by its first example"
+    ),
+    "least squares": Departure(
+        {"least_squares": True}, "GUMB receivers do not sample: squared error of their raw scores"
+    ),
+    "more entropy": Departure(
+        {"entropy_weight": 0.1}, "the published DISCR runs of senders and receivers alone weigh the entropy by 0.1"
     ),
 }
 

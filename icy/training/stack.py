@@ -1,17 +1,21 @@
 """R modules of one architecture with their parameters stacked, and the three ways to run them."""
 
 from collections.abc import Sequence
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
+from icy.noise import Noise, drawing_from
 from icy.streams import stream_key
 
 # The optimiser treats the last few elements of a vector, which do not fill a register, by other instructions. Behind
 # padding they are no parameters, so a model's numbers do not depend on where in the vector it stands.
 PADDING = 64
-Noise = tuple[Tensor, Tensor | None]  # states of the random generators of the CPU and of the device
+Output = Any  # a tensor, or a tuple of tensors
+RandomState = tuple[Tensor, Tensor | None]  # states of the random generators of the CPU and of the device
 
 
 class Stack:
@@ -28,7 +32,7 @@ class Stack:
         self._attach({name: torch.stack([p[name].detach().float() for p in parameters]) for name in parameters[0]})
         # A module that draws (dropout, say) has a random state of its own when it runs alone, so that its numbers do
         # not depend on which replicates run beside it.
-        self._noise = [_start_noise(stream_key(seed, "noise"), device) for seed in seeds]
+        self._random_states = [_start_state(stream_key(seed, "noise"), device) for seed in seeds]
 
     def _attach(self, values: dict[str, Tensor]) -> None:
         self._shapes = {name: value.shape for name, value in values.items()}
@@ -65,45 +69,61 @@ class Stack:
         index = torch.tensor(which, device=self.flat.device)
         self._attach({name: value.detach()[index] for name, value in self.parameters.items()})
         self.modules = [self.modules[i] for i in which]
-        self._noise = [self._noise[i] for i in which]
+        self._random_states = [self._random_states[i] for i in which]
 
-    def forward(self, inputs: Tensor, engine: str, training: bool) -> Tensor:
-        """Scores [replicate, batch, ...] of every replicate for its own inputs."""
+    def forward(self, inputs: Sequence[Tensor], engine: str, keys: Tensor | None = None) -> Output:
+        """What every replicate puts out for its own inputs: scores [replicate, batch, ...], or several of them.
+
+        Args:
+            inputs: arguments of the modules, each [replicate, ...].
+            engine: "broadcast", "vmap" or "loop".
+            keys: of the noise of each replicate [replicate], in training; None in evaluation.
+        """
         for module in self.modules if engine == "loop" else self.modules[:1]:
-            module.train(training)
+            module.train(keys is not None)
         one = self.modules[0]
         if engine == "broadcast":
-            scores: Tensor = functional_call(one, self.parameters, (inputs,))
-        elif engine == "vmap":
-            scores = vmap(lambda p, x: functional_call(one, p, (x,)))(self.parameters, inputs)
-        else:
-            scores = self._one_by_one(inputs)
-        return scores
+            return _call(one, self.parameters, keys, *inputs)
+        if engine == "vmap":
+            placed = (0, None if keys is None else 0, *[0] * len(inputs))
+            found: Output = vmap(partial(_call, one), in_dims=placed)(self.parameters, keys, *inputs)
+            return found
+        return self._one_by_one(inputs, keys)
 
-    def _one_by_one(self, inputs: Tensor) -> Tensor:
+    def _one_by_one(self, inputs: Sequence[Tensor], keys: Tensor | None) -> Output:
         device = self.flat.device
         outputs = []
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
             for i, module in enumerate(self.modules):
-                _set_noise(self._noise[i], device)
+                _set_state(self._random_states[i], device)
                 mine = {name: p[i] for name, p in self.parameters.items()}
-                outputs.append(functional_call(module, mine, (inputs[i],)))
-                self._noise[i] = _get_noise(device)
+                key = None if keys is None else keys[i]
+                outputs.append(_call(module, mine, key, *(x[i] for x in inputs)))
+                self._random_states[i] = _get_state(device)
+        if isinstance(outputs[0], tuple):
+            return tuple(torch.stack(of_all) for of_all in zip(*outputs, strict=True))
         return torch.stack(outputs)
 
 
-def _start_noise(key: int, device: torch.device) -> Noise:
+def _call(module: nn.Module, parameters: dict[str, Tensor], keys: Tensor | None, *inputs: Tensor) -> Output:
+    """What a module puts out with these parameters, drawing from the noise of `keys`."""
+    with drawing_from(None if keys is None else Noise(keys)):
+        found: Output = functional_call(module, parameters, inputs)
+    return found
+
+
+def _start_state(key: int, device: torch.device) -> RandomState:
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(key)  # of the CPU and of every GPU
-        return _get_noise(device)
+        return _get_state(device)
 
 
-def _get_noise(device: torch.device) -> Noise:
+def _get_state(device: torch.device) -> RandomState:
     return torch.random.get_rng_state(), torch.cuda.get_rng_state(device) if device.type == "cuda" else None
 
 
-def _set_noise(noise: Noise, device: torch.device) -> None:
-    of_cpu, of_device = noise
+def _set_state(state: RandomState, device: torch.device) -> None:
+    of_cpu, of_device = state
     torch.random.set_rng_state(of_cpu)
     if of_device is not None:
         torch.cuda.set_rng_state(of_device, device)

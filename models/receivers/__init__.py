@@ -17,6 +17,30 @@ register_receiver(
     source="Perkins21 table 15",
 )
 register_receiver(
+    "FC1L",
+    "icy.models.receivers.fc:FC1L",
+    description="Sum of one row of scores per position and symbol.",
+    source="program of Icy22",
+)
+register_receiver(
+    "FC2Lv2",
+    "icy.models.receivers.fc:FC2Lv2",
+    description="Sum of one embedding per position and symbol, tanh, one linear layer (FC2L of Icy22's program).",
+    source="program of Icy22",
+)
+register_receiver(
+    "MeanEmbeddings",
+    "icy.models.receivers.mean:MeanEmbeddings",
+    description="Mean of the symbols' embeddings, tanh, one linear layer; blind to order.",
+    source="program of Icy22",
+)
+register_receiver(
+    "CNN",
+    "icy.models.receivers.cnn:CNN",
+    description="Shared embedding, blocks of convolution, max-pooling and ReLU, one linear layer.",
+    source=P,
+)
+register_receiver(
     "RNN1L",
     "icy.models.receivers.rnn:RNN",
     description="Recurrent net over the message, one layer.",

@@ -1,4 +1,4 @@
-"""Feed-forward receivers in the form that the papers' tables used (Perkins21 table 15)."""
+"""Feed-forward receivers, in the form of the papers' tables (Perkins21 table 15) and in that of Icy22's program."""
 
 from torch import Tensor
 
@@ -44,3 +44,39 @@ class FC(FC2L):
 
     def forward(self, message: Tensor) -> Tensor:
         return self.shaped(self.out(tanh(self.hidden(self.embedded(message)))))
+
+
+class FC1L(Receiver):
+    """The sum of one row of A*K scores per position and symbol, without bias (the program of Icy22).
+
+    Row t*(V+1) + m_t; initialised N(0, 1), as an embedding. The program looks rows up and so takes tokens only. But a
+    sum of rows is linear in the one-hot message, so here weights over symbols are read as well.
+    """
+
+    broadcasts = True
+
+    def __init__(self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int) -> None:
+        super().__init__(space, message_length, vocab_size, hidden_size)
+        self.table = SymbolEmbedding(message_length * self.symbols, self.answers)
+
+    def forward(self, message: Tensor) -> Tensor:
+        weights = as_symbol_weights(message, self.symbols, self.table.weight.dtype)
+        return self.shaped(self.table(weights.flatten(-2)))
+
+
+class FC2Lv2(Receiver):
+    """The sum of one row of size E per position and symbol, tanh, linear (the program of Icy22, which calls it FC2L).
+
+    The table is as in FC1L, and like there weights over symbols are read as well as tokens.
+    """
+
+    broadcasts = True
+
+    def __init__(self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int) -> None:
+        super().__init__(space, message_length, vocab_size, hidden_size)
+        self.table = SymbolEmbedding(message_length * self.symbols, hidden_size)
+        self.out = Linear(hidden_size, self.answers)
+
+    def forward(self, message: Tensor) -> Tensor:
+        weights = as_symbol_weights(message, self.symbols, self.table.weight.dtype)
+        return self.shaped(self.out(tanh(self.table(weights.flatten(-2)))))

@@ -30,7 +30,7 @@ class RNN(Receiver):
     ) -> None:
         super().__init__(space, message_length, vocab_size, hidden_size)
         self.embed = SymbolEmbedding(self.symbols, hidden_size)
-        self.net = Recurrent(cell, hidden_size, layers)
+        self.net = Recurrent(cell, hidden_size, layers, state_only=True)
         self.out = Linear(hidden_size, self.answers)
 
     def inert_parameters(self) -> int:

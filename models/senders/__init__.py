@@ -27,6 +27,30 @@ for _suffix, _layers in (("", 1), ("2L", 2)):
         defaults={"layers": _layers},
         takes_cell=True,
     )
+    register_sender(
+        f"RNNSampling{_suffix}",
+        "icy.models.senders.rnn:RNNSampling",
+        description=f"Recurrent net from the meaning, fed the token it sampled last, {_depth}.",
+        source=P,
+        defaults={"layers": _layers},
+        takes_cell=True,
+        representations=("discr",),
+    )
+    register_sender(
+        f"TransDecSoft{_suffix}",
+        "icy.models.senders.transformer:TransDecSoft",
+        description=f"Transformer decoder over the meaning, fed what it wrote, {_depth}.",
+        source="Icy22 appendix B",
+        defaults={"layers": _layers},
+    )
+    register_sender(
+        f"TransDecSampling{_suffix}",
+        "icy.models.senders.transformer:TransDecSampling",
+        description=f"Transformer decoder over the meaning, fed the tokens it sampled, {_depth}.",
+        source="Icy22 appendix B",
+        defaults={"layers": _layers},
+        representations=("discr",),
+    )
 
 register_sender(
     "HierZero",
@@ -41,6 +65,14 @@ register_sender(
     description="HU-RNN, two levels joined by a stop gate, fed its last symbol.",
     source="Perkins21 section 3; Icy22 section 5 (HUSendA)",
     takes_cell=True,
+)
+register_sender(
+    "HierSampling",
+    "icy.models.senders.hier:HierSampling",
+    description="HU-RNN, two levels joined by a stop gate, fed the token it sampled last.",
+    source="Perkins21 section 3 (HierAutoRegSampling)",
+    takes_cell=True,
+    representations=("discr",),
 )
 register_sender(
     "Hashtable",

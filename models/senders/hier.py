@@ -1,4 +1,4 @@
-"""The HU-RNN as a sender: HierZero and HierAutoReg, of any cell (Perkins21 section 3; Icy22 section 5)."""
+"""The HU-RNN as a sender, of any cell: HierZero, HierAutoReg, HierSampling (Perkins21 section 3; Icy22 section 5)."""
 
 from torch import Tensor
 
@@ -10,7 +10,7 @@ from ..cells import State
 from ..hierarchy import StopGate, mix
 from ..layers import Linear, MeaningEmbedding
 from ..recurrent import CellFactory
-from ..symbols import Feedback, apply_folded
+from ..symbols import Feedback, SampledFeedback, apply_folded
 
 UNFED_INPUT = 1  # published cells that see nothing have one input, which is always zero
 
@@ -28,6 +28,7 @@ class _HierSender(Sender):
         super().__init__(space, message_length, vocab_size, hidden_size)
         self.embed = MeaningEmbedding(space.attributes, space.values, hidden_size)
         self.upper = cell(UNFED_INPUT, hidden_size, fed=False)
+        self.upper.keep_state_only()
         self.stop = StopGate(hidden_size)
         self.out = Linear(hidden_size, self.symbols)
 
@@ -89,8 +90,7 @@ class HierAutoReg(_HierSender):
         representation: Representation = SOFT,
     ) -> None:
         super().__init__(space, message_length, vocab_size, hidden_size, cell=cell)
-        self.representation = representation
-        self.feedback = Feedback(self.symbols, hidden_size)
+        self.feedback: Feedback | SampledFeedback = Feedback(self.symbols, hidden_size, representation)
         self.lower = cell(hidden_size, hidden_size)
 
     def inert_parameters(self) -> int:
@@ -103,11 +103,21 @@ class HierAutoReg(_HierSender):
         unfed, folded = self.upper.unfed(), self.feedback.fold(self.lower)
         fed_back = self.feedback.first_symbol(start)
         scores: list[Tensor] = []
-        for _ in range(self.message_length):
+        for step in range(self.message_length):
             if scores:
-                fed_back = self.representation.feed_back(scores[-1])
+                fed_back = self.feedback.seen(scores[-1], step - 1)
             upper, mixed = self.before_lower(unfed, upper, lower, stop)
             lower = self.lower.step(apply_folded(fed_back, folded), mixed)
             stop = self.stop(lower)
             scores.append(self.out(lower[0]))
         return time_last(scores)
+
+
+class HierSampling(HierAutoReg):
+    """As HierAutoReg, but its lower cell sees the token that was sampled from the scores. For DISCR only."""
+
+    def __init__(
+        self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int, *, cell: CellFactory
+    ) -> None:
+        super().__init__(space, message_length, vocab_size, hidden_size, cell=cell)
+        self.feedback = SampledFeedback(self.symbols, hidden_size)

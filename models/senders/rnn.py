@@ -1,4 +1,4 @@
-"""Recurrent senders RNNZero and RNNAutoReg, of any cell and depth (Icy22 appendix B.2, B.3)."""
+"""Recurrent senders RNNZero, RNNAutoReg and RNNSampling, of any cell and depth (Icy22 appendix B.2, B.3)."""
 
 from torch import Tensor
 
@@ -8,7 +8,7 @@ from icy.representations import SOFT, Representation
 from ..base import Sender, time_last
 from ..layers import Linear, MeaningEmbedding
 from ..recurrent import CellFactory, Recurrent
-from ..symbols import Feedback, apply_folded
+from ..symbols import Feedback, SampledFeedback, apply_folded
 
 
 class RNNZero(Sender):
@@ -65,9 +65,8 @@ class RNNAutoReg(Sender):
         representation: Representation = SOFT,
     ) -> None:
         super().__init__(space, message_length, vocab_size, hidden_size)
-        self.representation = representation
         self.embed = MeaningEmbedding(space.attributes, space.values, hidden_size)
-        self.feedback = Feedback(self.symbols, hidden_size)
+        self.feedback: Feedback | SampledFeedback = Feedback(self.symbols, hidden_size, representation)
         self.net = Recurrent(cell, hidden_size, layers)
         self.out = Linear(hidden_size, self.symbols)
 
@@ -77,9 +76,26 @@ class RNNAutoReg(Sender):
         folded = self.feedback.fold(self.net.first)
         fed_back = self.feedback.first_symbol(start)
         scores: list[Tensor] = []
-        for _ in range(self.message_length):
+        for step in range(self.message_length):
             if scores:
-                fed_back = self.representation.feed_back(scores[-1])
+                fed_back = self.feedback.seen(scores[-1], step - 1)
             states = self.net.step(apply_folded(fed_back, folded), states)
             scores.append(self.out(states[-1][0]))
         return time_last(scores)
+
+
+class RNNSampling(RNNAutoReg):
+    """As RNNAutoReg, but its input is the token that was sampled from the scores. For DISCR only."""
+
+    def __init__(
+        self,
+        space: MeaningSpace,
+        message_length: int,
+        vocab_size: int,
+        hidden_size: int,
+        *,
+        cell: CellFactory,
+        layers: int = 1,
+    ) -> None:
+        super().__init__(space, message_length, vocab_size, hidden_size, cell=cell, layers=layers)
+        self.feedback = SampledFeedback(self.symbols, hidden_size)

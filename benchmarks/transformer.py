@@ -1,0 +1,123 @@
+"""How long an update of TransDecSoft takes: `python benchmarks/transformer.py [--device cuda] [--updates 3]`.
+
+At 5x10, V=4, w=4, E=128, batch 128, one update (forward, backward, Adam) of
+(a) the plain form, PyTorch's TransformerDecoder run over the whole prefix at every step, on all cores;
+(b) icy's model alone, on all cores and on one thread;
+(c) a stack of four of them, per replicate, on one thread.
+The ways take turns, and of the rounds the fastest counts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from collections.abc import Callable
+
+import plain
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+import icy
+from icy.provenance import device_name, usable_cores
+from icy.representations import SOFT
+from icy.training.learners import make_learner
+from icy.training.settings import TrainingSettings
+
+A, K, L, V, E, BATCH = 5, 10, 20, 4, 128, 128
+ROUNDS = 5
+Update = Callable[[], None]
+
+
+class TransDecSoft(nn.Module):
+    """As a researcher would write it, with nothing but the library's modules."""
+
+    def __init__(self, layers: int) -> None:
+        super().__init__()
+        self.embed = plain.Embedding(A, K, E)
+        self.feed, self.out = nn.Linear(V + 1, E), nn.Linear(E, V + 1)
+        layer = nn.TransformerDecoderLayer(E, 1, 4 * E, dropout=0, batch_first=True)
+        self.decoder = nn.TransformerDecoder(layer, layers)
+        angles = torch.arange(L).unsqueeze(1) * torch.exp(torch.arange(0, E, 2) * (-math.log(10000) / E))
+        self.register_buffer("positions", torch.stack([angles.sin(), angles.cos()], -1).flatten(1))
+        self.register_buffer("mask", nn.Transformer.generate_square_subsequent_mask(L))
+
+    def forward(self, meanings: Tensor) -> Tensor:
+        memory = self.embed(meanings).unsqueeze(1)
+        seen, scores = memory.new_zeros(len(memory), 1, V + 1), []
+        seen[..., V] = 1
+        for t in range(1, L + 1):
+            y = self.decoder(self.feed(seen) + self.positions[:t], memory, tgt_mask=self.mask[:t, :t])
+            scores.append(self.out(y[:, -1]))
+            seen = torch.cat([seen, scores[-1].softmax(-1).unsqueeze(1)], 1)
+        return torch.stack(scores, 1)
+
+
+def plain_update(layers: int, device: str) -> Update:
+    """(a)"""
+    with torch.device(device):
+        model = TransDecSoft(layers)
+        meanings, messages = torch.randint(K, (BATCH, A)), torch.randint(V, (BATCH, L))
+    optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
+
+    def update() -> None:
+        optimiser.zero_grad()
+        F.cross_entropy(model(meanings).flatten(0, 1), messages.flatten()).backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 5.0)
+        optimiser.step()
+
+    return update
+
+
+def icy_update(layers: int, device: str, stack: int) -> Update:
+    """(b) and (c), by the learner that trains them in earnest."""
+    name = "TransDecSoft" if layers == 1 else f"TransDecSoft{layers}L"
+    models = [icy.create_sender(name, f"{A}x{K}", L, V, E) for _ in range(stack)]
+    at = torch.device(device)
+    meanings = torch.randint(K, (stack, BATCH, A), device=at)
+    messages = torch.randint(V, (stack, BATCH, L), device=at)
+    keys = torch.arange(stack, device=at)
+    learner = make_learner(models, range(stack), SOFT.sender_loss, TrainingSettings(), at, meanings)
+    return lambda: learner.update(meanings, messages, keys)
+
+
+def seconds(update: Update, threads: int, updates: int, device: str) -> float:
+    """Wall time of one update."""
+    torch.set_num_threads(threads)
+    update()
+    started = time.perf_counter()
+    for _ in range(updates):
+        update()
+    if device != "cpu":
+        torch.cuda.synchronize()
+    return (time.perf_counter() - started) / updates
+
+
+def main() -> None:
+    """Time every way and print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--updates", type=int, default=3, help="in each of the rounds")
+    arguments = parser.parse_args()
+    cores, device = usable_cores(), arguments.device
+    print(f"{device_name(device)}; torch {torch.__version__}; {cores} cores\n")
+    print("| layers | way | threads | ms per update and replicate | ratio |\n|---|---|---|---|---|")
+    for layers in (1, 2):
+        alone, four = icy_update(layers, device, 1), icy_update(layers, device, 4)
+        ways = [
+            ("plain, whole prefix", plain_update(layers, device), cores, 1),
+            ("icy, alone", alone, cores, 1),
+            ("icy, alone", alone, 1, 1),
+            ("icy, stack of 4", four, 1, 4),
+        ]
+        times = [math.inf] * len(ways)
+        for _ in range(ROUNDS):
+            for i, (_, update, threads, stack) in enumerate(ways):
+                times[i] = min(times[i], seconds(update, threads, arguments.updates, device) / stack)
+        for (name, _, threads, _), taken in zip(ways, times, strict=True):
+            print(f"| {layers} | {name} | {threads} | {1000 * taken:.1f} | {times[0] / taken:.1f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

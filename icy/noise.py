@@ -1,0 +1,93 @@
+"""Random numbers for stacks of models: pure functions of a key and a place, the same on every device.
+
+A representation that samples needs noise inside the model (a sender that is fed its samples back) and again in the loss
+(which scores the same samples). Here nobody hands samples around: noise has no order, only places, so whoever asks
+for symbol v of position t of example n in this update gets the same number. A replicate's numbers therefore depend on
+its seed alone, and not on what runs beside it or how it is stacked.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+_GOLDEN = -7046029254386353131  # 2^64 / golden ratio, and the multipliers of the splitmix64 finaliser, as signed
+_FIRST, _SECOND = -4658895280553007687, -7723592293110705685
+
+
+def shift(x: Tensor, bits: int) -> Tensor:
+    """Shift right without copying the sign, as unsigned integers would."""
+    return (x >> bits) & ((1 << (64 - bits)) - 1)
+
+
+def counter_hash(key: Int[Tensor, "..."], counter: Int[Tensor, "..."]) -> Int[Tensor, "..."]:
+    """A 64-bit hash of (key, counter): a random stream whose n-th number needs none of those before it.
+
+    The splitmix64 generator in wrapping 64-bit arithmetic. The same numbers come out on a CPU and a GPU, for one
+    seed or for many at once, from any step on: what a seed draws depends on nothing that runs beside it.
+    """
+    x = key + counter * _GOLDEN
+    x = (x ^ shift(x, 30)) * _FIRST
+    x = (x ^ shift(x, 27)) * _SECOND
+    return x ^ shift(x, 31)
+
+
+class Noise:
+    """The noise of one update of a model, or of each model of a stack.
+
+    Args:
+        keys: one 64-bit key, or one per model [replicate].
+    """
+
+    def __init__(self, keys: Int[Tensor, "*stack"]) -> None:
+        self.keys = keys
+
+    def channel(self, number: int) -> "Noise":
+        """Other noise, independent of this one."""
+        return Noise(counter_hash(self.keys, torch.full_like(self.keys, number)))
+
+    def gumbel(
+        self, like: Float[Tensor, "*stack batch choice"], step: int, dtype: torch.dtype | None = None
+    ) -> Float[Tensor, "*stack batch choice"]:
+        """Standard Gumbel noise for the scores of one step (a position, an attribute) of every example.
+
+        Adding it to scores and taking the largest is a draw from their softmax.
+        """
+        batch, choices = like.shape[-2:]
+        return self._gumbel(step, 1, batch, choices, like.device).squeeze(-2).to(dtype or like.dtype)
+
+    def gumbels(self, like: Float[Tensor, "*stack batch step choice"]) -> Float[Tensor, "*stack batch step choice"]:
+        """The same for all steps at once: what `gumbel` gives for step t stands at [..., t, :]."""
+        batch, steps, choices = like.shape[-3:]
+        return self._gumbel(0, steps, batch, choices, like.device).to(like.dtype)
+
+    def _gumbel(self, first: int, steps: int, batch: int, choices: int, device: torch.device) -> Tensor:
+        place = torch.arange(first * batch * choices, (first + steps) * batch * choices, device=device)
+        place = place.view(steps, batch, choices).transpose(0, 1)
+        bits = shift(counter_hash(self.keys[..., None, None, None], place), 41)
+        # 23 bits and a half: the uniform is never 0 or 1, even in single precision.
+        return -torch.log(-torch.log((bits + 0.5) * 2.0**-23))
+
+
+_current: ContextVar[Noise | None] = ContextVar("icy_noise", default=None)
+
+
+@contextmanager
+def drawing_from(noise: Noise | None) -> Iterator[None]:
+    """Within the block, models that sample draw from `noise`; outside of any, from torch's global generator."""
+    token = _current.set(noise)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+def current_noise(device: torch.device) -> Noise:
+    """The noise that a sampling model draws from now."""
+    found = _current.get()
+    if found is None:  # someone runs a model by hand, in training mode
+        found = Noise(torch.randint(2**62, (), device=device))
+    return found

@@ -1,0 +1,240 @@
+"""Attention: layers of transformers whose parameters may carry leading axes, and decoding that keeps what it has seen.
+
+A decoder that writes one symbol at a time needs, at each step, only the newest position of every layer, and of the
+positions before it what attention reads of them. `attend` keeps that in a cache and hands gradients back through it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.autograd import Function
+from torch.nn import functional as F
+
+from .layers import Linear, rows_times
+
+EPSILON = 1e-5  # added to variances; PyTorch's
+WIDENING = 4  # of the feed-forward layers, in units of E
+SLOWEST = 10_000  # wave length of the slowest of the sinusoidal positions, over 2 pi
+
+
+def sinusoids(length: int, like: Float[Tensor, "*lead hidden"]) -> Float[Tensor, "length hidden"]:
+    """Positions as waves: p[t, 2i] = sin(t / 10000^(2i/E)), p[t, 2i+1] = cos of the same (Vaswani et al. 2017, 3.5).
+
+    Made anew for each pass, and not a buffer: modules with buffers cannot be stacked by vmap.
+    """
+    size = like.shape[-1]
+    rates = torch.exp(torch.arange(0, size, 2, dtype=like.dtype, device=like.device) * (-math.log(SLOWEST) / size))
+    angles = torch.arange(length, dtype=like.dtype, device=like.device).unsqueeze(1) * rates
+    return torch.stack([angles.sin(), angles.cos()], -1).flatten(1)[:, :size]
+
+
+# -- layer norm --------------------------------------------------------------------------------------------------------
+
+
+class _Normalise(Function):
+    """scale (x - mean) / sqrt(variance + epsilon) + shift, over the last axis; scale and shift broadcast."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
+        x = x.contiguous()
+        normal, mean, rate = torch.native_layer_norm(x, x.shape[-1:], None, None, EPSILON)
+        ctx.save_for_backward(x, scale, normal, mean, rate)
+        ctx.shift_shape = shift.shape
+        return torch.addcmul(shift, normal, scale)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        x, scale, normal, mean, rate = ctx.saved_tensors
+        to_x = torch.ops.aten.native_layer_norm_backward(
+            grad * scale, x, x.shape[-1:], mean, rate, None, None, [True, False, False]
+        )[0]
+        return to_x, (normal * grad).sum_to_size(scale.shape), grad.sum_to_size(ctx.shift_shape)
+
+
+class LayerNorm(nn.LayerNorm):
+    """Layer normalisation over the last axis; initialised as PyTorch's."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(size)
+
+    def forward(self, x: Tensor, addend: Tensor | None = None) -> Tensor:
+        """The normalised `x`, plus `addend` where there is one."""
+        scale, shift = _over_rows(self.weight, x), _over_rows(self.bias, x)
+        normal: Tensor = _Normalise.apply(x, scale, shift if addend is None else shift + addend)  # type: ignore[no-untyped-call]
+        return normal
+
+
+def _over_rows(parameter: Float[Tensor, "*stack hidden"], x: Tensor) -> Tensor:
+    """A vector of each model, with axes of size one for all rows of `x`."""
+    *stack, size = parameter.shape
+    return parameter.view(*stack, *[1] * (x.dim() - len(stack) - 1), size)
+
+
+# -- attention over a cache --------------------------------------------------------------------------------------------
+
+
+class _Attend(Function):
+    """One step of attention over a cache that this step adds a row to.
+
+    Chained by the cache, as each step takes what the step before it returned, the gradient of the cache is one buffer
+    that the steps add to on the way back: at step t nobody is left who could add to row t, which is then read off.
+    So a step costs what it reads, where stacking the rows anew would copy them all, forward and backward.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, query: Tensor, row: Tensor, cache: Tensor, step: int) -> tuple[Tensor, Tensor]:
+        ctx.mark_dirty(cache)
+        ctx.set_materialize_grads(False)
+        cache[:, step] = row
+        # Saved by hand, since autograd sees that the cache changes afterwards, and not that these rows do not.
+        ctx.seen, ctx.shape, ctx.step = cache.detach()[:, : step + 1], cache.shape, step
+        keys, values = _keys_and_values(ctx.seen, query.shape[-1])
+        weights = torch.bmm(keys, query.unsqueeze(-1)).squeeze(-1).softmax(-1)
+        ctx.save_for_backward(query, weights)
+        return torch.bmm(weights.unsqueeze(1), values).squeeze(1), cache
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor | None, to_cache: Tensor | None) -> Any:
+        query, weights = ctx.saved_tensors
+        if to_cache is None:  # of the last step
+            to_cache = query.new_zeros(ctx.shape)
+        if grad is None:
+            return None, to_cache[:, ctx.step].contiguous(), to_cache, None
+        keys, values = _keys_and_values(ctx.seen, query.shape[-1])
+        to_keys, to_values = _keys_and_values(to_cache[:, : ctx.step + 1], query.shape[-1])
+        to_weights = torch.bmm(values, grad.unsqueeze(-1)).squeeze(-1).mul_(weights)
+        to_scores = to_weights.addcmul_(weights, to_weights.sum(-1, keepdim=True), value=-1)
+        to_keys.baddbmm_(to_scores.unsqueeze(-1), query.unsqueeze(1))
+        to_values.baddbmm_(weights.unsqueeze(-1), grad.unsqueeze(1))
+        to_query = torch.bmm(to_scores.unsqueeze(1), keys).squeeze(1)
+        return to_query, to_cache[:, ctx.step].contiguous(), to_cache, None
+
+
+def _keys_and_values(rows: Tensor, width: int) -> tuple[Tensor, Tensor]:
+    """The first and the last `width` columns; where there are no more than that, both are all."""
+    return rows[..., :width], rows[..., -width:]
+
+
+class Cache:
+    """What attention reads of the positions so far: for each, a row of its keys and values, which may be the same.
+
+    Args:
+        length: how many positions there will be.
+    """
+
+    def __init__(self, length: int) -> None:
+        self._length = length
+        self._step = 0
+        self._rows: Tensor | None = None  # [stack * batch * heads, length, width]
+
+    def attend(self, query: Float[Tensor, "*lead size"], row: Float[Tensor, "*lead width"]) -> Tensor:
+        """Add a position, and return the mean of the values so far, weighted by softmax(keys . query)."""
+        rows = row.flatten(0, -2)
+        if self._rows is None:
+            self._rows = rows.new_zeros(len(rows), self._length, row.shape[-1])
+        mean, self._rows = _Attend.apply(query.flatten(0, -2), rows, self._rows, self._step)  # type: ignore[no-untyped-call]
+        self._step += 1
+        return mean.view(query.shape)
+
+
+# -- the decoder of Icy22 ----------------------------------------------------------------------------------------------
+
+
+class _Folded(NamedTuple):
+    """A decoder layer's weights multiplied out, for inputs r that are rows of `table`: r @ table is what it reads.
+
+    Attributes:
+        table: [width, E]; None where the rows are the layer's input itself.
+        query: [width, width], r @ query + query_shift is what a row is multiplied with for its score.
+        query_shift: [1, width].
+        value: [width, E], from the mean of the rows to the output.
+        shift: [1, E], of the output.
+        crossed: [rows, E], what cross-attention adds; the same at every step.
+    """
+
+    table: Tensor | None
+    query: Tensor
+    query_shift: Tensor
+    value: Tensor
+    shift: Tensor
+    crossed: Tensor
+
+
+class DecoderLayer(nn.Module):
+    """A post-norm decoder layer with one head and a memory of one vector e, as `nn.TransformerDecoderLayer` has it:
+
+    h = norm1(x + SelfAttention(x)); h = norm2(h + CrossAttention(h, e)); y = norm3(h + W2 relu(W1 h + b1) + b2).
+
+    What can do nothing is left out, and `inert` counts it: with one vector to attend to, cross-attention is O(V e)
+    whatever its queries and keys; and a key's bias adds the same to all scores of a query, which the softmax takes off.
+
+    One head is one bilinear form, q_t . k_s = x_t (Q^T K) x_s, and a mean of values is a linear map of a mean of x.
+    So nothing is projected but the newest position, by two matrices that are made once per pass (see `fold`).
+    """
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.size = size
+        self.query, self.key = Linear(size, size), Linear(size, size, bias=False)
+        self.value, self.out = Linear(size, size), Linear(size, size)
+        self.crossed_value, self.crossed_out = Linear(size, size), Linear(size, size)
+        self.widen, self.narrow = Linear(size, WIDENING * size), Linear(WIDENING * size, size)
+        self.norm1, self.norm2, self.norm3 = LayerNorm(size), LayerNorm(size), LayerNorm(size)
+        for projection in (self.query, self.key, self.value, self.crossed_value):
+            library_projection_(projection)
+        for projection in (self.out, self.crossed_out):
+            nn.init.zeros_(projection.bias)
+
+    @property
+    def inert(self) -> int:
+        """Weights and biases of the cross-attention's queries and keys, and the bias of the self-attention's keys."""
+        return 2 * self.size * (self.size + 1) + self.size
+
+    def fold(self, memory: Float[Tensor, "*stack batch hidden"], table: Tensor | None = None) -> _Folded:
+        """The weights of this layer multiplied out.
+
+        Args:
+            memory: e.
+            table: [..., width, E], if the layer's inputs are to be given as rows that multiply it.
+        """
+        of_keys = self.key.weight / math.sqrt(self.size)
+        of_values = rows_times(self.value.weight.mT, self.out.weight.mT)
+        of_queries = self.query.weight.mT
+        if table is not None:
+            of_keys = rows_times(of_keys, table.mT)
+            of_values = rows_times(table, of_values)
+            of_queries = rows_times(table, of_queries)
+        return _Folded(
+            table,
+            rows_times(of_queries, of_keys),
+            rows_times(self.query.bias.unsqueeze(-2), of_keys),
+            of_values,
+            self.out(self.value.bias.unsqueeze(-2)),
+            self.crossed_out(self.crossed_value(memory)),
+        )
+
+    def step(self, rows: Float[Tensor, "*stack batch width"], folded: _Folded, cache: Cache) -> Tensor:
+        """The output at the newest position, [..., batch, hidden]."""
+        query = rows_times(rows, folded.query, folded.query_shift)
+        mean = cache.attend(query, rows)
+        if folded.table is None:
+            attended = rows_times(mean, folded.value, rows + folded.shift)
+        else:
+            attended = rows_times(mean, folded.value, rows_times(rows, folded.table, folded.shift))
+        h = self.norm2(self.norm1(attended, folded.crossed))
+        wide = F.relu(self.widen(h), inplace=True)
+        return self.norm3(rows_times(wide, self.narrow.weight.mT, h + self.narrow.bias.unsqueeze(-2)))
+
+
+def library_projection_(projection: nn.Linear) -> None:
+    """Initialise a projection as PyTorch does, whose matrix for queries, keys and values is drawn as one."""
+    inputs = projection.in_features
+    bound = math.sqrt(6 / (inputs + 3 * inputs))
+    nn.init.uniform_(projection.weight, -bound, bound)
+    if projection.bias is not None:
+        nn.init.zeros_(projection.bias)

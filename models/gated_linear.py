@@ -1,0 +1,46 @@
+"""Gated linear recurrences: cells whose gates do not read the state."""
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+from . import fused
+from .cells import Cell, State
+from .layers import linear
+
+
+class MinGRUCell(Cell):
+    """Minimal GRU (Feng et al. 2024, "Were RNNs all we needed?", section 3.1): a GRU without all that reads the state.
+
+    z = sigmoid(W_z x + b_z);  h~ = W_h x + b_h;  h' = (1 - z) h + z h~. This is the plain form; the paper's second one,
+    which works on logarithms, keeps h~ positive. Initialised U(+-1/sqrt(E)), as the library's cells and, where input
+    and state are of one size, its linear layers.
+
+    Meant for families that feed their cells. Where the input is always zero (RNNZero, and the upper level of the Hier
+    senders) z and h~ are constant, and the state decays from the meaning towards h~, each unit at its own fixed rate.
+    """
+
+    gate_blocks = 2
+
+    def __init__(self, input_size: int, hidden_size: int, fed: bool = True) -> None:
+        super().__init__(input_size, hidden_size, fed)
+        width, bound = self.gate_blocks * hidden_size, 1 / math.sqrt(hidden_size)
+        if fed:
+            self.weight_ih = nn.Parameter(torch.empty(width, input_size).uniform_(-bound, bound))
+        self.bias = nn.Parameter(torch.empty(width).uniform_(-bound, bound))
+
+    def project(self, x: Tensor) -> Tensor:
+        return linear(x, self.weight_ih, self.bias)
+
+    def weigh(self, x: Tensor) -> Tensor:
+        return linear(x, self.weight_ih)
+
+    def unfed(self) -> Tensor:
+        return self.bias.unsqueeze(-2)
+
+    def step(self, gates: Tensor, state: State) -> State:
+        (h,) = state
+        # h + z (h~ - h) is a highway node without activation. Gates of a zero input have one row for all examples.
+        by_example = gates.expand(*h.shape[:-1], gates.shape[-1])
+        return (fused.highway_step(by_example, h, "identity"),)

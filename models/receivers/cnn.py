@@ -1,0 +1,49 @@
+"""The convolutional receiver (Perkins21 table 15; Icy22 appendix B)."""
+
+from torch import Tensor, nn
+
+from icy.meanings import MeaningSpace
+
+from ..base import Receiver
+from ..convolution import Convolution, pool_relu
+from ..layers import Linear, SymbolEmbedding, as_symbol_weights
+
+SHORT = 4  # a sequence of this length goes to the last layer
+
+
+class CNN(Receiver):
+    """Embedding, blocks of relu(maxpool_2(conv_3(x))) with E channels while more than 4 positions are left, linear.
+
+    A block halves the length, rounding down: 20 -> 10 -> 5 -> 2 is three blocks (the papers say four). The first one's
+    convolution is folded with the embedding. The published total counts the embedding twice.
+    """
+
+    broadcasts = True
+
+    def __init__(self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int) -> None:
+        super().__init__(space, message_length, vocab_size, hidden_size)
+        self.embed = SymbolEmbedding(self.symbols, hidden_size)
+        self.blocks = nn.ModuleList()
+        length = message_length
+        while length > SHORT:
+            self.blocks.append(Convolution(hidden_size, hidden_size))
+            length //= 2
+        self.out = Linear(length * hidden_size, self.answers)
+
+    def inert_parameters(self) -> int:
+        return super().inert_parameters() + self.embed.weight.numel()
+
+    def forward(self, message: Tensor) -> Tensor:
+        weights = as_symbol_weights(message, self.symbols, self.embed.weight.dtype)
+        return self.shaped(self.out(self.features(weights).flatten(-2)))
+
+    def features(self, weights: Tensor) -> Tensor:
+        """What the blocks make of weights over symbols [..., batch, length, vocab]: [..., batch, short, hidden]."""
+        if not self.blocks:
+            embedded: Tensor = self.embed(weights)
+            return embedded
+        x = weights.transpose(-3, -2).contiguous()  # length before batch, as convolutions want it
+        for i, block in enumerate(self.blocks):
+            kept = x.shape[-3] // 2 * 2  # of an odd length, pooling leaves the last position out
+            x = pool_relu(block(x, kept, None if i else block.fold(self.embed.weight)))  # type: ignore[operator]
+        return x.transpose(-3, -2)

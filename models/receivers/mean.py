@@ -1,0 +1,33 @@
+"""The receiver that ignores order: MeanEmbeddings (of the program of Icy22, in none of the papers' tables)."""
+
+from torch import Tensor
+
+from icy.meanings import MeaningSpace
+
+from ..base import Receiver
+from ..fused import tanh
+from ..layers import Linear, SymbolEmbedding, as_symbol_weights
+
+
+class MeanEmbeddings(Receiver):
+    """tanh of the mean embedding of the symbols, and a linear layer.
+
+    The embedding has V rows and not V + 1: weight on the symbol V adds nothing to the mean, whose divisor stays L. The
+    published total counts the embedding twice.
+    """
+
+    broadcasts = True
+
+    def __init__(self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int) -> None:
+        super().__init__(space, message_length, vocab_size, hidden_size)
+        self.embed = SymbolEmbedding(vocab_size, hidden_size)
+        self.out = Linear(hidden_size, self.answers)
+
+    def inert_parameters(self) -> int:
+        return super().inert_parameters() + self.embed.weight.numel()
+
+    def forward(self, message: Tensor) -> Tensor:
+        weights = as_symbol_weights(message, self.symbols, self.embed.weight.dtype)
+        # The embedding is linear, so the mean of the weights is embedded: one row a message instead of L.
+        mean = weights.mean(-2)[..., : self.vocab_size]
+        return self.shaped(self.out(tanh(self.embed(mean))))

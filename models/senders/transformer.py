@@ -1,0 +1,102 @@
+"""Transformers as senders: TransDec of Icy22 (appendix B), and one of today's form."""
+
+from __future__ import annotations
+
+import copy
+
+import torch
+from torch import Tensor, nn
+
+from icy.meanings import MeaningSpace
+from icy.representations import SOFT, Representation
+
+from ..attention import Cache, DecoderLayer, sinusoids
+from ..base import Sender, time_last
+from ..layers import Linear, MeaningEmbedding
+from ..symbols import Feedback, SampledFeedback
+
+
+class _TransDec(Sender):
+    """A decoder whose memory is the meaning and whose target is what it has emitted before, the start symbol first.
+
+    The published program runs the whole prefix again at every step; here each step adds one position (`Cache`). The
+    first layer's input is one of V + 1 embedded symbols plus one of L positions, so its attention works on those
+    V + 1 + L numbers instead of E.
+    """
+
+    broadcasts = True
+    feedback: Feedback | SampledFeedback
+
+    def __init__(
+        self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int, *, layers: int = 1
+    ) -> None:
+        super().__init__(space, message_length, vocab_size, hidden_size)
+        self.embed = MeaningEmbedding(space.attributes, space.values, hidden_size)
+        first = DecoderLayer(hidden_size)
+        # The library clones one layer, weights and all.
+        self.layers = nn.ModuleList(first if i == 0 else copy.deepcopy(first) for i in range(layers))
+        self.out = Linear(hidden_size, self.symbols)
+
+    def inert_parameters(self) -> int:
+        return super().inert_parameters() + sum(layer.inert for layer in self._layers())
+
+    def _layers(self) -> list[DecoderLayer]:
+        return list(self.layers)  # type: ignore[arg-type]
+
+    def _table(self, length: int) -> Tensor:
+        """Embedded symbols, and below them the positions: [..., V + 1 + L, E]."""
+        embed = self.feedback.embed
+        symbols = embed.weight.mT if isinstance(embed, Linear) else embed.weight
+        positions = sinusoids(length, symbols)
+        if isinstance(embed, Linear):
+            positions = positions + embed.bias.unsqueeze(-2)
+        return torch.cat([symbols, positions.expand(*symbols.shape[:-2], *positions.shape[-2:])], -2)
+
+    def forward(self, meanings: Tensor) -> Tensor:
+        memory, length = self.embed(meanings), self.message_length
+        layers, table = self._layers(), self._table(length)
+        folded = [layer.fold(memory, table if layer is layers[0] else None) for layer in layers]
+        caches = [Cache(length) for _ in layers]
+        places = torch.eye(length, dtype=memory.dtype, device=memory.device)
+        symbol, scores = self.feedback.first_symbol(memory), []
+        for step in range(length):
+            if scores:
+                symbol = self.feedback.seen(scores[-1], step - 1)
+            x = torch.cat([symbol, places[step].expand(*symbol.shape[:-1], length)], -1)
+            for layer, weights, cache in zip(layers, folded, caches, strict=True):
+                x = layer.step(x, weights, cache)
+            scores.append(self.out(x))
+        return time_last(scores)
+
+
+class TransDecSoft(_TransDec):
+    """The decoder fed the weights over symbols that its representation feeds back, through a linear layer.
+
+    The published total also counts what can do nothing; see DecoderLayer.
+    """
+
+    def __init__(
+        self,
+        space: MeaningSpace,
+        message_length: int,
+        vocab_size: int,
+        hidden_size: int,
+        *,
+        layers: int = 1,
+        representation: Representation = SOFT,
+    ) -> None:
+        super().__init__(space, message_length, vocab_size, hidden_size, layers=layers)
+        self.feedback = Feedback(self.symbols, hidden_size, representation)
+
+
+class TransDecSampling(_TransDec):
+    """The decoder fed the tokens that it samples, through an embedding. For DISCR only.
+
+    The published total also counts what can do nothing; see DecoderLayer.
+    """
+
+    def __init__(
+        self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int, *, layers: int = 1
+    ) -> None:
+        super().__init__(space, message_length, vocab_size, hidden_size, layers=layers)
+        self.feedback = SampledFeedback(self.symbols, hidden_size)
