@@ -16,6 +16,16 @@ from icy.long_table import ROW
 # The order of the papers' tables; other grammars follow in alphabetical order.
 ORDER = ("concat", "perm", "proj", "pairsum", "rot", "shuf", "shufdet", "hol")
 CUT = "†"
+MEASURES = {
+    "ratio": "steps to the target as a ratio to concat's",
+    "accuracy": "accuracy",
+    "held_out": "accuracy on meanings held out of training",
+}
+CUT_MEANS = {
+    "ratio": "cut at the cap of {cap} in at least one seed: the true ratio is larger",
+    "held_out": "not learnt to the target within {cap} times concat's steps in at least one seed; "
+    "train_accuracy in the long table says how far",
+}
 SPREADS: dict[str, tuple[str, Callable[[pd.Series[float]], float]]] = {
     "sd": ("standard deviation over seeds", lambda v: float(v.std(ddof=1))),
     "sem": ("standard error of the mean", lambda v: float(v.std(ddof=1)) / math.sqrt(len(v))),
@@ -116,14 +126,15 @@ def bias_table(long: pd.DataFrame, spread: str = "sd") -> BiasTable:
     grammars = sorted(long["grammar"].unique(), key=lambda g: (ORDER.index(g) if g in ORDER else len(ORDER), g))
     varying = [name for name in ROW[1:] if long[name].nunique(dropna=False) > 1]
     rows = [
-        (_labels(group, varying), {str(g): _cell(part, spread) for g, part in group.groupby("grammar", sort=False)})
+        (_labels(group, varying), {str(g): cell_of(part, spread) for g, part in group.groupby("grammar", sort=False)})
         for _, group in long.groupby(list(ROW), sort=False, dropna=False)
     ]
     labels = ["model", "parameters", *(_heading(name) for name in varying), "seeds", "concat steps"]
     return BiasTable(_title(long, varying), labels, grammars, rows, _notes(long, spread))
 
 
-def _cell(part: pd.DataFrame, spread: str) -> Cell:
+def cell_of(part: pd.DataFrame, spread: str) -> Cell:
+    """The cell of some replicates, from their columns value, failed and cut."""
     good = part[~part["failed"].astype(bool)]
     values = good["value"].dropna()
     if not len(values):
@@ -142,7 +153,7 @@ def _labels(group: pd.DataFrame, varying: list[str]) -> list[str]:
     return [
         name,
         "-" if pd.isna(count) else f"{int(count)}",
-        *(str(first[v]) for v in varying),
+        *("-" if pd.isna(first[v]) else str(first[v]) for v in varying),
         str(group["seed"].nunique()),
         steps,
     ]
@@ -159,9 +170,10 @@ def _title(long: pd.DataFrame, varying: list[str]) -> str:
     first = long.iloc[0]
     parts = []
     if "protocol" not in varying:
-        what = "steps to the target as a ratio to concat's" if first["measure"] == "ratio" else "accuracy"
         goal = "" if "target" in varying else f", target {first['target']:g}"
-        parts.append(f"{first['protocol']}: {what}{goal}")
+        parts.append(f"{first['protocol']}: {MEASURES.get(first['measure'], first['measure'])}{goal}")
+    if first["measure"] == "held_out" and not {"protocol", "held_out", "split"} & set(varying):
+        parts.append(f"{first['held_out']:g} held out ({first['split']})")
     parts += [f"meanings {first['meanings']}"] if "meanings" not in varying else []
     sizes = {"vocab_size": "V", "word_length": "w", "hidden_size": "E"}
     shown = [f"{letter}={first[name]}" for name, letter in sizes.items() if name not in varying]
@@ -177,8 +189,9 @@ def _notes(long: pd.DataFrame, spread: str) -> list[str]:
     if long["seed"].nunique() > 1:
         notes.append(f"mean ± {SPREADS[spread][0]}")
     if long["cut"].any():
-        caps = ", ".join(f"{cap:g}" for cap in sorted(long.loc[long["cut"], "cap"].unique()))
-        notes.append(f"{CUT} cut at the cap of {caps} in at least one seed: the true ratio is larger")
+        for measure, part in long[long["cut"].astype(bool)].groupby("measure"):
+            caps = ", ".join(f"{cap:g}" for cap in sorted(part["cap"].unique()))
+            notes.append(f"{CUT} {CUT_MEANS.get(str(measure), CUT_MEANS['ratio']).format(cap=caps)}")
     failed = int(long["failed"].astype(bool).sum())
     if failed:
         reasons = "; ".join(sorted({str(e) for e in long.loc[long["failed"].astype(bool), "error"]}))

@@ -24,6 +24,8 @@ _WHERE = {
     "ProbeResult": "icy.results:ProbeResult",
     "create_receiver": "icy.models:create_receiver",
     "create_sender": "icy.models:create_sender",
+    "end_to_end": "icy.endtoend:end_to_end",
+    "EndToEndResult": "icy.endtoend:EndToEndResult",
     "list_grammars": "icy.registry:list_grammars",
     "list_models": "icy.registry:list_models",
     "make_language": "icy.grammars:make_language",
@@ -36,6 +38,7 @@ _WHERE = {
 }
 
 __all__ = [
+    "EndToEndResult",
     "IcyError",
     "Language",
     "MeaningSpace",
@@ -43,6 +46,7 @@ __all__ = [
     "__version__",
     "create_receiver",
     "create_sender",
+    "end_to_end",
     "list_grammars",
     "list_models",
     "make_language",
@@ -56,6 +60,7 @@ __all__ = [
 
 if TYPE_CHECKING:  # the same names once more, for type checkers and editors, which cannot see through __getattr__
     from icy import testing
+    from icy.endtoend import EndToEndResult, end_to_end
     from icy.errors import IcyError
     from icy.grammars import make_language
     from icy.language import Language

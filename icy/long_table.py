@@ -16,20 +16,24 @@ if TYPE_CHECKING:
 # What distinguishes one row of a table from another; the rest of the long table varies within a row.
 ROW = (
     *("model", "representation", "meanings", "vocab_size", "word_length"),
-    *("hidden_size", "protocol", "target", "cap", "preset", "settings", "options"),
+    *("hidden_size", "protocol", "target", "cap", "held_out", "split", "preset", "settings", "options"),
 )
+# What some protocols measure beside the value.
+EXTRA = ("train_accuracy", "sender_accuracy", "receiver_accuracy", "end_to_end_accuracy", "end_to_end_loss", "topsim")
 LONG = (
     *ROW,
-    *("side", "parameters", "parameters_published", "grammar", "seed", "measure", "value", "cut", "accuracy", "steps"),
-    *("baseline_steps", "reason", "failed", "error", "engine", "device", "seconds", "finished", "key"),
+    *("side", "parameters", "parameters_published", "grammar", "seed", "measure", "value", "cut", "accuracy"),
+    *EXTRA,
+    *("steps", "baseline_steps", "reason", "failed", "error", "engine", "device", "seconds"),
+    *("finished", "key"),
 )
 
 
 def value_of(record: Record) -> float:
-    """What the record measures: the accuracy, or the ratio of its steps to concat's; NaN where it failed."""
+    """What the record measures: an accuracy, or the ratio of its steps to concat's; NaN where it failed."""
     if record["failed"]:
         return math.nan
-    if record["measure"] == "accuracy":
+    if record["measure"] != "ratio":
         return float(record["accuracy"])
     if not record["baseline_steps"]:
         return math.nan  # concat was learnt before the first step was counted
@@ -37,9 +41,9 @@ def value_of(record: Record) -> float:
     return float(round(ratio, 1) if record["config"]["settings"]["round_ratio"] else ratio)
 
 
-def _changes(settings: Mapping[str, Any], preset: str) -> str:
+def _changes(settings: Mapping[str, Any], preset: str, kind: str) -> str:
     """The training settings that were changed from the preset's, as text; so that results under others stay apart."""
-    usual = asdict(settings_for(preset)) if preset in PRESETS else {}
+    usual = asdict(settings_for(preset, kind)) if preset in PRESETS else {}
     return _listed({name: value for name, value in settings.items() if usual.get(name, value) != value})
 
 
@@ -55,7 +59,8 @@ def to_long(records: Iterable[Record]) -> pd.DataFrame:
     for record in records:
         row = {name: record.get(name) for name in LONG}
         row["value"] = value_of(record)
-        row["settings"] = _changes(record["config"]["settings"], record["preset"])
+        kind = "e2e" if record["side"] == "pair" else "probe"
+        row["settings"] = _changes(record["config"]["settings"], record["preset"], kind)
         row["options"] = _listed(record["config"]["options"])
         row["cut"] = record["reason"] == "cap"
         row["parameters"] = record["parameters"].get("true")
@@ -64,6 +69,6 @@ def to_long(records: Iterable[Record]) -> pd.DataFrame:
     table = pd.DataFrame(rows, columns=list(LONG))
     for name in ("steps", "baseline_steps", "parameters", "parameters_published", "seed"):
         table[name] = table[name].astype("Int64")
-    for name in ("accuracy", "value", "seconds"):
+    for name in ("accuracy", *EXTRA, "held_out", "value", "seconds"):
         table[name] = table[name].astype(float)
     return table

@@ -11,13 +11,14 @@ from typing import Any
 
 from icy.errors import InvalidSettingError, unknown
 from icy.grammars import expand_grammars, make_language
-from icy.meanings import MeaningSpace
-from icy.models.making import cannot_use
+from icy.meanings import MeaningSpace, whole_number
+from icy.models.making import cannot_use, count_parameters
 from icy.provenance import usable_cores
 from icy.registry import SIDES, Entry, registry
+from icy.splits import Split
 from icy.store import Record, Store, to_run
 from icy.training.job import Job, Replicate, Task
-from icy.training.protocols import BASELINE, get_protocol
+from icy.training.protocols import BASELINE, Protocol, get_protocol
 from icy.training.settings import settings_for
 
 log = logging.getLogger(__name__)
@@ -33,14 +34,18 @@ class ProbeSpec:
     Attributes:
         model: names or wildcards of senders and receivers (`HierZero:GRU`, `receiver/FC2L`, `sender/RNN*`).
         grammar: names, chains (`rot+perm`) or wildcards; "all" is every grammar that the side can use.
-        protocol: "acquire", steps to the target as a ratio to concat's, or "budget", accuracy after concat's steps.
+        protocol: "acquire", steps to the target as a ratio to concat's; "budget", accuracy after concat's steps; or
+            "generalise", accuracy on meanings held out of training.
         meanings: the space, "attributes x values".
         vocab_size: V.
         word_length: tokens per word, w; messages have A*w.
         seeds: how many, counted from 123 as in the papers, or which: [1, 2], "1,2", "123-127".
-        target: accuracy at which concat is learnt; 0.8 for acquire and 0.99 for budget unless given.
-        cap: for acquire, the longest a grammar is trained, as a multiple of concat's steps.
-        hidden: hidden size E.
+        target: accuracy at which concat is learnt; 0.8 for acquire and 0.99 for the others unless given.
+        cap: for acquire and generalise, the longest a grammar is trained, as a multiple of concat's steps.
+        held_out: for generalise, the share of the meanings that is not trained on.
+        split: for generalise, which meanings these are: "random", or "combinations", every meaning with one of a
+            share of the pairs of values of two attributes. Each seed holds out its own, and trains on every value.
+        hidden: hidden size E, or several, each a row of its own: [64, 128] or "64,128".
         representation: what a message is made of: "soft", probabilities; "gumb", Gumbel-softmax samples; "discr",
             tokens, trained by REINFORCE.
         preset: "default", or "published" for the behaviour that the printed numbers depend on.
@@ -65,7 +70,9 @@ class ProbeSpec:
     seeds: int | str | Iterable[int] = 3
     target: float | None = None
     cap: float | None = None
-    hidden: int = 128
+    held_out: float = 0.2
+    split: str = "random"
+    hidden: int | str | Iterable[int] = 128
     representation: str = "soft"
     preset: str = "default"
     options: Mapping[str, Any] = field(default_factory=dict)
@@ -136,32 +143,50 @@ class Plan:
         """Replicates to train."""
         return sum(len(row.missing) for row in self.rows)
 
+    @property
+    def hidden_sizes(self) -> list[int]:
+        """Those of its rows, each once."""
+        return list(dict.fromkeys(row.job.task.hidden_size for row in self.rows))
+
 
 def make_plan(spec: ProbeSpec) -> Plan:
     """What a probe is going to do, without doing it. Errors as for `probe`."""
     for file in [spec.plugin] if isinstance(spec.plugin, (str, Path)) else spec.plugin:
         registry.load_file(file)
-    if spec.workers is not None and spec.workers < 1:
-        raise InvalidSettingError(f"workers must be at least 1, not {spec.workers}.")
-    space, seeds = MeaningSpace.of(spec.meanings), seed_list(spec.seeds)
+    space, seeds, sizes = MeaningSpace.of(spec.meanings), seed_list(spec.seeds), hidden_list(spec.hidden)
     from icy.representations import get_representation  # imports torch
 
     representation = get_representation(spec.representation).name
     entries = _usable(spec.model, representation)
+    protocol = get_protocol(spec.protocol, spec.target, spec.cap, representation)
     blank = Job(
-        Task(entries[0], space, spec.vocab_size, spec.word_length, spec.hidden, representation, dict(spec.options)),
-        get_protocol(spec.protocol, spec.target, spec.cap, representation),
+        Task(entries[0], space, spec.vocab_size, spec.word_length, sizes[0], representation, dict(spec.options)),
+        protocol,
         settings_for(spec.preset, **spec.settings),
         (),
         device=resolve_device(spec.device),
         engine=spec.engine,
         folder=str(spec.out),
         preset=spec.preset,
+        split=_split(spec, protocol, space),
     )
     tried: set[str] = set()
-    rows = tuple(_make_row(replace(blank, task=replace(blank.task, entry=e)), spec, seeds, tried) for e in entries)
-    workers = 1 if blank.device != "cpu" else (spec.workers or usable_cores())
-    return Plan(rows, Store(spec.out), blank.device, max(1, min(workers, sum(len(r.missing) for r in rows))))
+    tasks = [replace(blank.task, entry=entry, hidden_size=size) for entry in entries for size in sizes]
+    rows = tuple(_make_row(replace(blank, task=task), spec, seeds, tried) for task in tasks)
+    return Plan(rows, Store(spec.out), blank.device, plan_workers(spec.workers, blank.device, rows))
+
+
+def _split(spec: ProbeSpec, protocol: Protocol, space: MeaningSpace) -> Split | None:
+    """Which meanings are held out, if any."""
+    split = Split(spec.split, spec.held_out)
+    if protocol.holds_out:
+        split.check(space)
+        return split
+    if split != Split(ProbeSpec.split, ProbeSpec.held_out):
+        raise InvalidSettingError(
+            f"The protocol '{protocol.name}' holds out no meanings; held_out and split are for 'generalise'."
+        )
+    return None
 
 
 def _usable(models: str | Iterable[str], representation: str) -> list[Entry]:
@@ -198,14 +223,23 @@ def _make_row(blank: Job, spec: ProbeSpec, seeds: list[int], tried: set[str]) ->
     return Row(job, missing, tuple(r for r in found if r is not None))
 
 
+def plan_workers(asked: int | None, device: str, rows: Sequence[Row]) -> int:
+    """How many processes to use: one for a GPU; on a CPU one per core unless told, and no more than there is to do.
+
+    Raises:
+        InvalidSettingError: fewer than one was asked for.
+    """
+    if asked is not None and asked < 1:
+        raise InvalidSettingError(f"workers must be at least 1, not {asked}.")
+    workers = 1 if device != "cpu" else (asked or usable_cores())
+    return max(1, min(workers, sum(len(row.missing) for row in rows)))
+
+
 def parameter_counts(task: Task) -> dict[str, int]:
     """The model's number of parameters by either convention; a stranger's plain module has but the true one."""
     from icy.training.engine import make_model
 
-    model = make_model(task, FIRST_SEED, settings_for("default"))
-    true = sum(p.numel() for p in model.parameters() if p.requires_grad)
-    count = getattr(model, "parameter_count", None)
-    return {"true": true, "published": int(count("published")) if callable(count) else true}
+    return count_parameters(make_model(task, FIRST_SEED, settings_for("default")))
 
 
 def seed_list(seeds: int | str | Iterable[int]) -> list[int]:
@@ -242,6 +276,28 @@ def seed_list(seeds: int | str | Iterable[int]) -> list[int]:
     return list(dict.fromkeys(found))
 
 
+def hidden_list(hidden: int | str | Iterable[int]) -> list[int]:
+    """Which hidden sizes are meant: one, a list, or text such as "128" or "64,128,256".
+
+    Raises:
+        InvalidSettingError: none, or not whole numbers of at least 1.
+
+    Example:
+        >>> hidden_list(128), hidden_list("64,128")
+        ([128], [64, 128])
+    """
+    wanted = "The hidden size is a whole number of at least 1 (128), or several (64,128,256)"
+    if isinstance(hidden, str):
+        if not re.fullmatch(r"\d+(,\d+)*,?", hidden.strip()):
+            raise InvalidSettingError(f"{wanted}, not '{hidden}'.")
+        given: list[Any] = [int(n) for n in hidden.strip().split(",") if n]
+    else:
+        given = list(hidden) if isinstance(hidden, Iterable) else [hidden]
+    if not given:
+        raise InvalidSettingError(f"{wanted}; none was given.")
+    return list(dict.fromkeys(whole_number("hidden size", n) for n in given))
+
+
 def resolve_device(device: str) -> str:
     """The device that is meant, checked.
 
@@ -261,4 +317,4 @@ def resolve_device(device: str) -> str:
 
 
 def _baselines(records: Sequence[Record]) -> dict[int, int | str]:
-    return {r["seed"]: r["reason"] if r["failed"] else r["steps"] for r in records if r["grammar"] == BASELINE}
+    return {r["seed"]: r["reason"] if r["failed"] else r["baseline_steps"] for r in records if r["grammar"] == BASELINE}

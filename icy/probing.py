@@ -49,8 +49,9 @@ def probe(
         model: names or wildcards of senders and receivers.
         grammar: names, chains or wildcards.
         watcher: told of progress.
-        **options: protocol, meanings, vocab_size, word_length, seeds, target, cap, hidden, representation, preset,
-            options, settings, quick, device, workers, engine, out, rerun, plugin; ProbeSpec describes each.
+        **options: protocol, meanings, vocab_size, word_length, seeds, target, cap, held_out, split, hidden,
+            representation, preset, options, settings, quick, device, workers, engine, out, rerun, plugin; ProbeSpec
+            describes each.
 
     Returns:
         The results of this call's replicates, trained now or on file.

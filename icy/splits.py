@@ -1,4 +1,4 @@
-"""Splits of a meaning space: which meanings are trained on, and which are held out to ask whether a model generalises."""
+"""Splits of a meaning space: which meanings are trained on, and which are held out to see if a model generalises."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Split:
         >>> from icy.splits import Split
         >>> space = MeaningSpace(2, 3)
         >>> space.meanings(Split("random", 0.3).held_out(space, seed=123)).tolist()
-        [[0, 0], [1, 0], [2, 2]]
+        [[0, 0], [0, 2], [1, 0]]
     """
 
     kind: str = "random"

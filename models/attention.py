@@ -15,6 +15,8 @@ from torch import Tensor, nn
 from torch.autograd import Function
 from torch.nn import functional as F
 
+from icy.errors import IncompatibleError, InvalidSettingError
+
 from .layers import Linear, rows_times
 
 EPSILON = 1e-5  # added to variances; PyTorch's
@@ -94,7 +96,7 @@ class _Attend(Function):
         # Saved by hand, since autograd sees that the cache changes afterwards, and not that these rows do not.
         ctx.seen, ctx.shape, ctx.step = cache.detach()[:, : step + 1], cache.shape, step
         keys, values = _keys_and_values(ctx.seen, query.shape[-1])
-        weights = torch.bmm(keys, query.unsqueeze(-1)).squeeze(-1).softmax(-1)
+        weights = _products(keys, query).softmax(-1)
         ctx.save_for_backward(query, weights)
         return torch.bmm(weights.unsqueeze(1), values).squeeze(1), cache
 
@@ -107,10 +109,10 @@ class _Attend(Function):
             return None, to_cache[:, ctx.step].contiguous(), to_cache, None
         keys, values = _keys_and_values(ctx.seen, query.shape[-1])
         to_keys, to_values = _keys_and_values(to_cache[:, : ctx.step + 1], query.shape[-1])
-        to_weights = torch.bmm(values, grad.unsqueeze(-1)).squeeze(-1).mul_(weights)
+        to_weights = _products(values, grad).mul_(weights)
         to_scores = to_weights.addcmul_(weights, to_weights.sum(-1, keepdim=True), value=-1)
-        to_keys.baddbmm_(to_scores.unsqueeze(-1), query.unsqueeze(1))
-        to_values.baddbmm_(weights.unsqueeze(-1), grad.unsqueeze(1))
+        to_keys.addcmul_(to_scores.unsqueeze(-1), query.unsqueeze(1))
+        to_values.addcmul_(weights.unsqueeze(-1), grad.unsqueeze(1))
         to_query = torch.bmm(to_scores.unsqueeze(1), keys).squeeze(1)
         return to_query, to_cache[:, ctx.step].contiguous(), to_cache, None
 
@@ -118,6 +120,11 @@ class _Attend(Function):
 def _keys_and_values(rows: Tensor, width: int) -> tuple[Tensor, Tensor]:
     """The first and the last `width` columns; where there are no more than that, both are all."""
     return rows[..., :width], rows[..., -width:]
+
+
+def _products(rows: Float[Tensor, "n seen width"], query: Float[Tensor, "n width"]) -> Float[Tensor, "n seen"]:
+    """The product of each row with its query. As matrix times vector, batched, it takes several times as long."""
+    return (rows * query.unsqueeze(1)).sum(-1)
 
 
 class Cache:
@@ -137,6 +144,7 @@ class Cache:
         rows = row.flatten(0, -2)
         if self._rows is None:
             self._rows = rows.new_zeros(len(rows), self._length, row.shape[-1])
+        mean: Tensor
         mean, self._rows = _Attend.apply(query.flatten(0, -2), rows, self._rows, self._step)  # type: ignore[no-untyped-call]
         self._step += 1
         return mean.view(query.shape)
@@ -228,13 +236,104 @@ class DecoderLayer(nn.Module):
             attended = rows_times(mean, folded.value, rows_times(rows, folded.table, folded.shift))
         h = self.norm2(self.norm1(attended, folded.crossed))
         wide = F.relu(self.widen(h), inplace=True)
-        return self.norm3(rows_times(wide, self.narrow.weight.mT, h + self.narrow.bias.unsqueeze(-2)))
+        output: Tensor = self.norm3(rows_times(wide, self.narrow.weight.mT, h + self.narrow.bias.unsqueeze(-2)))
+        return output
 
 
-def library_projection_(projection: nn.Linear) -> None:
-    """Initialise a projection as PyTorch does, whose matrix for queries, keys and values is drawn as one."""
-    inputs = projection.in_features
-    bound = math.sqrt(6 / (inputs + 3 * inputs))
+def library_projection_(projection: nn.Linear, of: int = 3) -> None:
+    """Initialise as PyTorch does: Xavier, for queries, keys and values as one matrix, of which this is one of `of`."""
+    bound = math.sqrt(6 / (projection.in_features + of * projection.out_features))
     nn.init.uniform_(projection.weight, -bound, bound)
-    if projection.bias is not None:
+    if projection.bias is not None:  # type: ignore[redundant-expr]
         nn.init.zeros_(projection.bias)
+
+
+# -- pre-norm layers with several heads --------------------------------------------------------------------------------
+
+
+class SelfAttention(nn.Module):
+    """Attention of positions to one another, with several heads (Vaswani et al. 2017, 3.2).
+
+    Without biases but the last: a key's does nothing (see DecoderLayer), and the layer norm before has one.
+
+    Args:
+        size: E.
+        heads: of size E / heads each.
+    """
+
+    def __init__(self, size: int, heads: int) -> None:
+        super().__init__()
+        self.heads, self.width = heads, size // heads
+        # Head by head, and for each its query, key and value: a cache then holds key and value side by side.
+        self.project = Linear(size, 3 * size, bias=False)
+        self.out = Linear(size, size)
+        library_projection_(self.project, 1)
+        nn.init.zeros_(self.out.bias)
+
+    def _projected(self, x: Tensor) -> Tensor:
+        """Queries (scaled), keys and values [..., heads, 3 * width]."""
+        projected: Tensor = self.project(x)
+        by_head: Tensor = projected.unflatten(-1, (self.heads, 3 * self.width))
+        return by_head
+
+    def forward(self, x: Float[Tensor, "*stack batch length hidden"], causal: bool = False) -> Tensor:
+        """All positions at once; if `causal`, each sees those up to its own."""
+        by_head = self._projected(x).flatten(0, -4).transpose(1, 2)  # [batch, heads, length, 3 * width]
+        query, key, value = by_head.split(self.width, -1)
+        seen = F.scaled_dot_product_attention(query, key, value, is_causal=causal)
+        attended: Tensor = self.out(seen.transpose(1, 2).reshape(x.shape))
+        return attended
+
+    def step(self, x: Float[Tensor, "*stack batch hidden"], cache: Cache) -> Tensor:
+        """The newest position, which sees those in the cache and itself."""
+        projected = self._projected(x)
+        query, row = projected[..., : self.width] / math.sqrt(self.width), projected[..., self.width :]
+        attended: Tensor = self.out(cache.attend(query, row).flatten(-2))
+        return attended
+
+
+class PreNormLayer(nn.Module):
+    """x + attention(norm(x)), then x + W2 gelu(W1 norm(x) + b1) + b2 (Xiong et al. 2020).
+
+    Args:
+        size: E.
+        heads: of the attention.
+    """
+
+    def __init__(self, size: int, heads: int) -> None:
+        super().__init__()
+        self.norm1, self.norm2 = LayerNorm(size), LayerNorm(size)
+        self.attention = SelfAttention(size, heads)
+        self.widen, self.narrow = Linear(size, WIDENING * size), Linear(WIDENING * size, size)
+
+    def forward(self, x: Float[Tensor, "*stack batch length hidden"], causal: bool = False) -> Tensor:
+        """All positions at once."""
+        return self._fed_forward(x + self.attention(self.norm1(x), causal))
+
+    def step(self, x: Float[Tensor, "*stack batch hidden"], cache: Cache) -> Tensor:
+        """The newest position."""
+        return self._fed_forward(x + self.attention.step(self.norm1(x), cache))
+
+    def _fed_forward(self, x: Tensor) -> Tensor:
+        fed: Tensor = x + self.narrow(F.gelu(self.widen(self.norm2(x))))
+        return fed
+
+
+MOST_HEADS = 4  # unless asked for more
+
+
+def pre_norm_layers(size: int, layers: int, heads: int | None) -> list[PreNormLayer]:
+    """Layers of a model; without a number of heads, the largest up to 4 that divides the hidden size.
+
+    Raises:
+        InvalidSettingError: a number that is not a whole number of at least 1.
+        IncompatibleError: the heads do not divide the hidden size.
+    """
+    if heads is None:
+        heads = next(n for n in range(MOST_HEADS, 0, -1) if size % n == 0)
+    for what, value in (("layers", layers), ("heads", heads)):
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise InvalidSettingError(f"{what} must be a whole number of at least 1, not {value!r}.")
+    if size % heads:
+        raise IncompatibleError(f"A hidden size of {size} cannot be shared by {heads} heads; use one that divides it.")
+    return [PreNormLayer(size, heads) for _ in range(layers)]

@@ -19,6 +19,7 @@ from icy.errors import IncompatibleError
 
 from . import fused
 from .layers import linear, rows_times
+from .scan import sru_scan
 
 State = tuple[Tensor, ...]
 
@@ -34,6 +35,7 @@ class Cell(nn.Module):
     """
 
     gate_blocks: int  # the width of `gates`, in units of hidden_size
+    scans = False  # whether it has `scan`
 
     def __init__(self, input_size: int, hidden_size: int, fed: bool = True) -> None:
         super().__init__()
@@ -59,6 +61,21 @@ class Cell(nn.Module):
     def start(self, h: Float[Tensor, "*stack batch hidden"]) -> State:
         """A state with output `h`, whatever else it holds zero."""
         return (h,)
+
+    def scan(self, x: Tensor | None, matrix: Tensor | None, state: State, steps: int) -> Tensor:
+        """All steps at once, for a cell whose state enters no matrix product, where all inputs are known beforehand.
+
+        Args:
+            x: inputs [*stack, step, batch, inputs]; None if they are zero.
+            matrix: where `x` is not the cell's input but what it is made of linearly, as symbols are before their
+                embedding, what `weigh` makes of the rows of that map. `x` times `matrix` is then `weigh` of the input.
+            state: to start from.
+            steps: how many.
+
+        Returns:
+            The outputs [*stack, step, batch, hidden]; of a cell told `keep_state_only`, the last output alone.
+        """
+        raise NotImplementedError
 
     def drive_unfed_net(self) -> None:
         """Told to every layer of a net whose input is always zero, once it is made."""
@@ -150,6 +167,7 @@ class SRUCell(Cell):
     """
 
     gate_blocks = 4  # x~, f, r, and x itself for the highway
+    scans = True
 
     def __init__(self, input_size: int, hidden_size: int, fed: bool = True) -> None:
         super().__init__(input_size, hidden_size, fed)
@@ -190,6 +208,11 @@ class SRUCell(Cell):
 
     def start(self, h: Tensor) -> State:
         return h, h
+
+    def scan(self, x: Tensor | None, matrix: Tensor | None, state: State, steps: int) -> Tensor:
+        if x is not None and matrix is None:
+            matrix = self.weight.mT
+        return sru_scan(x, matrix, self.bias, self.state_weight, state[1], steps, self.activation)
 
     def keep_state_only(self) -> None:
         # The published receivers read c of the last layer, so its r can do nothing.

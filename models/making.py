@@ -111,6 +111,13 @@ def cannot_use(entry: Entry, representation: str) -> IncompatibleError:
     )
 
 
+def count_parameters(model: nn.Module) -> dict[str, int]:
+    """A model's trainable parameters by either convention; a stranger's plain module has but the true one."""
+    true = sum(p.numel() for p in model.parameters() if p.requires_grad)
+    count = getattr(model, "parameter_count", None)
+    return {"true": true, "published": int(count("published")) if callable(count) else true}
+
+
 def _option_names(factory: Any) -> set[str] | None:
     """The keyword arguments a factory takes beyond the four of every model; None if it takes any."""
     parameters = list(inspect.signature(factory).parameters.values())

@@ -1,4 +1,4 @@
-"""One or more layers of a recurrent cell, stepped together."""
+"""One or more layers of a recurrent cell, stepped together or, where the cell can, each over the whole sequence."""
 
 from collections.abc import Callable
 
@@ -37,6 +37,11 @@ class Recurrent(nn.Module):
         """The layer that reads the input."""
         return self._cells()[0]
 
+    @property
+    def scans(self) -> bool:
+        """Whether `scan` works; it gives what `step` gives, faster, where all inputs are known beforehand."""
+        return all(layer.scans for layer in self._cells())
+
     def _cells(self) -> list[Cell]:
         return list(self.layers)  # type: ignore[arg-type]
 
@@ -53,3 +58,19 @@ class Recurrent(nn.Module):
                 gates = layer.project(new[-1][0])
             new.append(layer.step(gates, state))
         return new
+
+    def scan(self, x: Tensor | None, matrix: Tensor | None, h: Tensor, steps: int) -> Tensor:
+        """All steps of the first layer, then all of the next.
+
+        Args:
+            x, matrix: inputs of the first layer; see Cell.scan.
+            h: the first layer's output before the first step; of all else zero.
+            steps: how many.
+
+        Returns:
+            The last layer's outputs [*stack, step, batch, hidden], or its last alone if nothing else is read.
+        """
+        for layer, state in zip(self._cells(), self.start(h), strict=True):
+            x, matrix = layer.scan(x, matrix, state, steps), None
+        assert x is not None  # there is a layer
+        return x

@@ -18,9 +18,12 @@ Folded = tuple[Tensor, Tensor]  # matrix [..., symbols, gates], constant [..., 1
 def message_gates(message: Tensor, embed: SymbolEmbedding, cell: Cell, symbols: int) -> tuple[Tensor, ...]:
     """A receiver's gates, for every step of a message (tokens, or weights over symbols): L of [..., batch, gates]."""
     folded = fold_embedding(embed, cell)
-    weights = as_symbol_weights(message, symbols, embed.weight.dtype)
-    by_position = weights.transpose(-3, -2).contiguous()  # length before batch: whole slices
-    return apply_folded(by_position, folded).unbind(-3)
+    return apply_folded(by_position(message, symbols, embed.weight.dtype), folded).unbind(-3)
+
+
+def by_position(message: Tensor, symbols: int, dtype: torch.dtype) -> Tensor:
+    """A message as weights over symbols [..., length, batch, symbols]: whole slices, a step at a time."""
+    return as_symbol_weights(message, symbols, dtype).transpose(-3, -2).contiguous()
 
 
 def fold_embedding(embed: SymbolEmbedding, cell: Cell) -> Folded:

@@ -136,7 +136,7 @@ def test_list_in_every_format() -> None:
     rows = json.loads(run("list", "grammars", "--format", "json").stdout)
     assert {"grammar": "shuf", "for": "receiver"}.items() <= next(r for r in rows if r["grammar"] == "shuf").items()
     table = csv.DictReader(io.StringIO(run("list", "protocols", "--format", "csv").stdout))
-    assert [row["protocol"] for row in table] == ["budget", "acquire"]
+    assert [row["protocol"] for row in table] == ["budget", "acquire", "generalise"]
 
 
 def test_list_presets_gives_every_departure_its_reason() -> None:
@@ -252,6 +252,41 @@ def test_dry_run_trains_and_writes_nothing(out: str) -> None:
     assert 0 < rows[0]["least_seconds"] < rows[0]["most_seconds"]
 
 
+def test_rows_of_one_model_are_told_apart_by_their_hidden_size(out: str) -> None:
+    words = (*FC2L, "-g", "perm", "-o", out, "--hidden", "4,8")
+    planned = run(*words, "--dry-run")
+    assert planned.exit_code == 0, planned.output
+    head, *lines = planned.stdout.splitlines()
+    assert "hidden size" in head
+    assert [line.split()[:3] for line in lines] == [["sender/FC2L", "4", "128"], ["sender/FC2L", "8", "236"]]
+    rows = json.loads(run(*words, "--dry-run", "--format", "json").stdout)
+    assert [row["hidden_size"] for row in rows] == [4, 8]
+    assert rows[0]["update_seconds"] != rows[1]["update_seconds"]
+    result = run(*words)
+    assert result.exit_code == 0, result.output
+    assert "8 replicates of 1 model at 2 hidden sizes to train" in result.stderr
+    assert "FC2L E=4 concat seed 123: " in result.stderr
+    assert "FC2L E=8 perm seed 123: " in result.stderr
+    assert "Nothing to train: 8 of 8" in run(*words).stderr
+
+
+def test_generalise_from_plan_to_table(out: str) -> None:
+    words = (*FC2L, "-g", "perm", "-o", out, "--protocol", "generalise", "--held-out", "0.3", "--target", "0.9")
+    planned = run(*words, "--split", "combinations", "--dry-run")
+    assert planned.exit_code == 0, planned.output
+    assert "to 20 times as many" in planned.stderr
+    result = run(*words, "--split", "combinations")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("generalise: accuracy on meanings held out of training, target 0.9; 0.3 held out")
+    assert "FC2L concat seed 123: held out 0." in result.stderr
+    assert ", trained on " in result.stderr
+    assert "Nothing to train: 4 of 4" in run(*words, "--split", "combinations").stderr
+    capped = run(*words, "--cap", "1", "--set", "check_every=5", "--set", "batch_size=8", "-g", "hol")
+    assert "(cut at the cap)" in capped.stderr
+    assert "† not learnt to the target within 1 times concat's steps" in capped.stdout
+    json.loads(run(*words, "--split", "combinations", "--format", "json").stdout)
+
+
 # -- bad input ---------------------------------------------------------------------------------------------------------
 
 
@@ -267,6 +302,10 @@ def test_dry_run_trains_and_writes_nothing(out: str) -> None:
         (["-m", "sender/FC2L", "--seeds", ""], ["Seeds are a number"]),
         (["-m", "sender/FC2L", "--seeds", "0"], ["leaves none to train"]),
         (["-m", "sender/FC2L", "--target", "1.5"], ["target", "1.5"]),
+        (["-m", "sender/FC2L", "--hidden", "64,a"], ["hidden size", "64,a"]),
+        (["-m", "sender/FC2L", "--hidden", "0"], ["hidden size", "0"]),
+        (["-m", "sender/FC2L", "--held-out", "0.3"], ["'acquire' holds out no meanings", "generalise"]),
+        (["-m", "sender/FC2L", "--protocol", "generalise", "--meanings", "1x9"], ["one attribute"]),
         (["-m", "sender/FC2L", "--set", "learnig_rate=1"], ["learning_rate"]),
         (["-m", "sender/FC2L", "--device", "cuda:77"], ["There is no device 'cuda:77'"]),
     ],
@@ -348,7 +387,7 @@ def test_doctor_survives_what_it_reports(monkeypatch: pytest.MonkeyPatch, tmp_pa
         ("icy probe --model=hierzero:g", ":=", ["GRU"]),
         ("icy probe -m sender/FC1", ":=", ["sender/FC1L"]),
         ("icy probe -m X -g rot+pe", ":=", ["rot+perm"]),
-        ("icy probe --protocol ", ":=", ["budget", "acquire"]),
+        ("icy probe --protocol ", ":=", ["budget", "acquire", "generalise"]),
         ("icy show shu", ":=", ["shuf", "shufdet"]),
         ("icy list pre", ":=", ["presets"]),
         ("icy do", ":=", ["doctor"]),
@@ -397,6 +436,25 @@ def test_live_display_fits_the_terminal(plan: Plan, width: int) -> None:
     assert "perm\N{NO-BREAK SPACE}0.25" in shown
     assert "FC2L" in shown
     assert max(map(len, shown.splitlines())) <= width
+
+
+def test_live_display_tells_hidden_sizes_apart(tmp_path: Path) -> None:
+    sizes = ProbeSpec(
+        ["sender/FC2L", "receiver/FC2L"], "perm", meanings="2x3", word_length=2, hidden="4,8", out=tmp_path
+    )
+    plan = make_plan(sizes)
+    console = Console(width=100, file=io.StringIO(), force_terminal=True, color_system=None)
+    watcher = LiveWatcher(console, clock=lambda: 5.0)
+    watcher.started(plan)
+    for row, accuracy in zip(plan.rows[:2], (0.25, 0.75), strict=True):
+        watcher.read(row.job, [Reading(Replicate("perm", 123), 50, accuracy)])
+    console.print(watcher.render())
+    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    for place, (label, accuracy) in enumerate((("sender/FC2L E=4", "0.25"), ("sender/FC2L E=8", "0.75"))):
+        assert lines[2 * place].startswith(label)
+        assert accuracy in lines[2 * place + 1]
+    assert "0 of 4 rows" in lines[-1]
+    assert "2 rows waiting" in lines[-1]
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])

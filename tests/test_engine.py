@@ -22,9 +22,10 @@ from icy.models.cells import GRUCell
 from icy.models.layers import flat_one_hot
 from icy.registry import Entry, registry
 from icy.representations import SOFT
+from icy.splits import SPLITS, Split
 from icy.streams import stream_key
 from icy.training import engine
-from icy.training.data import Draws, counter_hash, draw_meanings
+from icy.training.data import Draws, Pool, counter_hash, draw_meanings
 from icy.training.engine import make_model, train
 from icy.training.job import Job, Outcome, Reading, Replicate, Task
 from icy.training.learners import GradientLearner, Learner, accuracy, make_learner, supervised_loss
@@ -323,6 +324,136 @@ def test_counter_hash_is_splitmix64() -> None:
     assert expected[2][1:4] == [6457827717110365317, 3203168211198807973, 9817491932198370423]
 
 
+# -- held-out meanings -------------------------------------------------------------------------------------------------
+
+GENERALISE, SMALL = get_protocol("generalise"), MeaningSpace(2, 3)
+
+
+def holding_out(model: str, replicates: Sequence[tuple[str, int]], split: Split, **changes: Any) -> Job:
+    """A job of `generalise` in a space of nine meanings."""
+    settings = replace(SETTINGS, max_steps=2000)
+    of = job(model, replicates, protocol=GENERALISE, settings=settings, split=split)
+    return replace(of, **{"task": replace(of.task, space=SMALL, hidden_size=16), **changes})
+
+
+def drawn_numbers(draws: Draws, purpose: str, place: int) -> set[int]:
+    meanings, _ = draws.batches(purpose, 3, 5, 64)
+    return set(SMALL.index(meanings[:, place].flatten(0, 1).numpy()).tolist())
+
+
+@pytest.mark.parametrize("kind", SPLITS)
+def test_what_is_held_out_is_drawn_for_the_report_and_nothing_else_is(kind: str) -> None:
+    seeds, split = [1, 2, 2], Split(kind, 0.4)
+    languages = [make_language(g, SMALL, 4, 2, s) for g, s in zip(("rot", "rot", "hol"), seeds, strict=True)]
+    of = Draws(languages, seeds, CPU, split)
+    for place, (seed, language) in enumerate(zip(seeds, languages, strict=True)):
+        held_out = set(split.held_out(SMALL, seed).tolist())
+        assert drawn_numbers(of, "report", place) == held_out
+        for purpose in ("training", "check", "report on training"):
+            assert drawn_numbers(of, purpose, place) == set(range(9)) - held_out
+        meanings, messages = of.batches("training", 0, 2, 8)
+        expected = language.messages[SMALL.index(meanings[:, place].numpy())]
+        np.testing.assert_array_equal(messages[:, place].numpy(), expected)
+
+
+@pytest.mark.parametrize("kind", SPLITS)
+def test_held_out_meanings_are_never_trained_on(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Over a whole run, with replicates leaving it one by one."""
+    seen: dict[tuple[str, int], set[int]] = {}
+    original = Draws.batches
+
+    def spy(draws: Draws, purpose: str, *place: int) -> tuple[Tensor, Tensor]:
+        meanings, messages = original(draws, purpose, *place)
+        for i, which in enumerate(draws._seed_of.tolist()):  # of the seeds in order
+            numbers = SMALL.index(meanings[:, i].flatten(0, 1).numpy())
+            seen.setdefault((purpose, (1, 2)[which]), set()).update(numbers.tolist())
+        return meanings, messages
+
+    monkeypatch.setattr(Draws, "batches", spy)
+    split = Split(kind, 0.3)
+    ended = outcomes(holding_out("sender/FC2L", [(g, s) for g in ("concat", "hol") for s in (1, 2)], split))
+    assert {o.reason for o in ended.values()} <= {"target", "cap"}
+    for seed in (1, 2):
+        held_out = set(split.held_out(SMALL, seed).tolist())
+        assert seen["report", seed] == held_out
+        for purpose in ("training", "check", "report on training"):
+            assert seen[purpose, seed] == set(range(9)) - held_out
+
+
+def test_a_pool_of_a_seed_is_drawn_alike_beside_a_larger_one() -> None:
+    pools, keys = [np.array([4, 7, 8]), np.array([0, 1, 2, 3, 9])], torch.tensor([stream_key(s, "x") for s in (1, 2)])
+    both = Pool(pools, CPU).draw(keys, 2, 3, 1000)
+    for i, numbers in enumerate(pools):
+        alone = Pool([numbers], CPU).draw(keys[i : i + 1], 2, 3, 1000)
+        assert torch.equal(alone[0], both[i])
+        counts = torch.bincount(both[i].flatten(), minlength=10)[numbers].double()
+        expected = 3000 / len(numbers)
+        assert ((counts - expected) ** 2 / expected).sum().item() < 20  # chi square, with at most 4 degrees of freedom
+    later = Pool(pools, CPU).draw(keys, 3, 2, 1000)
+    assert torch.equal(both[:, 1:], later)
+
+
+@pytest.mark.parametrize("model", ["sender/FC2L", "receiver/Hier:GRU"])
+def test_generalise_reads_the_same_alone_and_in_company(model: str) -> None:
+    split, grammars = Split("random", 0.3), ("concat", "rot", "perm")
+    together = outcomes(holding_out(model, [(g, s) for g in grammars for s in (1, 2, 3)], split))
+    alone = outcomes(holding_out(model, [("concat", 3), ("rot", 3)], split))
+    for place, outcome in alone.items():
+        other = together[place]
+        assert (other.curve, other.accuracy, other.steps) == (outcome.curve, outcome.accuracy, outcome.steps)
+        assert other.extra == outcome.extra
+    assert all(o.extra["train_accuracy"] > 0.9 for o in together.values() if o.reason == "target")
+
+
+def test_a_memory_knows_what_it_saw_and_guesses_the_rest() -> None:
+    """An unseen meaning scores zero everywhere, and the argmax of that is the symbol 0."""
+    split = Split("random", 0.3)
+    of = holding_out("sender/Hashtable", [(g, 1) for g in ("concat", "hol")], split)
+    for (grammar, _), outcome in outcomes(of).items():
+        assert outcome.reason == "target"
+        assert outcome.extra["train_accuracy"] == 1
+        language = make_language(grammar, SMALL, 4, 2, 1)
+        _, messages = Draws([language], [1], CPU, split).batches("report", outcome.steps, 1, SETTINGS.evaluation_size)
+        assert outcome.accuracy == pytest.approx((messages == 0).double().mean().item())
+        assert outcome.accuracy < 0.7
+
+
+def test_generalise_stops_at_the_target_or_the_cap_and_reports_both_accuracies(play: Any) -> None:
+    script = {("concat", 1): crosses(20), ("rot", 1): crosses(35, 0.995), ("hol", 1): crosses(999)}
+    ended, _ = play(script, protocol=replace(GENERALISE, cap=3), split=Split())
+    assert told(ended) == {
+        ("concat", 1): ("target", 20, 20),
+        ("rot", 1): ("target", 40, 20),
+        ("hol", 1): ("cap", 60, 20),
+    }
+    assert [o.extra for o in ended] == [{"train_accuracy": pytest.approx(x)} for x in (1, 0.995, 0.1)]
+
+
+def test_a_stopping_reading_is_one_of_training_and_what_diverges_has_none(play: Any) -> None:
+    script = {("concat", 1): crosses(20), ("rot", 1): crosses(15, math.nan)}
+    settings = replace(SETTINGS, fresh_reading=False)
+    ended, _ = play(script, protocol=GENERALISE, split=Split(), settings=settings)
+    assert {o.replicate.grammar: o.extra for o in ended} == {"concat": {"train_accuracy": 1.0}, "rot": {}}
+
+
+def test_other_protocols_know_nothing_of_splits() -> None:
+    with pytest.raises(InvalidSettingError, match="'generalise' needs a split"):
+        job("sender/FC2L", [("concat", 1)], protocol=GENERALISE)
+    with pytest.raises(InvalidSettingError, match="'budget' holds out no meanings"):
+        job("sender/FC2L", [("concat", 1)], split=Split())
+    plain, split = job("sender/FC2L", [("concat", 1)]), holding_out("sender/FC2L", [("concat", 1)], Split())
+    assert split.config(Replicate("concat", 1)).keys() - plain.config(Replicate("concat", 1)).keys() == {
+        "held_out",
+        "split",
+    }
+    assert outcomes(replace(plain, baselines={1: 10}))["concat", 1].extra == {}
+
+
+def test_the_target_of_generalise_depends_on_the_representation() -> None:
+    assert (GENERALISE.target, get_protocol("generalise", representation="discr").target) == (0.99, 0.95)
+    assert get_protocol("generalise", cap=5).cap == 5
+
+
 # -- when replicates end -----------------------------------------------------------------------------------------------
 
 BUDGET, ACQUIRE = get_protocol("budget"), get_protocol("acquire")
@@ -505,8 +636,8 @@ def test_published_steps_count_from_zero(play: Any) -> None:
 @pytest.mark.parametrize("fresh", [True, False])
 def test_the_reading_that_stopped_a_run_is_reported_only_if_asked(monkeypatch: pytest.MonkeyPatch, fresh: bool) -> None:
     purposes: list[str] = []
-    original = engine._Run._read
-    monkeypatch.setattr(engine._Run, "_read", lambda run, purpose: purposes.append(purpose) or original(run, purpose))
+    original = engine.Run._read
+    monkeypatch.setattr(engine.Run, "_read", lambda run, purpose: purposes.append(purpose) or original(run, purpose))
     settings = replace(SETTINGS, fresh_reading=fresh)
     outcome = outcomes(job("sender/FC2L", [("rot", 1)], settings=settings, baselines={1: 20}))["rot", 1]
     assert purposes == ["check", "check", *(["report"] if fresh else [])]
@@ -714,7 +845,7 @@ def test_weights_do_not_depend_on_the_stack(model: str) -> None:
 
     def trained(seeds: tuple[int, ...], place: int) -> Tensor:
         replicates = tuple(Replicate("concat", seed) for seed in seeds)
-        run = engine._Run(Job(task, get_protocol("budget"), settings_for("default"), replicates))
+        run = engine.Run(Job(task, get_protocol("budget"), settings_for("default"), replicates))
         run._update(3)
         stack = run.learner._stack  # type: ignore[attr-defined]
         return torch.cat([p[place].detach().flatten() for p in stack.parameters.values()])

@@ -11,7 +11,7 @@ from conftest import TINY
 
 import icy
 from icy.errors import IcyError, IncompatibleError, InvalidSettingError, PluginError, StoreError, UnknownNameError
-from icy.planning import ProbeSpec, make_plan, seed_list
+from icy.planning import ProbeSpec, hidden_list, make_plan, seed_list
 from icy.probing import Watcher
 from icy.registry import registry
 from icy.training.job import Replicate
@@ -99,6 +99,76 @@ def test_other_settings_are_other_results(tiny_folder: Path, tiny: object) -> No
 def test_rerun_never_shows_what_is_on_file(tiny: icy.ProbeResult, tiny_folder: Path) -> None:
     shown = icy.probe("sender/FC2L", ["perm", "shufdet"], out=tiny_folder, rerun="never", **TINY)
     assert {r["grammar"] for r in shown.records} == {"concat", "perm"}
+
+
+HOLDING = {**TINY, "protocol": "generalise", "target": 0.9, "held_out": 0.3}
+
+
+def test_generalise_reports_what_was_not_trained_on(tmp_path: Path) -> None:
+    result = icy.probe("sender/Hashtable", ["perm"], workers=1, out=tmp_path, **HOLDING)
+    assert not result.failures
+    for record in result.records:
+        assert (record["measure"], record["held_out"], record["split"]) == ("held_out", 0.3, "random")
+        assert (record["config"]["held_out"], record["config"]["split"]) == (0.3, "random")
+        assert record["train_accuracy"] > 0.9 > record["accuracy"]
+    long = result.to_dataframe()
+    assert (long["value"] == long["accuracy"]).all()
+    assert long["train_accuracy"].min() > 0.9
+
+
+def test_generalise_resumes_and_equals_itself_on_a_pool(tmp_path: Path) -> None:
+    """Baselines on file, other stacks, two workers: the same numbers."""
+
+    def held_out(result: icy.ProbeResult) -> Any:
+        return curves(result), {(r["grammar"], r["seed"]): r["train_accuracy"] for r in result.records}
+
+    whole = icy.probe("sender/FC2L", ["perm"], workers=1, out=tmp_path / "a", **HOLDING)
+    icy.probe("sender/FC2L", ["concat"], workers=1, out=tmp_path / "b", **HOLDING)
+    resumed = icy.probe("sender/FC2L", ["perm"], workers=2, out=tmp_path / "b", **HOLDING)
+    assert held_out(resumed) == held_out(whole)
+    assert make_plan(ProbeSpec("sender/FC2L", ["perm"], out=tmp_path / "b", **HOLDING)).total == 0
+
+
+def test_results_under_different_splits_stay_apart(tmp_path: Path) -> None:
+    given = {**HOLDING, "seeds": 1}
+    results = [
+        icy.probe("sender/FC2L", "concat", workers=1, out=tmp_path, **{**given, **other})
+        for other in ({}, {"held_out": 0.2}, {"split": "combinations"})
+    ]
+    both = results[0] + results[1] + results[2]
+    assert len({r["key"] for r in both.records}) == 3
+    head, _, *rows = both.table().splitlines()[2:7]
+    assert "held out" in head
+    assert "split" in head
+    assert len(rows) == 3
+    assert len(icy.ProbeResult.load(tmp_path).records) == 3
+
+
+def test_the_keys_of_other_protocols_are_what_they_were(tmp_path: Path) -> None:
+    """Results on file from before there were splits are found."""
+    for protocol in ("acquire", "budget"):
+        plan = make_plan(ProbeSpec("sender/FC2L", "perm", out=tmp_path, protocol=protocol, **TINY))
+        config = plan.rows[0].job.config(plan.rows[0].job.replicates[0])
+        assert set(config) == {
+            *("model", "options", "grammar", "seed", "meanings", "vocab_size", "word_length", "hidden_size"),
+            *("representation", "protocol", "target", "cap", "settings"),
+        }
+
+
+def test_every_hidden_size_is_a_row(tiny: icy.ProbeResult, tmp_path: Path) -> None:
+    watcher = Counter()
+    given = {**TINY, "hidden": [4, 8]}
+    result = icy.probe(["sender/FC2L", "sender/FC1L"], "perm", workers=1, out=tmp_path, watcher=watcher, **given)
+    assert watcher.plan is not None
+    shapes = [(row.name, row.job.task.hidden_size) for row in watcher.plan.rows]
+    assert shapes == [(f"sender/{name}", size) for name in ("FC2L", "FC1L") for size in (4, 8)]
+    assert len(watcher.keys) == len(set(watcher.keys)) == 16
+    head, _, *rows = result.table().splitlines()[2:8]
+    assert "hidden size" in head
+    assert [row.split()[:3] for row in rows[:2]] == [["sender/FC2L", "128", "4"], ["sender/FC2L", "236", "8"]]
+    of_eight = [r for r in result.records if (r["model"], r["hidden_size"]) == ("sender/FC2L", 8)]
+    for place, found in curves(icy.ProbeResult(of_eight)).items():
+        assert found == curves(tiny)[place]
 
 
 PLUGIN = """
@@ -249,6 +319,20 @@ def test_seeds_that_are_none(given: Any) -> None:
         seed_list(given)
 
 
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [(64, [64]), ("128", [128]), ("64,128,64", [64, 128]), (" 8, ", [8]), ([64, 32], [64, 32]), (range(1, 3), [1, 2])],
+)
+def test_hidden_sizes(given: Any, expected: list[int]) -> None:
+    assert hidden_list(given) == expected
+
+
+@pytest.mark.parametrize("given", [0, -1, [], "", ",", "a", "64-128", "64;128", [1.5], 1.5, [0], None, "64,0", [[64]]])
+def test_hidden_sizes_that_are_none(given: Any) -> None:
+    with pytest.raises(InvalidSettingError, match="he hidden size"):
+        hidden_list(given)
+
+
 def test_quick_changes_only_what_was_not_given() -> None:
     spec = ProbeSpec.asked(model="x", quick=True, hidden=128)
     assert (spec.meanings, spec.word_length, spec.hidden) == ("3x4", 2, 128)
@@ -270,7 +354,17 @@ def test_quick_changes_only_what_was_not_given() -> None:
         ({"seeds": []}, InvalidSettingError, "Seeds are"),
         ({"target": 1.5}, InvalidSettingError, "target"),
         ({"protocol": "budget", "cap": 5}, InvalidSettingError, "cap"),
-        ({"hidden": 0}, InvalidSettingError, "hidden_size"),
+        ({"hidden": 0}, InvalidSettingError, "hidden size"),
+        ({"hidden": "a"}, InvalidSettingError, "hidden size"),
+        ({"hidden": []}, InvalidSettingError, "hidden size"),
+        ({"protocol": "generalise", "held_out": 0}, InvalidSettingError, "above 0 and below 1"),
+        ({"protocol": "generalise", "held_out": 1}, InvalidSettingError, "above 0 and below 1"),
+        ({"protocol": "generalise", "split": "combination"}, UnknownNameError, "combinations"),
+        ({"protocol": "generalise", "meanings": "1x10"}, InvalidSettingError, "one attribute"),
+        ({"protocol": "generalise", "held_out": 0.9, "meanings": "2x3"}, InvalidSettingError, "smaller share"),
+        ({"protocol": "generalise", "held_out": 0.01, "meanings": "2x3"}, InvalidSettingError, "larger share"),
+        ({"held_out": 0.3}, InvalidSettingError, "holds out no meanings"),
+        ({"protocol": "budget", "split": "combinations"}, InvalidSettingError, "holds out no meanings"),
         ({"vocab_size": 2, "word_length": 2, "meanings": "5x10"}, InvalidSettingError, "word"),
         ({"protocol": "acquire", "cap": float("inf")}, InvalidSettingError, "cap"),
         ({"seeds": "1-100000000"}, InvalidSettingError, "at most"),

@@ -72,6 +72,34 @@ def test_spreads(three: ProbeResult) -> None:
         three.table(spread="range")
 
 
+def held_out(grammar: str, accuracy: float, **changes: Any) -> dict[str, Any]:
+    made = record(grammar, 1, 100, protocol="generalise", target=0.99, measure="held_out", accuracy=accuracy)
+    return {**made, "held_out": 0.2, "split": "random", "train_accuracy": 0.995, **changes}
+
+
+def test_a_table_of_held_out_accuracy_says_what_its_mark_means() -> None:
+    rows = [held_out("concat", 0.98), held_out("hol", 0.25, **CUT)]
+    title, _, _, _, row, _, *notes = ProbeResult(rows).table().splitlines()
+    assert title.startswith(
+        "generalise: accuracy on meanings held out of training, target 0.99; 0.2 held out (random); meanings 5x10"
+    )
+    assert row.split()[-2:] == ["0.98", "0.25†"]
+    assert notes == [
+        "† not learnt to the target within 20 times concat's steps in at least one seed; train_accuracy in the long "
+        "table says how far"
+    ]
+    assert to_long(rows)["train_accuracy"].tolist() == [0.995, 0.995]
+
+
+def test_results_from_before_there_were_splits_stand_beside_new_ones() -> None:
+    old = [record("concat", 1, 100), record("hol", 1, 2000, **CUT)]
+    assert to_long(old)[["held_out", "split", "train_accuracy"]].isna().all(axis=None)
+    table = ProbeResult([*old, held_out("hol", 0.25, key="new", **CUT)]).table()
+    assert "held out" in table.splitlines()[2]
+    assert " - " in table.splitlines()[4]
+    assert table.count("†") == 4  # a mark in each row, and what it means there
+
+
 def test_published_preset_shows_published_parameters() -> None:
     table = ProbeResult([record("concat", 1, 100, preset="published")]).table()
     assert " 12 " in table

@@ -17,7 +17,7 @@ from icy.long_table import value_of
 from icy.planning import Plan, Row
 from icy.probing import Watcher
 from icy.store import Record
-from icy.training.job import Job, Reading, Replicate
+from icy.training.job import Job, Reading, Replicate, RowKey, row_of
 from icy.training.protocols import BASELINE
 
 Clock = Callable[[], float]
@@ -29,7 +29,7 @@ class RowProgress:
     """How far one row is.
 
     Attributes:
-        label: the model.
+        label: the model, and its hidden size where there are several.
         row: what is to be done.
         latest: the last reading of every replicate that has one.
         finished: what was filed.
@@ -86,7 +86,7 @@ class RowProgress:
     def accuracies(self) -> Iterator[tuple[str, float, bool]]:
         """Each grammar with the mean of its seeds' last readings, and whether all its seeds are done."""
         on_file = [r for r in self.row.filed if r.get("accuracy") is not None]
-        readings = {(r["grammar"], r["seed"]): r["accuracy"] for r in on_file}
+        readings = {(r["grammar"], r["seed"]): checked_accuracy(r) for r in on_file}
         readings |= {(r.grammar, r.seed): reading.accuracy for r, reading in self.latest.items()}
         ended = {(r["grammar"], r["seed"]) for r in self.row.filed} | {(r.grammar, r.seed) for r in self.finished}
         for grammar in dict.fromkeys(r.grammar for r in self.row.job.replicates):
@@ -124,24 +124,23 @@ class ProgressWatcher(Watcher):
     def __init__(self, console: Console, clock: Clock = time.monotonic, engines: bool = False) -> None:
         super().__init__()
         self.console, self.clock, self.engines = console, clock, engines
-        self.rows: dict[str, RowProgress] = {}
+        self.rows: dict[RowKey, RowProgress] = {}
         self.begun = clock()
 
     def started(self, plan: Plan) -> None:
         """Before the first update."""
         super().started(plan)
-        names = [row.job.task.entry.name for row in plan.rows]
         self.begun = self.clock()
-        for row, name in zip(plan.rows, names, strict=True):
-            self.rows[row.name] = RowProgress(row.name if names.count(name) > 1 else name, row)
+        for row, label in zip(plan.rows, _labels(plan), strict=True):
+            self.rows[row.job.row] = RowProgress(label, row)
 
     def read(self, job: Job, readings: Sequence[Reading]) -> None:
         """After every check of every stack."""
-        self.rows[job.task.entry.qualified].read(readings, self.clock())
+        self.rows[job.row].read(readings, self.clock())
 
     def filed(self, record: Record) -> None:
         """As soon as a replicate is on file."""
-        self.rows[record["model"]].filed(record)
+        self.rows[row_of(record)].filed(record)
 
     @property
     def done(self) -> int:
@@ -155,7 +154,7 @@ class ProgressWatcher(Watcher):
 
     def line(self, record: Record) -> str:
         """What is said of a replicate that ended."""
-        label = self.rows[record["model"]].label
+        label = self.rows[row_of(record)].label
         engine = f", engine {record['engine']}" if self.engines and record.get("engine") else ""
         return (
             f"[{self.done}/{self.total}] {label} {record['grammar']} seed {record['seed']}: {_ending(record)}{engine}"
@@ -167,14 +166,30 @@ class ProgressWatcher(Watcher):
         yield
 
 
+def _labels(plan: Plan) -> list[str]:
+    """What each row of a plan is called: as short as tells it from the others."""
+    models = {row.name: row.job.task.entry.name for row in plan.rows}
+    names = list(models.values())
+    short = {model: name if names.count(name) == 1 else model for model, name in models.items()}
+    several = len(plan.hidden_sizes) > 1
+    return [short[row.name] + f" E={row.job.task.hidden_size}" * several for row in plan.rows]
+
+
+def checked_accuracy(record: Record) -> float:
+    """The accuracy on such meanings as checks read: those trained on, where others are held out."""
+    trained = record.get("train_accuracy")
+    return float(record["accuracy"] if trained is None else trained)
+
+
 def _ending(record: Record) -> str:
     if record["failed"]:
         return f"failed: {record['error']}"
     took = f"after {record['steps']} steps"
-    if record["measure"] == "accuracy":
-        return f"accuracy {record['accuracy']:.3f} {took}, {duration(record['seconds'])}"
     cut = " (cut at the cap)" if record["reason"] == "cap" else ""
-    what = f"ratio {value_of(record):.2f}{cut} {took} ({record['accuracy']:.3f})"
+    what = {
+        "ratio": f"ratio {value_of(record):.2f}{cut} {took} ({record['accuracy']:.3f})",
+        "held_out": f"held out {record['accuracy']:.3f}, trained on {checked_accuracy(record):.3f}{cut} {took}",
+    }.get(record["measure"], f"accuracy {record['accuracy']:.3f} {took}")
     return f"{what}, {duration(record['seconds'])}"
 
 
@@ -193,7 +208,7 @@ class PlainWatcher(ProgressWatcher):
         """After every check: a sign of life, if nothing has been said for a while."""
         super().read(job, readings)
         if self.clock() - self._spoken > self.SILENCE_SECONDS:
-            row = self.rows[job.task.entry.qualified]
+            row = self.rows[job.row]
             shown = ", ".join(f"{grammar} {accuracy:.2f}" for grammar, accuracy, _ in row.accuracies())
             left = _left(row)
             self._say(
@@ -242,15 +257,20 @@ class LiveWatcher(ProgressWatcher):
             shown += [_row_line(row, self.clock(), width), Padding(_accuracy_line(row), (0, 0, 0, 2))]
         return Group(*shown, self._summary())
 
+    @property
+    def _kind(self) -> str:
+        """What a row is."""
+        return "row" if self.plan is not None and len(self.plan.hidden_sizes) > 1 else "model"
+
     def _summary(self) -> Text:
         rows = self.rows.values()
         waiting = sum(row.started is None and row.done < row.total for row in rows)
         parts = [f"{self.done} of {self.total} replicates", f"{duration(self.clock() - self.begun)} elapsed"]
         if len(rows) > 1:
             complete = sum(row.done == row.total for row in rows)
-            parts.insert(0, f"{complete} of {len(rows)} models")
+            parts.insert(0, f"{complete} of {len(rows)} {self._kind}s")
         if waiting:
-            parts.append(f"{waiting} model{'s' * (waiting > 1)} waiting")
+            parts.append(f"{waiting} {self._kind}{'s' * (waiting > 1)} waiting")
         parts.append("Ctrl-C keeps what is finished")
         return Text(" · ".join(parts), style="dim", no_wrap=True, overflow="ellipsis")
 
@@ -285,7 +305,9 @@ def _left(row: RowProgress) -> str:
 
 def _announcement(plan: Plan) -> str:
     on_file = sum(len(row.filed) for row in plan.rows)
-    models = f"{len(plan.rows)} model{'s' * (len(plan.rows) > 1)}"
+    sizes = len(plan.hidden_sizes)
+    count = len({row.name for row in plan.rows})
+    models = f"{count} model{'s' * (count > 1)}" + (f" at {sizes} hidden sizes" if sizes > 1 else "")
     where = plan.device if plan.device != "cpu" else f"cpu, {plan.workers} worker{'s' * (plan.workers > 1)}"
     kept = f"; {on_file} on file in {plan.store.folder}" if on_file else ""
     return f"{plan.total} replicates of {models} to train on {where}{kept}"

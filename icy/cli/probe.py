@@ -19,6 +19,7 @@ from rich.text import Text
 from icy.planning import Plan, ProbeSpec, Row, make_plan
 from icy.probing import run_plan
 from icy.results import ProbeResult
+from icy.splits import SPLITS
 from icy.store import RERUN
 from icy.training.protocols import PROTOCOLS
 from icy.training.settings import ENGINES, PRESETS
@@ -43,6 +44,8 @@ Examples:
   icy probe -m 'HierZero:*' -m receiver/FC2L --seeds 5 -o bias
   icy probe -m FC1L --grammar rot --grammar rot+perm --quick
   icy probe -m RNNZero:LSTM --protocol budget --preset published --format latex
+  icy probe -m FC2L -g all --protocol generalise --split combinations
+  icy probe -m HierZero:GRU --hidden 64,128,256
   icy probe -m all --dry-run
   icy probe -m MyModel --plugin mine.py --option layers=3 --set learning_rate=0.002
 
@@ -75,6 +78,12 @@ def _spec_option(name: str, *flags: str, help: str = "", **more: Any) -> Decorat
     return click.option(
         *flags, name, default=default, show_default=shown, help=_sentence(help or DESCRIPTIONS.get(name, "")), **more
     )
+
+
+class Sizes(Seeds):
+    """A hidden size, or several; `icy.planning.hidden_list` reads it."""
+
+    name = "sizes"
 
 
 def _sentence(text: str) -> str:
@@ -110,7 +119,11 @@ WHAT = _together(
     _spec_option("seeds", type=Seeds(), help="how many, counted from 123 as in the papers, or which: 1,2 or 123-127."),
     _spec_option("target", type=float),
     _spec_option("cap", type=float),
-    _spec_option("hidden", type=int),
+    _spec_option("held_out", type=float),
+    _spec_option("split", type=click.Choice(list(SPLITS)), metavar="|".join(SPLITS)),
+    _spec_option(
+        "hidden", type=Sizes(), metavar="E[,E...]", help="hidden size E, or several, each a row of its own: 64,128."
+    ),
     _spec_option("representation", metavar="soft|gumb|discr"),
     _spec_option("preset", type=click.Choice(list(PRESETS)), metavar="|".join(PRESETS)),
     _spec_option("options", "--option", multiple=True, type=Assignment(), help="a further argument of the models."),
@@ -297,10 +310,10 @@ def _verdict(result: ProbeResult) -> int:
 
 # -- before ------------------------------------------------------------------------------------------------------------
 
-PLAN_HEADINGS = ["model", "parameters", "to train", "1000 updates", "in all"]
+PLAN_HEADINGS = ["model", "hidden size", "parameters", "to train", "1000 updates", "in all"]
 RAW_HEADINGS = [
-    "model", "parameters", "parameters_published", "to_train", "on_file", "grammars", "update_seconds", "least_seconds",
-    "most_seconds",
+    "model", "hidden_size", "parameters", "parameters_published", "to_train", "on_file", "grammars", "update_seconds",
+    "least_seconds", "most_seconds",
 ]  # fmt: skip
 
 
@@ -310,12 +323,14 @@ def _print_plan(plan: Plan, format_: str, quiet: bool) -> None:
 
     if not quiet and plan.total:
         note("Timing a few updates of every model ...")
-    estimates = {e.row.name: e for e in estimate(plan)}
+    estimates = {e.row.job.row: e for e in estimate(plan)}
     if format_ in ("csv", "json"):
-        print_rows(RAW_HEADINGS, [_raw_cells(row, estimates.get(row.name)) for row in plan.rows], format_)
+        print_rows(RAW_HEADINGS, [_raw_cells(row, estimates.get(row.job.row)) for row in plan.rows], format_)
     else:
-        cells = [_plan_cells(row, estimates.get(row.name)) for row in plan.rows]
-        print_rows(PLAN_HEADINGS, cells, "markdown" if format_ == "latex" else format_)
+        lines = [PLAN_HEADINGS, *(_plan_cells(row, estimates.get(row.job.row)) for row in plan.rows)]
+        if len(plan.hidden_sizes) == 1:
+            lines = [[model, *rest] for model, _, *rest in lines]
+        print_rows(lines[0], lines[1:], "markdown" if format_ == "latex" else format_)
     if not quiet:
         _explain_estimate(plan, list(estimates.values()))
 
@@ -327,7 +342,8 @@ def _grammars(row: Row) -> list[str]:
 def _raw_cells(row: Row, found: Estimate | None) -> list[Any]:
     parameters, grammars = row.job.parameters, " ".join(_grammars(row))
     times = [found.update_seconds, found.least, found.most] if found else [None, None, None]
-    return [row.name, parameters["true"], parameters["published"], len(row.missing), len(row.filed), grammars, *times]
+    counts = [parameters["true"], parameters["published"], len(row.missing), len(row.filed)]
+    return [row.name, row.job.task.hidden_size, *counts, grammars, *times]
 
 
 def _plan_cells(row: Row, found: Estimate | None) -> list[str]:
@@ -335,7 +351,7 @@ def _plan_cells(row: Row, found: Estimate | None) -> list[str]:
     count = f"{true}" if true == published else f"{true}/{published}"
     replicates = f"{len(row.missing)} of {len(row.job.replicates)}"
     times = [duration(1000 * found.update_seconds), _between(found.least, found.most)] if found else ["-", "-"]
-    return [row.name, count, replicates, *times]
+    return [row.name, f"{row.job.task.hidden_size}", count, replicates, *times]
 
 
 def _explain_estimate(plan: Plan, estimates: Sequence[Estimate]) -> None:

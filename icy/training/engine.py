@@ -27,7 +27,8 @@ def make_model(task: Task, seed: int, settings: TrainingSettings) -> nn.Module:
     """The model of a task with the initial weights of a seed, the same whatever was drawn before."""
     published = task.entry.published if settings.published_models else {}
     with torch.random.fork_rng(devices=[]):
-        torch.default_generator.manual_seed(stream_key(seed, "weights"))  # the CPU's, and no other device's
+        names = ("weights", task.side) if task.paired else ("weights",)
+        torch.default_generator.manual_seed(stream_key(seed, *names))  # the CPU's, and no other device's
         return create(
             task.entry,
             task.space,
@@ -54,17 +55,19 @@ def train(job: Job, report: Callable[[list[Reading]], None] | None = None) -> It
         InvalidSettingError: a seed has no baseline.
         IncompatibleError: a model whose scores are not of the agreed shape.
     """
-    yield from _Run(job).go(report)
+    yield from Run(job).go(report)
 
 
-class _Run:
+class Run:
     """The state of one call of `train`."""
+
+    needs_baseline = True
 
     def __init__(self, job: Job) -> None:
         self.task, self.protocol, self.settings = job.task, job.protocol, job.settings
         task, settings, replicates, device = job.task, job.settings, list(job.replicates), torch.device(job.device)
         self.active, self.baselines = replicates, dict(job.baselines)
-        for seed in {r.seed for r in replicates} - set(self.baselines):
+        for seed in {r.seed for r in replicates} - set(self.baselines) if self.needs_baseline else ():
             if Replicate(BASELINE, seed) not in replicates:
                 raise InvalidSettingError(f"Seed {seed} has no run of {BASELINE}, which all others are compared to.")
         self.updates = 0
@@ -75,7 +78,7 @@ class _Run:
         languages = [
             make_language(r.grammar, task.space, task.vocab_size, task.word_length, r.seed) for r in replicates
         ]
-        self.draws = Draws(languages, seeds, device)
+        self.draws = Draws(languages, seeds, device, job.split)
         models = {seed: make_model(task, seed, settings) for seed in sorted(set(seeds))}
         inputs, targets = self._batches("check", 0, 1, 2)
         _check_shape(task, models[seeds[0]].to(device), inputs[0, 0], targets[0, 0])
@@ -153,11 +156,11 @@ class _Run:
         )
 
     def _retire(self, finished: dict[Replicate, str]) -> Iterator[Outcome]:
-        readings = self._read("report") if self.settings.fresh_reading else [self.curves[r][-1][1] for r in self.active]
+        measured = self._measure()
         steps = self.settings.steps(self.updates)
         ended = [
-            self._outcome(replicate, finished[replicate], steps, reading)
-            for replicate, reading in zip(self.active, readings, strict=True)
+            self._outcome(replicate, finished[replicate], steps, **values)
+            for replicate, values in zip(self.active, measured, strict=True)
             if replicate in finished
         ]
         staying = [i for i, r in enumerate(self.active) if r not in finished]
@@ -167,10 +170,21 @@ class _Run:
             self.draws.keep(staying)
         yield from self._compared(ended)
 
-    def _outcome(self, replicate: Replicate, reason: str, steps: int, reading: float) -> Outcome:
-        accuracy = math.nan if reason == "diverged" else reading
+    def _measure(self) -> list[dict[str, float]]:
+        """What is reported of each replicate if it ends now; where meanings are held out, the accuracy is on them."""
+        fresh = self.settings.fresh_reading
+        stopping = None if fresh else [self.curves[r][-1][1] for r in self.active]
+        if not self.protocol.holds_out:
+            return [{"accuracy": a} for a in stopping or self._read("report")]
+        trained = stopping or self._read("report on training")
+        pairs = zip(self._read("report"), trained, strict=True)
+        return [{"accuracy": accuracy, "train_accuracy": other} for accuracy, other in pairs]
+
+    def _outcome(self, replicate: Replicate, reason: str, steps: int, accuracy: float, **extra: float) -> Outcome:
         curve, seconds = self.curves.pop(replicate), self.seconds.pop(replicate)
-        return Outcome(replicate, reason, steps, accuracy, curve, self.learner.engine, seconds)
+        if reason == "diverged":
+            accuracy, extra = math.nan, {}
+        return Outcome(replicate, reason, steps, accuracy, curve, self.learner.engine, seconds, extra=extra)
 
     def _compared(self, ended: list[Outcome]) -> Iterator[Outcome]:
         """Outcomes with their baseline; one that came before its baseline is held back until that has ended too."""

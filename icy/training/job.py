@@ -8,15 +8,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from icy.errors import unknown, what_and_where
+from icy.errors import InvalidSettingError, unknown, what_and_where
 from icy.grammars import grammar_version
 from icy.meanings import MeaningSpace
 from icy.provenance import device_name, git_revision, now, software
 from icy.registry import Entry
+from icy.splits import Split
 from icy.store import Record, record_key
 
 from .protocols import Protocol
 from .settings import ENGINES, TrainingSettings
+
+RowKey = tuple[str, int]  # a model and its hidden size
+
+
+def row_of(record: Record) -> RowKey:
+    """The row of a plan that a record belongs to, as `Job.row` names it."""
+    return record["model"], record["hidden_size"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +39,7 @@ class Task:
         hidden_size: E.
         representation: its name.
         options: further arguments of the model.
+        paired: whether it is one of a pair, whose sides must not start from the same random numbers.
     """
 
     entry: Entry
@@ -40,6 +49,7 @@ class Task:
     hidden_size: int = 128
     representation: str = "soft"
     options: Mapping[str, Any] = field(default_factory=dict)
+    paired: bool = False
 
     @property
     def side(self) -> str:
@@ -50,6 +60,9 @@ class Task:
     def message_length(self) -> int:
         """L."""
         return self.space.attributes * self.word_length
+
+
+FAILURES = ("max_steps", "not_learnt", "no_baseline", "diverged")
 
 
 @dataclass(frozen=True, order=True)
@@ -98,7 +111,7 @@ class Outcome:
     @property
     def failed(self) -> bool:
         """Whether there is no result."""
-        return self.reason in ("max_steps", "no_baseline", "diverged")
+        return self.reason in FAILURES
 
 
 @dataclass(frozen=True)
@@ -116,6 +129,7 @@ class Job:
         folder: the results folder.
         parameters: the model's number of parameters by convention, for the record.
         preset: the name that the settings started from, for the record.
+        split: which meanings are held out, where the protocol holds out any.
     """
 
     task: Task
@@ -128,10 +142,19 @@ class Job:
     folder: str = "."
     parameters: Mapping[str, int] = field(default_factory=dict)
     preset: str = "default"
+    split: Split | None = None
 
     def __post_init__(self) -> None:
         if self.engine not in ENGINES:
             raise unknown("engine", self.engine, ENGINES)
+        if self.protocol.holds_out != (self.split is not None):
+            needs = "needs a split" if self.split is None else "holds out no meanings and takes no split"
+            raise InvalidSettingError(f"The protocol '{self.protocol.name}' {needs}.")
+
+    @property
+    def row(self) -> RowKey:
+        """What tells this job's row from the others of a plan."""
+        return self.task.entry.qualified, self.task.hidden_size
 
     def config(self, replicate: Replicate) -> dict[str, Any]:
         """Everything the user chose that can move the numbers of a replicate."""
@@ -149,6 +172,7 @@ class Job:
             "protocol": self.protocol.name,
             "target": self.protocol.target,
             "cap": self.protocol.cap,
+            **({"held_out": self.split.share, "split": self.split.kind} if self.split else {}),
             "settings": self.settings.under(task.representation),
         }
 
@@ -170,7 +194,7 @@ class Job:
             outcome.replicate,
             failed=outcome.failed,
             reason=outcome.reason,
-            error=_explain(outcome.reason, self.protocol, self.settings) if outcome.failed else None,
+            error=self._explain(outcome) if outcome.failed else None,
             steps=outcome.steps,
             accuracy=outcome.accuracy if math.isfinite(outcome.accuracy) else None,  # JSON has no word for NaN
             baseline_steps=outcome.baseline_steps,
@@ -185,6 +209,13 @@ class Job:
         sentence = what_and_where(error)
         trace = "".join(traceback.format_exception(error))
         return self._record(replicate, failed=True, reason="error", error=sentence, traceback=trace)
+
+    def _explain(self, outcome: Outcome) -> str:
+        return {
+            "max_steps": f"concat did not reach {self.protocol.target} within {self.settings.max_steps} updates",
+            "no_baseline": "concat failed at this seed, so there is nothing to compare with",
+            "diverged": "the loss is no longer a finite number",
+        }[outcome.reason]
 
     def _record(self, replicate: Replicate, **result: Any) -> Record:
         config = self.config(replicate)
@@ -203,11 +234,3 @@ class Job:
             "device_name": device_name(self.device),
             "finished": now(),
         }
-
-
-def _explain(reason: str, protocol: Protocol, settings: TrainingSettings) -> str:
-    return {
-        "max_steps": f"concat did not reach {protocol.target} within {settings.max_steps} updates",
-        "no_baseline": "concat failed at this seed, so there is nothing to compare with",
-        "diverged": "the loss is no longer a finite number",
-    }[reason]

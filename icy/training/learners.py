@@ -193,11 +193,19 @@ class GradientLearner:
             self._stack.clip(self._clip)
         self._optimiser.step()
 
-    @torch.no_grad()
     def scores(self, inputs: Tensor) -> Tensor:
         """Scores in evaluation mode."""
-        scores: Tensor = self._stack.forward([inputs], self.engine)
+        scores: Tensor = self.run(inputs)
         return scores
+
+    @torch.no_grad()
+    def run(self, *inputs: Tensor) -> Any:
+        """All that the models put out in evaluation mode, for one or several arguments."""
+        return self._stack.forward(inputs, self.engine)
+
+    def weights(self, place: int) -> dict[str, Tensor]:
+        """A copy of what the model at a place of the stack has become, as `load_state_dict` takes it."""
+        return self._stack.state(place)
 
     def losses(self) -> Tensor | None:
         """The loss of each replicate at its last update."""

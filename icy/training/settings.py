@@ -13,9 +13,12 @@ from icy.errors import InvalidSettingError, unknown
 ENGINES = ("auto", "broadcast", "vmap", "loop")
 
 
-def _only(representation: str) -> Mapping[str, str]:
-    """Marks a setting that does nothing under any other representation."""
-    return {"representation": representation}
+KINDS = ("probe", "e2e")  # of runs: one side alone, or a pair
+
+
+def _only(representation: str | None = None, kind: str | None = None) -> Mapping[str, str]:
+    """Marks a setting that does nothing under any other representation, or in another kind of run."""
+    return {name: value for name, value in (("representation", representation), ("kind", kind)) if value}
 
 
 @dataclass(frozen=True)
@@ -39,6 +42,8 @@ class TrainingSettings:
         least_squares: GUMB receivers learn by the squared error of their raw scores, without sampling.
         reward_weight: of DISCR's reward term.
         entropy_weight: of DISCR's entropy term.
+        soft_feedback: in an end-to-end run, a sender sees its symbols as probabilities whatever goes over the link.
+        training_readings: in an end-to-end run, read accuracy and topsim from training batches.
     """
 
     batch_size: int = 128
@@ -55,6 +60,8 @@ class TrainingSettings:
     least_squares: bool = field(default=False, metadata=_only("gumb"))
     reward_weight: float = field(default=1.0, metadata=_only("discr"))
     entropy_weight: float = field(default=0.01, metadata=_only("discr"))
+    soft_feedback: bool = field(default=False, metadata=_only(kind="e2e"))
+    training_readings: bool = field(default=False, metadata=_only(kind="e2e"))
 
     def __post_init__(self) -> None:
         for name in ("batch_size", "check_every", "evaluation_size", "max_steps"):
@@ -75,10 +82,11 @@ class TrainingSettings:
         """Updates before the first look."""
         return 1 if self.steps_from_zero else self.check_every
 
-    def under(self, representation: str) -> dict[str, Any]:
-        """The settings that can move the numbers of a run under a representation."""
-        only = {f.name: f.metadata.get("representation", representation) for f in fields(self)}
-        return {name: value for name, value in asdict(self).items() if only[name] == representation}
+    def under(self, representation: str, kind: str = "probe") -> dict[str, Any]:
+        """The settings that can move the numbers of a kind of run under a representation."""
+        here = {"representation": representation, "kind": kind}
+        idle = {f.name for f in fields(self) if any(here[name] != value for name, value in f.metadata.items())}
+        return {name: value for name, value in asdict(self).items() if name not in idle}
 
     def steps(self, updates: int) -> int:
         """What is reported as the number of steps after so many updates."""
@@ -91,6 +99,7 @@ class Departure:
 
     settings: Mapping[str, Any]
     reason: str
+    kinds: tuple[str, ...] = KINDS
 
 
 PUBLISHED: dict[str, Departure] = {
@@ -117,18 +126,32 @@ PUBLISHED: dict[str, Departure] = {
         {"least_squares": True}, "GUMB receivers do not sample: squared error of their raw scores"
     ),
     "more entropy": Departure(
-        {"entropy_weight": 0.1}, "the published DISCR runs of senders and receivers alone weigh the entropy by 0.1"
+        {"entropy_weight": 0.1},
+        "the published DISCR runs of senders and receivers alone weigh the entropy by 0.1",
+        kinds=("probe",),
+    ),
+    "soft feedback": Departure(
+        {"soft_feedback": True},
+        "end to end, senders see their own symbols as probabilities, also where the link samples them",
+        kinds=("e2e",),
+    ),
+    "training readings": Departure(
+        {"training_readings": True},
+        "end to end, accuracy is the mean over the training batches since the last look, topsim that of the last one",
+        kinds=("e2e",),
     ),
 }
 
-PRESETS: dict[str, dict[str, Any]] = {
-    "default": {},
-    "published": {name: value for departure in PUBLISHED.values() for name, value in departure.settings.items()},
-}
+PRESETS: dict[str, Mapping[str, Departure]] = {"default": {}, "published": PUBLISHED}
 
 
-def settings_for(preset: str, **overrides: Any) -> TrainingSettings:
-    """The settings of a preset, with some of them changed.
+def settings_for(preset: str, kind: str = "probe", **overrides: Any) -> TrainingSettings:
+    """The settings of a preset for a kind of run, with some of them changed.
+
+    Args:
+        preset: "default" or "published".
+        kind: "probe", or "e2e" for pairs.
+        **overrides: what to change.
 
     Raises:
         UnknownNameError: no such preset or setting.
@@ -141,7 +164,8 @@ def settings_for(preset: str, **overrides: Any) -> TrainingSettings:
         if name not in known:
             raise unknown("training setting", name, known)
     checked = {name: _checked(name, value) for name, value in overrides.items()}
-    return replace(TrainingSettings(), **{**PRESETS[preset], **checked})
+    departures = [departure.settings for departure in PRESETS[preset].values() if kind in departure.kinds]
+    return replace(TrainingSettings(), **{name: v for some in departures for name, v in some.items()} | checked)
 
 
 def _checked(name: str, value: Any) -> Any:

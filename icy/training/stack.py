@@ -64,6 +64,11 @@ class Stack:
         for row in rows:
             row.mul_(scale.unsqueeze(1))
 
+    def state(self, place: int) -> dict[str, Tensor]:
+        """A copy of the parameters and buffers of one module."""
+        buffers = {name: value.clone() for name, value in self.modules[place].named_buffers()}
+        return {name: p[place].detach().clone() for name, p in self.parameters.items()} | buffers
+
     def keep(self, which: list[int]) -> None:
         """Go on with these replicates only."""
         index = torch.tensor(which, device=self.flat.device)

@@ -65,6 +65,12 @@ register_receiver(
     takes_cell=True,
 )
 register_receiver(
+    "Transformer",
+    "icy.models.receivers.transformer:Transformer",
+    description="Pre-norm transformer over the message, several heads, mean over positions.",
+    source="Vaswani et al. 2017 (NeurIPS); pre-norm as Xiong et al. 2020 (ICML)",
+)
+register_receiver(
     "Hashtable",
     "icy.models.receivers.memory:Hashtable",
     description="Remembers the first meaning of each message; no parameters.",

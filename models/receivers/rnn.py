@@ -7,7 +7,7 @@ from icy.meanings import MeaningSpace
 from ..base import Receiver
 from ..layers import Linear, SymbolEmbedding
 from ..recurrent import CellFactory, Recurrent
-from ..symbols import message_gates
+from ..symbols import by_position, message_gates
 
 
 class RNN(Receiver):
@@ -38,8 +38,20 @@ class RNN(Receiver):
         return super().inert_parameters() + self.embed.weight.numel() + unused_head
 
     def forward(self, message: Tensor) -> Tensor:
+        last = self.scanned(message) if self.net.scans else self.stepped(message)
+        return self.shaped(self.out(last))
+
+    def scanned(self, message: Tensor) -> Tensor:
+        """The last output, where the cell can run over the whole message at once."""
+        rows = self.embed.weight
+        symbols = by_position(message, self.symbols, rows.dtype)
+        nothing = rows.new_zeros(*rows.shape[:-2], symbols.shape[-2], self.hidden_size)
+        return self.net.scan(symbols, self.net.first.weigh(rows), nothing, self.message_length)
+
+    def stepped(self, message: Tensor) -> Tensor:
+        """The last output, step by step."""
         gates = message_gates(message, self.embed, self.net.first, self.symbols)
         states = self.net.start(gates[0].new_zeros(*gates[0].shape[:-1], self.hidden_size))
         for gate in gates:
             states = self.net.step(gate, states)
-        return self.shaped(self.out(states[-1][0]))
+        return states[-1][0]

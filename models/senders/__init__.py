@@ -75,6 +75,12 @@ register_sender(
     representations=("discr",),
 )
 register_sender(
+    "Transformer",
+    "icy.models.senders.transformer:Transformer",
+    description="Pre-norm transformer after the embedded meaning, several heads, teacher forcing on request.",
+    source="Vaswani et al. 2017 (NeurIPS); pre-norm as Xiong et al. 2020 (ICML)",
+)
+register_sender(
     "Hashtable",
     "icy.models.senders.hashtable:Hashtable",
     description="Remembers the first message of each meaning; no parameters.",

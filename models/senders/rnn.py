@@ -35,7 +35,11 @@ class RNNZero(Sender):
         self.out = Linear(hidden_size, self.symbols)
 
     def forward(self, meanings: Tensor) -> Tensor:
-        states = self.net.start(self.embed(meanings))
+        start = self.embed(meanings)
+        if self.net.scans:
+            by_position: Tensor = self.out(self.net.scan(None, None, start, self.message_length))
+            return by_position.transpose(-3, -2)
+        states = self.net.start(start)
         gates = self.net.first.unfed()
         outputs = []
         for _ in range(self.message_length):

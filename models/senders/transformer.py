@@ -1,4 +1,4 @@
-"""Transformers as senders: TransDec of Icy22 (appendix B), and one of today's form."""
+"""Transformers as senders: those of Icy22 (appendix B), and a pre-norm one with several heads."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from icy.meanings import MeaningSpace
-from icy.representations import SOFT, Representation
+from icy.representations import SOFT, Representation, largest, one_hot
 
-from ..attention import Cache, DecoderLayer, sinusoids
+from ..attention import Cache, DecoderLayer, LayerNorm, PreNormLayer, pre_norm_layers, sinusoids
 from ..base import Sender, time_last
-from ..layers import Linear, MeaningEmbedding
+from ..layers import Linear, MeaningEmbedding, SymbolEmbedding
 from ..symbols import Feedback, SampledFeedback
 
 
@@ -58,7 +58,7 @@ class _TransDec(Sender):
         folded = [layer.fold(memory, table if layer is layers[0] else None) for layer in layers]
         caches = [Cache(length) for _ in layers]
         places = torch.eye(length, dtype=memory.dtype, device=memory.device)
-        symbol, scores = self.feedback.first_symbol(memory), []
+        symbol, scores = self.feedback.first_symbol(memory), list[Tensor]()
         for step in range(length):
             if scores:
                 symbol = self.feedback.seen(scores[-1], step - 1)
@@ -100,3 +100,73 @@ class TransDecSampling(_TransDec):
     ) -> None:
         super().__init__(space, message_length, vocab_size, hidden_size, layers=layers)
         self.feedback = SampledFeedback(self.symbols, hidden_size)
+
+
+class Transformer(Sender):
+    """A pre-norm decoder: the embedded meaning is its first position, and then come the symbols that it wrote.
+
+    Scores of symbol t are read off position t: norm(x_t) W + b. Positions are told apart by sinusoids.
+
+    Args:
+        layers: number of layers.
+        heads: of each attention; if None, the largest number up to 4 that divides the hidden size.
+        teacher_forcing: in training, read the symbols of the target message instead of those written, all positions
+            at once. In evaluation, or where there is no target, the model reads what it wrote: the likeliest symbols.
+        representation: what is fed back, without teacher forcing.
+    """
+
+    broadcasts = True
+
+    def __init__(
+        self,
+        space: MeaningSpace,
+        message_length: int,
+        vocab_size: int,
+        hidden_size: int,
+        *,
+        layers: int = 2,
+        heads: int | None = None,
+        teacher_forcing: bool = False,
+        representation: Representation = SOFT,
+    ) -> None:
+        super().__init__(space, message_length, vocab_size, hidden_size)
+        self.teacher_forcing = teacher_forcing
+        self.representation = representation
+        self.embed = MeaningEmbedding(space.attributes, space.values, hidden_size)
+        self.symbol_embed = SymbolEmbedding(self.symbols, hidden_size)
+        self.layers = nn.ModuleList(pre_norm_layers(hidden_size, layers, heads))
+        self.norm = LayerNorm(hidden_size)
+        self.out = Linear(hidden_size, self.symbols)
+
+    def forward(self, meanings: Tensor, messages: Tensor | None = None) -> Tensor:
+        prefix = self.embed(meanings)
+        positions = sinusoids(self.message_length, prefix)
+        if self.teacher_forcing and self.training and messages is not None:
+            return self._parallel(prefix, positions, messages)
+        return self._decoded(prefix, positions)
+
+    def _parallel(self, prefix: Tensor, positions: Tensor, messages: Tensor) -> Tensor:
+        """The scores, had the symbols of `messages` been written."""
+        earlier = self.symbol_embed(one_hot(messages[..., :-1], self.symbols, prefix.dtype))
+        x = torch.cat([prefix.unsqueeze(-2), earlier], -2) + positions
+        for layer in self.layers:
+            x = layer(x, causal=True)
+        scores: Tensor = self.out(self.norm(x))
+        return scores
+
+    def _decoded(self, prefix: Tensor, positions: Tensor) -> Tensor:
+        layers: list[PreNormLayer] = list(self.layers)  # type: ignore[arg-type]
+        caches = [Cache(self.message_length) for _ in layers]
+        scores: list[Tensor] = []
+        for step, position in enumerate(positions):
+            x = position + (self.symbol_embed(self._read(scores[-1], step - 1)) if scores else prefix)
+            for layer, cache in zip(layers, caches, strict=True):
+                x = layer.step(x, cache)
+            scores.append(self.out(self.norm(x)))
+        return time_last(scores)
+
+    def _read(self, scores: Tensor, step: int) -> Tensor:
+        """What is read of the symbol of a step. A model that was taught by tokens reads tokens."""
+        if self.teacher_forcing and not self.training:
+            return largest(scores)
+        return self.representation.feed_back(scores, step, self.training)

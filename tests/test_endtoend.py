@@ -1,0 +1,375 @@
+"""End to end: pairs batched equal pairs alone, runs resume, languages emerge, and pre-training may fail."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import icy
+from icy.analysis.endtoend import plot_curves
+from icy.endtoend import EndToEndResult, EndToEndSpec, make_pair_plan
+from icy.errors import IncompatibleError, InvalidSettingError, StoreError, UnknownNameError
+from icy.language import Language
+from icy.meanings import MeaningSpace
+from icy.metrics import topsim
+from icy.noise import Noise, drawing_from
+from icy.registry import registry
+from icy.store import Store
+from icy.training.endtoend import Pair, make_pair, train_pairs
+from icy.training.job import Outcome, Reading, Replicate
+from icy.training.pairs import CURVE, SCRATCH, EndToEnd, PairEntry, PairJob, PairTask
+from icy.training.settings import TrainingSettings, settings_for
+
+torch.set_num_threads(1)
+
+SPACE = MeaningSpace(2, 3)
+SETTINGS = TrainingSettings(batch_size=16, evaluation_size=64, check_every=20, learning_rate=0.01, max_steps=400)
+REPRESENTATIONS = ("soft", "gumb", "discr")
+SHORT = EndToEnd(steps=12, report_every=5, target=0.9)
+SMALL: dict[str, Any] = {
+    "meanings": "2x3",
+    "word_length": 2,
+    "hidden": 8,
+    "seeds": 2,
+    "workers": 1,
+    "report_every": 10,
+    "settings": {"check_every": 20, "batch_size": 16, "evaluation_size": 64, "learning_rate": 0.02, "max_steps": 500},
+}
+
+
+def pair_task(sender: str = "RNNAutoReg:GRU", receiver: str = "RNN1L:GRU", representation: str = "soft") -> PairTask:
+    entry = PairEntry(registry.get(sender, "sender"), registry.get(receiver, "receiver"))
+    return PairTask(entry, SPACE, 4, 2, 8, representation)
+
+
+def run(
+    folder: Path,
+    replicates: Sequence[Replicate],
+    task: PairTask,
+    protocol: EndToEnd = SHORT,
+    **more: Any,
+) -> dict[Replicate, Outcome]:
+    job = PairJob(task, protocol, SETTINGS, tuple(replicates), folder=str(folder), **more)
+    return {outcome.replicate: outcome for outcome in train_pairs(job)}
+
+
+def assert_same_curve(found: Outcome, expected: Outcome) -> None:
+    assert len(found.curve) == len(expected.curve)
+    for a, b in zip(found.curve, expected.curve, strict=True):
+        np.testing.assert_allclose(np.array(a, float), np.array(b, float), atol=2e-3, equal_nan=True)
+
+
+# -- the same numbers, however it is run -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("representation", REPRESENTATIONS)
+@pytest.mark.parametrize(
+    ("sender", "receiver"), [("RNNAutoReg:GRU", "RNN1L:GRU"), ("HierZero:RNN", "Hier:RNN"), ("FC2L", "CNN")]
+)
+def test_pairs_together_equal_pairs_alone(tmp_path: Path, sender: str, receiver: str, representation: str) -> None:
+    task = pair_task(sender, receiver, representation)
+    replicates = [Replicate(SCRATCH, seed) for seed in (1, 2, 3)]
+    together = run(tmp_path, replicates, task)
+    assert {o.engine for o in together.values()} == {"broadcast"}
+    for replicate in replicates:
+        alone = run(tmp_path, [replicate], task, engine="loop")
+        assert_same_curve(alone[replicate], together[replicate])
+
+
+def test_pre_trained_pairs_together_equal_pairs_alone(tmp_path: Path) -> None:
+    replicates = [Replicate(grammar, seed) for grammar in ("concat", "perm") for seed in (1, 2)]
+    together = run(tmp_path, replicates, pair_task())
+    for replicate in replicates[1:3]:
+        assert_same_curve(run(tmp_path, [replicate], pair_task())[replicate], together[replicate])
+
+
+def test_other_lengths_of_the_game_do_not_disturb(tmp_path: Path) -> None:
+    """Seeds whose games are of different length: the longer one goes on as if alone."""
+    protocol = EndToEnd(cap=0.5, most=None, report_every=5, target=0.9)
+    replicates = [Replicate("perm", seed) for seed in (1, 2)]
+    both = run(tmp_path, replicates, pair_task(), protocol, baselines={1: 10, 2: 30})
+    assert [both[r].steps for r in replicates] == [5, 15]
+    alone = run(tmp_path, replicates[1:], pair_task(), protocol, baselines={2: 30})
+    assert_same_curve(alone[replicates[1]], both[replicates[1]])
+
+
+@pytest.mark.parametrize("representation", REPRESENTATIONS)
+def test_resumed_equals_uninterrupted(tmp_path: Path, representation: str) -> None:
+    arguments = {**SMALL, "representation": representation, "steps": 20}
+    whole = icy.end_to_end("FC2L", "RNN1L:RNN", ["concat", "perm"], out=tmp_path / "whole", **arguments)
+
+    class Stop(icy.probing.Watcher):
+        def filed(self, record: Any) -> None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        icy.end_to_end("FC2L", "RNN1L:RNN", ["concat", "perm"], out=tmp_path / "part", watcher=Stop(), **arguments)
+    kept = len(Store(tmp_path / "part").records())
+    assert 0 < kept < 4
+    resumed = icy.end_to_end("FC2L", "RNN1L:RNN", ["concat", "perm"], out=tmp_path / "part", **arguments)
+    measured = [column for column in CURVE if column != "steps"]
+    for a, b in zip(whole.records, resumed.records, strict=True):
+        assert (a["grammar"], a["seed"], a["key"]) == (b["grammar"], b["seed"], b["key"])
+        found, expected = np.array(b["curve"], float), np.array(a["curve"], float)
+        np.testing.assert_allclose(found, expected, atol=2e-3, equal_nan=True)
+    assert len(measured) == 5
+
+
+# -- what it measures --------------------------------------------------------------------------------------------------
+
+
+def test_a_pair_from_scratch_learns_to_talk(tmp_path: Path) -> None:
+    result = icy.end_to_end("FC2L", "RNN1L:GRU", steps=300, out=tmp_path, **SMALL)
+    for record in result.records:
+        assert record["end_to_end_accuracy"] > 0.95
+        assert record["accuracy"] == record["end_to_end_accuracy"]
+        assert record["sender_accuracy"] is None
+        assert record["steps"] == 300
+    curve = result.curves()
+    assert curve["steps"].tolist() == [*range(0, 301, 10)] * 2
+    assert curve["loss"].iloc[0] > curve["loss"].iloc[-1]
+
+
+def test_after_pre_training_the_game_starts_from_what_was_learnt(tmp_path: Path) -> None:
+    result = icy.end_to_end("FC2L", "RNN1L:GRU", "perm", out=tmp_path, target=0.95, cap=0.5, **SMALL)
+    assert [r["grammar"] for r in result.records] == ["concat", "concat", "perm", "perm"]
+    for record in result.records:
+        start = dict(zip(CURVE, record["curve"][0], strict=True))
+        assert start["steps"] == 0
+        assert min(start["sender_accuracy"], start["receiver_accuracy"], start["accuracy"]) > 0.85
+        assert record["accuracy"] == record["sender_accuracy"]
+    of_concat = {r["seed"]: max(r["sender_steps"], r["receiver_steps"]) for r in result.records[:2]}
+    for record in result.records:
+        assert record["baseline_steps"] == of_concat[record["seed"]]
+        assert record["steps"] == of_concat[record["seed"]] // 2
+
+
+def test_the_length_of_a_game() -> None:
+    assert EndToEnd().limit(300) == 6_000
+    assert EndToEnd().limit(900) == 10_000
+    assert EndToEnd(most=None).limit(900) == 18_000
+    assert EndToEnd(steps=7).limit(900) == 7
+    assert make_pair_plan(EndToEndSpec("FC2L", "CNN")).rows[0].job.protocol.steps == 50_000  # type: ignore[attr-defined]
+
+
+def test_the_language_that_emerged(tmp_path: Path) -> None:
+    result = icy.end_to_end("FC2L", "RNN1L:GRU", steps=100, out=tmp_path, **SMALL)
+    language = result.language(seed=124)
+    assert (language.space, language.message_length, language.seed) == (SPACE, 4, 124)
+    assert language.name == "FC2L+RNN1L:GRU soft from scratch"
+    space = SPACE.meanings(np.arange(SPACE.size))
+    (record,) = [r for r in result.records if r["seed"] == 124]
+    assert topsim(space, language.messages) == pytest.approx(record["topsim"], abs=1e-6)  # 64 draws hold all 9 meanings
+    assert Language.load(language.save(tmp_path / "mine.parquet")) == language
+    assert EndToEndResult.load(tmp_path).language(seed=124) == language
+    with pytest.raises(StoreError, match="no language of 'rot'"):
+        result.language("rot")
+
+
+def test_table_and_figure(tmp_path: Path) -> None:
+    result = icy.end_to_end("FC2L", "RNN1L:GRU", ["concat", "perm"], out=tmp_path, steps=20, **SMALL)
+    text = result.table()
+    for label in ("sender on the language", "receiver on the language", "end to end", "topsim", "concat", "perm"):
+        assert label in text
+    assert "after 20 updates" in text
+    axes = result.plot().axes
+    assert [ax.get_ylabel().partition("\n")[0] for ax in axes] == [
+        "sender accuracy",
+        "receiver accuracy",
+        "end-to-end loss",
+        "end-to-end accuracy",
+        "topsim",
+    ]
+    assert len(axes[0].lines) == 2
+    steps, mean = axes[0].lines[0].get_data()
+    concat = result.curves().query("grammar == 'concat'").groupby("steps")["sender_accuracy"].mean()
+    np.testing.assert_allclose(mean, concat.loc[steps])
+    scratch = result.curves().assign(grammar="none", sender_accuracy=math.nan, receiver_accuracy=math.nan)
+    assert len(plot_curves(scratch).axes) == 3
+
+
+def test_results_of_both_kinds_live_in_one_folder(tmp_path: Path) -> None:
+    icy.end_to_end("FC2L", "RNN1L:GRU", out=tmp_path, steps=20, **SMALL)
+    sizes = {name: SMALL[name] for name in ("meanings", "word_length", "hidden", "seeds", "workers", "settings")}
+    icy.probe("sender/FC2L", "perm", out=tmp_path, target=0.6, **sizes)
+    assert {r["protocol"] for r in icy.ProbeResult.load(tmp_path).records} == {"e2e", "acquire"}
+    assert {r["protocol"] for r in EndToEndResult.load(tmp_path).records} == {"e2e"}
+    assert icy.ProbeResult.load(tmp_path).table()
+
+
+# -- what goes over the link -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("representation", ["gumb", "discr"])
+def test_the_receiver_reads_what_the_sender_was_fed_back(representation: str) -> None:
+    """No sample is drawn twice: the message is what the loop fed back, at every position."""
+    pair = make_pair(pair_task(representation=representation), 1, SETTINGS).train()
+    fed, noise = [], Noise(torch.tensor(5))
+    if representation == "discr":
+        pair = make_pair(pair_task("RNNSampling:GRU", representation="discr"), 1, SETTINGS).train()
+    original = pair.sender.feedback.seen  # type: ignore[union-attr]
+
+    def watched(scores: torch.Tensor, step: int) -> torch.Tensor:
+        fed.append(original(scores, step))  # type: ignore[operator]
+        return fed[-1]
+
+    pair.sender.feedback.seen = watched  # type: ignore[union-attr, assignment]
+    with drawing_from(noise):
+        sent, _ = pair(torch.randint(3, (16, 2)))
+        message = pair.link.message(sent, noise)
+    torch.testing.assert_close(torch.stack(fed, 1), message[:, :-1])
+
+
+def test_published_senders_see_their_symbols_as_probabilities() -> None:
+    task = pair_task(representation="gumb")
+    assert task.feedback(settings_for("default", "e2e")) == "gumb"
+    assert task.feedback(settings_for("published", "e2e")) == "soft"
+    published = settings_for("published", "e2e")
+    assert (published.entropy_weight, settings_for("published").entropy_weight) == (0.01, 0.1)
+    assert make_pair(task, 1, published).sender.feedback.representation.name == "soft"  # type: ignore[union-attr]
+
+
+def test_the_sides_start_from_different_numbers() -> None:
+    pair = make_pair(pair_task(), 1, SETTINGS)
+    a, b = pair.sender.embed.weight.flatten(), pair.receiver.embed.weight.flatten()  # type: ignore[union-attr, operator]
+    assert not torch.equal(a[:8], b[:8])
+
+
+def test_messages_are_greedy_in_evaluation() -> None:
+    pair = make_pair(pair_task(representation="discr"), 1, SETTINGS).eval()
+    meanings = torch.randint(3, (16, 2))
+    sent, answered, told = pair(meanings, torch.zeros(16, 4, dtype=torch.long))
+    assert torch.equal(answered, pair.receiver(sent.argmax(-1)))
+    assert torch.equal(told, pair.receiver(torch.zeros(16, 4, dtype=torch.long)))
+
+
+def test_a_strangers_plain_modules_play(tmp_path: Path) -> None:
+    class Speaker(nn.Module):
+        def __init__(self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int) -> None:
+            super().__init__()
+            self.values, self.shape = space.values, (message_length, vocab_size + 1)
+            self.net = nn.Linear(space.attributes * space.values, message_length * (vocab_size + 1))
+
+        def forward(self, meanings: torch.Tensor) -> torch.Tensor:
+            hot = (meanings.unsqueeze(-1) == torch.arange(self.values)).float().flatten(-2)
+            found: torch.Tensor = self.net(hot).unflatten(-1, self.shape)
+            return found
+
+    speaker = replace(registry.get("FC1L", "sender"), name="Speaker", factory=Speaker)
+    task = replace(pair_task("FC1L", "FC2L", "gumb"), entry=PairEntry(speaker, registry.get("FC2L", "receiver")))
+    replicates = [Replicate(SCRATCH, seed) for seed in (1, 2)]
+    found = run(tmp_path, replicates, task)
+    assert {o.engine for o in found.values()} <= {"vmap", "loop"}
+    assert_same_curve(run(tmp_path, replicates[1:], task, engine="loop")[replicates[1]], found[replicates[1]])
+
+
+# -- what goes wrong ---------------------------------------------------------------------------------------------------
+
+
+def test_pre_training_that_never_reaches_its_target_is_a_result(tmp_path: Path) -> None:
+    arguments = {**SMALL, "settings": {**SMALL["settings"], "max_steps": 40}}
+    result = icy.end_to_end("FC2L", "RNN1L:GRU", ["perm", "hol"], out=tmp_path, target=0.999, steps=10, **arguments)
+    failed = {(r["grammar"], r["seed"]): r for r in result.failures}
+    assert failed
+    for record in failed.values():
+        assert record["reason"] == "not_learnt"
+        assert "did not reach 0.999 within 40 updates" in record["error"]
+        assert record["accuracy"] is None
+    assert "failed" in result.table()
+    again = icy.end_to_end("FC2L", "RNN1L:GRU", ["perm", "hol"], out=tmp_path, target=0.999, steps=10, **arguments)
+    assert [r["finished"] for r in again.records] == [r["finished"] for r in result.records]  # kept, not repeated
+
+
+def test_without_concat_there_is_no_length(tmp_path: Path) -> None:
+    protocol = EndToEnd(target=0.9, report_every=5)
+    found = run(tmp_path, [Replicate("perm", 1)], pair_task(), protocol, baselines={1: "not_learnt"})
+    assert found[Replicate("perm", 1)].reason == "no_baseline"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "sentence"),
+    [
+        ({"sender": "HierZero:GRUU"}, UnknownNameError, "did you mean HierZero:GRU"),
+        ({"sender": "Hier:GRU"}, UnknownNameError, "No sender"),
+        ({"sender": ["FC1L", "FC2L"], "receiver": ["CNN", "FC", "FC2L"]}, InvalidSettingError, "make no pairs"),
+        ({"receiver": []}, InvalidSettingError, "No receiver was given"),
+        ({"sender": "RNNSampling:GRU"}, IncompatibleError, "only in discr"),
+        (
+            {"sender": "RNNSampling:GRU", "representation": "discr", "pretrain": "perm"},
+            IncompatibleError,
+            "--pretrain-representation discr",
+        ),
+        ({"sender": "Hashtable"}, IncompatibleError, "learns by no gradient"),
+        ({"receiver": "kNN"}, IncompatibleError, "learns by no gradient"),
+        ({"representation": "softt"}, UnknownNameError, "did you mean soft"),
+        ({"pretrain": ["none", "perm"]}, InvalidSettingError, "not both"),
+        ({"pretrain": "permm"}, UnknownNameError, "did you mean perm"),
+        ({"pretrain": "shuf"}, IncompatibleError, "sender"),
+        ({"steps": 0}, InvalidSettingError, "steps must be at least 1"),
+        ({"most": -1}, InvalidSettingError, "or 0 for no limit"),
+        ({"target": 2}, InvalidSettingError, "above 0 and at most 1"),
+        ({"cap": 0}, InvalidSettingError, "above 0"),
+        ({"stepps": 3}, UnknownNameError, "did you mean steps"),
+        ({"vocab_size": 2, "pretrain": "perm", "word_length": 1}, icy.IcyError, "words"),
+    ],
+)
+def test_mistakes_are_answered_in_a_sentence(
+    tmp_path: Path, arguments: dict[str, Any], error: type[Exception], sentence: str
+) -> None:
+    given = {"sender": "FC2L", "receiver": "CNN", "out": tmp_path / "x", **SMALL, **arguments}
+    with pytest.raises(error, match=sentence):
+        icy.end_to_end(**given)
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.usefixtures("forgetting")
+def test_models_that_do_not_fit_are_refused_before_anything_is_trained(tmp_path: Path) -> None:
+    class TooShort(nn.Module):
+        def __init__(self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.zeros(message_length - 1, vocab_size + 1))
+
+        def forward(self, meanings: torch.Tensor) -> torch.Tensor:
+            return self.weight.expand(len(meanings), *self.weight.shape)
+
+    class TokensOnly(nn.Module):
+        def __init__(self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int) -> None:
+            super().__init__()
+            self.rows = nn.Embedding(vocab_size + 1, space.attributes * space.values)
+            self.shape = (space.attributes, space.values)
+
+        def forward(self, message: torch.Tensor) -> torch.Tensor:
+            found: torch.Tensor = self.rows(message).mean(-2).unflatten(-1, self.shape)
+            return found
+
+    icy.register_sender("TooShort")(TooShort)
+    icy.register_receiver("TokensOnly")(TokensOnly)
+    with pytest.raises(IncompatibleError, match=r"TooShort puts out scores of shape \(2, 3, 5\), not \(2, 4, 5\)"):
+        icy.end_to_end("TooShort", "CNN", out=tmp_path, **SMALL)
+    with pytest.raises(IncompatibleError, match="receiver/TokensOnly cannot read what sender/FC2L sends"):
+        icy.end_to_end("FC2L", "TokensOnly", out=tmp_path, **SMALL)
+
+
+def test_one_sender_with_several_receivers(tmp_path: Path) -> None:
+    plan = make_pair_plan(EndToEndSpec("FC2L", ["CNN", "RNN1L:GRU"], out=tmp_path, meanings="2x3", word_length=2))
+    assert [row.name for row in plan.rows] == ["FC2L+CNN", "FC2L+RNN1L:GRU"]
+    counts = [icy.create_sender("FC2L", "2x3", 4), icy.create_receiver("CNN", "2x3", 4)]
+    assert plan.rows[0].job.parameters["true"] == sum(m.parameter_count() for m in counts)
+
+
+def test_readings_are_reported(tmp_path: Path) -> None:
+    seen: list[Reading] = []
+    job = PairJob(
+        pair_task(), EndToEnd(steps=10, report_every=5), SETTINGS, (Replicate(SCRATCH, 1),), folder=str(tmp_path)
+    )
+    list(train_pairs(job, seen.extend))
+    assert [r.steps for r in seen] == [5, 10]
+    assert isinstance(make_pair(pair_task(), 1, SETTINGS), Pair)

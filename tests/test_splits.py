@@ -1,0 +1,116 @@
+"""Splits of a meaning space: what is held out, and what must stay."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from icy.errors import InvalidSettingError, UnknownNameError
+from icy.meanings import IntArray, MeaningSpace
+from icy.splits import SPLITS, Split
+
+SPACES = st.builds(MeaningSpace, st.integers(2, 4), st.integers(2, 5))
+SHARES = st.floats(0, 1, exclude_min=True, exclude_max=True)
+
+
+def rest(space: MeaningSpace, held_out: IntArray) -> IntArray:
+    return np.setdiff1d(np.arange(space.size), held_out)
+
+
+def pairs(space: MeaningSpace, numbers: IntArray, first: int, second: int) -> set[tuple[int, int]]:
+    return {(int(m[first]), int(m[second])) for m in space.meanings(numbers)}
+
+
+@given(SPACES, SHARES, st.sampled_from(list(SPLITS)), st.integers(0, 100))
+def test_a_split_is_of_the_share_asked_for_and_leaves_every_value(
+    space: MeaningSpace, share: float, kind: str, seed: int
+) -> None:
+    drawn = space.size if kind == "random" else space.values**2
+    count = round(share * drawn)
+    split = Split(kind, share)
+    if count == 0 or drawn - count < space.values:
+        with pytest.raises(InvalidSettingError, match=r"hold out a (larger|smaller) share\.$"):
+            split.held_out(space, seed)
+        return
+    held_out = split.held_out(space, seed)
+    assert len(held_out) == len(set(held_out.tolist())) == count * space.size // drawn
+    assert (np.diff(held_out) > 0).all()
+    left = space.meanings(rest(space, held_out))
+    for attribute in range(space.attributes):
+        assert set(left[:, attribute].tolist()) == set(range(space.values))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_combinations_hold_out_whole_pairs_of_values_of_two_attributes(seed: int) -> None:
+    space = MeaningSpace(4, 5)
+    held_out = Split("combinations", 0.2).held_out(space, seed)
+    left = rest(space, held_out)
+    unseen = {
+        attributes: pairs(space, held_out, *attributes) - pairs(space, left, *attributes)
+        for attributes in combinations(range(space.attributes), 2)
+    }
+    assert sorted(map(len, unseen.values())) == [0, 0, 0, 0, 0, 5]  # 0.2 of 25 pairs
+    assert len(held_out) == 5 * 5**2  # every meaning with one of them
+
+
+def test_each_seed_has_its_own_attributes_and_pairs() -> None:
+    space, found = MeaningSpace(3, 4), set()
+    for seed in range(40):
+        held_out = Split("combinations", 0.3).held_out(space, seed)
+        found |= {
+            c for c in combinations(range(3), 2) if pairs(space, held_out, *c) - pairs(space, rest(space, held_out), *c)
+        }
+    assert found == {(0, 1), (0, 2), (1, 2)}
+
+
+@pytest.mark.parametrize("kind", SPLITS)
+def test_a_split_depends_on_the_seed_alone_and_smaller_ones_lie_in_larger_ones(kind: str) -> None:
+    space = MeaningSpace(3, 5)
+    small, large = (set(Split(kind, share).held_out(space, 7).tolist()) for share in (0.2, 0.5))
+    assert small < large
+    assert Split(kind, 0.2).held_out(space, 7).tolist() == sorted(small)
+    assert Split(kind, 0.2).held_out(space, 8).tolist() != sorted(small)
+
+
+@pytest.mark.parametrize("kind", SPLITS)
+def test_all_meanings_are_equally_likely_to_be_held_out(kind: str) -> None:
+    space, seeds = MeaningSpace(2, 3), 3000
+    counts = np.zeros(space.size)
+    for seed in range(seeds):
+        counts[Split(kind, 0.3).held_out(space, seed)] += 1
+    share = 3 / 9
+    assert np.abs(counts / seeds - share).max() < 4.5 * np.sqrt(share * (1 - share) / seeds)
+
+
+@pytest.mark.parametrize(
+    ("kind", "share", "space", "words"),
+    [
+        ("random", 0.2, (1, 10), "one attribute"),
+        ("combinations", 0.2, (1, 10), "one attribute"),
+        ("random", 0.01, (2, 3), "is less than one"),
+        ("combinations", 0.002, (5, 10), "0.002 of the 100 pairs of values"),
+        ("random", 0.9, (2, 3), "1 would be left"),
+        ("combinations", 0.95, (5, 10), "5 would be left"),
+        ("random", 0.5, (3, 1), "nothing would be held out"),
+    ],
+)
+def test_a_space_that_cannot_be_split_so(kind: str, share: float, space: tuple[int, int], words: str) -> None:
+    with pytest.raises(InvalidSettingError, match=words) as caught:
+        Split(kind, share).check(MeaningSpace(*space))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("share", [0, 1, -0.1, 1.5, float("nan"), "a", None, True])
+def test_a_share_that_cannot_be(share: Any) -> None:
+    with pytest.raises(InvalidSettingError, match="above 0 and below 1"):
+        Split("random", share)
+
+
+def test_an_unknown_kind() -> None:
+    with pytest.raises(UnknownNameError, match="combinations"):
+        Split("combination")
