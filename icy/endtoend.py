@@ -120,7 +120,8 @@ class EndToEndResult(ProbeResult):
 
     folder: Path | None = None
 
-    def _bias_table(self, spread: str = "sd") -> BiasTable:
+    def bias_table(self, spread: str = "sd") -> BiasTable:
+        """The table, to be printed in any way."""
         from icy.analysis.endtoend import end_to_end_table
         from icy.long_table import to_long
 

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from icy.planning import Plan, Row
-from icy.training.job import Job, Reading
+from icy.training.job import Job, Reading, Replicate
+from icy.training.pairs import SCRATCH, PairJob
 from icy.training.protocols import BASELINE
 from icy.training.workers import one_thread
 
@@ -29,6 +30,7 @@ class Estimate:
         others: runs of other grammars to train.
         concat_steps: that the bounds assume: the mean of what is on file, else ASSUMED_STEPS.
         known: whether these steps are on file.
+        cap: the longest another grammar is trained, as a multiple of these steps.
     """
 
     row: Row
@@ -37,6 +39,7 @@ class Estimate:
     others: int
     concat_steps: float
     known: bool
+    cap: float
 
     @property
     def least(self) -> float:
@@ -46,8 +49,7 @@ class Estimate:
     @property
     def most(self) -> float:
         """Seconds if every other grammar is trained up to its limit."""
-        limit = self.row.job.protocol.cap
-        return self.update_seconds * self.concat_steps * (self.baselines + limit * self.others)
+        return self.update_seconds * self.concat_steps * (self.baselines + self.cap * self.others)
 
 
 def estimate(plan: Plan, updates: int = 3) -> list[Estimate]:
@@ -68,6 +70,8 @@ def estimate(plan: Plan, updates: int = 3) -> list[Estimate]:
 
 def _estimate_row(row: Row, plan: Plan, updates: int) -> Estimate:
     on_file = [steps for steps in row.baselines().values() if isinstance(steps, int)]
+    if isinstance(row.job, PairJob):
+        return _estimate_pairs(row, row.job, plan, on_file, updates)
     baselines = sum(r.grammar == BASELINE for r in row.missing)
     size = STACK if plan.device == "cpu" else len(row.missing)
     stack = row.missing[:size]
@@ -80,7 +84,38 @@ def _estimate_row(row: Row, plan: Plan, updates: int) -> Estimate:
         len(row.missing) - baselines,
         sum(on_file) / len(on_file) if on_file else ASSUMED_STEPS,
         bool(on_file),
+        row.job.protocol.cap,
     )
+
+
+def _estimate_pairs(row: Row, job: PairJob, plan: Plan, on_file: Sequence[int], updates: int) -> Estimate:
+    """The game alone: how long pre-training takes depends on the grammar."""
+    stack = tuple(Replicate(SCRATCH, r.seed) for r in row.missing[: STACK if plan.device == "cpu" else None])
+    protocol = replace(job.protocol, steps=2 * updates, report_every=updates)
+    with one_thread() if plan.device == "cpu" else contextlib.nullcontext():
+        seconds = _time_game(replace(job, replicates=stack, protocol=protocol), updates)
+    concat = sum(on_file) / len(on_file) if on_file else ASSUMED_STEPS
+    steps = job.length(round(concat)) or 0
+    update = seconds / len(stack) / plan.workers
+    return Estimate(row, update, 0, len(row.missing), steps, bool(on_file) or job.protocol.steps is not None, cap=1)
+
+
+def _time_game(job: PairJob, updates: int) -> float:
+    """Seconds for one update of a game's whole stack, the first few left out as they are slower."""
+    from icy.training.endtoend import train_pairs  # imports torch
+
+    settings = replace(job.settings, evaluation_size=2)
+    times: list[float] = []
+
+    def report(_: Sequence[Reading]) -> None:
+        times.append(time.perf_counter())
+        if len(times) == 2:
+            raise _EnoughError
+
+    with contextlib.suppress(_EnoughError):
+        for _ in train_pairs(replace(job, settings=settings), report):
+            pass
+    return (times[1] - times[0]) / updates if len(times) == 2 else math.nan
 
 
 class _EnoughError(Exception):

@@ -66,7 +66,7 @@ class ProbeResult:
         if format == "long":
             return to_long(self.records)
         if format == "wide":
-            return self._bias_table().to_dataframe()
+            return self.bias_table().to_dataframe()
         raise InvalidSettingError(f"The format of a DataFrame is 'long' or 'wide', not '{format}'.")
 
     def table(self, format: str = "text", spread: str = "sd") -> str:
@@ -81,9 +81,10 @@ class ProbeResult:
         """
         if format == "json":
             return json.dumps([without_nan(r) for r in self.records], indent=1)
-        return self._bias_table(spread).render(format)
+        return self.bias_table(spread).render(format)
 
-    def _bias_table(self, spread: str = "sd") -> BiasTable:
+    def bias_table(self, spread: str = "sd") -> BiasTable:
+        """The table, to be printed in any way."""
         from icy.analysis.tables import bias_table
 
         return bias_table(to_long(self.records), spread)

@@ -38,24 +38,48 @@ def sinusoids(length: int, like: Float[Tensor, "*lead hidden"]) -> Float[Tensor,
 # -- layer norm --------------------------------------------------------------------------------------------------------
 
 
+def _normal(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """(x - mean) / sqrt(variance + epsilon), the mean, and what the difference is multiplied by."""
+    return torch.native_layer_norm(x, x.shape[-1:], None, None, EPSILON)
+
+
+def _normal_backward(
+    grad: Tensor, x: Tensor, normal: Tensor, mean: Tensor, rate: Tensor, scale: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Gradients of x [stack, rows, hidden] and scale [stack, 1, hidden], from that of scale * normal."""
+    to_x = torch.ops.aten.native_layer_norm_backward(
+        grad * scale, x, x.shape[-1:], mean, rate, None, None, [True, False, False]
+    )[0]
+    return to_x, _over_rows(normal * grad)
+
+
+def _over_rows(grad: Float[Tensor, "stack rows size"]) -> Float[Tensor, "stack 1 size"]:
+    """The gradient of what was added to every row."""
+    return grad.sum(1, keepdim=True)
+
+
+def _as_stack(matrix: Float[Tensor, "*stack rows size"]) -> Float[Tensor, "stack rows size"]:
+    """With exactly one axis before the last two."""
+    return matrix.reshape(-1, *matrix.shape[-2:])
+
+
+def _as_row(vector: Float[Tensor, "*stack size"]) -> Float[Tensor, "stack 1 size"]:
+    """A vector of each model, for all its rows."""
+    return vector.reshape(-1, 1, vector.shape[-1])
+
+
 class _Normalise(Function):
-    """scale (x - mean) / sqrt(variance + epsilon) + shift, over the last axis; scale and shift broadcast."""
+    """scale (x - mean) / sqrt(variance + epsilon) + shift; x [stack, rows, hidden], the others [stack, 1, hidden]."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
-        x = x.contiguous()
-        normal, mean, rate = torch.native_layer_norm(x, x.shape[-1:], None, None, EPSILON)
-        ctx.save_for_backward(x, scale, normal, mean, rate)
-        ctx.shift_shape = shift.shape
+        normal, mean, rate = _normal(x)
+        ctx.save_for_backward(x, normal, mean, rate, scale)
         return torch.addcmul(shift, normal, scale)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        x, scale, normal, mean, rate = ctx.saved_tensors
-        to_x = torch.ops.aten.native_layer_norm_backward(
-            grad * scale, x, x.shape[-1:], mean, rate, None, None, [True, False, False]
-        )[0]
-        return to_x, (normal * grad).sum_to_size(scale.shape), grad.sum_to_size(ctx.shift_shape)
+        return *_normal_backward(grad, *ctx.saved_tensors), _over_rows(grad)
 
 
 class LayerNorm(nn.LayerNorm):
@@ -64,17 +88,11 @@ class LayerNorm(nn.LayerNorm):
     def __init__(self, size: int) -> None:
         super().__init__(size)
 
-    def forward(self, x: Tensor, addend: Tensor | None = None) -> Tensor:
-        """The normalised `x`, plus `addend` where there is one."""
-        scale, shift = _over_rows(self.weight, x), _over_rows(self.bias, x)
-        normal: Tensor = _Normalise.apply(x, scale, shift if addend is None else shift + addend)  # type: ignore[no-untyped-call]
-        return normal
-
-
-def _over_rows(parameter: Float[Tensor, "*stack hidden"], x: Tensor) -> Tensor:
-    """A vector of each model, with axes of size one for all rows of `x`."""
-    *stack, size = parameter.shape
-    return parameter.view(*stack, *[1] * (x.dim() - len(stack) - 1), size)
+    def forward(self, x: Float[Tensor, "*lead hidden"]) -> Float[Tensor, "*lead hidden"]:
+        """Normalise, scale, shift."""
+        scale, shift = _as_row(self.weight), _as_row(self.bias)
+        normal: Tensor = _Normalise.apply(x.reshape(len(scale), -1, x.shape[-1]), scale, shift)  # type: ignore[no-untyped-call]
+        return normal.view(x.shape)
 
 
 # -- attention over a cache --------------------------------------------------------------------------------------------
@@ -153,16 +171,52 @@ class Cache:
 # -- the decoder of Icy22 ----------------------------------------------------------------------------------------------
 
 
+class _AfterAttention(Function):
+    """What a post-norm decoder layer does after self-attention, as one autograd node with a backward pass by hand.
+
+    h = norm2(norm1(x) + crossed); y = norm3(h + relu(h W1 + c1) W2 + c2), for x [stack, batch, hidden], matrices
+    [stack, inputs, outputs] and vectors [stack, 1, size]. `shift1` [stack, batch, hidden] is norm1's plus crossed.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, *weights: Tensor) -> Tensor:
+        scale1, shift1, scale2, shift2, widen, widen_bias, narrow, narrow_bias, scale3, shift3 = weights
+        first = _normal(x)
+        crossed = torch.addcmul(shift1, first[0], scale1)
+        second = _normal(crossed)
+        h = torch.addcmul(shift2, second[0], scale2)
+        wide = torch.baddbmm(widen_bias, h, widen).relu_()
+        narrowed = (h + narrow_bias).baddbmm_(wide, narrow)
+        third = _normal(narrowed)
+        norms = (x, *first, scale1), (crossed, *second, scale2), (narrowed, *third, scale3)
+        ctx.save_for_backward(*norms[0], *norms[1], *norms[2], h, wide, widen, narrow)
+        return torch.addcmul(shift3, third[0], scale3)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        *norms, h, wide, widen, narrow = ctx.saved_tensors
+        to_narrowed, to_scale3 = _normal_backward(grad, *norms[10:])
+        to_wide = torch.bmm(to_narrowed, narrow.mT)
+        torch.ops.aten.threshold_backward(to_wide, wide, 0, grad_input=to_wide)
+        of_narrow = torch.bmm(wide.mT, to_narrowed), _over_rows(to_narrowed)
+        of_widen = torch.bmm(h.mT, to_wide), _over_rows(to_wide)
+        to_h = to_narrowed.baddbmm_(to_wide, widen.mT)
+        to_crossed, to_scale2 = _normal_backward(to_h, *norms[5:10])
+        to_x, to_scale1 = _normal_backward(to_crossed, *norms[:5])
+        of_norms = to_scale1, to_crossed, to_scale2, _over_rows(to_h)
+        return to_x, *of_norms, *of_widen, *of_narrow, to_scale3, _over_rows(grad)
+
+
 class _Folded(NamedTuple):
-    """A decoder layer's weights multiplied out, for inputs r that are rows of `table`: r @ table is what it reads.
+    """A decoder layer's weights multiplied out, for inputs r of which r @ table is what the layer reads.
 
     Attributes:
-        table: [width, E]; None where the rows are the layer's input itself.
-        query: [width, width], r @ query + query_shift is what a row is multiplied with for its score.
+        table: [width, E]; None where the layer reads r itself.
+        query: [width, width]; r @ query + query_shift, times an r of before, is the score of that one.
         query_shift: [1, width].
-        value: [width, E], from the mean of the rows to the output.
-        shift: [1, E], of the output.
-        crossed: [rows, E], what cross-attention adds; the same at every step.
+        value: [width, E], from the mean of the r so far to what self-attention puts out.
+        shift: [1, E], added to that.
+        after: what _AfterAttention takes.
     """
 
     table: Tensor | None
@@ -170,7 +224,7 @@ class _Folded(NamedTuple):
     query_shift: Tensor
     value: Tensor
     shift: Tensor
-    crossed: Tensor
+    after: tuple[Tensor, ...]
 
 
 class DecoderLayer(nn.Module):
@@ -223,7 +277,16 @@ class DecoderLayer(nn.Module):
             rows_times(self.query.bias.unsqueeze(-2), of_keys),
             of_values,
             self.out(self.value.bias.unsqueeze(-2)),
-            self.crossed_out(self.crossed_value(memory)),
+            self._after(self.crossed_out(self.crossed_value(memory))),
+        )
+
+    def _after(self, crossed: Tensor) -> tuple[Tensor, ...]:
+        return (
+            *(_as_row(self.norm1.weight), _as_row(self.norm1.bias) + _as_stack(crossed)),
+            *(_as_row(self.norm2.weight), _as_row(self.norm2.bias)),
+            *(_as_stack(self.widen.weight.mT), _as_row(self.widen.bias)),
+            *(_as_stack(self.narrow.weight.mT), _as_row(self.narrow.bias)),
+            *(_as_row(self.norm3.weight), _as_row(self.norm3.bias)),
         )
 
     def step(self, rows: Float[Tensor, "*stack batch width"], folded: _Folded, cache: Cache) -> Tensor:
@@ -234,10 +297,8 @@ class DecoderLayer(nn.Module):
             attended = rows_times(mean, folded.value, rows + folded.shift)
         else:
             attended = rows_times(mean, folded.value, rows_times(rows, folded.table, folded.shift))
-        h = self.norm2(self.norm1(attended, folded.crossed))
-        wide = F.relu(self.widen(h), inplace=True)
-        output: Tensor = self.norm3(rows_times(wide, self.narrow.weight.mT, h + self.narrow.bias.unsqueeze(-2)))
-        return output
+        output: Tensor = _AfterAttention.apply(_as_stack(attended), *folded.after)  # type: ignore[no-untyped-call]
+        return output.view(attended.shape)
 
 
 def library_projection_(projection: nn.Linear, of: int = 3) -> None:
@@ -271,7 +332,7 @@ class SelfAttention(nn.Module):
         nn.init.zeros_(self.out.bias)
 
     def _projected(self, x: Tensor) -> Tensor:
-        """Queries (scaled), keys and values [..., heads, 3 * width]."""
+        """Queries, keys and values [..., heads, 3 * width]."""
         projected: Tensor = self.project(x)
         by_head: Tensor = projected.unflatten(-1, (self.heads, 3 * self.width))
         return by_head

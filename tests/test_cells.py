@@ -9,10 +9,12 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from icy.models import fused
-from icy.models.cells import Cell, DGRecvCell, DGSendCell, GRUCell, LSTMCell, RNNCell, State
+from icy.errors import IncompatibleError
+from icy.models import fused, scan
+from icy.models.cells import Cell, DGRecvCell, DGSendCell, GRUCell, LSTMCell, RNNCell, SRUCell, State
 from icy.models.gated_linear import MinGRUCell
 from icy.models.layers import rows_times
+from icy.models.scan import sru_scan
 
 torch.set_num_threads(1)
 
@@ -214,6 +216,151 @@ def test_a_stack_of_cells_equals_each(mine: Callable[..., Cell], fed: bool) -> N
     for i, cell in enumerate(cells):
         for member, expected in zip(found, steps(cell, x[i], states[i]), strict=True):
             assert_close(member[i], expected)
+
+
+# -- the SRU -----------------------------------------------------------------------------------------------------------
+
+
+def sru_by_the_book(
+    x: Tensor, weight: Tensor, v: Tensor, bias: Tensor, c: Tensor, activation: str = "identity"
+) -> tuple[Tensor, Tensor]:
+    """The formulas as they stand, step by step: h of every step and the last c, for x [..., step, batch, inputs].
+
+    A fourth block of the weight is what the highway passes on; without it, it passes x on.
+    """
+    outputs = []
+    for t in range(x.shape[-3]):
+        candidate, f, r, *passed = (x[..., t, :, :] @ weight).split(c.shape[-1], -1)
+        f = torch.sigmoid(f + v[..., :1, :] * c + bias[..., :1, :])
+        r = torch.sigmoid(r + v[..., 1:, :] * c + bias[..., 1:, :])
+        c = f * c + (1 - f) * candidate
+        shown = torch.tanh(c) if activation == "tanh" else c
+        outputs.append(r * shown + (1 - r) * (passed[0] if passed else x[..., t, :, :]))
+    return torch.stack(outputs, -3), c
+
+
+def an_sru(fed: bool = True, activation: str = "identity") -> SRUCell:
+    """With biases that are not zero, as they are after some training."""
+    torch.manual_seed(4)
+    cell = SRUCell(HIDDEN, HIDDEN, fed=fed)
+    nn.init.normal_(cell.bias)
+    cell.activation = activation
+    return cell
+
+
+def assert_same_gradients(found: Tensor, expected: Tensor, *of: Tensor) -> None:
+    assert_close(found, expected)
+    weight = random(*found.shape, seed=3)
+    for a, b in zip(gradients((weight * found).sum(), *of), gradients((weight * expected).sum(), *of), strict=True):
+        assert_close(a, b, 1e-5)
+
+
+@pytest.mark.parametrize("activation", ["identity", "tanh"])
+@pytest.mark.parametrize("way", ["step", "scan"])
+def test_sru_follows_its_formulas(way: str, activation: str) -> None:
+    cell, steps = an_sru(activation=activation), 4
+    x, c = random(steps, BATCH, HIDDEN), random(BATCH, HIDDEN, seed=1)
+    expected, last = sru_by_the_book(x, cell.weight.mT, cell.state_weight, cell.bias, c, activation)
+    of = (x, c, cell.weight, cell.state_weight, cell.bias)
+    if way == "scan":
+        assert_same_gradients(cell.scan(x, None, cell.start(c), steps), expected, *of)
+        return
+    outputs, state = [], cell.start(c)
+    for gates in cell.project(x):
+        state = cell.step(gates, state)
+        outputs.append(state[0])
+    both = torch.stack([*outputs, state[1]]), torch.cat([expected, last.unsqueeze(0)])
+    assert_same_gradients(*both, *of)
+
+
+@pytest.mark.parametrize("way", ["step", "scan"])
+def test_sru_without_input_follows_its_formulas(way: str) -> None:
+    cell, steps, c = an_sru(fed=False), 4, random(BATCH, HIDDEN, seed=1)
+    cell.drive_unfed_net()
+    zeros, no_weight = torch.zeros(steps, BATCH, HIDDEN), torch.zeros(HIDDEN, 3 * HIDDEN)
+    expected, _ = sru_by_the_book(zeros, no_weight, cell.state_weight, cell.bias, c, "tanh")
+    outputs, state = [], cell.start(c)
+    for _ in range(steps):
+        state = cell.step(cell.unfed(), state)
+        outputs.append(state[0])
+    found = cell.scan(None, None, cell.start(c), steps) if way == "scan" else torch.stack(outputs)
+    assert_same_gradients(found, expected, c, cell.state_weight, cell.bias)
+
+
+@pytest.mark.parametrize("way", ["step", "scan"])
+def test_an_sru_of_which_only_the_state_is_read_keeps_its_numbers(way: str) -> None:
+    cell, steps = an_sru(), 4
+    x, c = random(steps, BATCH, HIDDEN), random(BATCH, HIDDEN, seed=1)
+    _, expected = sru_by_the_book(x, cell.weight.mT, cell.state_weight, cell.bias, c)
+    expected_at = gradients(expected.sum(), x, c)
+    cell.keep_state_only()
+    assert [tuple(p.shape) for p in cell.parameters()] == [(2 * HIDDEN, HIDDEN), (1, HIDDEN), (1, HIDDEN)]
+    assert cell.inert == HIDDEN**2 + 2 * HIDDEN
+    state = cell.start(c)
+    for gates in cell.project(x):
+        state = cell.step(gates, state)
+    found = cell.scan(x, None, cell.start(c), steps) if way == "scan" else state[0]
+    assert_close(found, expected)
+    for a, b in zip(gradients(found.sum(), x, c), expected_at, strict=True):
+        assert_close(a, b, 1e-5)
+
+
+def test_sru_parts() -> None:
+    cell, x = an_sru(), random(BATCH, HIDDEN)
+    assert_close(cell.weigh(x) + cell.project(torch.zeros(1, HIDDEN)), cell.project(x))
+    assert_close(cell.project(torch.zeros(1, HIDDEN)), cell.unfed())
+    assert all(torch.equal(member, x) for member in cell.start(x))
+    assert SRUCell(1, HIDDEN, fed=False).inert == 3 * HIDDEN
+    assert sum(p.numel() for p in SRUCell(128, 128).parameters()) == 49_664  # as published
+    with pytest.raises(IncompatibleError, match="input and hidden size must agree; not 3 and 5"):
+        SRUCell(3, 5)
+
+
+def test_sru_is_initialised_as_published() -> None:
+    cell, half = SRUCell(80, 80), 0.5**0.5
+    candidate, *gates = cell.weight.split(80)
+    for part, bound in ((candidate, (3 / 80) ** 0.5), *((g, (3 / 80) ** 0.5 * half) for g in gates)):
+        assert 0.98 * bound < part.abs().max() <= bound
+    assert 0.9 * 3**0.5 * half < cell.state_weight.abs().max() <= 3**0.5 * half
+    assert not cell.bias.any()
+
+
+BLOCKS = {"unfed": 0, "no r": 2, "unfed, no r": 0, "passes x on": 3, "passes a product on": 4}
+
+
+@pytest.mark.parametrize(  # slabs of one step, of two (four without replicates) and a rest, of all
+    ("in_cache", "activation"), [(1, "tanh"), (18, "identity"), (18, "tanh"), (2**17, "identity")]
+)
+@pytest.mark.parametrize("lead", [(), (2,)])
+@pytest.mark.parametrize("case", BLOCKS)
+def test_sru_scan(
+    case: str, lead: tuple[int, ...], in_cache: int, activation: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scan, "IN_CACHE", in_cache)
+    size, batch, steps, blocks = 2, 2, 5, BLOCKS[case]
+    gates, inputs = 1 if "no r" in case else 2, 4 if blocks == 4 else size
+    bias, v, c = (double(*lead, rows, size, seed=i) for i, rows in enumerate((gates, gates, batch)))
+    fed = [double(*lead, steps, batch, inputs, seed=3), double(*lead, inputs, blocks * size, seed=4)] if blocks else []
+
+    def run(*of: Tensor) -> Tensor:
+        x, matrix = of[3:] or (None, None)
+        return sru_scan(x, matrix, of[0], of[1], of[2], steps, activation)
+
+    assert check_gradients(run, bias, v, c, *fed)
+    x, matrix = fed or (c.new_zeros(*lead, steps, batch, size), c.new_zeros(*lead, size, 3 * size))
+    if gates == 1:  # r, of which nothing is read
+        bias, v = bias.repeat_interleave(2, -2), v.repeat_interleave(2, -2)
+        matrix = torch.cat([matrix[..., : 2 * size], matrix[..., :size]], -1)
+    h, last = sru_by_the_book(x, matrix, v, bias, c, activation)
+    found = run(bias[..., :gates, :], v[..., :gates, :], c, *fed)
+    assert_close(found, last if gates == 1 else h, 1e-12)
+
+
+def test_an_sru_scan_shares_inputs_without_a_replicate_axis() -> None:
+    x, matrix = double(4, 2, 3), double(2, 3, 9, seed=1)
+    bias, v, c = double(2, 2, 3, seed=2), double(2, 2, 3, seed=3), double(2, 2, 3, seed=4)
+    shared = sru_scan(x, matrix, bias, v, c, 4, "identity")
+    assert torch.equal(shared, sru_scan(x.expand(2, -1, -1, -1), matrix, bias, v, c, 4, "identity"))
 
 
 # -- the fused functions -----------------------------------------------------------------------------------------------

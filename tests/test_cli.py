@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import io
 import json
 import os
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console
@@ -21,7 +23,11 @@ from rich.console import Console
 import icy
 from icy.cli import COMMANDS, main
 from icy.cli.display import LiveWatcher, RowProgress, duration
-from icy.cli.probe import DESCRIPTIONS, FIELDS, SPREADS, print_bias_table, probe_command
+from icy.cli.e2e import e2e_command
+from icy.cli.probe import probe_command
+from icy.cli.running import print_bias_table
+from icy.cli.specs import SPREADS
+from icy.endtoend import EndToEndSpec
 from icy.planning import Plan, ProbeSpec, make_plan
 from icy.registry import registry
 from icy.training.job import Reading, Replicate
@@ -97,13 +103,18 @@ def test_every_command_has_examples(name: str) -> None:
     assert f"\n    icy {name}" in result.stdout
 
 
-def test_options_of_probe_are_the_fields_of_its_specification() -> None:
-    names = {p.name for p in probe_command.params}
-    assert set(FIELDS) <= names
-    assert set(FIELDS) <= set(DESCRIPTIONS)
-    assert names - set(FIELDS) == {"dry_run", "format_", "spread", "quiet", "verbose"}
-    for name in ("protocol", "meanings", "hidden", "out"):
-        assert f"[default: {FIELDS[name].default}]" in " ".join(run("probe", "--help").stdout.split())
+@pytest.mark.parametrize(
+    ("command", "spec", "more"),
+    [(probe_command, ProbeSpec, set()), (e2e_command, EndToEndSpec, {"plot"})],
+    ids=["probe", "e2e"],
+)
+def test_options_are_the_fields_of_the_specification(command: click.Command, spec: type, more: set[str]) -> None:
+    options = {str(p.name): p for p in command.params if isinstance(p, click.Option)}
+    fields = {f.name: f.default for f in dataclasses.fields(spec)}
+    assert set(options) - set(fields) == {"dry_run", "format_", "spread", "quiet", "verbose", *more}
+    assert all(options[name].help for name in fields)
+    for name in ("meanings", "hidden", "out"):
+        assert f"[default: {fields[name]}]" in " ".join(run(str(command.name), "--help").stdout.split())
 
 
 def test_spreads_are_those_of_the_tables() -> None:
@@ -419,7 +430,7 @@ def test_remaining_time_is_bounded_once_concat_is_known(plan: Plan) -> None:
     row.read([Reading(r, 100, 0.5) for r in everyone], now=4.0)
     assert row.remaining() is None
     for seed in (123, 124):
-        row.filed({"grammar": "concat", "seed": seed, "failed": False, "steps": 100})
+        row.filed({"grammar": "concat", "seed": seed, "failed": False, "baseline_steps": 100})
     # Two replicates of perm may go on to 20 * 100 steps; 400 replicate steps took 4 seconds.
     assert row.remaining() == pytest.approx(2 * 1900 * 4 / 400)
     assert [name for name, _, ended in row.accuracies() if ended] == ["concat"]
@@ -460,7 +471,7 @@ def test_live_display_tells_hidden_sizes_apart(tmp_path: Path) -> None:
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_bias_table_fits_the_terminal(tiny: icy.ProbeResult, width: int) -> None:
     console = Console(width=width, file=io.StringIO(), color_system=None)
-    print_bias_table(tiny._bias_table(), console)
+    print_bias_table(tiny.bias_table(), console)
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert "…" not in shown
     assert all(word in shown for word in ("sender/FC2L", "concat", "perm", "rot"))
@@ -550,3 +561,66 @@ def test_a_closed_pipe_is_no_error_message() -> None:
     done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.stdout.startswith("model")
     assert done.stderr == ""
+
+
+# -- icy e2e -----------------------------------------------------------------------------------------------------------
+
+PAIR = ["e2e", "-s", "FC2L", "-r", "RNN1L:GRU", "--quick", "--seeds", "1", "--workers", "1", "--steps", "20"]
+
+
+def test_e2e_trains_prints_and_draws(tmp_path: Path) -> None:
+    figure = tmp_path / "curves.png"
+    result = run(*PAIR, "--out", str(tmp_path / "o"), "--plot", str(figure))
+    assert result.exit_code == 0, result.stderr
+    assert "FC2L+RNN1L:GRU" in result.stdout
+    assert "end to end" in result.stdout
+    assert figure.stat().st_size > 10_000
+    again = run(*PAIR, "--out", str(tmp_path / "o"))
+    assert "Nothing to train" in again.stderr
+    assert again.stdout == result.stdout
+    as_csv = run(*PAIR, "--out", str(tmp_path / "o"), "--format", "csv").stdout.splitlines()
+    assert as_csv[0].startswith("model,seeds,accuracy of,none_mean")
+
+
+def test_e2e_dry_run_writes_nothing(tmp_path: Path) -> None:
+    result = run(*PAIR, "--pretrain", "perm", "--dry-run", "--out", str(tmp_path / "o"))
+    assert result.exit_code == 0, result.stderr
+    assert "1 of 1" in result.stdout
+    assert "games of 20 updates" in result.stderr
+    assert not (tmp_path / "o").exists()
+
+
+def test_e2e_whose_pre_training_fails_exits_with_1(tmp_path: Path) -> None:
+    given = [*PAIR, "--pretrain", "hol", "--target", "0.999", "--set", "max_steps=50", "--out", str(tmp_path / "o")]
+    result = run(*given)
+    assert result.exit_code == 1
+    assert "failed" in result.stdout
+    assert "did not reach 0.999 within 50 updates" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["e2e", "-s", "FC2L"], "Missing option '--receiver'"),
+        (["e2e", "-r", "CNN"], "Missing option '--sender'"),
+        (["e2e", "-s", "FC2L", "-r", "CNNN"], "did you mean CNN"),
+        (["e2e", "-s", "FC2L", "-r", "CNN", "--plot", "x.gif"], "written as .png"),
+        (["e2e", "-s", "FC2L", "-r", "CNN", "--plot", "no/such/x.png"], "does not exist"),
+        (["e2e", "-s", "RNNSampling:GRU", "-r", "CNN"], "only in discr"),
+        (["probe", "-m", "RNNSampling:GRU"], "use --representation discr"),
+        (["probe", "-m", "sender/FC2L", "--representation", "gum"], "did you mean gumb"),
+    ],
+)
+def test_mistakes_with_pairs_and_representations(words: list[str], sentence: str) -> None:
+    result = run(*words)
+    assert result.exit_code == 2
+    assert sentence in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_check_in_every_representation() -> None:
+    result = run("check", "receiver/FC1L", "sender/RNNSampling:RNN", "--representation", "all", "--quiet")
+    assert result.exit_code == 0
+    for label in ("receiver/FC1L (soft)", "receiver/FC1L (gumb)", "sender/RNNSampling:RNN (discr)"):
+        assert f"{label} keeps its contract" in result.stdout
+    assert "RNNSampling:RNN (soft)" not in result.stdout

@@ -13,6 +13,7 @@ from torch.nn import functional as F
 from icy.errors import InvalidSettingError, UnknownNameError
 from icy.meanings import MeaningSpace
 from icy.models import create_receiver, create_sender
+from icy.models.cells import SRUCell
 from icy.models.convolution import Convolution
 from icy.registry import registry
 from icy.representations import one_hot
@@ -310,6 +311,83 @@ def test_rnn_receiver_is_the_librarys(layers: int) -> None:
     message = some_messages()
     last = library(F.embedding(message, model.embed.weight))[0][:, -1]
     assert_same(model(message), model.out(last).view(BATCH, A, K), model)
+
+
+def plain_sru(layer: Any, x: Tensor, c: Tensor, tanh: bool = False) -> tuple[Tensor, Tensor]:
+    """The formulas as they stand: h of every step [batch, step, E] and the last c. What a layer leaves out is zero."""
+    full: dict[str, Tensor] = {"weight": torch.zeros(3 * E, E), "state_weight": torch.zeros(2, E)}
+    full["bias"] = full["state_weight"]
+    for name, p in layer.named_parameters():
+        full[name] = torch.cat([p, torch.zeros(len(full[name]) - len(p), E)])
+    (v_f, v_r), (b_f, b_r), outputs = full["state_weight"], full["bias"], []
+    for x_t in x.unbind(1):
+        candidate, f, r = (x_t @ full["weight"].T).split(E, 1)
+        f, r = torch.sigmoid(f + v_f * c + b_f), torch.sigmoid(r + v_r * c + b_r)
+        c = f * c + (1 - f) * candidate
+        outputs.append(r * (torch.tanh(c) if tanh else c) + (1 - r) * x_t)
+    return torch.stack(outputs, 1), c
+
+
+def sru_model(side: str, name: str) -> Any:
+    """With biases that are not zero, as they are after some training."""
+    model = make(side, name)
+    for layer in model.net.layers:
+        nn.init.normal_(layer.bias)
+    return model
+
+
+def assert_same_everywhere(found: Tensor, expected: Tensor, *of: Tensor) -> None:
+    """Equal scores, and equal gradients of everything for some loss of them."""
+    torch.testing.assert_close(found, expected, atol=2e-6, rtol=0)
+    weight = torch.randn(found.shape, generator=torch.Generator().manual_seed(3))
+    mine = torch.autograd.grad((weight * found).sum(), of)
+    for a, b in zip(mine, torch.autograd.grad((weight * expected).sum(), of), strict=True):
+        torch.testing.assert_close(a, b, atol=2e-5, rtol=1e-4)
+
+
+@pytest.fixture(params=[True, False], ids=["scan", "step"])
+def scanning(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nets of SRUs over the whole sequence at once, and step by step."""
+    assert SRUCell.scans
+    monkeypatch.setattr(SRUCell, "scans", request.param)
+
+
+@pytest.mark.usefixtures("scanning")
+@pytest.mark.parametrize("name", ["RNNZero:SRU", "RNNZero2L:SRU"])
+def test_rnn_zero_of_srus_is_a_plain_loop(name: str) -> None:
+    model, meanings = sru_model("sender", name), some_meanings()
+    x, c = torch.zeros(BATCH, L, E), summed_embedding(model, meanings)
+    for layer in model.net.layers:
+        x, _ = plain_sru(layer, x, c, tanh=True)
+        c = torch.zeros_like(c)
+    assert_same_everywhere(model(meanings), model.out(x), *model.parameters())
+
+
+@pytest.mark.usefixtures("scanning")
+@pytest.mark.parametrize("soft", [False, True])
+@pytest.mark.parametrize("name", ["RNN1L:SRU", "RNN2L:SRU"])
+def test_rnn_receiver_of_srus_reads_the_last_state(name: str, soft: bool) -> None:
+    model = sru_model("receiver", name)
+    message = torch.rand(BATCH, L, V + 1).softmax(-1).requires_grad_() if soft else some_messages()
+    x, c = (message if soft else one_hot(message, V + 1)) @ model.embed.weight, torch.zeros(BATCH, E)
+    for layer in model.net.layers:
+        x, c = plain_sru(layer, x, torch.zeros_like(c))
+    expected = model.out(c).view(BATCH, A, K)
+    assert_same_everywhere(model(message), expected, *model.parameters(), *([message] if soft else []))
+
+
+@pytest.mark.parametrize("layers", [1, 2])
+def test_rnn_autoreg_of_srus_is_a_plain_loop(layers: int) -> None:
+    model, meanings = sru_model("sender", f"RNNAutoReg{'2L' if layers == 2 else ''}:SRU"), some_meanings()
+    states = [summed_embedding(model, meanings), torch.zeros(BATCH, E)][:layers]
+    fed, scores = F.one_hot(torch.full((BATCH,), V), V + 1).float(), []
+    for _ in range(L):
+        x = F.linear(fed, model.feedback.embed.weight, model.feedback.embed.bias).unsqueeze(1)
+        for i, layer in enumerate(model.net.layers):
+            x, states[i] = plain_sru(layer, x, states[i])
+        scores.append(model.out(x.squeeze(1)))
+        fed = scores[-1].softmax(-1)
+    assert_same_everywhere(model(meanings), torch.stack(scores, 1), *model.parameters())
 
 
 def test_feed_forward_models_are_their_formulas() -> None:

@@ -15,6 +15,7 @@ from .errors import exit_code_of
 # name: (where the command is, what it does)
 COMMANDS = {
     "probe": ("probe", "Measure which grammars a model learns easily."),
+    "e2e": ("e2e", "Train a sender and a receiver together."),
     "list": ("listing", "List models, grammars, protocols, cells or presets."),
     "show": ("languages", "Show example messages of a grammar, and its facts."),
     "generate": ("languages", "Write the language of a grammar to a file."),

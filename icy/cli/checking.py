@@ -18,11 +18,14 @@ from .printing import stdout
 if TYPE_CHECKING:
     from icy.testing import CheckResult
 
+REPRESENTATIONS = ("soft", "gumb", "discr")  # of icy.representations, which imports torch
+
 EPILOG = """\b
 Examples:
   icy check sender/FC2L
   icy check MyModel --plugin mine.py
   icy check 'HierZero:*' rot --quiet
+  icy check all --representation all --quiet
 
 icy.testing.parametrize_with_checks makes each check a test of pytest.
 """
@@ -31,8 +34,13 @@ icy.testing.parametrize_with_checks makes each check a test of pytest.
 @click.command("check", epilog=EPILOG)
 @click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=completion.models_and_grammars)
 @plugin_option
+@click.option(
+    "--representation",
+    type=click.Choice([*REPRESENTATIONS, "all"]),
+    help="What models are trained in during the checks; by default the first that each works with.",
+)
 @click.option("--quiet", "-q", is_flag=True, help="Print only what failed, and a line for each name.")
-def check_command(names: tuple[str, ...], plugin: tuple[str, ...], quiet: bool) -> int:
+def check_command(names: tuple[str, ...], plugin: tuple[str, ...], representation: str | None, quiet: bool) -> int:
     """Check that models and grammars keep their contract: shapes, gradients, seeds, stacking, and the like.
 
     Each check passes, fails with the reason, or is excused because it does not apply. Exits with 1 if any failed.
@@ -40,11 +48,21 @@ def check_command(names: tuple[str, ...], plugin: tuple[str, ...], quiet: bool) 
     for file in plugin:
         registry.load_file(file)
     console = stdout()
-    passed = [_check(entry, console, quiet) for entry in registry.match(names, *SIDES, "grammar")]
+    entries = registry.match(names, *SIDES, "grammar")
+    passed = [_check(entry, used, console, quiet) for entry in entries for used in _used(entry, representation)]
     return DONE if all(passed) else FAILED
 
 
-def _check(entry: Entry, console: Console, quiet: bool) -> bool:
+def _used(entry: Entry, asked: str | None) -> list[str | None]:
+    """The representations to check an entry in; None for its own choice."""
+    if entry.kind == "grammar" or asked is None:
+        return [None]
+    if asked == "all":
+        return [name for name in REPRESENTATIONS if entry.works_with(name)]
+    return [asked]
+
+
+def _check(entry: Entry, representation: str | None, console: Console, quiet: bool) -> bool:
     """Run and print the checks of one; whether all passed."""
     from icy.testing import check_grammar, check_model  # imports torch
 
@@ -57,9 +75,10 @@ def _check(entry: Entry, console: Console, quiet: bool) -> bool:
     if entry.kind == "grammar":
         results = check_grammar(entry, raise_on_failure=False, report=report)
     else:
-        results = check_model(entry, raise_on_failure=False, report=report)
+        results = check_model(entry, representation=representation, raise_on_failure=False, report=report)
     failed = sum(not r.passed for r in results)
-    console.print(_summary(entry.qualified, failed, len(results)))
+    label = entry.qualified if representation is None else f"{entry.qualified} ({representation})"
+    console.print(_summary(label, failed, len(results)))
     return not failed
 
 

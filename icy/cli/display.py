@@ -18,6 +18,7 @@ from icy.planning import Plan, Row
 from icy.probing import Watcher
 from icy.store import Record
 from icy.training.job import Job, Reading, Replicate, RowKey, row_of
+from icy.training.pairs import GAME
 from icy.training.protocols import BASELINE
 
 Clock = Callable[[], float]
@@ -36,6 +37,7 @@ class RowProgress:
         concat_steps: by seed, once known.
         started: time of the first reading.
         updated: time of the last one.
+        phase: of the last one.
     """
 
     label: str
@@ -45,9 +47,15 @@ class RowProgress:
     concat_steps: dict[int, int] = field(default_factory=dict)
     started: float | None = None
     updated: float = 0.0
+    phase: str = ""
 
     def __post_init__(self) -> None:
         self.concat_steps = {s: n for s, n in self.row.baselines().items() if isinstance(n, int)}
+
+    @property
+    def doing(self) -> str:
+        """What it is at, while the time that is left is not known."""
+        return f"pre-training {self.phase}s" if self.phase not in ("", GAME) else "learning concat first"
 
     @property
     def total(self) -> int:
@@ -74,6 +82,8 @@ class RowProgress:
         if self.started is None:
             self.started = now
         self.updated = now
+        if self.phase != readings[0].phase:  # another part of the training, which counts its updates anew
+            self.phase, self.started, self.latest = readings[0].phase, now, {}
         self.latest.update({r.replicate: r for r in readings})
 
     def filed(self, record: Record) -> None:
@@ -81,7 +91,7 @@ class RowProgress:
         replicate = Replicate(record["grammar"], record["seed"])
         self.finished[replicate] = record
         if replicate.grammar == BASELINE and not record["failed"]:
-            self.concat_steps[replicate.seed] = record["steps"]
+            self.concat_steps[replicate.seed] = record["baseline_steps"]
 
     def accuracies(self) -> Iterator[tuple[str, float, bool]]:
         """Each grammar with the mean of its seeds' last readings, and whether all its seeds are done."""
@@ -104,10 +114,10 @@ class RowProgress:
         waiting = [r for r in self.row.missing if r not in self.finished]
         if self.started is None or self.updated <= self.started or not waiting:
             return 0.0 if not waiting else None
-        if any(r.seed not in self.concat_steps for r in waiting):
+        limits = [self.row.job.length(self.concat_steps.get(r.seed)) for r in waiting]
+        if self.phase not in ("", GAME) or None in limits:
             return None
-        limit = self.row.job.protocol.limit
-        left = [max(0, limit(self.concat_steps[r.seed]) - self._steps(r)) for r in waiting]
+        left = [max(0, (limit or 0) - self._steps(r)) for limit, r in zip(limits, waiting, strict=True)]
         made = [self._steps(r) for r in self.latest]
         elapsed = self.updated - self.started
         together = self.row.job.device == "cpu"
@@ -175,6 +185,14 @@ def _labels(plan: Plan) -> list[str]:
     return [short[row.name] + f" E={row.job.task.hidden_size}" * several for row in plan.rows]
 
 
+def _accuracies(record: Record, took: str) -> str:
+    if record["side"] != "pair":
+        return f"accuracy {record['accuracy']:.3f} {took}"
+    sender = record["sender_accuracy"]
+    drift = "" if sender is None else f", sender on its language {sender:.3f}"
+    return f"end to end {record['end_to_end_accuracy']:.3f}{drift} {took}"
+
+
 def checked_accuracy(record: Record) -> float:
     """The accuracy on such meanings as checks read: those trained on, where others are held out."""
     trained = record.get("train_accuracy")
@@ -189,7 +207,7 @@ def _ending(record: Record) -> str:
     what = {
         "ratio": f"ratio {value_of(record):.2f}{cut} {took} ({record['accuracy']:.3f})",
         "held_out": f"held out {record['accuracy']:.3f}, trained on {checked_accuracy(record):.3f}{cut} {took}",
-    }.get(record["measure"], f"accuracy {record['accuracy']:.3f} {took}")
+    }.get(record["measure"], _accuracies(record, took))
     return f"{what}, {duration(record['seconds'])}"
 
 
@@ -210,10 +228,8 @@ class PlainWatcher(ProgressWatcher):
         if self.clock() - self._spoken > self.SILENCE_SECONDS:
             row = self.rows[job.row]
             shown = ", ".join(f"{grammar} {accuracy:.2f}" for grammar, accuracy, _ in row.accuracies())
-            left = _left(row)
-            self._say(
-                f"[{self.done}/{self.total}] {row.label} at {row.steps} steps: {shown}{'; ' + left if left else ''}"
-            )
+            now = f"; {_left(row) or row.doing}" if row.phase or _left(row) else ""
+            self._say(f"[{self.done}/{self.total}] {row.label} at {row.steps} steps: {shown}{now}")
 
     def filed(self, record: Record) -> None:
         """A line for the replicate."""
@@ -282,7 +298,7 @@ def _row_line(row: RowProgress, now: float, width: int) -> Text:
     line.append(row.label.ljust(width), style="bold cyan")
     line.append("  ").append("━" * full, style="green").append("━" * (BAR - full), style="bright_black")
     line.append(f"  {row.done}/{row.total}".ljust(7)).append(f"  {row.steps} steps".ljust(13))
-    return line.append(f"{elapsed}, {_left(row) or 'learning concat first'}", style="dim")
+    return line.append(f"{elapsed}, {_left(row) or row.doing}", style="dim")
 
 
 def _accuracy_line(row: RowProgress) -> Text:

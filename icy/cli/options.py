@@ -45,3 +45,9 @@ class Seeds(click.ParamType):  # type: ignore[type-arg]
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
         """A number where it is one, else the text."""
         return int(value) if str(value).isdigit() else str(value)
+
+
+class Sizes(Seeds):
+    """A hidden size, or several; `icy.planning.hidden_list` reads it."""
+
+    name = "sizes"

@@ -24,12 +24,12 @@ from .data import Draws
 from .engine import DRAWN_AT_ONCE, Run, make_model
 from .job import Job, Outcome, Reading, Replicate
 from .learners import PAPERS_BATCH, ROWS_AT_ONCE, GradientLearner, make_learner
-from .pairs import NOT_LEARNT, SCRATCH, PairJob, PairTask
+from .pairs import GAME, NOT_LEARNT, SCRATCH, PairJob, PairTask
 from .protocols import BASELINE, Protocol
 from .settings import TrainingSettings
 
 # The game draws from the streams of pre-training too, this many batches further on: the same ones would repeat it.
-GAME = 2**30
+FAR = 2**30
 LANGUAGES = "languages"  # the folder, beside the records, of the languages that emerged
 Report = Callable[[list[Reading]], None]
 SIDES = ("receiver", "sender")  # in the order they are pre-trained
@@ -166,7 +166,12 @@ def _pretrain(
     protocol = replace(PRETRAINING, target=job.protocol.target)
     alone = Job(task, protocol, settings, tuple(replicates), device=job.device, engine=job.engine)
     run = _Pretraining(alone)
-    for _ in run.go(report):
+
+    def pass_on(readings: list[Reading]) -> None:
+        if report is not None:
+            report([replace(reading, phase=side) for reading in readings])
+
+    for _ in run.go(pass_on):
         pass
     return run.learnt
 
@@ -179,7 +184,8 @@ class _Tally:
 
     def __init__(self, link: Representation) -> None:
         self._link = link
-        self.restart()
+        self.right: Tensor | None = None
+        self.updates = 0
 
     def __call__(self, scores: tuple[Tensor, Tensor], meanings: Tensor, noise: Noise) -> Tensor:
         sent, answered = scores
@@ -197,8 +203,7 @@ class _Tally:
 
     def restart(self) -> None:
         """Count anew; the stack may be another one from now on."""
-        self.right: Tensor | None = None
-        self.updates = 0
+        self.right, self.updates = None, 0
 
 
 @dataclass
@@ -290,7 +295,7 @@ class _Game:
         seeds = [p.replicate.seed for p in players]
         self.draws = Draws([_language(job.task, p.replicate) for p in players], seeds, device)
         self.tally = _Tally(_link(job.task, job.settings))
-        sample, _ = self.draws.batches("check", GAME, 1, 2)
+        sample, _ = self.draws.batches("check", FAR, 1, 2)
         self.learner: GradientLearner = make_learner(
             [p.pair for p in players], seeds, self.tally, job.settings, device, sample[0], job.engine
         )  # type: ignore[assignment]
@@ -310,12 +315,12 @@ class _Game:
             for player in self.players:
                 player.seconds += share
             if report is not None:
-                report([Reading(p.replicate, self.updates, p.curve[-1][1] or 0.0) for p in self.players])
+                report([Reading(p.replicate, self.updates, p.curve[-1][1] or 0.0, GAME) for p in self.players])
             yield from self._retire()
 
     def _update(self, until: int) -> None:
         while self.updates < until:
-            few, first = min(DRAWN_AT_ONCE, until - self.updates), GAME + self.updates
+            few, first = min(DRAWN_AT_ONCE, until - self.updates), FAR + self.updates
             meanings, _ = self.draws.batches("training", first, few, self.settings.batch_size)
             for x, keys in zip(meanings, self.draws.noise(first, few), strict=True):
                 self.learner.update(x, x, keys)
@@ -328,7 +333,7 @@ class _Game:
 
     def _read(self, purpose: str) -> list[list[float | None]]:
         """A row of readings per pair, in the order of CURVE."""
-        meanings, messages = self.draws.batches(purpose, GAME + self.updates, 1, self.settings.evaluation_size)
+        meanings, messages = self.draws.batches(purpose, FAR + self.updates, 1, self.settings.evaluation_size)
         sent, answered, told = self._scores(meanings[0], messages[0])
         right = (answered.argmax(-1) == meanings[0]).double().mean((-2, -1))
         loss = cross_entropy(answered, meanings[0]).mean((-2, -1))

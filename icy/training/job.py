@@ -75,11 +75,12 @@ class Replicate:
 
 @dataclass(frozen=True)
 class Reading:
-    """What one check of one replicate saw."""
+    """What one check of one replicate saw; `phase` says which part of a training in several parts it was."""
 
     replicate: Replicate
     steps: int
     accuracy: float
+    phase: str = ""
 
 
 @dataclass
@@ -183,6 +184,10 @@ class Job:
             "grammar": grammar_version(replicate.grammar),
             "protocol": str(self.protocol.version),
         }
+
+    def length(self, baseline: int | None) -> int | None:
+        """The most updates of a replicate, given concat's at the same seed; None while that is not known."""
+        return None if baseline is None else self.protocol.limit(baseline)
 
     def key(self, replicate: Replicate) -> str:
         """What the result of a replicate is filed under."""

@@ -14,6 +14,7 @@ from icy.registry import Entry
 from .job import Job, Outcome, Replicate, Task
 from .settings import TrainingSettings
 
+GAME = "game"  # the phase of readings; before it, the side that learns
 SCRATCH = "none"  # in place of a grammar: sender and receiver have learnt no language before
 NOT_LEARNT = "not_learnt"  # the reason of a pair whose pre-training did not reach its target
 CURVE = ("steps", "accuracy", "loss", "topsim", "sender_accuracy", "receiver_accuracy")
@@ -157,6 +158,10 @@ class PairJob(Job):
 
     task: PairTask  # type: ignore[assignment]
     protocol: EndToEnd  # type: ignore[assignment]
+
+    def length(self, baseline: int | None) -> int | None:
+        """The updates of a game."""
+        return self.protocol.steps or super().length(baseline)
 
     def config(self, replicate: Replicate) -> dict[str, Any]:
         """Everything the user chose that can move the numbers of a pair."""

@@ -198,7 +198,9 @@ class PoolRunner:
                 if record is not None:
                     self._filed(record)
             elif kind == "read" and self._report is not None:
-                self._report(jobs[ticket], [Reading(Replicate(g, seed), n, a) for g, seed, n, a in content])
+                self._report(
+                    jobs[ticket], [Reading(Replicate(g, seed), n, a, phase) for g, seed, n, a, phase in content]
+                )
 
 
 _icy_log = logging.getLogger("icy")
@@ -232,7 +234,7 @@ def _run_in_worker(job: Job, ticket: int, spool: str) -> list[Record]:
                 file.write(json.dumps([kind, content]) + "\n")
 
         def report(_: Job, readings: Sequence[Reading]) -> None:
-            write("read", [[r.replicate.grammar, r.replicate.seed, r.steps, r.accuracy] for r in readings])
+            write("read", [[r.replicate.grammar, r.replicate.seed, r.steps, r.accuracy, r.phase] for r in readings])
 
         handler = MailedLog(write)
         _icy_log.addHandler(handler)

@@ -1,0 +1,85 @@
+"""`--dry-run`: what would be trained, and how long that may take."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from icy.planning import Plan, Row
+from icy.training.pairs import SCRATCH, PairJob
+
+from .display import duration
+from .printing import note, print_rows
+
+if TYPE_CHECKING:
+    from icy.estimating import Estimate
+
+PLAN_HEADINGS = ["model", "hidden size", "parameters", "to train", "1000 updates", "in all"]
+RAW_HEADINGS = [
+    "model", "hidden_size", "parameters", "parameters_published", "to_train", "on_file", "grammars", "update_seconds",
+    "least_seconds", "most_seconds",
+]  # fmt: skip
+
+
+def print_plan(plan: Plan, format_: str, quiet: bool) -> None:
+    """The rows of a plan, what each would take, and on what that estimate rests."""
+    from icy.estimating import estimate  # imports torch
+
+    if not quiet and plan.total:
+        note("Timing a few updates of every model ...")
+    estimates = {e.row.job.row: e for e in estimate(plan)}
+    if format_ in ("csv", "json"):
+        print_rows(RAW_HEADINGS, [_raw_cells(row, estimates.get(row.job.row)) for row in plan.rows], format_)
+    else:
+        lines = [PLAN_HEADINGS, *(_plan_cells(row, estimates.get(row.job.row)) for row in plan.rows)]
+        if len(plan.hidden_sizes) == 1:
+            lines = [[model, *rest] for model, _, *rest in lines]
+        print_rows(lines[0], lines[1:], "markdown" if format_ == "latex" else format_)
+    if not quiet:
+        _explain_estimate(plan, list(estimates.values()))
+
+
+def _grammars(row: Row) -> list[str]:
+    return list(dict.fromkeys(r.grammar for r in row.job.replicates))
+
+
+def _raw_cells(row: Row, found: Estimate | None) -> list[Any]:
+    parameters, grammars = row.job.parameters, " ".join(_grammars(row))
+    times = [found.update_seconds, found.least, found.most] if found else [None, None, None]
+    counts = [parameters["true"], parameters["published"], len(row.missing), len(row.filed)]
+    return [row.name, row.job.task.hidden_size, *counts, grammars, *times]
+
+
+def _plan_cells(row: Row, found: Estimate | None) -> list[str]:
+    true, published = row.job.parameters["true"], row.job.parameters["published"]
+    count = f"{true}" if true == published else f"{true}/{published}"
+    replicates = f"{len(row.missing)} of {len(row.job.replicates)}"
+    times = [duration(1000 * found.update_seconds), _between(found.least, found.most)] if found else ["-", "-"]
+    return [row.name, f"{row.job.task.hidden_size}", count, replicates, *times]
+
+
+def _explain_estimate(plan: Plan, estimates: Sequence[Estimate]) -> None:
+    for side, names in {row.job.task.side: _grammars(row) for row in plan.rows}.items():
+        if names != [SCRATCH]:
+            note(f"Grammars of a {side}: {', '.join(names)}.")
+    if any(row.job.parameters["true"] != row.job.parameters["published"] for row in plan.rows):
+        note("Parameters are the trained ones, and after the stroke the published count.")
+    if not estimates:
+        note(f"Nothing to train: {sum(len(row.filed) for row in plan.rows)} on file in {plan.store.folder}.")
+        return
+    least, most = sum(e.least for e in estimates), sum(e.most for e in estimates)
+    assumed = ", ".join(dict.fromkeys(f"{e.concat_steps:.0f}" + " (on file)" * e.known for e in estimates))
+    workers = f"{plan.workers} worker{'s' * (plan.workers > 1)}"
+    note(f"{plan.total} replicates on {plan.device} with {workers}: {_between(least, most)}. Nothing was written.")
+    if isinstance(plan.rows[0].job, PairJob):
+        note(f"This is an estimate for games of {assumed} updates; pre-training, if there is any, comes on top.")
+        return
+    note(
+        f"This is an estimate. The time of 1000 updates is that of one replicate; the whole supposes that concat takes "
+        f"{assumed} updates, and every other grammar from as many to {plan.rows[0].job.protocol.cap:g} times as many."
+    )
+
+
+def _between(least: float, most: float) -> str:
+    low, high = duration(least), duration(most)
+    return f"about {low}" if low == high else f"{low} to {high}"
