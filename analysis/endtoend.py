@@ -9,9 +9,9 @@ from matplotlib.figure import Figure
 from .tables import ORDER, SPREADS, BiasTable, Cell, cell_of
 
 MEASURES = {  # columns of the long table, and what a reader calls them
-    "sender_accuracy": "sender on the language",
-    "receiver_accuracy": "receiver on the language",
-    "end_to_end_accuracy": "end to end",
+    "sender_accuracy": "sender accuracy",
+    "receiver_accuracy": "receiver accuracy",
+    "end_to_end_accuracy": "end-to-end accuracy",
     "topsim": "topsim",
 }
 PANELS = {  # columns of the curves, and the labels of their axes
@@ -48,7 +48,7 @@ def end_to_end_table(long: pd.DataFrame, spread: str = "sd") -> BiasTable:
                     for g, part in group.groupby("grammar", sort=False)
                 }
                 rows.append(([*about, label], cells))
-    labels = ["model", *(name.replace("_", " ") for name in varying), "seeds", "accuracy of"]
+    labels = ["model", *(name.replace("_", " ") for name in varying), "seeds", "measure"]
     return BiasTable(_title(long, varying), labels, grammars, rows, _notes(long, spread), decimals=3)
 
 
@@ -72,6 +72,8 @@ def _notes(long: pd.DataFrame, spread: str) -> list[str]:
     steps = sorted(long.loc[~long["failed"].astype(bool), "steps"].dropna().unique())
     if steps:
         notes.append(f"after {steps[0]} updates" if len(steps) == 1 else f"after {steps[0]} to {steps[-1]} updates")
+    if long["sender_accuracy"].notna().any():
+        notes.append("sender and receiver accuracy are those on the language of pre-training")
     lost = long[long["failed"].astype(bool)]
     return notes + [f"{len(part)} of {len(long)} runs failed: {error}" for error, part in lost.groupby("error")]
 

@@ -70,7 +70,10 @@ def compare() -> str:
     cells = end_to_end_agreement(result.to_dataframe())
     cells.to_csv(HERE / "endtoend.csv", index=False, float_format="%.4g")
     curves = result.curves()
-    for name, part in (("scratch", curves[curves["grammar"] == "none"]), ("drift", curves[curves["grammar"] != "none"])):
+    for name, part in (
+        ("scratch", curves[curves["grammar"] == "none"]),
+        ("drift", curves[curves["grammar"] != "none"]),
+    ):
         if len(part):
             plot_curves(part).savefig(HERE / f"endtoend-{name}.png", dpi=110)
     text = "\n".join([*INTRODUCTION, "", *_rows(cells), ""])

@@ -97,7 +97,7 @@ def _estimate_pairs(row: Row, job: PairJob, plan: Plan, on_file: Sequence[int], 
     concat = sum(on_file) / len(on_file) if on_file else ASSUMED_STEPS
     steps = job.length(round(concat)) or 0
     update = seconds / len(stack) / plan.workers
-    return Estimate(row, update, 0, len(row.missing), steps, bool(on_file) or job.protocol.steps is not None, cap=1)
+    return Estimate(row, update, 0, len(row.missing), steps, known=bool(on_file) and job.protocol.steps is None, cap=1)
 
 
 def _time_game(job: PairJob, updates: int) -> float:

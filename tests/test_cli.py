@@ -573,13 +573,13 @@ def test_e2e_trains_prints_and_draws(tmp_path: Path) -> None:
     result = run(*PAIR, "--out", str(tmp_path / "o"), "--plot", str(figure))
     assert result.exit_code == 0, result.stderr
     assert "FC2L+RNN1L:GRU" in result.stdout
-    assert "end to end" in result.stdout
+    assert "end-to-end accuracy" in result.stdout
     assert figure.stat().st_size > 10_000
     again = run(*PAIR, "--out", str(tmp_path / "o"))
     assert "Nothing to train" in again.stderr
     assert again.stdout == result.stdout
     as_csv = run(*PAIR, "--out", str(tmp_path / "o"), "--format", "csv").stdout.splitlines()
-    assert as_csv[0].startswith("model,seeds,accuracy of,none_mean")
+    assert as_csv[0].startswith("model,seeds,measure,none_mean")
 
 
 def test_e2e_dry_run_writes_nothing(tmp_path: Path) -> None:

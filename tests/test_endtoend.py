@@ -177,7 +177,7 @@ def test_the_language_that_emerged(tmp_path: Path) -> None:
 def test_table_and_figure(tmp_path: Path) -> None:
     result = icy.end_to_end("FC2L", "RNN1L:GRU", ["concat", "perm"], out=tmp_path, steps=20, **SMALL)
     text = result.table()
-    for label in ("sender on the language", "receiver on the language", "end to end", "topsim", "concat", "perm"):
+    for label in ("sender accuracy", "receiver accuracy", "end-to-end accuracy", "topsim", "concat", "perm"):
         assert label in text
     assert "after 20 updates" in text
     axes = result.plot().axes

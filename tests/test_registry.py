@@ -27,7 +27,7 @@ from icy.registry import (
     registry,
 )
 
-CELLS = ["dgrecv", "dgsend", "GRU", "LSTM", "minGRU", "RNN"]
+CELLS = ["dgrecv", "dgsend", "GRU", "LSTM", "minGRU", "RNN", "SRU"]
 
 
 @pytest.fixture(autouse=True)
@@ -130,6 +130,7 @@ def test_cells_appear_in_all_families() -> None:
     families = {name.partition(":")[0] for name in list_models("*:GRU")}
     assert families == {
         *("sender/RNNZero", "sender/RNNZero2L", "sender/RNNAutoReg", "sender/RNNAutoReg2L"),
+        *("sender/RNNSampling", "sender/RNNSampling2L", "sender/HierSampling"),
         *("sender/HierZero", "sender/HierAutoReg", "receiver/RNN1L", "receiver/RNN2L", "receiver/Hier"),
     }
     for cell in CELLS:
