@@ -79,7 +79,7 @@ def _notes(long: pd.DataFrame, spread: str) -> list[str]:
 
 
 def plot_curves(curves: pd.DataFrame) -> Figure:
-    """Readings over the updates of the game: a row of panels per pair, a line per grammar, a band of one standard error.
+    """Readings over the updates of the game: a row of panels per pair, a line per grammar, bands of a standard error.
 
     Args:
         curves: from `EndToEndResult.curves`.

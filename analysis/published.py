@@ -63,8 +63,6 @@ def agreement(long: pd.DataFrame) -> pd.DataFrame:
     cells = good.groupby([*KEYS, *kinds], sort=False)["value"].agg(["mean", "sem", "count"]).reset_index()
     cells = cells.rename(columns={"mean": "icy", "sem": "icy_error", "count": "seeds"}).fillna({"icy_error": 0.0})
     both = cells.merge(published(), on=KEYS).rename(columns={"mean": "published", "error": "published_error"})
-    # Where the paper gives no error, its runs are taken to have spread as ours did.
-    assumed = both["icy_error"] * (both["seeds"] / both["runs"]) ** 0.5
     both = _with_distance(both)
     columns = ["source", "table", "icy", "icy_error", "seeds", "published", "published_error", "distance", "within"]
     return both[[*KEYS, *kinds, *columns]]

@@ -85,8 +85,8 @@ INTRODUCTION = [
     "# End-to-end runs beside the published numbers",
     "",
     "Made by `python benchmarks/endtoend.py`, under the preset `published`. Means ± standard errors of the mean; the",
-    "distance is in combined standard errors. Perkins21's runs of table 17 share one seed in pre-training (words, batches",
-    "and initial weights), so its errors leave out what pre-training adds to icy's. Table 6 gives no errors.",
+    "distance is in combined standard errors. Perkins21's runs of table 17 share one seed in pre-training (words,",
+    "batches and initial weights), so its errors leave out what pre-training adds to icy's. Table 6 gives no errors.",
 ]
 
 

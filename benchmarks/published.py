@@ -63,6 +63,14 @@ ROWS = [
         for model in ("sender/FC2L", "sender/HierZero:RNN", "sender/RNNZero2L:SRU", "sender/TransDecSoft")
     ),
     *(
+        Measured("budget", 3, model, SENDER_GRAMMARS, WALL_CLOCK, representation)
+        for model, representation in (
+            ("sender/FC2L", "gumb"),
+            ("sender/FC2L", "discr"),
+            ("sender/HierZero:RNN", "gumb"),
+        )
+    ),
+    *(
         Measured("budget", 3, model, RECEIVER_GRAMMARS, representation=representation)
         for representation in ("soft", "gumb")
         for model in ("receiver/CNN", "receiver/RNN2L:SRU", "receiver/Hier:GRU", "receiver/Hier:dgrecv")
@@ -108,26 +116,26 @@ def compare() -> str:
     cells = cells[(cells["preset"] == "published") & ~(clock & (cells["source"] != "Perkins21"))]
     cells.to_csv(HERE / "agreement.csv", index=False, float_format="%.4g")
     page = [*INTRODUCTION, "", *_counts(cells), ""]
-    for (protocol, source, table, settings), part in cells.groupby(
-        ["protocol", "source", "table", "settings"], sort=False
-    ):
+    for (protocol, source, table, representation, settings), part in cells.groupby(GROUPS, sort=False):
         extra = f", {settings}" if settings else ""
-        page += [f"## {protocol}, {source} table {table}{extra}", "", *_rows(part), ""]
+        page += [f"## {protocol}, {source} table {table}, {representation}{extra}", "", *_rows(part), ""]
     text = "\n".join(page)
     (HERE / "agreement.md").write_text(text)
     return text
 
 
+GROUPS = ["protocol", "source", "table", "representation", "settings"]
+
+
 def _counts(cells: pd.DataFrame) -> list[str]:
     lines = [
-        "| protocol | source, table | settings | cells | within 2 combined standard errors |",
-        "|---|---|---|---:|---:|",
+        "| protocol | source, table | representation | settings | models | cells | within 2 combined standard errors |",
+        "|---|---|---|---|---|---:|---:|",
     ]
-    for names, part in cells.groupby(["protocol", "source", "table", "settings"], sort=False):
-        protocol, source, table, settings = names
-        lines.append(
-            f"| {protocol} | {source} {table} | {settings or '-'} | {len(part)} | {int(part['within'].sum())} |"
-        )
+    for (protocol, source, table, representation, settings), part in cells.groupby(GROUPS, sort=False):
+        models = ", ".join(dict.fromkeys(part["model"]))
+        about = [protocol, f"{source} {table}", representation, settings or "-", models]
+        lines.append(f"| {' | '.join(about)} | {len(part)} | {int(part['within'].sum())} |")
     return lines
 
 

@@ -317,4 +317,9 @@ def resolve_device(device: str) -> str:
 
 
 def _baselines(records: Sequence[Record]) -> dict[int, int | str]:
-    return {r["seed"]: r["reason"] if r["failed"] else r["baseline_steps"] for r in records if r["grammar"] == BASELINE}
+    # A pair may fail in the game, after its pre-training gave the steps.
+    return {
+        r["seed"]: r["reason"] if r.get("baseline_steps") is None else r["baseline_steps"]
+        for r in records
+        if r["grammar"] == BASELINE
+    }
