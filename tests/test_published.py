@@ -2,10 +2,11 @@
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import icy
-from icy.analysis.published import agreement
+from icy.analysis.published import agreement, end_to_end_agreement, published, published_end_to_end
 
 
 @pytest.mark.slow
@@ -22,3 +23,39 @@ def test_a_row_agrees(model: str, protocol: str, seeds: int, grammars: list[str]
     cells = agreement(result.to_dataframe())
     assert len(cells) >= len(grammars)
     assert (cells["distance"].abs() <= 3).all(), cells
+
+
+def test_the_tables_are_those_of_the_papers() -> None:
+    table = published()
+    cell = table.query(
+        "representation == 'gumb' and side == 'receiver' and model == 'RNN2L:SRU' and grammar == 'shufdet'"
+    )
+    assert cell["mean"].tolist() == [0.967]
+    assert table.query("representation == 'discr'")["target"].eq(0.95).all()
+    pairs = published_end_to_end()
+    assert len(pairs.query("table == '17/18'")) == 194
+    drift = pairs.query("representation == 'soft' and model == 'RNNZero:GRU+RNN1L:GRU' and grammar == 'pairsum'")
+    assert drift[["mean", "spread"]].to_numpy().tolist() == [[0.78, 0.01]]
+    scratch = pairs.query("table == '6' and representation == 'discr' and model == 'HierZero:GRU+Hier:GRU'")
+    assert dict(zip(scratch["measure"], scratch["mean"], strict=True)) == {"end_to_end_accuracy": 0.43, "topsim": 0.151}
+
+
+def test_end_to_end_cells_stand_beside_the_published_ones() -> None:
+    setting = {
+        "side": "pair",
+        "preset": "published",
+        "meanings": "5x10",
+        "vocab_size": 4,
+        "word_length": 4,
+        "cap": 20.0,
+    }
+    pair = {"model": "RNNZero:GRU+RNN1L:GRU", "representation": "soft", "hidden_size": 128, "grammar": "perm"}
+    rows = [
+        {**setting, **pair, "seed": seed, "measure": "accuracy", "failed": False, "sender_accuracy": accuracy}
+        | {"end_to_end_accuracy": 1.0, "topsim": 0.7}
+        for seed, accuracy in ((1, 0.87), (2, 0.88), (3, 0.89))
+    ]
+    (cell,) = end_to_end_agreement(pd.DataFrame(rows)).to_dict("records")
+    assert (cell["measure"], cell["seeds"], cell["published"]) == ("sender_accuracy", 3, 0.88)
+    assert cell["icy"] == pytest.approx(0.88)
+    assert abs(cell["distance"]) < 1e-6
