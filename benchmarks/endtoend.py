@@ -44,7 +44,7 @@ ROWS = [
 ]
 
 
-def measure(only: str, grammars: list[str], workers: int | None) -> None:
+def measure(only: str, grammars: list[str], seeds: int, workers: int | None) -> None:
     """Train every pair whose kind, name and representation, with a space between, contain `only`."""
     for row in ROWS:
         if only in str(row):
@@ -54,6 +54,7 @@ def measure(only: str, grammars: list[str], workers: int | None) -> None:
                 row.receiver,
                 row.pretrain if scratch or not grammars else [g for g in row.pretrain if g in grammars],
                 representation=row.representation,
+                seeds=seeds,
                 preset="published",
                 report_every=1000 if scratch else 100,
                 out=HERE / "pairs",
@@ -107,9 +108,10 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="pairs whose kind, name and representation contain this")
     parser.add_argument("--grammars", default="", help="of the drift runs, those after these grammars, with commas")
+    parser.add_argument("--seeds", type=int, default=3, help="how many, from 123 on")
     parser.add_argument("--workers", type=int, help="processes; one per core unless given")
     parser.add_argument("--report", action="store_true", help="compare what is on file, without running anything")
     arguments = parser.parse_args()
     if not arguments.report:
-        measure(arguments.only, [g for g in arguments.grammars.split(",") if g], arguments.workers)
+        measure(arguments.only, [g for g in arguments.grammars.split(",") if g], arguments.seeds, arguments.workers)
     print(compare())
