@@ -19,7 +19,7 @@ from icy.registry import Entry, registry
 from icy.results import ProbeResult
 from icy.store import Store, to_run
 from icy.training.job import Replicate
-from icy.training.pairs import CURVE, SCRATCH, EndToEnd, PairEntry, PairJob, PairTask
+from icy.training.pair_job import CURVE, SCRATCH, EndToEnd, PairEntry, PairJob, PairTask
 from icy.training.protocols import BASELINE
 from icy.training.settings import settings_for
 
@@ -344,7 +344,7 @@ def _make_row(blank: PairJob, spec: EndToEndSpec, grammars: list[str], seeds: li
 def _parameters(job: PairJob) -> dict[str, int]:
     """Parameters of both sides together, by either convention; made on the way to a first message."""
     from icy.models.making import count_parameters
-    from icy.training.endtoend import try_pair
+    from icy.training.pair_model import try_pair
 
     pair = try_pair(job.task, job.settings)
     counts = [count_parameters(model) for model in (pair.sender, pair.receiver)]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from icy.planning import Plan, Row
 from icy.training.job import Job, Reading, Replicate
-from icy.training.pairs import SCRATCH, PairJob
+from icy.training.pair_job import SCRATCH, PairJob
 from icy.training.protocols import BASELINE
 from icy.training.workers import one_thread
 

@@ -23,9 +23,10 @@ from icy.metrics import topsim
 from icy.noise import Noise, drawing_from
 from icy.registry import registry
 from icy.store import Store
-from icy.training.endtoend import Pair, make_pair, train_pairs
+from icy.training.endtoend import train_pairs
 from icy.training.job import Outcome, Reading, Replicate
-from icy.training.pairs import CURVE, SCRATCH, EndToEnd, PairEntry, PairJob, PairTask
+from icy.training.pair_job import CURVE, SCRATCH, EndToEnd, PairEntry, PairJob, PairTask
+from icy.training.pair_model import Pair, make_pair
 from icy.training.settings import TrainingSettings, settings_for
 
 torch.set_num_threads(1)

@@ -18,7 +18,7 @@ from icy.planning import Plan, Row
 from icy.probing import Watcher
 from icy.store import Record
 from icy.training.job import Job, Reading, Replicate, RowKey, row_of
-from icy.training.pairs import GAME
+from icy.training.pair_job import GAME
 from icy.training.protocols import BASELINE
 
 Clock = Callable[[], float]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from icy.planning import Plan, Row
-from icy.training.pairs import SCRATCH, PairJob
+from icy.training.pair_job import SCRATCH, PairJob
 
 from .display import duration
 from .printing import note, print_rows

@@ -30,7 +30,7 @@ from icy.store import Record, Store
 
 from .job import Job, Outcome, Reading, Replicate
 from .mail import Mailbox, MailedLog
-from .pairs import PairJob
+from .pair_job import PairJob
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 Report = Callable[[Job, Sequence[Reading]], None]
