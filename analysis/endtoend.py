@@ -6,7 +6,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from .tables import ORDER, SPREADS, BiasTable, Cell, cell_of
+from icy.long_table import ROW
+
+from .tables import SPREADS, BiasTable, Cell, cell_of, in_order
 
 MEASURES = {  # columns of the long table, and what a reader calls them
     "sender_accuracy": "sender accuracy",
@@ -14,6 +16,7 @@ MEASURES = {  # columns of the long table, and what a reader calls them
     "end_to_end_accuracy": "end-to-end accuracy",
     "topsim": "topsim",
 }
+SIZES = {"vocab_size": "V", "word_length": "w", "hidden_size": "E"}
 PANELS = {  # columns of the curves, and the labels of their axes
     "sender_accuracy": "sender accuracy\non the language",
     "receiver_accuracy": "receiver accuracy\non the language",
@@ -33,10 +36,7 @@ def end_to_end_table(long: pd.DataFrame, spread: str = "sd") -> BiasTable:
         long: from `icy.long_table.to_long`.
         spread: "sd", "sem" or "ci95".
     """
-    grammars = sorted(long["grammar"].unique(), key=lambda g: (ORDER.index(g) if g in ORDER else len(ORDER), g))
-    varying = [
-        name for name in ("representation", "hidden_size", "preset", "settings", "options") if _varies(long, name)
-    ]
+    varying = [name for name in ROW if name != "model" and _varies(long, name)]
     rows: list[tuple[list[str], dict[str, Cell]]] = []
     for _, group in long.groupby(["model", *varying], sort=False, dropna=False):
         first = group.iloc[0]
@@ -49,7 +49,7 @@ def end_to_end_table(long: pd.DataFrame, spread: str = "sd") -> BiasTable:
                 }
                 rows.append(([*about, label], cells))
     labels = ["model", *(name.replace("_", " ") for name in varying), "seeds", "measure"]
-    return BiasTable(_title(long, varying), labels, grammars, rows, _notes(long, spread), decimals=3)
+    return BiasTable(_title(long, varying), labels, in_order(long["grammar"]), rows, _notes(long, spread), decimals=3)
 
 
 def _varies(long: pd.DataFrame, name: str) -> bool:
@@ -57,14 +57,18 @@ def _varies(long: pd.DataFrame, name: str) -> bool:
 
 
 def _title(long: pd.DataFrame, varying: list[str]) -> str:
+    """What is the same for all rows."""
+    if not len(long):
+        return "No results."
     first = long.iloc[0]
-    parts = [f"end to end: meanings {first['meanings']}; V={first['vocab_size']}, w={first['word_length']}"]
-    parts += [f"E={first['hidden_size']}"] if "hidden_size" not in varying else []
-    parts += [
-        str(first[name]) for name in ("representation", "settings", "options") if name not in varying and first[name]
-    ]
-    parts += [f"preset {first['preset']}"] if "preset" not in varying else []
-    return "; ".join(parts)
+    known = {name: first[name] for name in ROW if name not in varying and not pd.isna(first[name])}
+    shown = {name: str(value) for name, value in known.items() if value != ""}
+    sizes = [f"{letter}={shown[name]}" for name, letter in SIZES.items() if name in shown]
+    parts = [f"meanings {shown['meanings']}"] if "meanings" in shown else []
+    parts += [", ".join(sizes)] if sizes else []
+    parts += [shown[name] for name in ("representation", "settings", "options") if name in shown]
+    parts += [f"preset {shown['preset']}"] if "preset" in shown else []
+    return f"end to end: {'; '.join(parts)}"
 
 
 def _notes(long: pd.DataFrame, spread: str) -> list[str]:
@@ -102,8 +106,7 @@ def plot_curves(curves: pd.DataFrame) -> Figure:
 
 def draw_panel(ax: Axes, curves: pd.DataFrame, panel: str) -> None:
     """One measure of one pair over time, on the given axes."""
-    grammars = sorted(curves["grammar"].unique(), key=lambda g: (ORDER.index(g) if g in ORDER else len(ORDER), g))
-    for i, grammar in enumerate(grammars):
+    for i, grammar in enumerate(in_order(curves["grammar"])):
         part = curves[curves["grammar"] == grammar]
         runs = part.pivot_table(index="steps", columns="seed", values=panel).sort_index()
         runs = runs.dropna()  # a mean over fewer seeds would jump where one ends

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -111,6 +111,11 @@ class BiasTable:
         return renderers[format](self)
 
 
+def in_order(grammars: Iterable[str]) -> list[str]:
+    """Grammars in the order of the papers' tables, others after them."""
+    return sorted(set(grammars), key=lambda g: (ORDER.index(g) if g in ORDER else len(ORDER), g))
+
+
 def bias_table(long: pd.DataFrame, spread: str = "sd") -> BiasTable:
     """The bias table of results in long form.
 
@@ -123,7 +128,7 @@ def bias_table(long: pd.DataFrame, spread: str = "sd") -> BiasTable:
     """
     if spread not in SPREADS:
         raise InvalidSettingError(f"The spread is {', '.join(SPREADS)}, not '{spread}'.")
-    grammars = sorted(long["grammar"].unique(), key=lambda g: (ORDER.index(g) if g in ORDER else len(ORDER), g))
+    grammars = in_order(long["grammar"])
     varying = [name for name in ROW[1:] if long[name].nunique(dropna=False) > 1]
     rows = [
         (_labels(group, varying), {str(g): cell_of(part, spread) for g, part in group.groupby("grammar", sort=False)})
@@ -170,7 +175,7 @@ def _title(long: pd.DataFrame, varying: list[str]) -> str:
     first = long.iloc[0]
     parts = []
     if "protocol" not in varying:
-        goal = "" if "target" in varying else f", target {first['target']:g}"
+        goal = "" if "target" in varying or pd.isna(first["target"]) else f", target {first['target']:g}"
         parts.append(f"{first['protocol']}: {MEASURES.get(first['measure'], first['measure'])}{goal}")
     if first["measure"] == "held_out" and not {"protocol", "held_out", "split"} & set(varying):
         parts.append(f"{first['held_out']:g} held out ({first['split']})")

@@ -136,7 +136,8 @@ class EndToEndResult(ProbeResult):
         import pandas as pd
 
         names = ("model", "representation", "hidden_size", "grammar", "seed")
-        rows = [[*(r[name] for name in names), *reading] for r in self.records for reading in r.get("curve", ())]
+        played = [r for r in self.records if not r["failed"]]
+        rows = [[*(r[name] for name in names), *reading] for r in played for reading in r["curve"]]
         return pd.DataFrame(rows, columns=[*names, *CURVE]).astype(dict.fromkeys(CURVE[1:], float))
 
     def plot(self) -> Figure:
@@ -158,7 +159,7 @@ class EndToEndResult(ProbeResult):
         """
         for record in self.records:
             fits = record["grammar"] == grammar and seed in (None, record["seed"]) and model in (None, record["model"])
-            if fits and record.get("language"):
+            if fits and record.get("language") and not record["failed"]:
                 return Language.load((self.folder or Path()) / record["language"])
         runs = ", ".join(dict.fromkeys(f"{r['model']} on {r['grammar']} with seed {r['seed']}" for r in self.records))
         raise StoreError(f"There is no language of '{grammar}' with seed {seed}; there is {runs or 'nothing'}.")
@@ -247,7 +248,7 @@ def make_pair_plan(spec: EndToEndSpec) -> Plan:
         registry.load_file(file)
     link, before = (get_representation(name).name for name in (spec.representation, spec.pretrain_representation))
     grammars = _grammars(spec)
-    entries = _pairs(spec)
+    entries = _pairs(spec, pretrained=grammars != [SCRATCH])
     task = PairTask(
         entries[0],
         MeaningSpace.of(spec.meanings),
@@ -279,7 +280,7 @@ def make_pair_plan(spec: EndToEndSpec) -> Plan:
 
 def _protocol(spec: EndToEndSpec, grammars: list[str]) -> EndToEnd:
     steps = SCRATCH_STEPS if spec.steps is None and grammars == [SCRATCH] else spec.steps
-    if spec.most < 0:
+    if not isinstance(spec.most, int) or spec.most < 0:
         raise InvalidSettingError(f"most is a number of updates, or 0 for no limit; not {spec.most}.")
     return EndToEnd(spec.target, spec.cap, spec.most or None, steps, spec.report_every)
 
@@ -299,9 +300,9 @@ def _grammars(spec: EndToEndSpec) -> list[str]:
     return [BASELINE, *(name for name in names if name != BASELINE)]
 
 
-def _pairs(spec: EndToEndSpec) -> list[PairEntry]:
+def _pairs(spec: EndToEndSpec, pretrained: bool) -> list[PairEntry]:
     """The pairs that are meant: in order, or one of a side with each of the other."""
-    senders, receivers = registry.match(spec.sender, "sender"), registry.match(spec.receiver, "receiver")
+    senders, receivers = _entries(spec.sender, "sender"), _entries(spec.receiver, "receiver")
     for side, found in (("sender", senders), ("receiver", receivers)):
         if not found:
             raise InvalidSettingError(f"No {side} was given; `icy list models '{side}/*'` shows what there is.")
@@ -312,15 +313,20 @@ def _pairs(spec: EndToEndSpec) -> list[PairEntry]:
     count = max(len(senders), len(receivers))
     pairs = [PairEntry(senders[i % len(senders)], receivers[i % len(receivers)]) for i in range(count)]
     for pair in pairs:
-        _require_usable(pair, spec)
-    return pairs
+        _require_usable(pair, spec, pretrained)
+    return list({pair.name: pair for pair in pairs}.values())
 
 
-def _require_usable(pair: PairEntry, spec: EndToEndSpec) -> None:
+def _entries(names: str | Iterable[str], side: str) -> list[Entry]:
+    """The models of one side in the order given, repeats and all: they are paired by place."""
+    return [entry for name in ([names] if isinstance(names, str) else names) for entry in registry.match(name, side)]
+
+
+def _require_usable(pair: PairEntry, spec: EndToEndSpec, pretrained: bool) -> None:
     for entry in (pair.sender, pair.receiver):
         if not entry.works_with(spec.representation.lower()):
             raise cannot_use(entry, spec.representation.lower())
-        if spec.pretrain != SCRATCH and not entry.works_with(spec.pretrain_representation.lower()):
+        if pretrained and not entry.works_with(spec.pretrain_representation.lower()):
             raise _cannot_learn(entry, spec.pretrain_representation)
 
 

@@ -17,9 +17,14 @@ if TYPE_CHECKING:
 ROW = (
     *("model", "representation", "meanings", "vocab_size", "word_length"),
     *("hidden_size", "protocol", "target", "cap", "held_out", "split", "preset", "settings", "options"),
+    *("pretrain_representation", "game_steps", "most", "report_every"),
 )
 # What some protocols measure beside the value.
 EXTRA = ("train_accuracy", "sender_accuracy", "receiver_accuracy", "end_to_end_accuracy", "end_to_end_loss", "topsim")
+WHOLE = (
+    *("game_steps", "most", "report_every", "steps", "baseline_steps"),
+    *("parameters", "parameters_published", "seed"),
+)
 LONG = (
     *ROW,
     *("side", "parameters", "parameters_published", "grammar", "seed", "measure", "value", "cut", "accuracy"),
@@ -62,12 +67,13 @@ def to_long(records: Iterable[Record]) -> pd.DataFrame:
         kind = "e2e" if record["side"] == "pair" else "probe"
         row["settings"] = _changes(record["config"]["settings"], record["preset"], kind)
         row["options"] = _listed(record["config"]["options"])
+        row["game_steps"] = record["config"].get("steps")
         row["cut"] = record["reason"] == "cap"
         row["parameters"] = record["parameters"].get("true")
         row["parameters_published"] = record["parameters"].get("published")
         rows.append(row)
     table = pd.DataFrame(rows, columns=list(LONG))
-    for name in ("steps", "baseline_steps", "parameters", "parameters_published", "seed"):
+    for name in WHOLE:
         table[name] = table[name].astype("Int64")
     for name in ("accuracy", *EXTRA, "held_out", "value", "seconds"):
         table[name] = table[name].astype(float)

@@ -236,7 +236,7 @@ def plan_workers(asked: int | None, device: str, rows: Sequence[Row]) -> int:
 
 
 def parameter_counts(task: Task) -> dict[str, int]:
-    """The model's number of parameters by either convention; a stranger's plain module has but the true one."""
+    """`count_parameters` of the model of a task."""
     from icy.training.engine import make_model
 
     return count_parameters(make_model(task, FIRST_SEED, settings_for("default")))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -100,7 +100,7 @@ class ProbeResult:
         if not isinstance(other, ProbeResult):
             return NotImplemented
         merged = {r["key"]: r for r in (*self.records, *other.records)}
-        return ProbeResult(list(merged.values()), list(dict.fromkeys((*self.paths, *other.paths))))
+        return replace(self, records=list(merged.values()), paths=list(dict.fromkeys((*self.paths, *other.paths))))
 
     @property
     def failures(self) -> list[Record]:

@@ -82,7 +82,7 @@ def create(
     accepted = _option_names(factory)
     if "representation" in options or entry.representations:
         options["representation"] = _representation(entry, options.get("representation", entry.representations[:1]))
-        if "representation" not in inspect.signature(factory).parameters:
+        if accepted is not None and "representation" not in accepted:
             del options["representation"]  # a model without a feedback loop is the same under each of them
     unknown = [] if accepted is None else [name for name in options if name not in accepted]
     if unknown:

@@ -314,7 +314,7 @@ def test_without_concat_there_is_no_length(tmp_path: Path) -> None:
         ({"pretrain": ["none", "perm"]}, InvalidSettingError, "not both"),
         ({"pretrain": "permm"}, UnknownNameError, "did you mean perm"),
         ({"pretrain": "shuf"}, IncompatibleError, "sender"),
-        ({"steps": 0}, InvalidSettingError, "steps must be at least 1"),
+        ({"steps": 0}, InvalidSettingError, "at least 1, not 0"),
         ({"most": -1}, InvalidSettingError, "or 0 for no limit"),
         ({"target": 2}, InvalidSettingError, "above 0 and at most 1"),
         ({"cap": 0}, InvalidSettingError, "above 0"),
@@ -374,3 +374,80 @@ def test_readings_are_reported(tmp_path: Path) -> None:
     list(train_pairs(job, seen.extend))
     assert [r.steps for r in seen] == [5, 10]
     assert isinstance(make_pair(pair_task(), 1, SETTINGS), Pair)
+
+
+# -- what a review found -----------------------------------------------------------------------------------------------
+
+
+def job(**more: Any) -> PairJob:
+    task = replace(pair_task(), pretrain_representation=more.pop("before", "soft"))
+    return PairJob(task, SHORT, replace(SETTINGS, **more), ())
+
+
+def test_settings_of_pre_training_are_part_of_what_a_pair_is_filed_under() -> None:
+    taught, scratch = Replicate("perm", 1), Replicate(SCRATCH, 1)
+    assert job(before="gumb").key(taught) != job(before="gumb", temperature=5.0).key(taught)
+    assert job(before="gumb").key(scratch) == job(before="gumb", temperature=5.0).key(scratch)
+    assert job().key(taught) == job(temperature=5.0).key(taught)
+
+
+def test_what_ends_off_the_grid_leaves_no_trace_in_the_others(tmp_path: Path) -> None:
+    """Under `published` the accuracy is a mean since the last reading: it must not depend on a neighbour's end."""
+    protocol = EndToEnd(cap=1, most=None, report_every=10, target=0.9)
+    published = replace(SETTINGS, training_readings=True, fresh_reading=False)
+    replicates = [Replicate("perm", 1), Replicate("perm", 2)]
+
+    def play(some: list[Replicate]) -> dict[Replicate, Outcome]:
+        baselines: dict[int, int | str] = {1: 17, 2: 23}
+        pairs = PairJob(pair_task(), protocol, published, tuple(some), baselines, folder=str(tmp_path))
+        return {outcome.replicate: outcome for outcome in train_pairs(pairs)}
+
+    both, alone = play(replicates), play(replicates[1:])
+    assert [row[0] for row in both[replicates[1]].curve] == [0, 10, 20, 23]
+    assert_same_curve(both[replicates[1]], alone[replicates[1]])
+    assert both[replicates[1]].extra["end_to_end_accuracy"] == pytest.approx(
+        alone[replicates[1]].extra["end_to_end_accuracy"], abs=1e-3
+    )
+
+
+def test_models_are_paired_by_place_repeats_and_all(tmp_path: Path) -> None:
+    spec = EndToEndSpec(["FC1L", "FC2L", "FC1L"], ["FC2L", "CNN", "CNN"], meanings="2x3", out=tmp_path)
+    assert [row.name for row in make_pair_plan(spec).rows] == ["FC1L+FC2L", "FC2L+CNN", "FC1L+CNN"]
+
+
+def test_nothing_is_learnt_where_concat_is_known_to_have_failed(tmp_path: Path) -> None:
+    seen: list[Reading] = []
+    pairs = PairJob(pair_task(), EndToEnd(), SETTINGS, (Replicate("perm", 1),), {1: "not_learnt"}, folder=str(tmp_path))
+    (outcome,) = train_pairs(pairs, seen.extend)
+    assert (outcome.reason, outcome.steps, seen) == ("no_baseline", 0, [])
+
+
+@pytest.mark.parametrize(
+    "protocol",
+    [{"cap": math.inf}, {"cap": "3"}, {"steps": 2.5}, {"most": 10.5}, {"report_every": "x"}, {"target": "y"}],
+)
+def test_a_protocol_takes_numbers_only(protocol: dict[str, Any]) -> None:
+    with pytest.raises(InvalidSettingError):
+        EndToEnd(**protocol)
+
+
+def test_runs_of_other_lengths_are_rows_of_their_own(tmp_path: Path) -> None:
+    short = icy.end_to_end("FC2L", "RNN1L:GRU", steps=10, out=tmp_path, **SMALL)
+    long = icy.end_to_end("FC2L", "RNN1L:GRU", steps=20, out=tmp_path, **SMALL)
+    table = EndToEndResult.load(tmp_path).table()
+    assert "game steps" in table
+    assert table.count("end-to-end accuracy") == 2
+    both = short + long
+    assert isinstance(both, EndToEndResult)
+    assert len(both.curves()["steps"].unique()) == 3
+    assert both.language().space == SPACE
+
+
+def test_sampling_senders_start_from_scratch_whatever_would_be_learnt_in(tmp_path: Path) -> None:
+    spec = EndToEndSpec("RNNSampling:GRU", "CNN", ("none",), "discr", meanings="2x3", out=tmp_path)
+    assert make_pair_plan(spec).rows[0].name == "RNNSampling:GRU+CNN"
+
+
+def test_nothing_on_file_is_an_empty_table(tmp_path: Path) -> None:
+    result = icy.end_to_end("FC2L", "CNN", out=tmp_path, rerun="never", **SMALL)
+    assert result.table() == "No results."

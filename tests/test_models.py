@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from icy.meanings import MeaningSpace
 from icy.models import create_receiver, create_sender
 from icy.models.cells import SRUCell
 from icy.models.convolution import Convolution
+from icy.models.making import create
 from icy.registry import registry
 from icy.representations import one_hot
 
@@ -577,3 +579,15 @@ def test_a_model_without_feedback_takes_any_representation() -> None:
     create_sender("FC2L", "3x4", 6, 4, 8, representation="soft")
     with pytest.raises(UnknownNameError):
         create_sender("FC2L", "3x4", 6, 4, 8, representation="none such")
+
+
+def test_a_factory_that_takes_anything_is_told_the_representation() -> None:
+    told: list[Any] = []
+
+    def factory(space: MeaningSpace, length: int, vocab: int, hidden: int, **more: Any) -> nn.Module:
+        told.append(more["representation"].name)
+        return nn.Linear(1, 1)
+
+    entry = replace(registry.get("FC1L", "sender"), factory=factory)
+    create(entry, "3x4", 6, 4, 8, representation="gumb")
+    assert told == ["gumb"]

@@ -8,6 +8,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from icy.models.making import cannot_use
 from icy.registry import SIDES, Entry, registry
 
 from . import completion
@@ -49,6 +50,8 @@ def check_command(names: tuple[str, ...], plugin: tuple[str, ...], representatio
         registry.load_file(file)
     console = stdout()
     entries = registry.match(names, *SIDES, "grammar")
+    if len(entries) == 1 and not _used(entries[0], representation):
+        raise cannot_use(entries[0], str(representation))
     passed = [_check(entry, used, console, quiet) for entry in entries for used in _used(entry, representation)]
     return DONE if all(passed) else FAILED
 
@@ -57,9 +60,8 @@ def _used(entry: Entry, asked: str | None) -> list[str | None]:
     """The representations to check an entry in; None for its own choice."""
     if entry.kind == "grammar" or asked is None:
         return [None]
-    if asked == "all":
-        return [name for name in REPRESENTATIONS if entry.works_with(name)]
-    return [asked]
+    names = REPRESENTATIONS if asked == "all" else (asked,)
+    return [name for name in names if entry.works_with(name)]
 
 
 def _check(entry: Entry, representation: str | None, console: Console, quiet: bool) -> bool:

@@ -27,6 +27,10 @@ def train_pairs(job: PairJob, report: Report | None = None) -> Iterator[Outcome]
     taught = [r for r in job.replicates if r.grammar != SCRATCH]
     players = [Player(r, job.protocol.limit(0), make_pair(job.task, r.seed, job.settings)) for r in scratch]
     if taught:
+        for replicate in [r for r in taught if _lacks_baseline(job, r)]:
+            taught.remove(replicate)
+            yield _failure(replicate, "no_baseline", 0, 0.0, {})
+    if taught:
         learnt = {side: pretrain(job, side, taught, report) for side in SIDES}
         baselines = {**measured_baselines(learnt), **job.baselines}
         for replicate in taught:
@@ -39,22 +43,30 @@ def train_pairs(job: PairJob, report: Report | None = None) -> Iterator[Outcome]
         yield from Game(job, players).play(report)
 
 
+def _lacks_baseline(job: PairJob, replicate: Replicate) -> bool:
+    """Whether it is known already that concat failed at the seed, so that the game would have no length."""
+    return job.protocol.steps is None and isinstance(job.baselines.get(replicate.seed), str)
+
+
 def _ready_player(
     job: PairJob, replicate: Replicate, sides: dict[str, Learnt], baselines: dict[int, int | str]
 ) -> Player | Outcome:
     """A pair after pre-training; or how it ended, if that failed."""
     before: dict[str, Any] = {f"{side}_steps": found.steps for side, found in sides.items()}
     seconds, baseline = sum(found.seconds for found in sides.values()), baselines.get(replicate.seed)
-    readings = {f"{side}_accuracy": found.accuracy for side, found in sides.items()}
-    if any(found.weights is None for found in sides.values()):
-        return _failure(replicate, NOT_LEARNT, max(s.steps for s in sides.values()), seconds, {**before, **readings})
-    if job.protocol.steps is None and not isinstance(baseline, int):
-        return _failure(replicate, "no_baseline", max(s.steps for s in sides.values()), seconds, {**before, **readings})
+    learnt = all(found.weights is not None for found in sides.values())
+    if not learnt or (job.protocol.steps is None and not isinstance(baseline, int)):
+        readings = {f"{side}_accuracy": found.accuracy for side, found in sides.items()}
+        diverged = [side for side, found in sides.items() if found.diverged]
+        lost = {"diverged": " and ".join(diverged)} if diverged else {}
+        reason, steps = "no_baseline" if learnt else NOT_LEARNT, max(found.steps for found in sides.values())
+        return _failure(replicate, reason, steps, seconds, {**before, **readings, **lost})
     known = baseline if isinstance(baseline, int) else None
     pair = make_pair(job.task, replicate.seed, job.settings)
     for side, found in sides.items():
         assert found.weights is not None
-        getattr(pair, side).load_state_dict(found.weights)
+        # Not strict: tied parameters have one name here, and buffers that are not saved have one too many.
+        getattr(pair, side).load_state_dict(found.weights, strict=False)
     return Player(replicate, job.protocol.limit(known or 0), pair, before, seconds=seconds, baseline=known)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from icy.errors import StoreError
 from icy.grammars import make_language
 from icy.language import Language
 from icy.metrics import topsim
@@ -30,7 +31,9 @@ from .settings import TrainingSettings
 # The game draws from the streams of pre-training too, this many batches further on: the same ones would repeat it.
 FAR = 2**30
 LANGUAGES = "languages"  # the folder, beside the records, of the languages that emerged
+MEANINGS_COMPARED = 512  # of a reading, for topsim: its cost grows with their square
 Report = Callable[[list[Reading]], None]
+Row = list[float | None]  # of a curve
 
 
 class _Tally:
@@ -56,8 +59,13 @@ class _Tally:
         return self.right / self.updates
 
     def restart(self) -> None:
-        """Count anew; the stack may be another one from now on."""
+        """Count anew."""
         self.right, self.updates = None, 0
+
+    def keep(self, which: list[int]) -> None:
+        """Go on with these pairs only."""
+        if self.right is not None:
+            self.right = self.right[which]
 
 
 @dataclass
@@ -77,7 +85,7 @@ class Player:
     steps: int
     pair: Pair
     before: dict[str, Any] = field(default_factory=dict)
-    curve: list[list[float | None]] = field(default_factory=list)
+    curve: list[Row] = field(default_factory=list)
     seconds: float = 0.0
     baseline: int | None = None
 
@@ -100,19 +108,24 @@ class Game:
     def play(self, report: Report | None) -> Iterator[Outcome]:
         """Blocks of updates with a reading between, until every pair has played its updates."""
         every = self.job.protocol.report_every
-        self._check()  # where it starts from
+        self._note(self._read("check"), range(len(self.players)))  # where it starts from
         while self.players:
             started = time.perf_counter()
             ends = min(p.steps for p in self.players)
             self._update(min(ends, (self.updates // every + 1) * every))
-            self._check()
-            self.tally.restart()
+            on_grid = self.updates % every == 0
+            # What ends off the grid is read then and there, and leaves no trace in the curves of the others.
+            due = [i for i, p in enumerate(self.players) if on_grid or p.steps <= self.updates]
+            readings = self._read("check")
+            self._note(readings, due)
+            if on_grid:
+                self.tally.restart()
             share = (time.perf_counter() - started) / len(self.players)
             for player in self.players:
                 player.seconds += share
             if report is not None:
-                report([Reading(p.replicate, self.updates, p.curve[-1][1] or 0.0, GAME) for p in self.players])
-            yield from self._retire()
+                report([Reading(self.players[i].replicate, self.updates, readings[i][1] or 0.0, GAME) for i in due])
+            yield from self._retire(due, readings)
 
     def _update(self, until: int) -> None:
         while self.updates < until:
@@ -122,12 +135,12 @@ class Game:
                 self.learner.update(x, x, keys)
             self.updates += few
 
-    def _check(self) -> None:
-        """Add a row to every pair's curve."""
-        for player, row in zip(self.players, self._read("check"), strict=True):
-            player.curve.append(row)
+    def _note(self, readings: list[Row], due: Iterable[int]) -> None:
+        """Add a row to the curves of some pairs."""
+        for i in due:
+            self.players[i].curve.append(readings[i])
 
-    def _read(self, purpose: str) -> list[list[float | None]]:
+    def _read(self, purpose: str) -> list[Row]:
         """A row of readings per pair, in the order of CURVE."""
         meanings, messages = self.draws.batches(purpose, FAR + self.updates, 1, self.settings.evaluation_size)
         sent, answered, told = self._scores(meanings[0], messages[0])
@@ -152,13 +165,13 @@ class Game:
         parts = [self.learner.run(x, y) for x, y in zip(meanings.split(step, 1), messages.split(step, 1), strict=True)]
         return [torch.cat(of_one, 1) for of_one in zip(*parts, strict=True)]
 
-    def _retire(self) -> Iterator[Outcome]:
-        ended = [i for i, p in enumerate(self.players) if p.steps <= self.updates]
+    def _retire(self, due: Sequence[int], readings: list[Row]) -> Iterator[Outcome]:
+        """Outcomes of the pairs, among those that are due, that have played their updates or diverged."""
         diverged = (~torch.isfinite(self.learner.losses())).tolist()  # type: ignore[arg-type]
-        ended = sorted({*ended, *(i for i, lost in enumerate(diverged) if lost)})
+        ended = [i for i in due if self.players[i].steps <= self.updates or diverged[i]]
         if not ended:
             return
-        final = self._read("report") if self.settings.fresh_reading else [p.curve[-1] for p in self.players]
+        final = self._read("report") if self.settings.fresh_reading else readings
         languages = self._languages(ended)
         outcomes = [self._outcome(self.players[i], final[i], diverged[i], languages[i]) for i in ended]
         staying = [i for i in range(len(self.players)) if i not in ended]
@@ -166,9 +179,10 @@ class Game:
         if staying:
             self.learner.keep(staying)
             self.draws.keep(staying)
+            self.tally.keep(staying)
         yield from outcomes
 
-    def _outcome(self, player: Player, final: list[float | None], diverged: bool, language: Language) -> Outcome:
+    def _outcome(self, player: Player, final: Row, diverged: bool, language: Language) -> Outcome:
         _, accuracy, loss, rho, of_sender, of_receiver = final
         extra = {
             **player.before,
@@ -199,18 +213,23 @@ class Game:
         space, device = self.job.task.space, torch.device(self.job.device)
         table = torch.from_numpy(space.meanings(np.arange(space.size))).to(device)
         step = max(PAPERS_BATCH, ROWS_AT_ONCE // len(self.players))
+        small = torch.uint8 if self.job.task.vocab_size < 256 else torch.int32
         said: list[Tensor] = []
         for some in table.split(step):
             sent = self.learner.run(some.expand(len(self.players), *some.shape))[0]
-            said.append(sent.argmax(-1).to(torch.int32).cpu())
+            said.append(sent[list(which)].argmax(-1).to(small).cpu())
         tokens = torch.cat(said, 1).numpy()
-        return {i: _emerged(self.job.task, self.players[i].replicate, tokens[i]) for i in which}
+        return {i: _emerged(self.job.task, self.players[i].replicate, tokens[n]) for n, i in enumerate(which)}
 
     def _save(self, replicate: Replicate, language: Language) -> str:
         """File a language beside the records; returns its path from there."""
         place = Path(LANGUAGES) / f"{self.job.key(replicate)}.npz"
-        (Path(self.job.folder) / LANGUAGES).mkdir(parents=True, exist_ok=True)
-        language.save(Path(self.job.folder) / place)
+        whole = Path(self.job.folder) / place
+        try:
+            whole.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"Cannot make the folder {whole.parent}: {error.strerror or error}.") from error
+        language.save(whole)
         return str(place)
 
 
@@ -236,7 +255,7 @@ def _topsim(meanings: Tensor, messages: Tensor, settings: TrainingSettings) -> f
     if settings.training_readings:
         rho = topsim(meanings.numpy(), messages.numpy(), "ordered")
         return 0.0 if math.isnan(rho) else rho
-    table, first = np.unique(meanings.numpy(), axis=0, return_index=True)
+    table, first = np.unique(meanings.numpy()[:MEANINGS_COMPARED], axis=0, return_index=True)
     return topsim(table, messages.numpy()[first])
 
 

@@ -89,7 +89,7 @@ class Outcome:
 
     Attributes:
         replicate: which.
-        reason: "target", "cap" or "budget" for a result; "max_steps", "no_baseline" or "diverged" for a failure.
+        reason: "target", "cap", "budget" or, of a game, "steps" for a result; for a failure one of FAILURES.
         steps: updates made (or the published count of them).
         accuracy: at the end; NaN if it diverged.
         curve: (steps, accuracy) at every check.

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from icy.errors import InvalidSettingError
 from icy.grammars import grammar_version
-from icy.meanings import MeaningSpace
+from icy.meanings import MeaningSpace, whole_number
 from icy.registry import Entry
 
 from .job import Job, Outcome, Replicate, Task
@@ -127,14 +128,13 @@ class EndToEnd:
     holds_out = False
 
     def __post_init__(self) -> None:
-        if not 0 < self.target <= 1:
-            raise InvalidSettingError(f"The target is an accuracy above 0 and at most 1, not {self.target}.")
-        if not self.cap > 0:
-            raise InvalidSettingError(f"The cap is a multiple of concat's steps and above 0, not {self.cap}.")
-        for name, least in (("most", 1), ("steps", 1), ("report_every", 1)):
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise InvalidSettingError(f"{name} must be at least {least}, not {value}.")
+        if not isinstance(self.target, (int, float)) or not 0 < self.target <= 1:
+            raise InvalidSettingError(f"The target is an accuracy above 0 and at most 1, not {self.target!r}.")
+        if not isinstance(self.cap, (int, float)) or not 0 < self.cap < math.inf:
+            raise InvalidSettingError(f"The cap is a multiple of concat's steps and above 0, not {self.cap!r}.")
+        for name in ("most", "steps", "report_every"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, whole_number(f"setting {name}", getattr(self, name)))
 
     def limit(self, baseline_steps: int) -> int:
         """The updates of a game after pre-training."""
@@ -146,7 +146,10 @@ class EndToEnd:
     def config(self, scratch: bool) -> dict[str, Any]:
         """What of it can move the numbers of a pair."""
         timing: dict[str, Any] = {"steps": self.steps, "report_every": self.report_every}
-        return timing if scratch else {**timing, "target": self.target, "cap": self.cap, "most": self.most}
+        if scratch:
+            return timing
+        relative = {"cap": self.cap, "most": self.most} if self.steps is None else {}
+        return {**timing, "target": self.target, **relative}
 
 
 @dataclass(frozen=True)
@@ -180,8 +183,13 @@ class PairJob(Job):
             "protocol": self.protocol.name,
             **self.protocol.config(scratch),
             **before,
-            "settings": self.settings.under(task.representation, "e2e"),
+            "settings": self._settings(scratch),
         }
+
+    def _settings(self, scratch: bool) -> dict[str, Any]:
+        """The settings of the game and of what came before it."""
+        game = self.settings.under(self.task.representation, "e2e")
+        return game if scratch else self.settings.under(self.task.pretrain_representation, "e2e") | game
 
     def versions(self, replicate: Replicate) -> dict[str, str]:
         """Versions of the parts that determine the numbers."""
@@ -193,6 +201,8 @@ class PairJob(Job):
     def _explain(self, outcome: Outcome) -> str:
         if outcome.reason != NOT_LEARNT:
             return super()._explain(outcome)
+        if outcome.extra.get("diverged"):
+            return f"the loss of the {outcome.extra['diverged']} is no longer a finite number, in pre-training"
         slow = {
             side: outcome.extra[f"{side}_accuracy"]
             for side in ("sender", "receiver")

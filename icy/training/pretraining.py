@@ -26,6 +26,7 @@ class Learnt:
     Attributes:
         steps: updates until the target, or until it was given up.
         accuracy: the last reading.
+        diverged: whether it ended because its loss is no longer finite.
         weights: of the model; None if it did not reach the target.
         seconds: this replicate's share of the time.
     """
@@ -34,6 +35,7 @@ class Learnt:
     accuracy: float
     weights: dict[str, Tensor] | None
     seconds: float
+    diverged: bool = False
 
 
 class Pretraining(Run):
@@ -56,7 +58,7 @@ class Pretraining(Run):
         assert isinstance(self.learner, GradientLearner)
         weights = self.learner.weights(place) if reason == "target" else None
         outcome = super()._outcome(replicate, reason, steps, accuracy, **extra)
-        self.learnt[replicate] = Learnt(steps, outcome.curve[-1][1], weights, seconds)
+        self.learnt[replicate] = Learnt(steps, outcome.curve[-1][1], weights, seconds, reason == "diverged")
         return outcome
 
     def _compared(self, ended: list[Outcome]) -> Iterator[Outcome]:
