@@ -424,7 +424,7 @@ def test_nothing_is_learnt_where_concat_is_known_to_have_failed(tmp_path: Path) 
 
 @pytest.mark.parametrize(
     "protocol",
-    [{"cap": math.inf}, {"cap": "3"}, {"steps": 2.5}, {"most": 10.5}, {"report_every": "x"}, {"target": "y"}],
+    [{"cap": math.inf}, {"cap": "3"}, {"steps": 2.5}, {"most": 9.5}, {"report_every": "x"}, {"target": "y"}],
 )
 def test_a_protocol_takes_numbers_only(protocol: dict[str, Any]) -> None:
     with pytest.raises(InvalidSettingError):
@@ -450,4 +450,4 @@ def test_sampling_senders_start_from_scratch_whatever_would_be_learnt_in(tmp_pat
 
 def test_nothing_on_file_is_an_empty_table(tmp_path: Path) -> None:
     result = icy.end_to_end("FC2L", "CNN", out=tmp_path, rerun="never", **SMALL)
-    assert result.table() == "No results."
+    assert result.table().startswith("No results.")
