@@ -159,6 +159,17 @@ class Job:
 
     def config(self, replicate: Replicate) -> dict[str, Any]:
         """Everything the user chose that can move the numbers of a replicate."""
+        return {
+            **self.setting(replicate),
+            "protocol": self.protocol.name,
+            "target": self.protocol.target,
+            "cap": self.protocol.cap,
+            **({"held_out": self.split.share, "split": self.split.kind} if self.split else {}),
+            "settings": self.settings.under(self.task.representation),
+        }
+
+    def setting(self, replicate: Replicate) -> dict[str, Any]:
+        """What is trained, on what: the part of the configuration that every kind of job has."""
         task = self.task
         return {
             "model": task.entry.qualified,
@@ -170,11 +181,6 @@ class Job:
             "word_length": task.word_length,
             "hidden_size": task.hidden_size,
             "representation": task.representation,
-            "protocol": self.protocol.name,
-            "target": self.protocol.target,
-            "cap": self.protocol.cap,
-            **({"held_out": self.split.share, "split": self.split.kind} if self.split else {}),
-            "settings": self.settings.under(task.representation),
         }
 
     def versions(self, replicate: Replicate) -> dict[str, str]:

@@ -171,15 +171,7 @@ class PairJob(Job):
         task, scratch = self.task, replicate.grammar == SCRATCH
         before = {} if scratch else {"pretrain_representation": task.pretrain_representation}
         return {
-            "model": task.entry.qualified,
-            "options": dict(task.options),
-            "grammar": replicate.grammar,
-            "seed": replicate.seed,
-            "meanings": str(task.space),
-            "vocab_size": task.vocab_size,
-            "word_length": task.word_length,
-            "hidden_size": task.hidden_size,
-            "representation": task.representation,
+            **self.setting(replicate),
             "protocol": self.protocol.name,
             **self.protocol.config(scratch),
             **before,
