@@ -7,6 +7,7 @@ another, for everything else. They give the same numbers to float tolerance.
 
 import copy
 import logging
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 from typing import Protocol as Interface
@@ -90,15 +91,20 @@ def make_learner(
         return MemoryLearner(models, device)
     if not any(p.requires_grad for p in models[0].parameters()):
         raise IncompatibleError(
-            f"{type(models[0]).__name__} has no parameters to train; a model that stores examples instead says "
+            f"{_name(models[0])} has no parameters to train; a model that stores examples instead says "
             "`learns_by_gradient = False` and has a method `observe` (see icy.models.base.MemoryModel)."
         )
     chosen = engine == "auto"
     engine, why = _choose(models, seeds, sample, device) if chosen else (engine, "as asked for")
     if not chosen:
         _refuse_if_impossible(models, seeds, sample, device, engine)
-    log.info("%s: replicates train by the engine '%s', %s.", type(models[0]).__name__, engine, why)
+    log.info("%s: replicates train by the engine '%s', %s.", _name(models[0]), engine, why)
     return GradientLearner(models, seeds, loss, settings, device, engine)
+
+
+def _name(model: nn.Module) -> str:
+    """What a model is called in a sentence: its class, or for a pair those of both."""
+    return str(getattr(model, "label", type(model).__name__))
 
 
 def _choose(models: Sequence[nn.Module], seeds: Sequence[int], sample: Tensor, device: torch.device) -> tuple[str, str]:
@@ -109,7 +115,7 @@ def _choose(models: Sequence[nn.Module], seeds: Sequence[int], sample: Tensor, d
         if obstacle is None:
             return engine, WHY[engine]
         obstacles[engine] = obstacle
-    name = type(models[0]).__name__
+    name = _name(models[0])
     log.warning("%s cannot be stacked (%s): its replicates train one at a time.", name, obstacles["vmap"])
     return "loop", "since it cannot be stacked"
 
@@ -119,7 +125,7 @@ def _refuse_if_impossible(
 ) -> None:
     obstacle = None if engine == "loop" else _obstacle(engine, models, seeds, sample, device)
     if obstacle is not None:
-        name = type(models[0]).__name__
+        name = _name(models[0])
         raise IncompatibleError(f"The engine '{engine}' cannot run {name} ({obstacle}); choose another, or 'auto'.")
 
 
@@ -134,8 +140,10 @@ def _obstacle(
     two = [copy.deepcopy(models[0]) for _ in range(2)]
     trial = Stack(two, device, [seeds[0]] * 2)
     try:
-        twice = torch.cat([sample[:1], sample[:1]])
-        _total(trial.forward([twice], engine, torch.zeros(2, dtype=torch.long, device=device))).backward()
+        with warnings.catch_warnings():  # of vmap, that it is slow at something: it is then not what is chosen
+            warnings.simplefilter("ignore", UserWarning)
+            twice = torch.cat([sample[:1], sample[:1]])
+            _total(trial.forward([twice], engine, torch.zeros(2, dtype=torch.long, device=device))).backward()
     except Exception as error:  # whatever a stranger's module does that the engine refuses
         return str(error).strip().partition("\n")[0]
     return None

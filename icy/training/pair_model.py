@@ -26,6 +26,7 @@ class Pair(nn.Module):
     def __init__(self, sender: nn.Module, receiver: nn.Module, link: Representation) -> None:
         super().__init__()
         self.sender, self.receiver, self.link = sender, receiver, link
+        self.label = f"{type(sender).__name__}+{type(receiver).__name__}"
         self.broadcasts = all(getattr(model, "broadcasts", False) for model in (sender, receiver))
 
     def forward(self, meanings: Tensor, messages: Tensor | None = None) -> tuple[Tensor, ...]:
