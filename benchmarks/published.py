@@ -155,6 +155,10 @@ def _explanation(cell: Any) -> str:
         return ""
     if cell.protocol == "acquire" and cell.grammar == "hol":
         return "both cut; the papers' checks passed the cap by a little, icy's fall on it"
+    if cell.model == "CNN":
+        return "concat is learnt within 100 updates, so all hangs on when it was looked at: here at 50 and 100"
+    if cell.source == "Perkins21" and cell.settings:
+        return "the wide grid is a stand-in: the clock's checks fell somewhere between 50 and 400 updates apart"
     if cell.source == "Perkins21" and not cell.settings and cell.distance < 0 and cell.grammar != "hol":
         if cell.side == "sender" and cell.model in WIDE:
             return "Perkins21 checked by the clock and so trained longer; see the wide grid"
