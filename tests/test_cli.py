@@ -484,7 +484,7 @@ def test_durations_are_short() -> None:
 # -- real processes ----------------------------------------------------------------------------------------------------
 
 SLOW = (
-    "probe", "-m", "RNNZero:GRU", "-g", "perm", "--meanings", "3x4", "--word-length", "2", "--hidden", "32",
+    "probe", "-m", "RNNZero:GRU", "-g", "perm", "--meanings", "3x4", "--word-length", "2", "--hidden", "64",
     "--seeds", "3", "--set", "check_every=20", "--workers", "2",
 )  # fmt: skip
 
