@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from icy.errors import IncompatibleError, InvalidSettingError, StoreError, unknown
+from icy.asking import Asked, seed_list, spell_out
+from icy.errors import IncompatibleError, InvalidSettingError, StoreError
 from icy.grammars import expand_grammars, make_language
 from icy.language import Language
 from icy.meanings import MeaningSpace
 from icy.models.making import cannot_use
-from icy.planning import Plan, Row, plan_workers, resolve_device, seed_list
+from icy.planning import Plan, Row, plan_workers, resolve_device
 from icy.probing import Watcher, run_plan
 from icy.registry import Entry, registry
 from icy.results import ProbeResult
-from icy.store import Store, to_run
+from icy.store import Store
 from icy.training.job import Replicate
 from icy.training.pair_job import CURVE, SCRATCH, EndToEnd, PairEntry, PairJob, PairTask
 from icy.training.protocols import BASELINE
@@ -30,11 +31,10 @@ if TYPE_CHECKING:
     from icy.analysis.tables import BiasTable
 
 SCRATCH_STEPS = 50_000  # where Perkins21 table 6 was read
-QUICK: dict[str, Any] = {"meanings": "3x4", "word_length": 2, "seeds": 2, "hidden": 32, "steps": 400}
 
 
 @dataclass(frozen=True)
-class EndToEndSpec:
+class EndToEndSpec(Asked):
     """What to train together, and how: the arguments of `icy.end_to_end`, under the names that the command line uses.
 
     Attributes:
@@ -69,6 +69,9 @@ class EndToEndSpec:
         plugin: files that register models or grammars.
     """
 
+    function = "icy.end_to_end"
+    small = MappingProxyType({"meanings": "3x4", "word_length": 2, "seeds": 2, "hidden": 32, "steps": 400})
+
     sender: str | Iterable[str]
     receiver: str | Iterable[str]
     pretrain: str | Iterable[str] = SCRATCH
@@ -95,19 +98,6 @@ class EndToEndSpec:
     out: str | Path = "icy-results"
     rerun: str = "missing"
     plugin: str | Path | Iterable[str | Path] = ()
-
-    @classmethod
-    def asked(cls, **given: Any) -> EndToEndSpec:
-        """The spec of what was given; with `quick`, what was not given is small.
-
-        Raises:
-            UnknownNameError: an argument that there is not.
-        """
-        known = [f.name for f in fields(cls)]
-        for name in given:
-            if name not in known:
-                raise unknown("option of icy.end_to_end", name, known)
-        return cls(**({**QUICK, **given} if given.get("quick") else given))
 
 
 @dataclass(frozen=True, repr=False)
@@ -222,16 +212,7 @@ def end_to_end(
     )
 
 
-def _full_signature() -> inspect.Signature:
-    """What help() and notebooks show for `end_to_end`: every option with its default."""
-    spec = inspect.signature(EndToEndSpec).parameters
-    first = ("sender", "receiver", "pretrain")
-    named = [p.replace(kind=p.KEYWORD_ONLY) for name, p in spec.items() if name not in first]
-    watcher = inspect.signature(end_to_end).parameters["watcher"]
-    return inspect.Signature([*(spec[name] for name in first), *named, watcher], return_annotation=EndToEndResult)
-
-
-end_to_end.__signature__ = _full_signature()  # type: ignore[attr-defined]
+spell_out(end_to_end, EndToEndSpec, EndToEndResult)
 
 
 def run_pairs(plan: Plan, watcher: Watcher | None = None) -> EndToEndResult:
@@ -339,12 +320,8 @@ def _cannot_learn(entry: Entry, representation: str) -> IncompatibleError:
 
 def _make_row(blank: PairJob, spec: EndToEndSpec, grammars: list[str], seeds: list[int]) -> Row:
     replicates = tuple(Replicate(name, seed) for name in grammars for seed in seeds)
-    job, store = replace(blank, replicates=replicates, parameters=_parameters(blank)), Store(spec.out)
-    keys = {job.key(r): r for r in replicates}
-    wanted = to_run(keys, store, spec.rerun)
-    found = [store.get(key) for key in keys if key not in wanted]
-    missing = tuple(r for key, r in keys.items() if key in wanted)
-    return Row(job, missing, tuple(r for r in found if r is not None))
+    job = replace(blank, replicates=replicates, parameters=_parameters(blank))
+    return Row.of(job, Store(spec.out), spec.rerun)
 
 
 def _parameters(job: PairJob) -> dict[str, int]:

@@ -102,8 +102,6 @@ def _estimate_pairs(row: Row, job: PairJob, plan: Plan, on_file: Sequence[int], 
 
 def _time_game(job: PairJob, updates: int) -> float:
     """Seconds for one update of a game's whole stack, the first few left out as they are slower."""
-    from icy.training.endtoend import train_pairs  # imports torch
-
     settings = replace(job.settings, evaluation_size=2)
     times: list[float] = []
 
@@ -113,7 +111,7 @@ def _time_game(job: PairJob, updates: int) -> float:
             raise _EnoughError
 
     with contextlib.suppress(_EnoughError):
-        for _ in train_pairs(replace(job, settings=settings), report):
+        for _ in replace(job, settings=settings).train(report):
             pass
     return (times[1] - times[0]) / updates if len(times) == 2 else math.nan
 
@@ -124,8 +122,6 @@ class _EnoughError(Exception):
 
 def time_updates(job: Job, updates: int = 3) -> float:
     """Seconds for one update of a job's whole stack, the first few left out as they are slower."""
-    from icy.training.engine import train  # imports torch
-
     settings = replace(job.settings, check_every=updates, evaluation_size=2, steps_from_zero=False)
     protocol = replace(job.protocol, target=OUT_OF_REACH, cap=1_000_000)
     baselines = {r.seed: 1 for r in job.replicates}
@@ -137,6 +133,6 @@ def time_updates(job: Job, updates: int = 3) -> float:
             raise _EnoughError
 
     with contextlib.suppress(_EnoughError):
-        for _ in train(replace(job, settings=settings, protocol=protocol, baselines=baselines), report):
+        for _ in replace(job, settings=settings, protocol=protocol, baselines=baselines).train(report):
             pass
     return (times[1] - times[0]) / updates if len(times) == 2 else math.nan  # all of them diverged at once

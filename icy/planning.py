@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from icy.errors import InvalidSettingError, unknown
+from icy.asking import FIRST_SEED, Asked, hidden_list, seed_list
+from icy.errors import InvalidSettingError
 from icy.grammars import expand_grammars, make_language
-from icy.meanings import MeaningSpace, whole_number
+from icy.meanings import MeaningSpace
 from icy.models.making import cannot_use, count_parameters
 from icy.provenance import usable_cores
 from icy.registry import SIDES, Entry, registry
@@ -22,13 +23,10 @@ from icy.training.protocols import BASELINE, Protocol, get_protocol
 from icy.training.settings import settings_for
 
 log = logging.getLogger(__name__)
-MOST_SEEDS = 10_000
-FIRST_SEED = 123  # the papers' first seed
-QUICK: dict[str, Any] = {"meanings": "3x4", "word_length": 2, "seeds": 2, "hidden": 32}
 
 
 @dataclass(frozen=True)
-class ProbeSpec:
+class ProbeSpec(Asked):
     """What to measure, and how: the arguments of `icy.probe`, under the names that the command line uses too.
 
     Attributes:
@@ -61,6 +59,9 @@ class ProbeSpec:
         plugin: files that register models or grammars.
     """
 
+    function = "icy.probe"
+    small = MappingProxyType({"meanings": "3x4", "word_length": 2, "seeds": 2, "hidden": 32})
+
     model: str | Iterable[str]
     grammar: str | Iterable[str] = "all"
     protocol: str = "acquire"
@@ -85,19 +86,6 @@ class ProbeSpec:
     rerun: str = "missing"
     plugin: str | Path | Iterable[str | Path] = ()
 
-    @classmethod
-    def asked(cls, **given: Any) -> ProbeSpec:
-        """The spec of what was given; with `quick`, what was not given is small.
-
-        Raises:
-            UnknownNameError: an argument that there is not.
-        """
-        known = [f.name for f in fields(cls)]
-        for name in given:
-            if name not in known:
-                raise unknown("option of icy.probe", name, known)
-        return cls(**({**QUICK, **given} if given.get("quick") else given))
-
 
 @dataclass(frozen=True)
 class Row:
@@ -112,6 +100,15 @@ class Row:
     job: Job
     missing: tuple[Replicate, ...]
     filed: tuple[Record, ...] = ()
+
+    @classmethod
+    def of(cls, job: Job, store: Store, rerun: str) -> Row:
+        """The row of a job, as the store and what is to be run again have it."""
+        keys = {job.key(r): r for r in job.replicates}
+        wanted = to_run(keys, store, rerun)
+        found = [store.get(key) for key in keys if key not in wanted]
+        missing = tuple(r for key, r in keys.items() if key in wanted)
+        return cls(job, missing, tuple(r for r in found if r is not None))
 
     @property
     def name(self) -> str:
@@ -208,7 +205,7 @@ def _usable(models: str | Iterable[str], representation: str) -> list[Entry]:
 
 
 def _make_row(blank: Job, spec: ProbeSpec, seeds: list[int], tried: set[str]) -> Row:
-    task, store = blank.task, Store(spec.out)
+    task = blank.task
     names = [BASELINE, *(g for g in expand_grammars(spec.grammar, task.side) if g != BASELINE)]
     for name in names:  # now, so that a grammar that cannot be made at these sizes does not stop a long run later
         if name not in tried:
@@ -216,11 +213,7 @@ def _make_row(blank: Job, spec: ProbeSpec, seeds: list[int], tried: set[str]) ->
             tried.add(name)
     replicates = tuple(Replicate(name, seed) for name in names for seed in seeds)
     job = replace(blank, replicates=replicates, parameters=parameter_counts(task))
-    keys = {job.key(r): r for r in replicates}
-    wanted = to_run(keys, store, spec.rerun)
-    found = [store.get(key) for key in keys if key not in wanted]
-    missing = tuple(r for key, r in keys.items() if key in wanted)
-    return Row(job, missing, tuple(r for r in found if r is not None))
+    return Row.of(job, Store(spec.out), spec.rerun)
 
 
 def plan_workers(asked: int | None, device: str, rows: Sequence[Row]) -> int:
@@ -240,62 +233,6 @@ def parameter_counts(task: Task) -> dict[str, int]:
     from icy.training.engine import make_model
 
     return count_parameters(make_model(task, FIRST_SEED, settings_for("default")))
-
-
-def seed_list(seeds: int | str | Iterable[int]) -> list[int]:
-    """Which seeds are meant: a count from 123 on, a list, or text such as "3", "1,2,5" or "123-127".
-
-    Raises:
-        InvalidSettingError: none, or not whole numbers.
-
-    Example:
-        >>> seed_list(2), seed_list("123-125,7")
-        ([123, 124], [123, 124, 125, 7])
-    """
-    wanted = "Seeds are a number of seeds (3), a list (1,2,5) or a range (123-127)"
-    if isinstance(seeds, str):
-        text = seeds.strip()
-        if not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*,?", text):
-            raise InvalidSettingError(f"{wanted}, not '{seeds}'.")
-        if text.isdigit():
-            return seed_list(int(text))
-        ends = [part.partition("-") for part in text.split(",") if part]
-        if any(int(b or a) - int(a) >= MOST_SEEDS for a, _, b in ends):
-            raise InvalidSettingError(f"{wanted}, and at most {MOST_SEEDS} of them; not '{seeds}'.")
-        found = [n for a, dash, b in ends for n in range(int(a), int(b or a) + 1)]
-    elif isinstance(seeds, int):
-        if seeds > MOST_SEEDS:
-            raise InvalidSettingError(f"{wanted}, and at most {MOST_SEEDS} of them; not {seeds}.")
-        found = list(range(FIRST_SEED, FIRST_SEED + seeds))
-    else:
-        found = list(seeds)
-        if not all(isinstance(n, int) and n >= 0 for n in found):
-            raise InvalidSettingError(f"{wanted}, not {seeds!r}.")
-    if not found:
-        raise InvalidSettingError(f"{wanted}; '{seeds}' leaves none to train.")
-    return list(dict.fromkeys(found))
-
-
-def hidden_list(hidden: int | str | Iterable[int]) -> list[int]:
-    """Which hidden sizes are meant: one, a list, or text such as "128" or "64,128,256".
-
-    Raises:
-        InvalidSettingError: none, or not whole numbers of at least 1.
-
-    Example:
-        >>> hidden_list(128), hidden_list("64,128")
-        ([128], [64, 128])
-    """
-    wanted = "The hidden size is a whole number of at least 1 (128), or several (64,128,256)"
-    if isinstance(hidden, str):
-        if not re.fullmatch(r"\d+(,\d+)*,?", hidden.strip()):
-            raise InvalidSettingError(f"{wanted}, not '{hidden}'.")
-        given: list[Any] = [int(n) for n in hidden.strip().split(",") if n]
-    else:
-        given = list(hidden) if isinstance(hidden, Iterable) else [hidden]
-    if not given:
-        raise InvalidSettingError(f"{wanted}; none was given.")
-    return list(dict.fromkeys(whole_number("hidden size", n) for n in given))
 
 
 def resolve_device(device: str) -> str:

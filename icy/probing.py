@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from icy.asking import spell_out
 from icy.planning import Plan, ProbeSpec, Row, make_plan
 from icy.results import ProbeResult, write_tables
 from icy.store import Record
@@ -69,16 +69,7 @@ def probe(
     return run_plan(make_plan(ProbeSpec.asked(model=model, grammar=grammar, **options)), watcher)
 
 
-def _full_signature() -> inspect.Signature:
-    """What help() and notebooks show for `probe`: every option with its default."""
-    spec = inspect.signature(ProbeSpec).parameters
-    positional = [spec["model"], spec["grammar"]]
-    named = [p.replace(kind=p.KEYWORD_ONLY) for name, p in spec.items() if name not in ("model", "grammar")]
-    watcher = inspect.signature(probe).parameters["watcher"]
-    return inspect.Signature([*positional, *named, watcher], return_annotation=ProbeResult)
-
-
-probe.__signature__ = _full_signature()  # type: ignore[attr-defined]
+spell_out(probe, ProbeSpec, ProbeResult)
 
 
 def run_plan(plan: Plan, watcher: Watcher | None = None) -> ProbeResult:

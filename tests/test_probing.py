@@ -10,8 +10,9 @@ import pytest
 from conftest import TINY
 
 import icy
+from icy.asking import hidden_list, seed_list
 from icy.errors import IcyError, IncompatibleError, InvalidSettingError, PluginError, StoreError, UnknownNameError
-from icy.planning import ProbeSpec, hidden_list, make_plan, seed_list
+from icy.planning import ProbeSpec, make_plan
 from icy.probing import Watcher
 from icy.registry import registry
 from icy.training.job import Replicate

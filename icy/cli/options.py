@@ -38,7 +38,7 @@ class Assignment(click.ParamType):  # type: ignore[type-arg]
 
 
 class Seeds(click.ParamType):  # type: ignore[type-arg]
-    """How many seeds, or which; `icy.planning.seed_list` reads it."""
+    """How many seeds, or which; `icy.asking.seed_list` reads it."""
 
     name = "seeds"
 
@@ -48,6 +48,6 @@ class Seeds(click.ParamType):  # type: ignore[type-arg]
 
 
 class Sizes(Seeds):
-    """A hidden size, or several; `icy.planning.hidden_list` reads it."""
+    """A hidden size, or several; `icy.asking.hidden_list` reads it."""
 
     name = "sizes"

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from .game import Game, Player
-from .job import Outcome, Reading, Replicate
+from .job import Outcome, Replicate, Report
 from .pair_job import NOT_LEARNT, SCRATCH, PairJob
 from .pair_model import make_pair
 from .pretraining import SIDES, Learnt, measured_baselines, pretrain
-
-Report = Callable[[list[Reading]], None]
 
 
 def train_pairs(job: PairJob, report: Report | None = None) -> Iterator[Outcome]:

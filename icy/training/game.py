@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from icy.representations import Representation, cross_entropy
 
 from .data import Draws
 from .engine import DRAWN_AT_ONCE
-from .job import Outcome, Reading, Replicate
+from .job import Outcome, Reading, Replicate, Report
 from .learners import PAPERS_BATCH, ROWS_AT_ONCE, GradientLearner, make_learner
 from .pair_job import GAME, SCRATCH, PairJob, PairTask
 from .pair_model import Pair, link_of
@@ -32,7 +32,6 @@ from .settings import TrainingSettings
 FAR = 2**30
 LANGUAGES = "languages"  # the folder, beside the records, of the languages that emerged
 MEANINGS_COMPARED = 512  # of a reading, for topsim: its cost grows with their square
-Report = Callable[[list[Reading]], None]
 Row = list[float | None]  # of a curve
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,6 +19,7 @@ from icy.store import Record, record_key
 from .protocols import Protocol
 from .settings import ENGINES, TrainingSettings
 
+Report = Callable[[list["Reading"]], None]
 RowKey = tuple[str, int]  # a model and its hidden size
 
 
@@ -194,6 +195,12 @@ class Job:
     def length(self, baseline: int | None) -> int | None:
         """The most updates of a replicate, given concat's at the same seed; None while that is not known."""
         return None if baseline is None else self.protocol.limit(baseline)
+
+    def train(self, report: Report | None = None) -> Iterator[Outcome]:
+        """Train the replicates in lockstep; each is yielded when it ends. `report` gets the readings of every check."""
+        from .engine import train  # imports torch
+
+        return train(self, report)
 
     def key(self, replicate: Replicate) -> str:
         """What the result of a replicate is filed under."""

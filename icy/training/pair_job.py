@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,7 +12,7 @@ from icy.grammars import grammar_version
 from icy.meanings import MeaningSpace, whole_number
 from icy.registry import Entry
 
-from .job import Job, Outcome, Replicate, Task
+from .job import Job, Outcome, Replicate, Report, Task
 from .settings import TrainingSettings
 
 GAME = "game"  # the phase of readings; before it, the side that learns
@@ -165,6 +165,12 @@ class PairJob(Job):
     def length(self, baseline: int | None) -> int | None:
         """The updates of a game."""
         return self.protocol.steps or super().length(baseline)
+
+    def train(self, report: Report | None = None) -> Iterator[Outcome]:
+        """As for any job."""
+        from .endtoend import train_pairs  # imports torch
+
+        return train_pairs(self, report)
 
     def config(self, replicate: Replicate) -> dict[str, Any]:
         """Everything the user chose that can move the numbers of a pair."""

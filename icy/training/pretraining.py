@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from torch import Tensor
 
 from .engine import Run
-from .job import Job, Outcome, Reading, Replicate
+from .job import Job, Outcome, Reading, Replicate, Report
 from .learners import GradientLearner
 from .pair_job import NOT_LEARNT, PairJob
 from .protocols import BASELINE, Protocol
 
-Report = Callable[[list[Reading]], None]
 SIDES = ("receiver", "sender")  # in the order they learn
 PRETRAINING = Protocol("pretraining", "", "", target=0.99, cap=math.inf, stops_at_target=True, measure="accuracy")
 

@@ -28,9 +28,8 @@ from icy.errors import IcyError, StoreError
 from icy.registry import Entry, registry
 from icy.store import Record, Store
 
-from .job import Job, Outcome, Reading, Replicate
+from .job import Job, Reading, Replicate
 from .mail import Mailbox, MailedLog
-from .pair_job import PairJob
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 Report = Callable[[Job, Sequence[Reading]], None]
@@ -58,7 +57,7 @@ def run_job(job: Job, report: Report | None = None, filed: Filed | None = None) 
             filed(record)
 
     try:
-        for outcome in _train(job, None if report is None else lambda readings: report(job, readings)):
+        for outcome in job.train(None if report is None else lambda readings: report(job, readings)):
             remaining.discard(outcome.replicate)
             put(job.record(outcome))
     except StoreError:
@@ -67,17 +66,6 @@ def run_job(job: Job, report: Report | None = None, filed: Filed | None = None) 
         for replicate in sorted(remaining):
             put(job.failure(replicate, error))
     return records
-
-
-def _train(job: Job, report: Callable[[list[Reading]], None] | None) -> Iterator[Outcome]:
-    """The trainer of a kind of job; both import torch."""
-    if isinstance(job, PairJob):
-        from .endtoend import train_pairs
-
-        return train_pairs(job, report)
-    from .engine import train
-
-    return train(job, report)
 
 
 @contextlib.contextmanager
