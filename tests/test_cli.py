@@ -22,7 +22,7 @@ from rich.console import Console
 
 import icy
 from icy.cli import COMMANDS, main
-from icy.cli.display import LiveWatcher, RowProgress, duration
+from icy.cli.display import LiveWatcher, RowProgress, counted, duration
 from icy.cli.e2e import e2e_command
 from icy.cli.probe import probe_command
 from icy.cli.running import print_bias_table
@@ -534,7 +534,7 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(out: str) -> None:
 
     again = run(*SLOW, "--out", out, "--workers", "1")
     assert again.exit_code == 0, again.output
-    assert f"{6 - len(kept)} replicates of 1 model to train" in again.stderr
+    assert f"{counted(6 - len(kept), 'replicate')} of 1 model to train" in again.stderr
     assert f"{len(kept)} on file" in again.stderr
     assert kept.items() <= files(out).items()
     assert len(files(out)) == 6

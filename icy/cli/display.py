@@ -281,12 +281,12 @@ class LiveWatcher(ProgressWatcher):
     def _summary(self) -> Text:
         rows = self.rows.values()
         waiting = sum(row.started is None and row.done < row.total for row in rows)
-        parts = [f"{self.done} of {self.total} replicates", f"{duration(self.clock() - self.begun)} elapsed"]
+        parts = [f"{self.done} of {counted(self.total, 'replicate')}", f"{duration(self.clock() - self.begun)} elapsed"]
         if len(rows) > 1:
             complete = sum(row.done == row.total for row in rows)
             parts.insert(0, f"{complete} of {len(rows)} {self._kind}s")
         if waiting:
-            parts.append(f"{waiting} {self._kind}{'s' * (waiting > 1)} waiting")
+            parts.append(f"{counted(waiting, self._kind)} waiting")
         parts.append("Ctrl-C keeps what is finished")
         return Text(" · ".join(parts), style="dim", no_wrap=True, overflow="ellipsis")
 
@@ -323,10 +323,20 @@ def _announcement(plan: Plan) -> str:
     on_file = sum(len(row.filed) for row in plan.rows)
     sizes = len(plan.hidden_sizes)
     count = len({row.name for row in plan.rows})
-    models = f"{count} model{'s' * (count > 1)}" + (f" at {sizes} hidden sizes" if sizes > 1 else "")
-    where = plan.device if plan.device != "cpu" else f"cpu, {plan.workers} worker{'s' * (plan.workers > 1)}"
+    models = counted(count, "model") + (f" at {sizes} hidden sizes" if sizes > 1 else "")
+    where = plan.device if plan.device != "cpu" else f"cpu, {counted(plan.workers, 'worker')}"
     kept = f"; {on_file} on file in {plan.store.folder}" if on_file else ""
-    return f"{plan.total} replicates of {models} to train on {where}{kept}"
+    return f"{counted(plan.total, 'replicate')} of {models} to train on {where}{kept}"
+
+
+def counted(number: int, word: str) -> str:
+    """A number of things.
+
+    Example:
+        >>> counted(1, "worker"), counted(2, "worker")
+        ('1 worker', '2 workers')
+    """
+    return f"{number} {word}{'s' * (number != 1)}"
 
 
 def duration(seconds: float) -> str:

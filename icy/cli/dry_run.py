@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from icy.planning import Plan, Row
 from icy.training.pair_job import SCRATCH, PairJob
 
-from .display import duration
+from .display import counted, duration
 from .printing import note, print_rows
 
 if TYPE_CHECKING:
@@ -69,8 +69,8 @@ def _explain_estimate(plan: Plan, estimates: Sequence[Estimate]) -> None:
         return
     least, most = sum(e.least for e in estimates), sum(e.most for e in estimates)
     assumed = ", ".join(dict.fromkeys(f"{e.concat_steps:.0f}" + " (on file)" * e.known for e in estimates))
-    workers = f"{plan.workers} worker{'s' * (plan.workers > 1)}"
-    note(f"{plan.total} replicates on {plan.device} with {workers}: {_between(least, most)}. Nothing was written.")
+    what, workers = counted(plan.total, "replicate"), counted(plan.workers, "worker")
+    note(f"{what} on {plan.device} with {workers}: {_between(least, most)}. Nothing was written.")
     if isinstance(plan.rows[0].job, PairJob):
         note(f"This is an estimate for games of {assumed} updates; pre-training, if there is any, comes on top.")
         return

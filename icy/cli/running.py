@@ -17,7 +17,7 @@ from icy.planning import Plan
 from icy.probing import Watcher
 from icy.results import ProbeResult
 
-from .display import LiveWatcher, PlainWatcher, ProgressWatcher
+from .display import LiveWatcher, PlainWatcher, ProgressWatcher, counted
 from .errors import DONE, FAILED, Interrupted
 from .printing import note, rich_table, stdout
 
@@ -128,7 +128,7 @@ def print_remarks(plan: Plan, result: ProbeResult) -> None:
         )
     if result.failures:
         note(
-            f"{len(result.failures)} of {len(result.records)} replicates failed; "
+            f"{len(result.failures)} of {counted(len(result.records), 'replicate')} failed; "
             "the same command with --rerun failed tries them again."
         )
 
