@@ -140,11 +140,11 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
     from .information import bosdis, information_table, posdis
     from .matching import cbm, cbm_by_sample_size
     from .reading import read_table
+    from .reconstruction import tre
     from .residual import hce, residual_entropy
     from .score import Score
     from .table import Table
     from .topographic import topsim
-    from .reconstruction import tre
 else:
 
     def __getattr__(name: str) -> object:

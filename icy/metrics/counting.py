@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 Codes = NDArray[np.int64]  # the values of a variable, numbered from 0 without gaps
 NOTHING = 1e-12  # bits; less is the noise of floating point
-DENSE = 2**24  # cells of a table of counts that is kept as an array
+DENSE = 16  # cells per row, up to which a table of counts is kept as an array
 
 
 def number(values: NDArray[Any]) -> Codes:
@@ -39,7 +39,7 @@ def joint_entropy(x: Codes, y: Codes) -> float:
     """Entropy of two variables together, in bits."""
     width = int(y.max()) + 1
     cells = x * width + y
-    if (int(x.max()) + 1) * width <= max(DENSE, len(x)):
+    if (int(x.max()) + 1) * width <= DENSE * len(x):
         return _entropy_of_counts(np.bincount(cells))
     return _entropy_of_counts(np.unique(cells, return_counts=True)[1])
 
