@@ -160,7 +160,7 @@ def _of_one(given: Any) -> Table:
         names: tuple[Names | None, ...] = () if given.value_names is None else tuple(map(tuple, given.value_names))
         messages = given.messages.astype(np.int64)
         return Table(given.space.all(), messages, names, vocab_size=given.vocab_size, name=given.name)
-    if isinstance(given, (tuple, list)) and len(given) == 2:
+    if isinstance(given, tuple) and len(given) == 2:
         return Table.of(*given)
     raise InvalidSettingError("Give meanings and messages, or one Language that has both.")
 
@@ -169,8 +169,10 @@ def _read_meanings(given: Any) -> tuple[NDArray[Any], tuple[Names | None, ...]]:
     """Values as numbers, [N, A], and the names of those that were not."""
     try:
         table = np.asarray(given)
-    except ValueError:
-        table = np.asarray(list(map(tuple, given)), dtype=object)
+        if table.dtype.kind in "US":  # numbers beside names would have become names
+            table = np.asarray(given, dtype=object)
+    except ValueError:  # rows of unequal length
+        table = np.empty(len(given), dtype=object)
     if table.ndim != 2 or not table.shape[1]:
         raise InvalidSettingError(
             "Meanings are a table, one row per meaning and one column per attribute, all rows equally long; "
