@@ -53,6 +53,22 @@ def test_a_rule_based_speaker_on_five_rows() -> None:
     assert icy.metrics.topsim(latents, messages).value == pytest.approx(1)
 
 
+POSDIS_SPEAKER = {  # s2b-facts 9.2: values per latent; topsim by edit distance, bosdis without the end of a message
+    (2, 2, 2): (0.980, 0), (2, 3, 5): (0.966, 0.452), (2, 4, 4): (0.965, 0.048), (2, 5, 5): (0.971, 0.060),
+    (3, 3, 3): (0.942, 0), (3, 4, 5): (0.952, 0.248), (4, 4, 4): (0.937, 0), (5, 5, 5): (0.942, 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sizes", POSDIS_SPEAKER, ids=str)
+def test_the_posdis_speaker(sizes: tuple[int, ...]) -> None:
+    """Attributes may have different numbers of values."""
+    meanings = list(itertools.product(*map(range, sizes)))
+    messages = [(*(value + 1 for value in meaning), 0) for meaning in meanings]
+    assert posdis(meanings, messages).value == pytest.approx(1)
+    found = icy.metrics.topsim(meanings, messages).value, bosdis(meanings, messages, ignore=[0]).value
+    assert found == pytest.approx(POSDIS_SPEAKER[sizes], abs=5e-4)
+
+
 @pytest.mark.parametrize(("rows", "mean"), [(30, 0.769), (100, 0.933), (1000, 0.994)])
 def test_a_perfect_language_on_random_rows_is_below_one(rows: int, mean: float) -> None:
     random = np.random.default_rng(0)

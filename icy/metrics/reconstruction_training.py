@@ -107,7 +107,8 @@ def _between(distance: Gap, positions: int, symbols: int) -> Callable[[Tensor, T
 
     def cross_entropy(x: Tensor, y: Tensor) -> Tensor:
         scores = x.unflatten(-1, (positions, symbols)).log_softmax(-1)
-        return -(scores * y.unflatten(-1, (positions, symbols))).sum((-2, -1))
+        said: Tensor = (scores * y.unflatten(-1, (positions, symbols))).sum((-2, -1))
+        return -said
 
     return cross_entropy
 
