@@ -78,6 +78,6 @@ if __name__ == "__main__":
     language = icy.make_language("shufdet", "5x10", seed=123)
     chosen = np.random.default_rng(0).choice(language.space.size, arguments.rows, replace=False)
     print(f"{device_name(arguments.device)}, {usable_cores()} cores\n")
+    if arguments.whole:  # first, for the memory that it takes
+        print(*whole(language, arguments.device), "", sep="\n")
     print(*compare(Table.of(language).rows(chosen), arguments.device), sep="\n")
-    if arguments.whole:
-        print("", *whole(language, arguments.device), sep="\n")

@@ -94,6 +94,16 @@ def test_a_metric_of_ones_own(language: icy.Language, forgetting: None) -> None:
     assert evaluate(language, metrics=["mean_length", "hce"])["mean_length"][0] == 6
 
 
+def test_the_plug_in_of_the_documentation(tmp_path: Path, forgetting: None) -> None:
+    text = (Path(__file__).parent.parent / "docs" / "metrics.md").read_text()
+    (block,) = [part.partition("\n")[2] for part in text.split("```") if part.startswith("python\n# mine.py")]
+    (tmp_path / "mine.py").write_text(block)
+    words = ["-m", "distinctness", "--plugin", str(tmp_path / "mine.py"), "--meanings", "2x3", "--seeds", "1"]
+    result = run("concat", *words)
+    assert result.exit_code == 0, result.output
+    assert "1.000" in result.stdout
+
+
 # -- icy metrics -------------------------------------------------------------------------------------------------------
 
 SMALL = ("--meanings", "2x3", "--word-length", "2", "-m", "topsim", "-m", "posdis")
