@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -290,7 +291,8 @@ def _notes(found: Sequence[pd.DataFrame]) -> list[str]:
     said: dict[str, None] = {}
     for frame in found:
         for score in frame.attrs["scores"].values():
-            shown = [f"{name} {value}" for name, value in score.conventions.items() if _worth_saying(value)]
+            usual = inspect.signature(registry.get(score.metric, "metric").load()).parameters
+            shown = [f"{n} {v}" for n, v in score.conventions.items() if _worth_saying(v, usual.get(n))]
             said[f"{score.metric}: {', '.join(shown)}" if shown else ""] = None
     for frame in found:
         for score in frame.attrs["scores"].values():
@@ -298,8 +300,10 @@ def _notes(found: Sequence[pd.DataFrame]) -> list[str]:
     return [sentence for sentence in said if sentence]
 
 
-def _worth_saying(value: Any) -> bool:
-    return value is not None and value is not False and value != ()
+def _worth_saying(value: Any, parameter: inspect.Parameter | None) -> bool:
+    """Whether a convention is more than one that was not made use of."""
+    unused = value is None or value == () or (value is False and parameter is not None and parameter.default is False)
+    return not unused
 
 
 def _checked_out(given: str) -> Path:
