@@ -5,6 +5,7 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from icy.long_table import ROW
 
@@ -96,6 +97,8 @@ def plot_curves(curves: pd.DataFrame) -> Figure:
         for ax, panel in zip(row, panels, strict=True):
             draw_panel(ax, group, panel)
         row[0].set_title(f"{model}, {representation}", loc="left", fontsize=10, fontweight="bold")
+    for ax in axes.flat:
+        ax.xaxis.set_major_locator(MaxNLocator(3))  # more numbers of five digits run into one another
     for ax in axes[-1]:
         ax.set_xlabel("updates of the game")
     handles, labels = max((ax.get_legend_handles_labels() for ax in axes.flat), key=lambda found: len(found[1]))

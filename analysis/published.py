@@ -69,12 +69,16 @@ def agreement(long: pd.DataFrame) -> pd.DataFrame:
 
 
 def end_to_end_agreement(long: pd.DataFrame) -> pd.DataFrame:
-    """As `agreement`, for end-to-end runs: a row per pair, link, grammar of pre-training and measure."""
+    """As `agreement`, for end-to-end runs: a row per pair, link, grammar of pre-training and measure.
+
+    A single run has no error, and no distance from what was published.
+    """
     good = long[_at_published_sizes(long) & long["side"].eq("pair") & ~long["failed"].astype(bool)]
     measures = list(published_end_to_end()["measure"].unique())
-    tall = good.melt([*PAIR_KEYS[:-1], "preset", "seed"], measures, "measure", "value").dropna(subset="value")
+    names = [*PAIR_KEYS[:-1], "preset", "seed"]
+    tall = good[[*names, *measures]].melt(names, measures, "measure", "value").dropna(subset="value")
     cells = tall.groupby([*PAIR_KEYS, "preset"], sort=False)["value"].agg(["mean", "sem", "count"]).reset_index()
-    cells = cells.rename(columns={"mean": "icy", "sem": "icy_error", "count": "seeds"}).fillna({"icy_error": 0.0})
+    cells = cells.rename(columns={"mean": "icy", "sem": "icy_error", "count": "seeds"})
     theirs = published_end_to_end().rename(columns={"mean": "published", "error": "published_error"})
     both = _with_distance(cells.merge(theirs, on=PAIR_KEYS))
     columns = ["source", "table", "icy", "icy_error", "seeds", "published", "published_error", "distance", "within"]

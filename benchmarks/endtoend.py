@@ -97,9 +97,10 @@ def _rows(cells: pd.DataFrame) -> list[str]:
     for cell in cells.itertuples():
         distance = "-" if pd.isna(cell.distance) else f"{cell.distance:+.1f}"
         error = "" if pd.isna(cell.published_error) else f"±{cell.published_error:.3f}"
+        own = "" if pd.isna(cell.icy_error) else f"±{cell.icy_error:.3f}"
         lines.append(
             f"| {cell.table} | {cell.model} | {cell.representation} | {cell.grammar} | {cell.measure} | {cell.seeds} "
-            f"| {cell.icy:.3f}±{cell.icy_error:.3f} | {cell.published:g}{error} | {distance} |"
+            f"| {cell.icy:.3f}{own} | {cell.published:g}{error} | {distance} |"
         )
     return lines
 

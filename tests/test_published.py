@@ -51,7 +51,15 @@ def test_end_to_end_cells_stand_beside_the_published_ones() -> None:
     }
     pair = {"model": "RNNZero:GRU+RNN1L:GRU", "representation": "soft", "hidden_size": 128, "grammar": "perm"}
     rows = [
-        {**setting, **pair, "seed": seed, "measure": "accuracy", "failed": False, "sender_accuracy": accuracy}
+        {
+            **setting,
+            **pair,
+            "seed": seed,
+            "measure": "accuracy",
+            "value": 1.0,
+            "failed": False,
+            "sender_accuracy": accuracy,
+        }
         | {"end_to_end_accuracy": 1.0, "topsim": 0.7}
         for seed, accuracy in ((1, 0.87), (2, 0.88), (3, 0.89))
     ]
@@ -59,3 +67,6 @@ def test_end_to_end_cells_stand_beside_the_published_ones() -> None:
     assert (cell["measure"], cell["seeds"], cell["published"]) == ("sender_accuracy", 3, 0.88)
     assert cell["icy"] == pytest.approx(0.88)
     assert abs(cell["distance"]) < 1e-6
+    (alone,) = end_to_end_agreement(pd.DataFrame(rows[:1])).to_dict("records")
+    assert pd.isna(alone["distance"])
+    assert not alone["within"]
