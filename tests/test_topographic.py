@@ -129,6 +129,20 @@ def test_blocks_make_no_difference(message: str) -> None:
     assert (counts == alone).all()
 
 
+@pytest.mark.parametrize("options", [{"message": "hamming"}, {"message": "levenshtein"}, {"meaning": "euclidean"}])
+def test_many_different_values(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """One-hot vectors that are too wide, and too many different distances, are gone about in another way."""
+    random = np.random.default_rng(0)
+    meanings = random.integers(100, size=(40, 2))
+    messages = np.concatenate([meanings, random.integers(100, size=(40, 2))], 1)
+    expected = topsim(meanings, messages, **options).value
+    monkeypatch.setattr("icy.metrics.distances.WIDEST", 10)
+    monkeypatch.setattr("icy.metrics.pairs.WIDEST", 10)
+    assert topsim(meanings, messages, **options).value == pytest.approx(expected, abs=1e-12)
+    monkeypatch.setattr("icy.metrics.pairs.MOST_CELLS", 10)
+    assert topsim(meanings, messages, **options).value == pytest.approx(expected, abs=1e-12)
+
+
 def test_products_by_torch_count_the_same() -> None:
     random = np.random.default_rng(0)
     left, right = (random.integers(2, size=(5000, 6)).astype(np.float32) for _ in range(2))
@@ -137,7 +151,7 @@ def test_products_by_torch_count_the_same() -> None:
     assert (histogram_on("cpu", left, right, 7) == expected).all()
 
 
-@pytest.mark.parametrize(("cells", "kind"), [(200, np.uint8), (7000, np.uint16), (2**22 + 5, np.uint32)])
+@pytest.mark.parametrize(("cells", "kind"), [(200, np.uint8), (7000, np.uint16), (2**20, np.uint32)])
 @pytest.mark.parametrize("size", [(30, 40), (7, 9)])
 def test_histogram(cells: int, kind: type, size: tuple[int, int]) -> None:
     keys = np.random.default_rng(0).integers(cells, size=size).astype(kind)
@@ -213,6 +227,7 @@ def test_values_measured_on_the_authors_languages(grammar: str, mean: float, sd:
         ({"message": "edit"}, "No distance of messages is called 'edit'"),
         ({"normalise": "len"}, "No normalisation is called 'len'"),
         ({"pairs": "some"}, "No choice of pairs is called 'some'"),
+        ({"device": "gpu"}, "There is no device 'gpu' here"),
         ({"pairs": 0}, "number of pairs must be a whole number"),
     ],
 )

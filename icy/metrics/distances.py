@@ -19,7 +19,8 @@ from .table import PAD, Table
 MEANING_DISTANCES = ("hamming", "cosine", "euclidean")
 MESSAGE_DISTANCES = ("levenshtein", "hamming")
 NORMALISED = ("none", "mean", "max")
-MOST_KEYS = 2**20  # different distances that are counted; with more, pairs are listed
+MOST_KEYS = 2**20  # different distances that may be counted; with more, pairs are listed
+WIDEST = 2048  # one-hot vectors; wider ones take more memory and time than comparing column by column
 Between = Callable[[Any, Any], float]  # of two rows
 Rows = NDArray[np.int64]
 Keys = NDArray[Any]
@@ -60,6 +61,7 @@ class Hamming:
         self.name = "cosine" if share else "hamming"
         self.table = np.stack(columns, 1)
         self.width = len(columns)
+        self.one_hot_width = int((self.table.max(0) + 1).sum())
         self.values = (self.width - np.arange(self.width + 1.0)) / (self.width if share else 1)
         self._one_hot: NDArray[np.float32] | None = None
 
@@ -73,7 +75,12 @@ class Hamming:
 
     def block(self, left: slice, right: slice) -> Keys:
         """Equal columns: the key 0 is the greatest distance."""
-        return (self.one_hot[left] @ self.one_hot[right].T).astype(np.uint16)
+        if self.one_hot_width <= WIDEST:
+            return (self.one_hot[left] @ self.one_hot[right].T).astype(np.uint16)
+        equal = np.zeros((len(self.table[left]), len(self.table[right])), dtype=np.uint16)
+        for column in self.table.T:
+            equal += column[left][:, None] == column[right]
+        return equal
 
     def of_pairs(self, left: Rows, right: Rows) -> NDArray[np.float64]:
         """See Distance."""

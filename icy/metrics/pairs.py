@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from icy.meanings import require_memory
 from icy.provenance import usable_cores
 
-from .distances import Distance, Hamming, Keys
+from .distances import WIDEST, Distance, Hamming, Keys
 
 BLOCK = 1024  # rows on either side of a block: what belongs to it stays in the caches
+MOST_CELLS = 2**22  # pairs of distances that are counted; with more, pairs of rows are listed
 LISTED_AT_ONCE = 2**20
 BYTES_PER_LISTED_PAIR = 80  # two distances, two ranks and what sorting them takes
 Counts = NDArray[np.int64]
@@ -40,7 +41,9 @@ class Two:
     @property
     def countable(self) -> bool:
         """Whether both have few values."""
-        return self.x.values is not None and self.y.values is not None
+        if self.x.values is None or self.y.values is None:
+            return False
+        return len(self.x.values) * len(self.y.values) <= MOST_CELLS
 
 
 def joint_counts(two: Two, progress: Progress | None = None, workers: int | None = None, device: str = "cpu") -> Counts:
@@ -58,7 +61,7 @@ def joint_counts(two: Two, progress: Progress | None = None, workers: int | None
     assert two.x.values is not None
     assert two.y.values is not None
     shape = len(two.x.values), len(two.y.values)
-    if device != "cpu" and isinstance(two.x, Hamming) and isinstance(two.y, Hamming):
+    if device != "cpu" and isinstance(two.x, Hamming) and isinstance(two.y, Hamming) and _narrow(two.x, two.y):
         from .pairs_torch import histogram_on
 
         return histogram_on(device, *_factors(two.x, two.y), shape[0] * shape[1], progress).reshape(shape)
@@ -69,8 +72,9 @@ def joint_counts(two: Two, progress: Progress | None = None, workers: int | None
         found = keys(*block)
         return histogram(found, cells), found.size
 
-    with ThreadPoolExecutor(workers or usable_cores()) as threads:
-        for (left, right), (counts, size) in _in_order(threads, count, two.rows):
+    workers = workers or usable_cores()
+    with ThreadPoolExecutor(workers) as threads:
+        for (left, right), (counts, size) in _in_order(threads, count, two.rows, 2 * workers):
             total += counts if left == right else 2 * counts
             done += size
             if progress is not None:
@@ -85,13 +89,13 @@ def done_diagonal(rows: int) -> int:
 
 
 def _in_order(
-    threads: ThreadPoolExecutor, count: Callable[[tuple[slice, slice]], tuple[Counts, int]], rows: int
+    threads: ThreadPoolExecutor, count: Callable[[tuple[slice, slice]], tuple[Counts, int]], rows: int, ahead: int
 ) -> Iterator[tuple[tuple[slice, slice], tuple[Counts, int]]]:
-    """The blocks on and above the diagonal, and their counts; few are under way at a time, so that Ctrl-C is quick."""
+    """The blocks on and above the diagonal, and their counts; few are under way, for memory and for Ctrl-C."""
     waiting = []
     for block in _blocks(rows):
         waiting.append((block, threads.submit(count, block)))
-        if len(waiting) > 64:
+        if len(waiting) > ahead:
             first, future = waiting.pop(0)
             yield first, future.result()
     for block, future in waiting:
@@ -110,8 +114,8 @@ def _joint_keys(x: Distance, y: Distance) -> KeysOfBlock:
     assert x.values is not None
     assert y.values is not None
     width, cells = len(y.values), len(x.values) * len(y.values)
-    kind: Any = np.uint8 if cells <= 2**8 else np.uint16 if cells <= 2**16 else np.uint32 if cells < 2**32 else np.int64
-    if isinstance(x, Hamming) and isinstance(y, Hamming) and cells < 2**24:  # exact in float32
+    kind: Any = np.uint8 if cells <= 2**8 else np.uint16 if cells <= 2**16 else np.uint32
+    if isinstance(x, Hamming) and isinstance(y, Hamming) and _narrow(x, y):
         left, right = _factors(x, y)
 
         def product(rows: slice, columns: slice) -> Keys:
@@ -126,6 +130,11 @@ def _joint_keys(x: Distance, y: Distance) -> KeysOfBlock:
     return two_keys
 
 
+def _narrow(x: Hamming, y: Hamming) -> bool:
+    """Whether products of one-hot vectors are the way to count, exact in 32 bits as cells are fewer than 2^24."""
+    return x.one_hot_width + y.one_hot_width <= WIDEST
+
+
 def _factors(x: Hamming, y: Hamming) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Two tables whose product holds the joint keys of all pairs."""
     width = np.float32(len(y.values))
@@ -134,11 +143,6 @@ def _factors(x: Hamming, y: Hamming) -> tuple[NDArray[np.float32], NDArray[np.fl
 
 def histogram(keys: Keys, cells: int) -> Counts:
     """How often each key occurs. Bytes are counted two at a time, which halves the work."""
-    if cells > 2**22:
-        found, counts = np.unique(keys, return_counts=True)
-        full = np.zeros(cells, dtype=np.int64)
-        full[found] = counts
-        return full
     if keys.dtype != np.uint8 or keys.size % 2:
         return np.bincount(keys.ravel(), minlength=cells)
     twos = np.bincount(np.ascontiguousarray(keys).ravel().view(np.uint16), minlength=2**16).reshape(256, 256)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from icy.devices import resolve_device
 from icy.errors import InvalidSettingError, unknown
 from icy.meanings import whole_number
 from icy.streams import stream
@@ -211,16 +212,15 @@ def _reconstruct(
     target: Target, composition: Composition, distance: Gap, derivations: str, preset: str, fit: Fit
 ) -> Found:
     """The reconstruction of least error, in the way that the composition allows."""
-    if preset == "published":
-        from .reconstruction_training import fit_published
-
-        return fit_published(target, fit.seed, fit.device)
     if composition == "permutation":
         return _permuted(target)
-    if composition == "additive" and distance == "l1":
+    if composition == "additive" and distance == "l1" and preset != "published":
         return _additive(target)
-    from .reconstruction_training import fit_function, fit_linear
+    from .reconstruction_training import fit_function, fit_linear, fit_published
 
+    fit = replace(fit, device=resolve_device(fit.device))
+    if preset == "published":
+        return fit_published(target, fit.seed, fit.device)
     if composition == "linear":
         return fit_linear(target, distance, fit)
     return fit_function(target, composition, distance, derivations, fit)

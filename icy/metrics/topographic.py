@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from icy.devices import resolve_device
 from icy.errors import unknown
 from icy.meanings import whole_number
 from icy.streams import stream
@@ -75,7 +76,7 @@ def topsim(
         (1 - rho^2) / sqrt(n). NaN where one of the distances is the same for all pairs.
 
     Raises:
-        InvalidSettingError: tables that do not fit together, or too many pairs to be listed.
+        InvalidSettingError: tables that do not fit together, too many pairs to be listed, or no such device.
         UnknownNameError: a convention that there is not.
 
     Example:
@@ -127,15 +128,9 @@ def _another(left: Rows, rows: int, draws: np.random.Generator) -> Rows:
 
 
 def _device(asked: str, rows: int) -> str:
-    if asked != "auto":
-        return asked
-    if rows < WORTH_A_GPU:
-        return "cpu"
-    try:
-        import torch
-    except ImportError:
-        return "cpu"
-    return "cuda" if torch.cuda.is_available() else "cpu"
+    """Where to count; torch is imported only where a GPU may be worth it."""
+    worth_it = asked != "cpu" and (asked != "auto" or rows >= WORTH_A_GPU)
+    return resolve_device(asked) if worth_it else "cpu"
 
 
 def _of_counts(correlation: str, counts: Counts, two: Two, table: Table, ordered: bool) -> tuple[float, int]:
