@@ -187,6 +187,16 @@ def test_drawn_pairs_come_with_their_error() -> None:
     assert exact.error is None
 
 
+def test_progress(capsys: pytest.CaptureFixture[str]) -> None:
+    language = icy.make_language("rot", "2x4", 3, 3, 1)
+    told: list[tuple[int, int]] = []
+    values = [
+        topsim(language, progress=p).value for p in (None, True, False, lambda done, all_: told.append((done, all_)))
+    ]
+    assert len(set(values)) == 1
+    assert told == [(256, 256)]
+
+
 def test_published_pairs() -> None:
     small, large = icy.make_language("hol", "2x5", 2, 5, 1), icy.make_language("hol", "3x5", 4, 2, 1)
     options: dict[str, Any] = {"message": "hamming", "pairs": "published"}

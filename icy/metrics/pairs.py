@@ -14,13 +14,13 @@ from icy.meanings import require_memory
 from icy.provenance import usable_cores
 
 from .distances import WIDEST, Distance, Hamming, Keys
+from .progress import Progress
 
 BLOCK = 1024  # rows on either side of a block: what belongs to it stays in the caches
 MOST_CELLS = 2**22  # pairs of distances that are counted; with more, pairs of rows are listed
 LISTED_AT_ONCE = 2**20
 BYTES_PER_LISTED_PAIR = 80  # two distances, two ranks and what sorting them takes
 Counts = NDArray[np.int64]
-Progress = Callable[[int, int], None]  # pairs done, pairs in all
 KeysOfBlock = Callable[[slice, slice], Keys]
 
 

@@ -15,7 +15,8 @@ from icy.meanings import whole_number
 from icy.streams import stream
 
 from .distances import Between, Rows, meaning_distance, message_distance
-from .pairs import Counts, Progress, Two, all_pairs, joint_counts, of_pairs
+from .pairs import Counts, Two, all_pairs, joint_counts, of_pairs
+from .progress import Progress, shown
 from .score import Score
 from .table import Table
 
@@ -40,7 +41,7 @@ def topsim(
     seed: int = 0,
     device: str = "auto",
     workers: int | None = None,
-    progress: Progress | None = None,
+    progress: bool | Progress | None = None,
 ) -> Score:
     """Topographic similarity: the correlation, over pairs, between distances of meanings and distances of messages.
 
@@ -69,7 +70,7 @@ def topsim(
         device: where pairs are counted if both distances are Hamming's: "cpu", "cuda", or "auto" for a GPU if there
             is one and the table is large.
         workers: threads; one per core unless given.
-        progress: called with the pairs done and the pairs in all.
+        progress: show a bar; or a function that is called with the pairs done and the pairs in all.
 
     Returns:
         A score in [-1, 1], with the number of pairs in its details; of drawn pairs with a standard error,
@@ -92,15 +93,17 @@ def topsim(
     if two.y.name == "levenshtein":
         conventions |= {"padded": padded, "normalise": normalise}
     drawn, ordered = _which(pairs, len(table), seed)
+    with shown(progress) as told:
+        if drawn is not None:
+            found, number = _of_listed(correlation, two, table, drawn, told)
+        elif two.countable:
+            counts = joint_counts(two, told, workers, _device(device, len(table)))
+            found, number = _of_counts(correlation, counts, two, table, ordered)
+        else:
+            found, number = _of_listed(correlation, two, table, all_pairs(len(table), ordered), told)
     if drawn is not None:
-        found, number = _of_listed(correlation, two, table, drawn, progress)
-        return _score(found, number, table, {**conventions, "seed": seed}, sampled=True)
-    if two.countable:
-        counts = joint_counts(two, progress, workers, _device(device, len(table)))
-        found, number = _of_counts(correlation, counts, two, table, ordered)
-    else:
-        found, number = _of_listed(correlation, two, table, all_pairs(len(table), ordered), progress)
-    return _score(found, number, table, conventions)
+        conventions["seed"] = seed
+    return _score(found, number, table, conventions, sampled=drawn is not None)
 
 
 def _which(pairs: str | int, rows: int, seed: int) -> tuple[Drawn | None, bool]:
