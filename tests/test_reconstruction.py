@@ -188,6 +188,62 @@ def test_the_published_program(steps: int, near: float, monkeypatch: pytest.Monk
     assert tre(language, preset="published", seed=6).value != found.value
 
 
+def test_the_published_vocabulary() -> None:
+    """V + 2 symbols, used or not, of which the end of a message is one."""
+    for messages, symbols in ((XOR, 4), ([(0, 9), (1,), (0,), (1, 1)], 12)):
+        target = make_target(Table.of(TWO, messages), published=True)
+        assert target.symbols == symbols
+        assert target.said.max() < symbols
+
+
+def test_the_first_version_of_the_published_program(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("icy.metrics.reconstruction_training.PUBLISHED_STEPS", 50)
+    found = tre(TWO, XOR, preset="published", optimiser="rmsprop")
+    assert found.value != tre(TWO, XOR, preset="published").value
+    assert found.conventions["optimiser"] == "rmsprop"
+
+
+def test_a_class_of_modules_is_made_anew_and_a_restart_may_fail() -> None:
+    made: list[dict[str, int]] = []
+
+    class Mixed(nn.Module):
+        """A sum with random weights; the first of them all is no number."""
+
+        def __init__(self, **sizes: int) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.randn(sizes["attributes"], 1) * (1 if made else math.nan))
+            made.append(sizes)
+
+        def forward(self, atoms: Tensor) -> Tensor:
+            return (self.weight * atoms).sum(1)
+
+    found = tre(TWO, TWO, composition=Mixed, restarts=2, steps=400)
+    assert made == [{"attributes": 2, "length": 2, "symbols": 2}] * 2
+    assert found.value == pytest.approx(0, abs=0.05)
+    assert math.isnan(found.details["restarts"][0])
+
+
+def test_a_distance_that_knows_of_no_restarts() -> None:
+    """It sees [N, D] under batched restarts too."""
+    mixed = [(a, (a + b) % 3) for a, b in THREE]
+    found = tre(THREE, mixed, composition="linear", distance=lambda x, y: (x - y).abs().sum(1), restarts=2, steps=500)
+    assert found.value == pytest.approx(1, abs=0.02)
+
+
+def test_conventions_have_what_moves_the_value() -> None:
+    trained = tre(TWO, TWO, composition="linear", restarts=1, steps=3).conventions
+    assert {"restarts": 1, "steps": 3, "learning_rate": 0.05, "optimiser": "adam", "seed": 0}.items() <= trained.items()
+    drawn = tre(THREE, THREE, rows=5, seed=2)
+    assert (drawn.conventions["rows"], drawn.conventions["seed"]) == (5, 2)
+    assert "seed" not in tre(TWO, TWO).conventions
+
+
+def test_a_token_of_its_own_for_each_of_many_rows() -> None:
+    """No table of one-hot vectors is made where counts will do."""
+    meanings = np.stack(np.unravel_index(np.arange(50_000), (250, 200)), 1)
+    assert tre(meanings, np.arange(50_000)[:, None], composition="permutation").value == 1
+
+
 def test_rows_are_drawn_and_the_error_told() -> None:
     language = icy.make_language("proj", "3x5", 4, 2, 1)
     whole = tre(language)
@@ -208,6 +264,13 @@ def test_rows_are_drawn_and_the_error_told() -> None:
         ({"preset": "publised"}, "did you mean published"),
         ({"composition": "permutation", "distance": "l2"}, "for the distance l1 only"),
         ({"preset": "published", "distance": "l2"}, "has the composition linear and the distance l1"),
+        ({"optimiser": "sgd"}, "No optimiser is called 'sgd'"),
+        ({"composition": 3}, "or a function of tensors, not 3"),
+        ({"distance": 3}, "or a function of tensors, not 3"),
+        ({"composition": "linear", "derivations": "left"}, "a function of two vectors"),
+        ({"composition": "linear", "learning_rate": -1}, "learning rate is a number above 0"),
+        ({"distance": lambda x, y: (x - y).abs().mean()}, r"The distance gave \(\) for 4 rows"),
+        ({"composition": "linear", "distance": lambda x, y: x - y}, r"The distance gave \(4, 4\) for 4 rows"),
         ({"restarts": 0}, "number of restarts must be a whole number"),
         ({"rows": 0}, "number of rows must be a whole number"),
         ({"composition": lambda atoms: atoms}, r"The composition gave \(4, 2, 4\) for 4 rows"),

@@ -36,14 +36,15 @@ def fit_linear(target: Target, distance: Gap, fit: Fit) -> Found:
         sums = design @ mapped.flatten(2)
         return between(sums, said.flatten(1).expand_as(sums))
 
-    return _trained(errors, [vectors, maps.requires_grad_(), bias.requires_grad_()], fit)
+    return _finite(_trained(errors, [vectors, maps.requires_grad_(), bias.requires_grad_()], fit))
 
 
 def fit_function(target: Target, composition: Composition, distance: Gap, derivations: str, fit: Fit) -> Found:
     """Any composition, and any module with what it has to learn; one restart after another."""
     found = [_one_function(target, composition, distance, derivations, fit, restart) for restart in range(fit.restarts)]
-    best = min(found, key=lambda one: float(one.errors.mean()))
-    return Found(best.errors, {**best.details, "restarts": [float(one.errors.mean()) for one in found]})
+    ends = [float(one.errors.mean()) for one in found]
+    best = _finite(found[int(np.nan_to_num(ends, nan=math.inf).argmin())])
+    return Found(best.errors, {**best.details, "restarts": ends})
 
 
 def _one_function(
@@ -54,7 +55,7 @@ def _one_function(
     shape = target.count, said[0].numel()
     vectors = (0.1 * torch.randn(shape, generator=generator)).to(fit.device).requires_grad_()
     atoms = torch.from_numpy(target.atoms).to(fit.device)
-    compose = _composed(composition, derivations)
+    compose = _composed(_own(composition, target, fit, restart), derivations)
     learned = list(compose.parameters()) if isinstance(compose, nn.Module) else []
     between = _between(distance, *said.shape[1:])
 
@@ -85,19 +86,30 @@ class _Left(nn.Module):
         return whole
 
 
-def _composed(composition: Composition, derivations: str) -> Callable[[Tensor], Tensor]:
-    """[N, A, D] -> [N, D], with a copy of what it learns."""
+def _own(composition: Composition, target: Target, fit: Fit, restart: int) -> Any:
+    """A composition with weights that are this restart's own: a new module of a class, or a copy of a module."""
+    if isinstance(composition, nn.Module):
+        return copy.deepcopy(composition).to(fit.device)
+    if not (isinstance(composition, type) and issubclass(composition, nn.Module)):
+        return composition
+    sizes = {"attributes": target.atoms.shape[1], "length": target.said.shape[1], "symbols": target.symbols}
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(stream_key(fit.seed, "tre", "composition", restart))
+        return composition(**sizes).to(fit.device)
+
+
+def _composed(composition: Any, derivations: str) -> Callable[[Tensor], Tensor]:
+    """[N, A, D] -> [N, D]."""
     if isinstance(composition, str):  # additive, with a distance that the exact form does not know
         return lambda atoms: atoms.sum(1)
-    own: Any = copy.deepcopy(composition) if isinstance(composition, nn.Module) else composition
-    composed: Callable[[Tensor], Tensor] = _Left(own) if derivations == "left" else own
+    composed: Callable[[Tensor], Tensor] = _Left(composition) if derivations == "left" else composition
     return composed
 
 
 def _between(distance: Gap, positions: int, symbols: int) -> Callable[[Tensor, Tensor], Tensor]:
     """A distance of composed vectors [..., N, D] from messages, [..., N]."""
     if callable(distance):
-        return distance
+        return lambda x, y: _by_stranger(distance, x, y)
     if distance == "l1":
         return lambda x, y: (x - y).abs().sum(-1)
     if distance == "l2":
@@ -113,9 +125,27 @@ def _between(distance: Gap, positions: int, symbols: int) -> Callable[[Tensor, T
     return cross_entropy
 
 
+def _by_stranger(distance: Callable[[Tensor, Tensor], Tensor], x: Tensor, y: Tensor) -> Tensor:
+    """A distance that someone else wrote, of each restart by itself if there are several; its shape is checked."""
+    if x.ndim > 2:
+        return torch.stack([_by_stranger(distance, *pair) for pair in zip(x, y, strict=True)])
+    found = distance(x, y)
+    if not isinstance(found, Tensor) or found.shape != x.shape[:1]:
+        shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
+        raise InvalidSettingError(
+            f"The distance gave {shape} for {len(x)} rows; {(len(x),)} is wanted, one number each."
+        )
+    return found
+
+
+def _optimiser(learned: list[Tensor], name: str, rate: float) -> torch.optim.Optimizer:
+    kind = torch.optim.RMSprop if name == "rmsprop" else torch.optim.Adam
+    return kind(learned, lr=rate)
+
+
 def _trained(errors: Callable[[], Tensor], learned: list[Tensor], fit: Fit) -> Found:
-    """Adam at a falling rate; `errors` gives those of every restart and row, [R, N]."""
-    optimiser = torch.optim.Adam(learned, lr=fit.learning_rate)
+    """An optimiser at a falling rate; `errors` gives those of every restart and row, [R, N]."""
+    optimiser = _optimiser(learned, fit.optimiser, fit.learning_rate)
     falling = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, fit.steps)
     late, before = max(1, fit.steps - fit.steps // 10), None
     for step in range(fit.steps):
@@ -128,8 +158,6 @@ def _trained(errors: Callable[[], Tensor], learned: list[Tensor], fit: Fit) -> F
     with torch.no_grad():
         last = errors()
     means = last.mean(-1)
-    if not torch.isfinite(means).any():
-        raise InvalidSettingError("The error is no longer a finite number; take a smaller learning_rate.")
     best = int(means.nan_to_num(math.inf).argmin())
     assert before is not None
     change = abs(float(before[best] - means[best])) / max(float(means[best]), SMALL)
@@ -137,17 +165,29 @@ def _trained(errors: Callable[[], Tensor], learned: list[Tensor], fit: Fit) -> F
     return Found(last[best].double().cpu().numpy(), details)
 
 
-def fit_published(target: Target, seed: int, device: str) -> Found:
+def _finite(found: Found) -> Found:
+    """What was found, if it is something.
+
+    Raises:
+        InvalidSettingError: even the best restart ended with an error that is not a number.
+    """
+    if not np.isfinite(found.errors.mean()):
+        raise InvalidSettingError("The error is no longer a finite number; take a smaller learning_rate.")
+    return found
+
+
+def fit_published(target: Target, fit: Fit) -> Found:
     """The authors' program: maps that are never trained, and the error as it stood before the last update.
 
-    Perkins21 and Icy22 share it; see icy-facts 4.6. Symbols and positions stand the other way round there, which
-    changes nothing.
+    Perkins21 and Icy22 share it, but for the optimiser, which was RMSprop in the first version; see icy-facts 4.6.
+    Symbols and positions stand the other way round there, which changes nothing.
     """
-    said, design = _tensors(target, device)
-    vectors = torch.zeros(target.count, *said.shape[1:], device=device, requires_grad=True)
-    owner = torch.from_numpy(_owners(target)).to(device)
-    maps, bias = (given[0] for given in _first_maps(1, target.atoms.shape[1], said.shape[1], seed, device))
-    optimiser = torch.optim.Adam([vectors], lr=PUBLISHED_RATE)
+    said, design = _tensors(target, fit.device)
+    vectors = torch.zeros(target.count, *said.shape[1:], device=fit.device, requires_grad=True)
+    owner = torch.from_numpy(_owners(target)).to(fit.device)
+    first = _first_maps(1, target.atoms.shape[1], said.shape[1], fit.seed, fit.device)
+    maps, bias = (given[0] for given in first)
+    optimiser = _optimiser([vectors], fit.optimiser, PUBLISHED_RATE)
     history = []
     for _ in range(PUBLISHED_STEPS):
         mapped = maps[owner] @ vectors + bias[owner, :, None]
