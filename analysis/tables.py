@@ -51,6 +51,11 @@ class Cell:
     cut: int
     failed: int
 
+    def to_dict(self) -> dict[str, Any]:
+        """Mean, spread and seeds, with None for what there is not."""
+        numbers = {"mean": self.mean, "spread": self.spread}
+        return {**{k: v if math.isfinite(v) else None for k, v in numbers.items()}, "seeds": self.seeds}
+
     def text(self, decimals: int, plus_minus: str = "±") -> str:
         """As printed: mean, spread, and marks for what was cut or failed."""
         if not self.seeds:
@@ -90,6 +95,13 @@ class BiasTable:
         cells = [[cells.get(g, nothing) for g in self.grammars] for _, cells in self.rows]
         values = [[number for cell in row for number in (cell.mean, cell.spread)] for row in cells]
         return pd.DataFrame(values, index=index, columns=columns, dtype=float)
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """One dictionary per row: its labels, and of every cell mean, spread and number of seeds."""
+        return [
+            {**dict(zip(self.labels, labels, strict=True)), **{name: cell.to_dict() for name, cell in cells.items()}}
+            for labels, cells in self.rows
+        ]
 
     def texts(self, plus_minus: str = "±") -> list[list[str]]:
         """Header and rows as text."""

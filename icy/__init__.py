@@ -27,11 +27,14 @@ _WHERE = {
     "end_to_end": "icy.endtoend:end_to_end",
     "EndToEndResult": "icy.endtoend:EndToEndResult",
     "list_grammars": "icy.registry:list_grammars",
+    "list_metrics": "icy.registry:list_metrics",
     "list_models": "icy.registry:list_models",
     "make_language": "icy.grammars:make_language",
+    "metrics": "icy.metrics",
     "probe": "icy.probing:probe",
     "register_cell": "icy.registry:register_cell",
     "register_grammar": "icy.registry:register_grammar",
+    "register_metric": "icy.registry:register_metric",
     "register_receiver": "icy.registry:register_receiver",
     "register_sender": "icy.registry:register_sender",
     "testing": "icy.testing",
@@ -48,18 +51,21 @@ __all__ = [
     "create_sender",
     "end_to_end",
     "list_grammars",
+    "list_metrics",
     "list_models",
     "make_language",
+    "metrics",
     "probe",
     "register_cell",
     "register_grammar",
+    "register_metric",
     "register_receiver",
     "register_sender",
     "testing",
 ]
 
 if TYPE_CHECKING:  # the same names once more, for type checkers and editors, which cannot see through __getattr__
-    from icy import testing
+    from icy import metrics, testing
     from icy.endtoend import EndToEndResult, end_to_end
     from icy.errors import IcyError
     from icy.grammars import make_language
@@ -69,9 +75,11 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors, wh
     from icy.probing import probe
     from icy.registry import (
         list_grammars,
+        list_metrics,
         list_models,
         register_cell,
         register_grammar,
+        register_metric,
         register_receiver,
         register_sender,
     )

@@ -9,12 +9,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from icy.asking import Asked, seed_list, spell_out
+from icy.devices import resolve_device
 from icy.errors import IncompatibleError, InvalidSettingError, StoreError
 from icy.grammars import expand_grammars, make_language
 from icy.language import Language
 from icy.meanings import MeaningSpace
 from icy.models.making import cannot_use
-from icy.planning import Plan, Row, plan_workers, resolve_device
+from icy.planning import Plan, Row, plan_workers
 from icy.probing import Watcher, run_plan
 from icy.registry import Entry, registry
 from icy.results import ProbeResult

@@ -120,7 +120,7 @@ def _read_csv(path: Path) -> tuple[IntegerArray, Card]:
         raise ValueError(f"its first line does not begin with '{CSV_HEAD}'")
     card: Card = json.loads(head.removeprefix(CSV_HEAD))
     letters = card.pop("tokens").startswith("letters")
-    frame = _read_frame(path, skiprows=1)
+    frame = read_frame(path, skiprows=1)
     space = MeaningSpace.parse(card["space"])
     meanings = frame[[f"m{a}" for a in range(space.attributes)]].to_numpy(dtype=np.int64)
     texts = frame["message"].tolist()
@@ -135,7 +135,7 @@ def _unspell(texts: list[str]) -> IntegerArray:
     return codes.astype(np.int64) - FIRST_LETTER
 
 
-def _read_frame(path: Path, skiprows: int = 0) -> pd.DataFrame:
+def read_frame(path: Path, skiprows: int = 0) -> pd.DataFrame:
     """A table of strings; "nan" and "null" are messages here, not missing numbers."""
     import pandas as pd
 
@@ -220,7 +220,7 @@ def read_own_table(
 ) -> OwnTable:
     """Read the table that `Language.from_csv` describes; see there for what is accepted and what is raised."""
     try:
-        frame = _read_frame(path)
+        frame = read_frame(path)
     except (OSError, ValueError) as error:
         raise StoreError(f"The table '{path}' cannot be read: {str(error).strip()}.") from error
     if frame.empty:
@@ -279,7 +279,7 @@ def _number_values(columns: dict[str, list[str]]) -> tuple[IntegerArray, tuple[t
 
 def _number_tokens(columns: list[list[str]]) -> IntegerArray:
     """Tokens [n, L] of one text column, or of several columns of one token each."""
-    rows = _split(columns[0]) if len(columns) == 1 else [list(row) for row in zip(*columns, strict=True)]
+    rows = split_messages(columns[0]) if len(columns) == 1 else [list(row) for row in zip(*columns, strict=True)]
     lengths = sorted({len(row) for row in rows})
     if len(lengths) > 1 or lengths[0] == 0:
         raise InvalidSettingError(
@@ -290,7 +290,7 @@ def _number_tokens(columns: list[list[str]]) -> IntegerArray:
     return _token_codes(flat).reshape(len(rows), lengths[0])
 
 
-def _split(texts: list[str]) -> list[list[str]]:
+def split_messages(texts: list[str]) -> list[list[str]]:
     """Tokens are separated by spaces where any message has one, else they are single characters."""
     if any(re.search(r"\s", text) for text in texts):
         return [text.split() for text in texts]

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from icy.asking import FIRST_SEED, Asked, hidden_list, seed_list
+from icy.devices import resolve_device
 from icy.errors import InvalidSettingError
 from icy.grammars import expand_grammars, make_language
 from icy.meanings import MeaningSpace
@@ -233,24 +234,6 @@ def parameter_counts(task: Task) -> dict[str, int]:
     from icy.training.engine import make_model
 
     return count_parameters(make_model(task, FIRST_SEED, settings_for("default")))
-
-
-def resolve_device(device: str) -> str:
-    """The device that is meant, checked.
-
-    Raises:
-        InvalidSettingError: it is not there.
-    """
-    import torch
-
-    if device == "auto":
-        return "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError) as error:
-        there = ["auto", "cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
-        raise InvalidSettingError(f"There is no device '{device}' here; there is {', '.join(there)}.") from error
-    return device
 
 
 def _baselines(records: Sequence[Record]) -> dict[int, int | str]:

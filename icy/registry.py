@@ -1,4 +1,4 @@
-"""The registry: names -> factories, for senders, receivers, recurrent cells and grammars.
+"""The registry: names -> factories, for senders, receivers, recurrent cells, grammars and metrics.
 
 The built-in zoo registers here exactly as a stranger's plug-in does. An entry may hold a factory or the string
 "module:object"; a string is imported when the entry is first created, so listing names never imports torch.
@@ -28,8 +28,8 @@ from typing import Any, TypedDict, TypeVar, Unpack
 from icy.errors import DuplicateNameError, IcyError, PluginError, UnknownNameError, unknown, what_and_where
 
 SIDES = ("sender", "receiver")
-KINDS = (*SIDES, "cell", "grammar")
-BUILT_IN = ("icy.models", "icy.grammars")  # packages that register on import; they list themselves
+KINDS = (*SIDES, "cell", "grammar", "metric")
+BUILT_IN = ("icy.models", "icy.grammars", "icy.metrics")  # packages that register on import; they list themselves
 ENTRY_POINT_GROUP = "icy.plugins"
 
 FILE_PREFIX = "icy_plugin_"  # of the module that a plug-in file becomes
@@ -43,7 +43,7 @@ class Entry:
     """One registered thing: what it is called, how to make it, and where it comes from.
 
     Attributes:
-        kind: "sender", "receiver", "cell" or "grammar".
+        kind: "sender", "receiver", "cell", "grammar" or "metric".
         name: the canonical name; for a family with a cell, as looked up, `Family:Cell`.
         factory: what makes it, or "module:object".
         description: one line.
@@ -125,7 +125,7 @@ class Entry:
 
 
 class Registry:
-    """Names of senders, receivers, cells and grammars. The module-level `registry` is the one icy uses."""
+    """Names of senders, receivers, cells, grammars and metrics. The module-level `registry` is the one icy uses."""
 
     def __init__(self) -> None:
         self._entries: dict[tuple[str, str], Entry] = {}
@@ -222,7 +222,7 @@ class Registry:
 
     def _unknown(self, name: str, kinds: Sequence[str]) -> UnknownNameError:
         known = [n for e in self.entries(*kinds) for n in (e.name, *e.aliases)]
-        listing = "grammars" if tuple(kinds) == ("grammar",) else "models"
+        listing = f"{kinds[0]}s" if tuple(kinds) in (("grammar",), ("metric",)) else "models"
         return unknown(" or ".join(kinds), name, list(dict.fromkeys(known)), f"`icy list {listing}` shows all.")
 
     def match(self, pattern: str | Iterable[str] | None, *kinds: str) -> list[Entry]:
@@ -424,6 +424,15 @@ def register_grammar(name: str, target: str | None = None, **card: Unpack[Card])
     return _register("grammar", name, target, card)
 
 
+def register_metric(name: str, target: str | None = None, **card: Unpack[Card]) -> Callable[[F], F]:
+    """Register a metric: a function `(meanings, messages=None, **conventions) -> icy.metrics.Score`.
+
+    `icy.metrics.Table.of(meanings, messages)` reads whatever such a function is called with. Arguments and errors as
+    for `register_sender`.
+    """
+    return _register("metric", name, target, card)
+
+
 def list_models(pattern: str | Iterable[str] | None = None) -> list[str]:
     """Names of the registered senders and receivers that match a shell pattern, qualified, as in `sender/FC2L`.
 
@@ -444,3 +453,14 @@ def list_grammars(pattern: str | Iterable[str] | None = None) -> list[str]:
         ['shuf', 'shufdet']
     """
     return [entry.name for entry in registry.match(pattern, "grammar")]
+
+
+def list_metrics(pattern: str | Iterable[str] | None = None) -> list[str]:
+    """Names of the registered metrics that match a shell pattern.
+
+    Example:
+        >>> import icy
+        >>> icy.list_metrics("*dis")
+        ['bosdis', 'posdis']
+    """
+    return [entry.name for entry in registry.match(pattern, "metric")]

@@ -24,8 +24,8 @@ import icy
 from icy.cli import COMMANDS, main
 from icy.cli.display import LiveWatcher, RowProgress, counted, duration
 from icy.cli.e2e import e2e_command
+from icy.cli.printing import print_on_terminal
 from icy.cli.probe import probe_command
-from icy.cli.running import print_bias_table
 from icy.cli.specs import SPREADS
 from icy.endtoend import EndToEndSpec
 from icy.planning import Plan, ProbeSpec, make_plan
@@ -471,7 +471,7 @@ def test_live_display_tells_hidden_sizes_apart(tmp_path: Path) -> None:
 @pytest.mark.parametrize("width", [60, 80, 120])
 def test_bias_table_fits_the_terminal(tiny: icy.ProbeResult, width: int) -> None:
     console = Console(width=width, file=io.StringIO(), color_system=None)
-    print_bias_table(tiny.bias_table(), console)
+    print_on_terminal(tiny.bias_table(), console)
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert "…" not in shown
     assert all(word in shown for word in ("sender/FC2L", "concat", "perm", "rot"))

@@ -1,86 +1,204 @@
-"""Topographic similarity: exact by counts, equal to a list of pairs, and near the measured values of the grammars."""
+"""All metrics on the same small tables: exact values, and what each must not depend on."""
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import spearmanr
 
 import icy
-from icy.errors import InvalidSettingError
-from icy.metrics import topsim
-from icy.metrics.topographic import ROWS_AT_ONCE
+from icy import metrics
+from icy.metrics import Score, Table
+from icy.metrics.evaluating import score_all
+from icy.registry import registry
 
-
-def by_pairs(meanings: np.ndarray, messages: np.ndarray, pairs: str) -> float:
-    """The definition, with a list of pairs."""
-    n = len(meanings)
-    i, j = np.triu_indices(n, 1) if pairs == "distinct" else np.indices((n, n)).reshape(2, -1)
-    return float(spearmanr((meanings[i] == meanings[j]).sum(1), (messages[i] == messages[j]).sum(1))[0])
-
-
-@settings(deadline=None, max_examples=40)
-@given(
-    st.integers(8, 40),
-    st.integers(1, 4),
-    st.integers(1, 6),
-    st.integers(2, 4),
-    st.sampled_from(["distinct", "ordered"]),
-    st.integers(0, 999),
+NAN = math.nan
+Words = Callable[[int, int], tuple[int, ...]]
+BAG = {(0, 0): (1, 3), (0, 1): (4, 1), (1, 0): (3, 2), (1, 1): (2, 4)}
+COLUMNS = (
+    *("topsim_edit", "topsim_hamming", "posdis", "bosdis", "hce", "residual_entropy"),
+    *("context_independence", "cbm", "mig", "modularity"),
 )
-def test_it_is_the_spearman_correlation_over_pairs(
-    rows: int, attributes: int, length: int, values: int, pairs: str, seed: int
-) -> None:
+# metrics-facts 11: values per attribute, the message of a meaning, and the exact values in the order of COLUMNS.
+TOYS: dict[str, tuple[int, Words, tuple[float, ...]]] = {
+    "own symbols": (2, lambda a, b: (1 + a, 3 + b), (1, 1, 1, 1, 1, 0, 0.25, 1, 1, 1)),
+    "swapped": (2, lambda a, b: (3 + b, 1 + a), (1, 1, 1, 1, 1, 0, 0.25, 1, 1, 1)),
+    "shared symbols": (2, lambda a, b: (1 + a, 1 + b), (1, 1, 1, 0, 1, 0, 0.28125, 0.75, 1, 1)),
+    "xor": (2, lambda a, b: (1 + a, 1 + (a ^ b)), (-0.5, -0.5, 0.5, 1 / 3, 0.5, 0.5, 0.203125, 0.75, 0.5, 0.5)),
+    "one token": (2, lambda a, b: (1 + 2 * a + b,), (NAN, NAN, 0, 0, 0.5, 0.5, 0.25, 0.5, 1, 0)),
+    "constant token": (2, lambda a, b: (1 + a, 3 + b, 5), (1, 1, 1, 1, 1, 0, 1 / 6, 2 / 3, 1, 2 / 3)),
+    "bag": (2, lambda a, b: BAG[a, b], (NAN, NAN, 0, 1, 0.5, 0, 0.25, 1, 0, 0)),
+    "3x3 shared": (3, lambda a, b: (1 + a, 1 + b), (1, 1, 1, 0, 1, 0, 2 / 9, 2 / 3, 1, 1)),
+    "3x3 one sum": (3, lambda a, b: (1 + a, 1 + (a + b) % 3), (0, 0, 0.5, 0, 0.5, 0.5, 5 / 36, 2 / 3, 0.5, 0.5)),
+    "3x3 two sums": (
+        3,
+        lambda a, b: (1 + (a + b) % 3, 1 + (a + 2 * b) % 3),
+        (-1, -1, 0, 0, 0.5, 0.5, 1 / 18, 1 / 3, 0, 0),
+    ),
+}
+CALLS: dict[str, Callable[[Any, Any], Score]] = {
+    "topsim_edit": lambda x, y: metrics.topsim(x, y),
+    "topsim_hamming": lambda x, y: metrics.topsim(x, y, message="hamming"),
+    **{name: lambda x, y, name=name: getattr(metrics, name)(x, y) for name in COLUMNS[2:]},  # type: ignore[misc]
+}
+
+
+def toy(name: str) -> tuple[list[tuple[int, int]], list[tuple[int, ...]]]:
+    """Meanings and messages of a toy language."""
+    values, words, _ = TOYS[name]
+    meanings = list(itertools.product(range(values), repeat=2))
+    return meanings, [words(*meaning) for meaning in meanings]
+
+
+@pytest.mark.parametrize(("name", "column"), [(n, c) for n in TOYS for c in COLUMNS])
+def test_toy_table(name: str, column: str) -> None:
+    expected = TOYS[name][2][COLUMNS.index(column)]
+    assert CALLS[column](*toy(name)).value == pytest.approx(expected, abs=1e-9, nan_ok=True)
+
+
+README_MESSAGES = [[1, 2, 0, 3, 4], [1, 2, 2, 3, 4], [1, 2, 2, 3, 0], [1, 0, 0, 1, 2]]
+README_MEANINGS = [[4, 4], [4, 3], [3, 2], [1, 4]]
+
+
+def test_worked_example_of_two_toolkits() -> None:
+    """The example that EGG and emlangkit agree on (metrics-facts 1)."""
+    table = README_MEANINGS, README_MESSAGES
+    assert metrics.topsim(*table).value == pytest.approx(0.3198010745334156, abs=1e-12)
+    assert metrics.posdis(*table).value == pytest.approx(0.516489, abs=1e-6)
+    assert metrics.hce(*table).value == pytest.approx(0.833333, abs=1e-6)
+    assert metrics.residual_entropy(*table).value == pytest.approx(1 / 6, abs=1e-9)
+    assert metrics.bosdis(*table).value == pytest.approx(0.446525, abs=1e-6)
+    assert metrics.bosdis(*table, ignore=[0]).value == pytest.approx(0.558156, abs=1e-6)
+
+
+# -- what a metric must not depend on --------------------------------------------------------------------------------
+
+
+def random_table(seed: int, rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """A language that is half composition and half noise."""
     random = np.random.default_rng(seed)
-    meanings, messages = random.integers(values, size=(rows, attributes)), random.integers(3, size=(rows, length))
-    messages[:, 0] = meanings[:, 0] % 3  # some structure
-    with np.errstate(all="ignore"):
-        expected = by_pairs(meanings, messages, pairs)
-    found = topsim(meanings, messages, pairs)
-    assert found == pytest.approx(expected, abs=1e-9) or (math.isnan(found) and math.isnan(expected))
+    meanings = random.integers(3, size=(rows, 3))
+    messages = np.concatenate([1 + meanings[:, :2], 4 + random.integers(3, size=(rows, 2))], 1)
+    messages[:, 3] = np.where(random.random(rows) < 0.5, 4 + meanings[:, 2], messages[:, 3])
+    return meanings, messages
 
 
-def test_one_to_one_positions_are_perfectly_alike() -> None:
-    space = icy.MeaningSpace(3, 4)
-    meanings = space.meanings(np.arange(space.size))
-    assert topsim(meanings, 3 - meanings[:, ::-1]) == 1
+def relabelled(table: np.ndarray, columns: bool, seed: int) -> np.ndarray:
+    """Other names: by one bijection, or by one for every column."""
+    random, changed = np.random.default_rng(seed), table.copy()
+    one = random.permutation(10)
+    for j in range(table.shape[1]):
+        changed[:, j] = (random.permutation(10) if columns else one)[table[:, j]]
+    return changed
 
 
-def test_nothing_to_compare_is_nan() -> None:
-    meanings = [[0], [1], [2]]
-    assert math.isnan(topsim(meanings, [[1], [1], [1]]))
-    assert math.isnan(topsim([[0], [0]], [[1], [2]]))
+CHANGES: dict[str, Callable[[np.ndarray, np.ndarray, int], tuple[np.ndarray, np.ndarray]]] = {
+    "symbols": lambda x, y, seed: (x, relabelled(y, False, seed)),
+    "symbols by position": lambda x, y, seed: (x, relabelled(y, True, seed)),
+    "positions": lambda x, y, seed: (x, y[:, np.random.default_rng(seed).permutation(y.shape[1])]),
+    "reversal": lambda x, y, seed: (x, y[:, ::-1]),
+    "tokens in each message": lambda x, y, seed: (x, np.random.default_rng(seed).permuted(y, axis=1)),
+    "values": lambda x, y, seed: (relabelled(x, True, seed), y),
+    "attributes": lambda x, y, seed: (x[:, np.random.default_rng(seed).permutation(x.shape[1])], y),
+    "rows": lambda x, y, seed: tuple(t[np.random.default_rng(seed).permutation(len(x))] for t in (x, y)),  # type: ignore[dict-item]
+    "copies": lambda x, y, seed: (np.tile(x, (3, 1)), np.tile(y, (3, 1))),
+    "constant position": lambda x, y, seed: (x, np.insert(y, 2, 0, axis=1)),
+}
+ALWAYS = {"values", "rows", "symbols"}
+# metrics-facts 13
+INVARIANT = {
+    "topsim_edit": ALWAYS | {"attributes", "reversal"},
+    "topsim_hamming": ALWAYS | {"attributes", "symbols by position", "positions", "constant position"},
+    "posdis": ALWAYS | {"attributes", "symbols by position", "positions", "copies", "constant position"},
+    "bosdis": ALWAYS | {"attributes", "tokens in each message", "positions", "copies"},
+    "hce": ALWAYS | {"symbols by position", "positions", "copies", "constant position"},
+    "residual_entropy": ALWAYS | {"attributes", "symbols by position", "positions", "copies", "constant position"},
+    "context_independence": ALWAYS | {"attributes", "tokens in each message", "copies"},
+    "cbm": ALWAYS | {"attributes", "tokens in each message", "copies"},
+    "mig": ALWAYS | {"attributes", "symbols by position", "positions", "copies"},
+    "modularity": ALWAYS | {"attributes", "symbols by position", "positions", "copies"},
+}
 
 
-def test_blocks_make_no_difference() -> None:
-    random = np.random.default_rng(0)
-    meanings = random.integers(10, size=(ROWS_AT_ONCE + 100, 2))
-    messages = np.concatenate([meanings, random.integers(4, size=(len(meanings), 3))], 1)
-    order = random.permutation(len(meanings))
-    assert topsim(meanings, messages) == pytest.approx(topsim(meanings[order], messages[order]), abs=1e-12)
+@pytest.mark.parametrize(("column", "change"), [(c, change) for c, changes in INVARIANT.items() for change in changes])
+@settings(deadline=None, max_examples=8)
+@given(seed=st.integers(0, 10_000), rows=st.integers(12, 40))
+def test_what_a_metric_does_not_depend_on(column: str, change: str, seed: int, rows: int) -> None:
+    table = random_table(seed, rows)
+    before, after = (CALLS[column](*some).value for some in (table, CHANGES[change](*table, seed)))
+    assert after == pytest.approx(before, abs=1e-9, nan_ok=True)
 
 
-@pytest.mark.parametrize(
-    ("grammar", "mean", "sd"),
-    [("concat", 0.712, 0.020), ("perm", 0.712, 0.020), ("proj", 0.337, 0.011), ("shuf", 0.164, 0.006),
-     ("rot", 0.104, 0.014), ("hol", 0.005, 0.008)],
-)  # fmt: skip
-def test_values_measured_on_the_authors_languages(grammar: str, mean: float, sd: float) -> None:
-    """Over five seeds, at 5x10, from 1000 meanings instead of 10,000 pairs; within four standard errors."""
-    found = []
-    for seed in range(123, 128):
-        language = icy.make_language(grammar, "5x10", seed=seed)
-        rows = np.random.default_rng(seed).choice(language.space.size, 1000, replace=False)
-        found.append(topsim(language.space.meanings(rows), language.messages[rows]))
-    assert np.mean(found) == pytest.approx(mean, abs=4 * math.sqrt(2) * sd / math.sqrt(5) + 0.005)
+@settings(deadline=None, max_examples=30)
+@given(seed=st.integers(0, 10_000), rows=st.integers(5, 40))
+def test_ranges(seed: int, rows: int) -> None:
+    table = random_table(seed, rows)
+    for column in COLUMNS:
+        value = CALLS[column](*table).value
+        assert math.isnan(value) or (-1 if "topsim" in column else 0) <= value <= 1 + 1e-12
 
 
-def test_mistakes_are_answered_in_a_sentence() -> None:
-    with pytest.raises(InvalidSettingError, match="distinct or ordered"):
-        topsim([[0], [1]], [[0], [1]], "all")
-    with pytest.raises(InvalidSettingError, match="a table of meanings and one of messages"):
-        topsim([[0], [1]], [[0], [1], [2]])
+def test_one_symbol_for_every_value_is_perfect_in_every_metric() -> None:
+    meanings = icy.MeaningSpace(3, 4).all()
+    messages = meanings + 4 * np.arange(3)
+    for name in ("topsim", "posdis", "bosdis", "hce", "cbm", "mig", "modularity", "factor_vae"):
+        assert getattr(metrics, name)(meanings, messages).value == pytest.approx(1, abs=1e-12), name
+    assert metrics.residual_entropy(meanings, messages).value == 0
+    assert metrics.tre(meanings, messages).value == pytest.approx(0, abs=1e-9)
+    assert metrics.context_independence(meanings, messages).value == pytest.approx(1 / 9, abs=1e-12)
+
+
+# -- what a metric answers -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", registry.match("all", "metric"), ids=lambda entry: entry.name)
+def test_every_metric_keeps_its_contract(name: Any) -> None:
+    language = icy.make_language("rot", "2x3", 2, 3, 1)
+    (score,) = score_all(Table.of(language), name.name, {}).values()
+    again = name.load()(language.space.all(), language.messages)
+    assert isinstance(score, Score)
+    assert score.metric == name.name
+    assert score.rows == 9
+    assert math.isfinite(score.value)
+    assert again.value == score.value
+    assert dict(again.conventions) == dict(score.conventions) or score.conventions.get("vocab_size")
+    assert name.description
+    assert name.source
+
+
+@pytest.mark.parametrize("name", ["topsim", "posdis", "bosdis", "mig", "modularity", "factor_vae"])
+def test_one_row_is_undefined_and_says_why(name: str) -> None:
+    score = getattr(metrics, name)([[0, 1]], [[2, 3]])
+    assert math.isnan(score.value)
+    assert score.why
+    assert score.why in repr(score)
+
+
+def test_a_score_is_nan_exactly_where_it_says_why() -> None:
+    with pytest.raises(ValueError, match="says why"):
+        Score("x", NAN, 1)
+    with pytest.raises(ValueError, match="says why"):
+        Score("x", 1.0, 1, why="because")
+
+
+def test_no_metric_needs_torch_but_those_that_train() -> None:
+    import subprocess
+    import sys
+
+    program = (
+        "import sys; from icy import metrics\n"
+        "g = [[0, 0], [0, 1], [1, 0], [1, 1]]; m = [[1, 3], [1, 4], [2, 3], [2, 4]]\n"
+        "[float(getattr(metrics, name)(g, m)) for name in sys.argv[1:]]\n"
+        "assert 'torch' not in sys.modules\n"
+    )
+    subprocess.run(
+        [sys.executable, "-c", program, *(entry.name for entry in registry.match("all", "metric"))],
+        check=True,
+        timeout=120,
+    )

@@ -28,7 +28,13 @@ def test_its_plug_in_keeps_the_contract(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["show all --meanings 3x4 --word-length 2 --seed 123", "list presets"], ids=["show", "presets"]
+    "command",
+    [
+        "show all --meanings 3x4 --word-length 2 --seed 123",
+        "list presets",
+        "metrics all --meanings 3x5 -m topsim -m posdis -m hce -m tre",
+    ],
+    ids=["show", "presets", "metrics"],
 )
 def test_what_it_prints(command: str) -> None:
     printed = CliRunner().invoke(main, command.split()).stdout.strip().splitlines()

@@ -16,7 +16,8 @@ from .errors import exit_code_of
 COMMANDS = {
     "probe": ("probe", "Measure which grammars a model learns easily."),
     "e2e": ("e2e", "Train a sender and a receiver together."),
-    "list": ("listing", "List models, grammars, protocols, cells or presets."),
+    "metrics": ("metrics", "Measure how compositional languages are."),
+    "list": ("listing", "List models, grammars, metrics, protocols, cells or presets."),
     "show": ("languages", "Show example messages of a grammar, and its facts."),
     "generate": ("languages", "Write the language of a grammar to a file."),
     "check": ("checking", "Check that a model or grammar keeps its contract."),

@@ -28,6 +28,16 @@ def grammars(ctx: click.Context, param: click.Parameter, incomplete: str) -> Ite
     return _matching(names if plus else [*names, ("all", "every grammar")], incomplete)
 
 
+def metrics(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+    """Names of metrics."""
+    return _matching(((entry.name, entry.description) for entry in _entries(ctx, "metric")), incomplete)
+
+
+def files_and_grammars(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+    """Names of grammars, and files by the shell's own completion."""
+    return [*grammars(ctx, param, incomplete), CompletionItem(incomplete, type="file")]
+
+
 def models_and_grammars(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
     """Everything that has a contract to check."""
     return models(ctx, param, incomplete) + grammars(ctx, param, incomplete)

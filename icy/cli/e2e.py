@@ -8,11 +8,11 @@ from typing import Any
 import click
 
 from icy.endtoend import EndToEndResult, EndToEndSpec, make_pair_plan, run_pairs
-from icy.errors import InvalidSettingError, StoreError
 
 from . import completion
 from .dry_run import print_plan
 from .errors import DONE
+from .plotting import checked_plot, save_figure
 from .printing import note, stderr
 from .running import make_watcher, print_remarks, print_result, run_watched, set_up_log, verdict
 from .specs import SHOWN, SpecOptions, given_by_user, together
@@ -30,7 +30,6 @@ side still knows the language it had learnt. What has finished is kept in the re
 with more grammars or seeds, the same command trains only what is missing. The languages that emerged are kept there
 too; in Python, icy.EndToEndResult.load(FOLDER).language(...) reads one.
 """
-PLOT_SUFFIXES = (".png", ".pdf", ".svg")
 
 _spec = SpecOptions(EndToEndSpec)
 
@@ -87,7 +86,7 @@ def e2e_command(
     """
     console = stderr()
     set_up_log(console, quiet, verbose)
-    figure = None if plot is None else _checked_plot(plot)
+    figure = None if plot is None else checked_plot(plot)
     plan = make_pair_plan(EndToEndSpec.asked(**given_by_user(ctx, given)))
     if dry_run:
         print_plan(plan, format_, quiet)
@@ -101,23 +100,8 @@ def e2e_command(
     return verdict(result)
 
 
-def _checked_plot(given: str) -> Path:
-    """The file to draw to; said now if it cannot be, and not after hours of training."""
-    path = Path(given)
-    if path.suffix.lower() not in PLOT_SUFFIXES:
-        raise InvalidSettingError(f"A plot is written as {', '.join(PLOT_SUFFIXES)}; not as '{path.name}'.")
-    if not path.absolute().parent.is_dir():
-        raise InvalidSettingError(f"The folder of the plot, {path.absolute().parent}, does not exist.")
-    return path
-
-
 def _draw(result: EndToEndResult, path: Path, quiet: bool) -> None:
-    if not len(result.curves()):
+    if len(result.curves()):
+        save_figure(result.plot(), path, quiet)
+    else:
         note("There is nothing to draw: no pair has played.")
-        return
-    try:
-        result.plot().savefig(path, dpi=150)
-    except OSError as error:
-        raise StoreError(f"Cannot write {path}: {error.strerror or error}.") from error
-    if not quiet:
-        note(f"Drawn: {path}.")

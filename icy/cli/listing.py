@@ -26,12 +26,12 @@ Examples:
 
 
 @click.command("list", epilog=EPILOG)
-@click.argument("kind", type=click.Choice(["models", "grammars", "protocols", "cells", "presets"]))
+@click.argument("kind", type=click.Choice(["models", "grammars", "metrics", "protocols", "cells", "presets"]))
 @click.argument("pattern", required=False)
 @plugin_option
 @format_option
 def list_command(kind: str, pattern: str | None, plugin: tuple[str, ...], format_: str) -> None:
-    """List models, grammars, protocols, recurrent cells, or what the presets change.
+    """List models, grammars, metrics, protocols, recurrent cells, or what the presets change.
 
     PATTERN is a name, part of one, or a shell pattern such as '*GRU' or 'sender/RNN*'.
     """
@@ -55,6 +55,11 @@ def _grammars(pattern: str | None) -> Lines:
         also = f" Also called {' or '.join(entry.aliases)}." if entry.aliases else ""
         rows.append([entry.name, "both" if sides == SIDES else " ".join(sides), entry.description + also, entry.source])
     return ["grammar", "for", "description", "source"], rows
+
+
+def _metrics(pattern: str | None) -> Lines:
+    rows = [[e.name, e.description, e.source] for e in _entries(pattern, "metric")]
+    return ["metric", "description", "source"], rows
 
 
 def _cells(pattern: str | None) -> Lines:
@@ -102,6 +107,7 @@ LISTS: dict[str, Callable[[str | None], Lines]] = {
     "models": _models,
     "grammars": _grammars,
     "protocols": _protocols,
+    "metrics": _metrics,
     "cells": _cells,
     "presets": _presets,
 }

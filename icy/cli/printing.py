@@ -7,13 +7,16 @@ import io
 import json
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+if TYPE_CHECKING:
+    from icy.analysis.tables import BiasTable
 
 Rows = Sequence[Sequence[Any]]
 FORMATS = ("table", "markdown", "csv", "json")
@@ -82,3 +85,58 @@ def _csv(lines: Rows) -> str:
     file = io.StringIO()
     csv.writer(file, lineterminator="\n").writerows(lines)
     return file.getvalue()
+
+
+# -- bias tables -------------------------------------------------------------------------------------------------------
+
+
+def print_table(table: BiasTable, format_: str) -> None:
+    """A bias table: on a terminal turned on its side, or cut into several, where it is too wide.
+
+    Args:
+        table: what to print.
+        format_: "table", "markdown", "latex", "csv", "html" or "json".
+    """
+    console = stdout()
+    if format_ == "json":
+        click.echo(json.dumps(table.to_records(), indent=1))
+    elif format_ != "table" or not console.is_terminal:
+        click.echo(table.render("text" if format_ == "table" else format_))
+    else:
+        print_on_terminal(table, console)
+
+
+def print_on_terminal(table: BiasTable, console: Console) -> None:
+    """A bias table in as many parts as the terminal is narrow."""
+    console.print(Text(table.title, style="bold"))
+    whole = table.texts()
+    turned = [list(column) for column in zip(*whole, strict=True)]
+    if _width(whole) <= console.width:
+        blocks = [whole]
+    elif _width(turned) <= console.width:
+        blocks = [turned]
+    else:
+        blocks = _cut(whole, len(table.labels), console.width)
+    for head, *body in blocks:
+        console.print(rich_table(head, body, numbers=range(1, len(head))))
+    for remark in table.notes:
+        console.print(Text(remark, style="dim"))
+
+
+def _width(lines: Sequence[Sequence[str]]) -> int:
+    """Of a table as rich prints it: three spaces to a column."""
+    return sum(max(map(len, column)) + 3 for column in zip(*lines, strict=True))
+
+
+def _cut(lines: list[list[str]], labels: int, room: int) -> list[list[list[str]]]:
+    """Several tables that each have the model and as many further columns as there is room for."""
+    blocks: list[list[int]] = [[0]]
+    for place in range(1, len(lines[0])):
+        if len(blocks[-1]) > 1 and _width(_columns(lines, [*blocks[-1], place])) > room:
+            blocks.append([0])
+        blocks[-1].append(place)
+    return [_columns(lines, block) for block in blocks]
+
+
+def _columns(lines: list[list[str]], places: Sequence[int]) -> list[list[str]]:
+    return [[line[i] for i in places] for line in lines]

@@ -6,8 +6,8 @@ import logging
 import re
 import shlex
 import time
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable
+from typing import TypeVar
 
 import click
 from rich.console import Console
@@ -19,10 +19,7 @@ from icy.results import ProbeResult
 
 from .display import LiveWatcher, PlainWatcher, ProgressWatcher, counted
 from .errors import DONE, FAILED, Interrupted
-from .printing import note, rich_table, stdout
-
-if TYPE_CHECKING:
-    from icy.analysis.tables import BiasTable
+from .printing import note, print_table
 
 Result = TypeVar("Result", bound=ProbeResult)
 
@@ -71,48 +68,11 @@ def _same_command(ctx: click.Context) -> str:
 
 
 def print_result(result: ProbeResult, format_: str, spread: str) -> None:
-    console = stdout()
-    if format_ != "table" or not console.is_terminal:
-        click.echo(result.table("text" if format_ == "table" else format_, spread))
-        return
-    print_bias_table(result.bias_table(spread), console)
-
-
-def print_bias_table(table: BiasTable, console: Console) -> None:
-    """The bias table on a terminal: turned on its side, or cut into several, where it is too wide."""
-    console.print(Text(table.title, style="bold"))
-    head, *rows = table.texts()
-    whole = [head, *rows]
-    turned = [list(column) for column in zip(*whole, strict=True)]
-    if _width(whole) <= console.width:
-        blocks = [whole]
-    elif _width(turned) <= console.width:
-        blocks = [turned]
+    """The bias table; json has the replicates one by one."""
+    if format_ == "json":
+        click.echo(result.table(format_, spread))
     else:
-        blocks = _cut(whole, len(table.labels), console.width)
-    for head, *body in blocks:
-        console.print(rich_table(head, body, numbers=range(1, len(head))))
-    for remark in table.notes:
-        console.print(Text(remark, style="dim"))
-
-
-def _width(lines: Sequence[Sequence[str]]) -> int:
-    """Of a table as rich prints it: three spaces to a column."""
-    return sum(max(map(len, column)) + 3 for column in zip(*lines, strict=True))
-
-
-def _cut(lines: list[list[str]], labels: int, room: int) -> list[list[list[str]]]:
-    """Several tables that each have the model and as many further columns as there is room for."""
-    blocks: list[list[int]] = [[0]]
-    for place in range(1, len(lines[0])):
-        if len(blocks[-1]) > 1 and _width(_columns(lines, [*blocks[-1], place])) > room:
-            blocks.append([0])
-        blocks[-1].append(place)
-    return [_columns(lines, block) for block in blocks]
-
-
-def _columns(lines: list[list[str]], places: Sequence[int]) -> list[list[str]]:
-    return [[line[i] for i in places] for line in lines]
+        print_table(result.bias_table(spread), format_)
 
 
 def print_remarks(plan: Plan, result: ProbeResult) -> None:

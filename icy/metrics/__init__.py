@@ -1,5 +1,162 @@
-"""Measures of compositionality, on plain arrays of meanings and messages. Nothing here knows of training."""
+"""Measures of compositionality, on any table of meanings and messages. Nothing here knows of training or games.
 
-from .topographic import topsim
+Every metric takes meanings and messages, or one Language, spells out its conventions as arguments, and answers with a
+Score. The metrics register as a stranger's would; each is imported on first use, and none needs torch but those that
+train something.
 
-__all__ = ["topsim"]
+Example:
+    >>> from icy import metrics
+    >>> metrics.posdis([[0, 0], [0, 1], [1, 0], [1, 1]], [[1, 3], [1, 4], [2, 3], [2, 4]]).value
+    1.0
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from icy.registry import register_metric
+
+# No module is called as a function in it: importing the module would put it in the function's place.
+_WHERE = {
+    "Score": "score",
+    "Table": "table",
+    "ami": "clusters",
+    "bosdis": "information",
+    "cbm": "matching",
+    "cbm_by_sample_size": "matching",
+    "context_independence": "context",
+    "evaluate": "evaluating",
+    "factor_vae": "disentanglement",
+    "hce": "residual",
+    "information_table": "information",
+    "mig": "disentanglement",
+    "modularity": "disentanglement",
+    "posdis": "information",
+    "read_table": "reading",
+    "residual_entropy": "residual",
+    "topsim": "topographic",
+    "tre": "reconstruction",
+}
+
+register_metric(
+    "topsim",
+    "icy.metrics.topographic:topsim",
+    description="Topographic similarity: correlation between distances of meanings and of their messages.",
+    source="Brighton and Kirby 2006; Lazaridou et al. 2018",
+)
+register_metric(
+    "posdis",
+    "icy.metrics.information:posdis",
+    description="Positional disentanglement: how far each position tells of one attribute alone.",
+    source="Chaabouni et al. 2020",
+)
+register_metric(
+    "bosdis",
+    "icy.metrics.information:bosdis",
+    description="Bag-of-symbols disentanglement: how far the count of each symbol tells of one attribute alone.",
+    source="Chaabouni et al. 2020",
+)
+register_metric(
+    "hce",
+    "icy.metrics.residual:hce",
+    description="Human compositional entropy: one less residual entropy with every position at its best attribute.",
+    source="Icy22 section 2.6",
+)
+register_metric(
+    "residual_entropy",
+    "icy.metrics.residual:residual_entropy",
+    description="Residual entropy: what is not known of the attributes from the positions assigned to each.",
+    source="Resnick et al. 2020",
+)
+register_metric(
+    "context_independence",
+    "icy.metrics.context:context_independence",
+    description="Context independence: how well each attribute value and one token stand for each other.",
+    source="Bogin, Geva and Berant 2018",
+)
+register_metric(
+    "ami",
+    "icy.metrics.clusters:ami",
+    description="Adjusted mutual information between whole messages and whole meanings.",
+    source="Vinh et al. 2009; Mu and Goodman 2021",
+)
+register_metric(
+    "tre",
+    "icy.metrics.reconstruction:tre",
+    description="Tree reconstruction error: how far messages are from a composition of their parts; lower is better.",
+    source="Andreas 2019",
+)
+register_metric(
+    "cbm",
+    "icy.metrics.matching:cbm",
+    description="Concept best matching: share of words that translate into a concept of their phrase.",
+    source="CBM24",
+)
+register_metric(
+    "factor_vae",
+    "icy.metrics.disentanglement:factor_vae",
+    description="FactorVAE score: how well the code that varies least tells which attribute was held.",
+    source="Kim and Mnih 2018",
+)
+register_metric(
+    "mig",
+    "icy.metrics.disentanglement:mig",
+    description="Mutual information gap: how far each attribute is in one code alone.",
+    source="Chen et al. 2018",
+)
+register_metric(
+    "modularity",
+    "icy.metrics.disentanglement:modularity",
+    description="Modularity: how far each code tells of one attribute alone.",
+    source="Ridgeway and Mozer 2018",
+)
+
+__all__ = [
+    "Score",
+    "Table",
+    "ami",
+    "bosdis",
+    "cbm",
+    "cbm_by_sample_size",
+    "context_independence",
+    "evaluate",
+    "factor_vae",
+    "hce",
+    "information_table",
+    "mig",
+    "modularity",
+    "posdis",
+    "read_table",
+    "residual_entropy",
+    "topsim",
+    "tre",
+]
+
+if TYPE_CHECKING:  # the same names once more, for type checkers and editors
+    from .clusters import ami
+    from .context import context_independence
+    from .disentanglement import factor_vae, mig, modularity
+    from .evaluating import evaluate
+    from .information import bosdis, information_table, posdis
+    from .matching import cbm, cbm_by_sample_size
+    from .reading import read_table
+    from .reconstruction import tre
+    from .residual import hce, residual_entropy
+    from .score import Score
+    from .table import Table
+    from .topographic import topsim
+else:
+
+    def __getattr__(name: str) -> object:
+        """Import a name when it is first asked for (PEP 562), and keep it."""
+        if name not in _WHERE:
+            raise AttributeError(f"module 'icy.metrics' has no attribute '{name}'")
+        from importlib import import_module
+
+        found = getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
+        globals()[name] = found
+        return found
+
+    def __dir__() -> list[str]:
+        """What is loaded and what would be."""
+        return sorted({*globals(), *_WHERE})

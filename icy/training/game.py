@@ -252,10 +252,10 @@ def _emerged(task: PairTask, replicate: Replicate, tokens: np.ndarray[Any, Any])
 def _topsim(meanings: Tensor, messages: Tensor, settings: TrainingSettings) -> float:
     """Topographic similarity of some messages; each meaning once, unless as published."""
     if settings.training_readings:
-        rho = topsim(meanings.numpy(), messages.numpy(), "ordered")
+        rho = float(topsim(meanings.numpy(), messages.numpy(), message="hamming", pairs="ordered", workers=1))
         return 0.0 if math.isnan(rho) else rho
     table, first = np.unique(meanings.numpy()[:MEANINGS_COMPARED], axis=0, return_index=True)
-    return topsim(table, messages.numpy()[first])
+    return float(topsim(table, messages.numpy()[first], message="hamming", workers=1))
 
 
 def _finite(value: float | None) -> float | None:

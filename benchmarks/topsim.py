@@ -1,0 +1,83 @@
+"""How long topsim takes: `python benchmarks/topsim.py [--rows 5000] [--whole] [--device cuda]`.
+
+The pairs of a sample of shufdet at 5x10 (20 tokens), of
+(a) the plain way of the common toolkits: scipy's pdist of all pairs, which for Levenshtein calls a compiled edit
+    distance pair by pair, and scipy's spearmanr of the two lists;
+(b) icy, both distances counted block by block.
+Both give the same number, which is asserted. With --whole, also icy on all 5 * 10^9 pairs of the 100,000 meanings,
+in seconds and with the greatest memory that the process held. Prints a Markdown table; times are seconds of wall time,
+ratios of one run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import time
+from collections.abc import Callable
+
+import numpy as np
+from rapidfuzz.distance import Levenshtein
+from scipy.spatial.distance import pdist
+from scipy.stats import spearmanr
+
+import icy
+from icy.metrics import Table, topsim
+from icy.provenance import device_name, usable_cores
+
+ROUNDS = 3  # of the fast ways, the best of which counts
+
+
+def plain(table: Table, message: str) -> float:
+    """(a)"""
+    meanings = pdist(table.meanings, "hamming")
+    if message == "hamming":
+        return float(spearmanr(meanings, pdist(table.messages, "hamming"))[0])
+    return float(spearmanr(meanings, pdist(table.messages, Levenshtein.distance))[0])
+
+
+def timed(function: Callable[[], float], rounds: int) -> tuple[float, float]:
+    """What a function returns, and the seconds of its fastest call."""
+    best = float("inf")
+    for _ in range(rounds):
+        started = time.perf_counter()
+        value = function()
+        best = min(best, time.perf_counter() - started)
+    return value, best
+
+
+def compare(table: Table, device: str) -> list[str]:
+    """A line per distance."""
+    lines = ["| distance | rows | plain | icy | ratio |", "|---|---:|---:|---:|---:|"]
+    for message in ("hamming", "levenshtein"):
+        expected, slow = timed(lambda: plain(table, message), 1)  # noqa: B023
+        found, fast = timed(lambda: topsim(table, message=message, device=device).value, ROUNDS)  # noqa: B023
+        assert abs(expected - found) < 1e-9, (expected, found)
+        lines.append(f"| {message} | {len(table)} | {slow:.2f} | {fast:.3f} | {slow / fast:.0f} |")
+    return lines
+
+
+def whole(language: icy.Language, device: str) -> list[str]:
+    """A line per distance, on all pairs."""
+    lines = ["| distance | pairs | seconds | value | memory, MB |", "|---|---:|---:|---:|---:|"]
+    for message in ("hamming", "levenshtein"):
+        started = time.perf_counter()
+        score = topsim(language, message=message, device=device)
+        seconds = time.perf_counter() - started
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        lines.append(f"| {message} | {score.details['pairs']} | {seconds:.0f} | {score.value:.6f} | {memory:.0f} |")
+    return lines
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=5000)
+    parser.add_argument("--whole", action="store_true", help="also all pairs of the 100,000 meanings")
+    parser.add_argument("--device", default="cpu")
+    arguments = parser.parse_args()
+    language = icy.make_language("shufdet", "5x10", seed=123)
+    chosen = np.random.default_rng(0).choice(language.space.size, arguments.rows, replace=False)
+    print(f"{device_name(arguments.device)}, {usable_cores()} cores\n")
+    if arguments.whole:  # first, for the memory that it takes
+        print(*whole(language, arguments.device), "", sep="\n")
+    print(*compare(Table.of(language).rows(chosen), arguments.device), sep="\n")

@@ -1,0 +1,205 @@
+"""What single positions and single symbols tell of single attributes: posdis, bosdis, and the table behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icy.errors import unknown
+
+from .counting import NOTHING, Codes, entropy, mutual_information, number
+from .score import Score, undefined
+from .table import Table, names_of_attributes
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CONSTANT = ("skip", "zero")
+Matrix = NDArray[np.float64]
+
+
+def posdis(meanings: Any, messages: Any = None, *, constant: str = "skip", eos: int | None = None) -> Score:
+    """Positional disentanglement: how far each position of a message tells of one attribute alone.
+
+    For every position the gap between the two greatest of its mutual informations with an attribute, as a share of its
+    entropy; the mean over positions (Chaabouni et al. 2020). Biased upwards or downwards on few rows, since mutual
+    information with an attribute that is unrelated is not 0 there.
+
+    Args:
+        meanings: [N, A] attribute values, or a Language.
+        messages: [N, S] tokens, or sequences of any lengths; after the end of one stands one more symbol.
+        constant: positions that always hold the same symbol are left out ("skip", as EGG has it) or count as 0
+            ("zero", as Icy22's program has it).
+        eos: the token that ends a message; see Table.of.
+
+    Returns:
+        A score in [0, 1], with the gap of each position and its attribute in the details. NaN for meanings of one
+        attribute, and where every position is left out.
+
+    Raises:
+        InvalidSettingError: tables that do not fit together, continuous meanings.
+        UnknownNameError: a convention that there is not.
+
+    Example:
+        >>> from icy.metrics import posdis
+        >>> posdis([[0, 0], [0, 1], [1, 0], [1, 1]], [[1, 1], [1, 2], [2, 2], [2, 1]]).value
+        0.5
+    """
+    table = Table.of(meanings, messages, eos=eos)
+    table.require_discrete("posdis")
+    conventions = {"constant": constant, "eos": eos}
+    return _gaps("posdis", table, table.positions, list(range(table.length)), constant, conventions, "position")
+
+
+def bosdis(
+    meanings: Any,
+    messages: Any = None,
+    *,
+    constant: str = "skip",
+    ignore: Sequence[int] = (),
+    eos: int | None = None,
+    vocab_size: int | None = None,
+) -> Score:
+    """Bag-of-symbols disentanglement: how far the count of each symbol in a message tells of one attribute alone.
+
+    As posdis, with the number of times that a symbol occurs in place of a position (Chaabouni et al. 2020).
+
+    Args:
+        meanings: [N, A] attribute values, or a Language.
+        messages: [N, S] tokens, or sequences of any lengths.
+        constant: symbols whose count is always the same, unused ones among them, are left out ("skip", as EGG has it)
+            or count as 0 ("zero", as Icy22's program has it: the mean is then over the whole vocabulary).
+        ignore: symbols that are left out; EGG leaves out 0, its end of a message.
+        eos: the token that ends a message; see Table.of.
+        vocab_size: V, for `constant="zero"`; by default that of the Language, or as many as the largest token needs.
+
+    Returns:
+        A score in [0, 1], with the gap of each symbol and its attribute in the details. NaN as for posdis.
+
+    Raises:
+        InvalidSettingError: tables that do not fit together, continuous meanings.
+        UnknownNameError: a convention that there is not.
+
+    Example:
+        >>> from icy.metrics import bosdis
+        >>> bosdis([[0, 0], [0, 1], [1, 0], [1, 1]], [[1, 3], [4, 1], [3, 2], [2, 4]]).value
+        1.0
+    """
+    table = Table.of(meanings, messages, eos=eos, vocab_size=vocab_size)
+    table.require_discrete("bosdis")
+    symbols = [token for token in range(table.vocab_size) if table.token_name(token) not in ignore]
+    if constant == "skip":
+        used = set(np.unique(table.messages).tolist())
+        symbols = [token for token in symbols if token in used]
+    counts = [number((table.messages == token).sum(1)) for token in symbols]
+    conventions = {"constant": constant, "ignore": tuple(ignore), "eos": eos, "vocab_size": table.vocab_size}
+    names = [table.token_name(token) for token in symbols]
+    return _gaps("bosdis", table, counts, names, constant, conventions, "symbol")
+
+
+def _gaps(
+    metric: str,
+    table: Table,
+    parts: Sequence[Codes],
+    names: Sequence[Any],
+    constant: str,
+    conventions: dict[str, Any],
+    what: str,
+) -> Score:
+    """The mean gap of some variables of the messages, each named for the details."""
+    if constant not in CONSTANT:
+        raise unknown(f"rule for a {what} that is always the same", constant, CONSTANT)
+    if table.attributes < 2:
+        return undefined(metric, "there is no second attribute to tell from the first", len(table), conventions)
+    shares, informed = part_gaps(table.factors, parts)
+    varied = ~np.isnan(shares)
+    counted = shares[varied] if constant == "skip" else np.where(varied, shares, 0.0)
+    if not len(counted):
+        return undefined(metric, f"no {what} of the messages ever changes", len(table), conventions)
+    details = {
+        "gaps": dict(zip(names, shares.tolist(), strict=True)),
+        "attributes": dict(zip(names, informed.tolist(), strict=True)),
+    }
+    return Score(metric, float(counted.mean()), len(table), conventions, details)
+
+
+def part_gaps(factors: Sequence[Codes], parts: Sequence[Codes]) -> tuple[Matrix, NDArray[np.int64]]:
+    """Of every part of the messages the gap between its two best attributes, as a share of its entropy.
+
+    Args:
+        factors: the attributes, at least two, [N] each.
+        parts: variables of the messages, [N] each.
+
+    Returns:
+        The gaps, [parts], NaN for a part that is constant; and the best attribute of each.
+    """
+    if not parts:
+        return np.empty(0), np.empty(0, dtype=np.int64)
+    information = information_matrix(factors, parts)
+    ordered = np.sort(information, 0)
+    entropies = np.array([entropy(part) for part in parts])
+    gaps = np.full(len(parts), np.nan)
+    np.divide(ordered[-1] - ordered[-2], entropies, out=gaps, where=entropies > NOTHING)
+    return gaps, best_rows(information)
+
+
+def information_matrix(factors: Sequence[Codes], parts: Sequence[Codes]) -> Matrix:
+    """Mutual information of every attribute with every part of the messages, in bits: [A, parts]."""
+    return np.array([[mutual_information(factor, part) for part in parts] for factor in factors])
+
+
+def best_rows(information: Matrix, tolerance: float = 1e-9) -> NDArray[np.int64]:
+    """Of each column the row with the greatest entry; of rows that are equal but for rounding, the first."""
+    first: NDArray[np.int64] = (information >= information.max(0) - tolerance).argmax(0)
+    return first
+
+
+def information_table(
+    meanings: Any, messages: Any = None, *, attributes: Sequence[str] | None = None, eos: int | None = None
+) -> pd.DataFrame:
+    """What every position tells of every attribute, in bits.
+
+    Args:
+        meanings: [N, A] attribute values, or a Language.
+        messages: [N, S] tokens, or sequences of any lengths.
+        attributes: their names; by default numbers.
+        eos: the token that ends a message; see Table.of.
+
+    Returns:
+        A row per attribute and position: their entropies, their mutual information, the entropy of each given the
+        other, and the share of the attribute's entropy that the position tells (NaN for a constant attribute).
+
+    Raises:
+        InvalidSettingError: tables that do not fit together, continuous meanings.
+
+    Example:
+        >>> from icy.metrics import information_table
+        >>> table = information_table([[0, 0], [0, 1], [1, 0], [1, 1]], ["ac", "ad", "bc", "bd"])
+        >>> table[["attribute", "position", "information"]].to_string(index=False).splitlines()
+        ['attribute  position  information', '        0         0          1.0', '        0         1          0.0', \
+'        1         0          0.0', '        1         1          1.0']
+    """
+    import pandas as pd
+
+    table = Table.of(meanings, messages, eos=eos)
+    table.require_discrete("The table of information")
+    of_factors, of_parts = ([entropy(codes) for codes in some] for some in (table.factors, table.positions))
+    information = information_matrix(table.factors, table.positions)
+    rows = [
+        {
+            "attribute": name,
+            "position": j,
+            "attribute_entropy": alone,
+            "position_entropy": of_part,
+            "information": information[a, j],
+            "attribute_given_position": alone - information[a, j],
+            "position_given_attribute": of_part - information[a, j],
+            "share": information[a, j] / alone if alone > 0 else np.nan,
+        }
+        for a, (name, alone) in enumerate(zip(names_of_attributes(table, attributes), of_factors, strict=True))
+        for j, of_part in enumerate(of_parts)
+    ]
+    return pd.DataFrame(rows)

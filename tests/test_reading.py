@@ -1,0 +1,165 @@
+"""Tables from files: languages of icy, tables of one's own, interactions of EGG's."""
+
+from __future__ import annotations
+
+import sys
+import types
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+import icy
+from icy.errors import IcyError, InvalidSettingError, StoreError
+from icy.metrics import read_table, topsim
+from icy.metrics.table import PAD
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "npz"])
+def test_a_language_of_icy(tmp_path: Path, suffix: str) -> None:
+    language = icy.make_language("rot", "2x3", 4, 2, 1)
+    table = read_table(language.save(tmp_path / f"mine.{suffix}"))
+    assert (table.messages == language.messages).all()
+    assert (table.meanings == language.space.all()).all()
+    assert (table.name, table.vocab_size) == ("rot", 4)
+
+
+def write(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path
+
+
+def test_a_table_with_gaps_repeats_and_messages_of_any_length(tmp_path: Path) -> None:
+    file = write(tmp_path / "emerged.csv", "shape,size,message\nball,1,ab\nball,2,a\ncube,1,ab\nball,1,abc\n")
+    table = read_table(file)
+    assert table.meanings.tolist() == [[0, 1], [0, 2], [1, 1], [0, 1]]
+    assert table.messages.tolist() == [[0, 1, PAD], [0, PAD, PAD], [0, 1, PAD], [0, 1, 2]]
+    assert table.value_name(0, 1) == "cube"
+    assert table.token_name(2) == "c"
+    assert table.name == "emerged"
+
+
+def test_numbers_between_spaces(tmp_path: Path) -> None:
+    table = read_table(write(tmp_path / "t.tsv", "a\tb\tmessage\n0\t1\t12 7 0\n1\t1\t3 0 0\n"), eos=0)
+    assert table.messages.tolist() == [[12, 7], [3, PAD]]
+    assert table.token_names is None
+
+
+def test_columns_are_chosen(tmp_path: Path) -> None:
+    file = write(tmp_path / "t.csv", "id,colour,t0,t1,score\n1,red,5,6,0.5\n2,blue,6,5,0.25\n")
+    table = read_table(file, meaning_columns="colour", message_columns=["t0", "t1"])
+    assert table.meanings.tolist() == [[1], [0]]
+    assert table.messages.tolist() == [[5, 6], [6, 5]]
+    continuous = read_table(file, meaning_columns=["score"], message_columns=["t0", "t1"])
+    assert continuous.continuous
+    with pytest.raises(InvalidSettingError, match="there is no 'color'"):
+        read_table(file, meaning_columns="color", message_columns="t0")
+
+
+def test_parquet_and_arrays_of_ones_own(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"m0": [0, 1], "m1": [2, 2], "message": [[1, 2], [3]]})
+    frame.to_parquet(tmp_path / "t.parquet")
+    assert read_table(tmp_path / "t.parquet").messages.tolist() == [[1, 2], [3, PAD]]
+    np.savez(tmp_path / "t.npz", meanings=[[0, 2], [1, 2]], messages=[[1, 2], [3, 0]])
+    assert read_table(tmp_path / "t.npz", eos=0).messages.tolist() == [[1, 2], [3, PAD]]
+    np.savez(tmp_path / "other.npz", x=[1])
+    with pytest.raises(InvalidSettingError, match="needs 'meanings' and 'messages'"):
+        read_table(tmp_path / "other.npz")
+
+
+@dataclass
+class Interaction:
+    """What EGG pickles, by its fields."""
+
+    sender_input: Any
+    receiver_input: Any
+    labels: Any
+    aux_input: Any
+    message: Any
+    receiver_output: Any
+    message_length: Any
+    aux: Any
+
+
+@pytest.fixture
+def dump(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Saves interactions as EGG does, where EGG is not installed afterwards."""
+
+    def save(**held: Any) -> Path:
+        modules = {name: types.ModuleType(name) for name in ("egg", "egg.core", "egg.core.interaction")}
+        with monkeypatch.context() as patch:
+            for name, module in modules.items():
+                patch.setitem(sys.modules, name, module)
+            patch.setattr(Interaction, "__module__", "egg.core.interaction")
+            modules["egg.core.interaction"].Interaction = Interaction  # type: ignore[attr-defined]
+            blank = dict.fromkeys(Interaction.__dataclass_fields__)
+            torch.save(Interaction(**{**blank, **held}), tmp_path / "interaction_gpu0")
+        return tmp_path / "interaction_gpu0"
+
+    return save
+
+
+GRID = [[a, b] for a in range(3) for b in range(3)]
+
+
+def test_interactions_of_egg(dump: Any) -> None:
+    messages = torch.tensor([[1 + a, 4 + b, 0] for a, b in GRID])
+    file = dump(sender_input=torch.tensor(GRID), message=messages, aux={"acc": torch.ones(9)})
+    assert read_table(file).messages.tolist() == messages.tolist()
+    assert read_table(file, eos=0).length == 2
+    assert topsim(read_table(file)).value == 1
+
+
+def test_relaxed_symbols_one_hot_inputs_and_lengths(dump: Any) -> None:
+    one_hot = torch.nn.functional.one_hot(torch.tensor(GRID), 3).flatten(1).float()
+    symbols = torch.tensor([[1 + a, 4 + b, 0, 5] for a, b in GRID])
+    file = dump(
+        sender_input=one_hot,
+        message=torch.nn.functional.one_hot(symbols, 8).float(),
+        message_length=torch.full((9,), 3),
+        aux_input={"attributes": torch.tensor(GRID)},
+    )
+    table = read_table(file, one_hot=3)
+    assert table.meanings.tolist() == GRID
+    assert table.messages.tolist() == symbols[:, :3].tolist()
+    assert read_table(file, meaning_columns="aux_input.attributes").meanings.tolist() == GRID
+    with pytest.raises(InvalidSettingError, match="are not one-hot vectors of 4 values"):
+        read_table(file, one_hot=4)
+    with pytest.raises(InvalidSettingError, match="no tensor 'labels'; they have sender_input"):
+        read_table(file, meaning_columns="labels")
+
+
+def test_a_pickle_runs_nothing(tmp_path: Path) -> None:
+    import pickle
+
+    class Evil:
+        def __reduce__(self) -> Any:
+            return (Path.touch, (tmp_path / "touched",))
+
+    (tmp_path / "interaction").write_bytes(pickle.dumps(Evil()))
+    with pytest.raises(StoreError, match="no interactions of EGG's"):
+        read_table(tmp_path / "interaction")
+    assert not (tmp_path / "touched").exists()
+
+
+@pytest.mark.parametrize("name", ["none.csv", "none.parquet", "none.npz", "none"])
+def test_a_file_that_is_not_there(tmp_path: Path, name: str) -> None:
+    with pytest.raises(StoreError, match="none"):
+        read_table(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("a,message\n", "has no rows"),
+        ("a,b\n1,2\n", "say which are meanings and which messages"),
+        ("", "cannot be read"),
+    ],
+)
+def test_tables_that_are_none(tmp_path: Path, text: str, sentence: str) -> None:
+    with pytest.raises(IcyError, match=sentence):
+        read_table(write(tmp_path / "t.csv", text))
