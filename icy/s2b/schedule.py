@@ -168,7 +168,7 @@ class _Drawing:
         dimensions = np.arange(self.spaces.dimensions)
         left = self.weights[rows[:, None], dimensions, values] - WEIGHT
         self.weights[rows[:, None], dimensions, values] = np.maximum(left, WEIGHT)
-        self.open &= (self.weights > WEIGHT).any(2).any(1)
+        self.open = np.any(self.weights > WEIGHT, axis=(1, 2))
 
     def targets(self) -> Targets:
         """What was chosen, episode by episode without the gaps of refused draws."""

@@ -22,6 +22,7 @@ from .draws import Draws, Reals, Wholes
 TRUNCATIONS = ("resample", "clip", "none")
 REPRESENTATIONS = ("scs", "ohe")
 SAFE = 3.0  # standard deviations that a mean keeps from the ends of its section
+INSIDE = 1e-4  # standard deviations from the end of a section, which belongs to the next one
 WIDEST = 6.0  # standard deviations in a section, at the least; twice as many at the most
 
 
@@ -135,7 +136,7 @@ class Sections:
             drawn = ndtr(low)[..., None] + drawn * (ndtr(high) - ndtr(low))[..., None]
         scores = ndtri(np.clip(drawn, 2.0**-54, 1 - 2.0**-53))
         if truncate == "clip":
-            scores = np.clip(scores, low[..., None], high[..., None])
+            scores = np.clip(scores, low[..., None] + INSIDE, high[..., None] - INSIDE)
         return cls(spaces, means, deviations, means[..., None] + scores * deviations[..., None])
 
     @property
