@@ -97,7 +97,7 @@ def shots(draws: Draws, spaces: Spaces, eligible: NDArray[np.bool_], shots: int,
     _check_reachable(spaces, eligible)
     drawing = _Drawing(draws, spaces, eligible, shots, samples)
     for _ in range(MOST_ROUNDS):
-        if not drawing.open.any():
+        if drawing.done:
             return drawing.targets()
         drawing.round()
     raise InvalidSettingError(f"No targets with {shots} shots of every value were found in {MOST_ROUNDS} draws.")
@@ -115,64 +115,84 @@ def _check_reachable(spaces: Spaces, eligible: NDArray[np.bool_]) -> None:
 
 
 class _Drawing:
-    """The state of drawing targets, episode by episode side by side."""
+    """The state of drawing targets, of those episodes that are not done; they leave as they are."""
 
     def __init__(self, draws: Draws, spaces: Spaces, eligible: NDArray[np.bool_], shots: int, samples: int) -> None:
-        self.draws, self.spaces, self.eligible, self.samples = draws, spaces, eligible, samples
+        self.count, self.samples, self.rounds = len(spaces), samples, 0
+        self.meanings, self.dimensions = spaces.meanings, np.arange(spaces.dimensions)
+        self.strides = spaces.most ** self.dimensions[::-1]
+        self.episodes = np.arange(len(spaces))
+        self.draws, self.eligible, self.order = draws, eligible, spaces.order
         values = np.arange(spaces.most) < spaces.sizes[:, :, None]
         self.weights = np.where(values, WEIGHT * (shots + 1), 0)
         self.repeats = shots * spaces.sizes.sum(1) > eligible.sum(1) * samples
         self.failures = np.zeros(len(spaces), dtype=np.int64)
         self.before = np.zeros(eligible.shape, dtype=bool)
-        self.chosen: list[tuple[Wholes, Wholes]] = []
-        self.rounds = 0
-        self.open = np.ones(len(spaces), dtype=bool)
+        self.chosen: list[tuple[Wholes, Wholes, Wholes]] = []  # episodes, meanings, samples
+
+    @property
+    def done(self) -> bool:
+        """Whether every value of every episode has been shown often enough."""
+        return not len(self.episodes)
 
     def round(self) -> None:
-        """One draw of every episode that is not done, accepted or not."""
+        """One draw of every episode, accepted or not."""
+        rows = np.arange(len(self.episodes))
         drawn = self._draw()
-        fits, again = (np.take_along_axis(part, drawn[:, None], 1)[:, 0] for part in (self.eligible, self.before))
-        self.failures = np.where(self.open & again, self.failures + 1, self.failures)
-        refused = again & np.where(self.repeats, self.failures <= REFUSALS, True)
+        fits, again = self.eligible[rows, drawn], self.before[rows, drawn]
+        self.failures += again
+        accepted = np.flatnonzero(~again | (self.repeats & (self.failures > REFUSALS)))
         self.repeats |= again & (self.failures > FAILURES)
-        accepted = self.open & ~refused
         self.failures[accepted] = 0
         # A draw that makes way for another is remembered too, or the same one would come again and again.
         self.before[accepted, drawn[accepted]] = True
-        self._accept(np.where(accepted, np.where(fits, drawn, self._near(drawn)), NOTHING))
+        moved = accepted[~fits[accepted]]
+        drawn[moved] = self._near(moved, drawn[moved])
+        self._accept(accepted, drawn[accepted])
         self.rounds += 1
+        self._keep(np.any(self.weights > WEIGHT, axis=(1, 2)))
 
     def _draw(self) -> Wholes:
         """A value per dimension, by weight; as a number of a meaning."""
         sums = self.weights.cumsum(2)
-        shape = (self.spaces.dimensions,)
-        at = self.draws.uniform("values", shape, first=self.rounds * self.spaces.dimensions) * sums[:, :, -1]
-        return self.spaces.number((sums <= at[:, :, None]).sum(2))
+        first, shape = self.rounds * len(self.dimensions), (len(self.dimensions),)
+        at = self.draws.uniform("values", shape, first) * sums[:, :, -1]
+        found: Wholes = (sums <= at[:, :, None]).sum(2) @ self.strides
+        return found
 
-    def _near(self, drawn: Wholes) -> Wholes:
-        """An eligible meaning for each, likelier the nearer in number."""
-        order = self.spaces.order
-        distance = order - np.take_along_axis(order, drawn[:, None], 1)
-        weights = np.where(self.eligible, 1 / (WEIGHT * distance**2 + 0.001), 0.0).cumsum(1)
-        at = self.draws.uniform("near", (1,), first=self.rounds) * weights[:, -1:]
+    def _near(self, rows: Wholes, drawn: Wholes) -> Wholes:
+        """For some episodes an eligible meaning, likelier the nearer in number."""
+        order = self.order[rows]
+        distance = order - order[np.arange(len(rows)), drawn][:, None]
+        weights = np.where(self.eligible[rows], 1 / (WEIGHT * distance**2 + 0.001), 0.0).cumsum(1)
+        at = self.draws.rows(rows).uniform("near", (1,), first=self.rounds) * weights[:, -1:]
         found: Wholes = (weights <= at).sum(1)
         return found
 
-    def _accept(self, target: Wholes) -> None:
-        """Note the targets of this round, NOTHING where there is none, and what they have shown."""
-        rows = np.flatnonzero(target != NOTHING)
-        sample = self.draws.integers("samples", self.samples, (1,), first=self.rounds)[:, 0]
-        self.chosen.append((target, np.where(target == NOTHING, 0, sample)))
-        self.before[rows, target[rows]] = True
-        values = self.spaces.meanings[target[rows]]
-        dimensions = np.arange(self.spaces.dimensions)
-        left = self.weights[rows[:, None], dimensions, values] - WEIGHT
-        self.weights[rows[:, None], dimensions, values] = np.maximum(left, WEIGHT)
-        self.open = np.any(self.weights > WEIGHT, axis=(1, 2))
+    def _accept(self, rows: Wholes, targets: Wholes) -> None:
+        """Note targets of some episodes, and what they have shown."""
+        sample = self.draws.rows(rows).integers("samples", self.samples, (1,), first=self.rounds)[:, 0]
+        self.chosen.append((self.episodes[rows], targets, sample))
+        self.before[rows, targets] = True
+        values = self.meanings[targets]
+        left = self.weights[rows[:, None], self.dimensions, values] - WEIGHT
+        self.weights[rows[:, None], self.dimensions, values] = np.maximum(left, WEIGHT)
+
+    def _keep(self, which: NDArray[np.bool_]) -> None:
+        """Go on with these episodes only."""
+        if which.all():
+            return
+        self.episodes, self.draws = self.episodes[which], self.draws.rows(which)
+        for name in ("eligible", "order", "weights", "repeats", "failures", "before"):
+            setattr(self, name, getattr(self, name)[which])
 
     def targets(self) -> Targets:
-        """What was chosen, episode by episode without the gaps of refused draws."""
-        meanings, samples = (np.stack(part, 1) for part in zip(*self.chosen, strict=True))
-        order = np.argsort(meanings == NOTHING, axis=1, kind="stable")
-        most = int((meanings != NOTHING).sum(1).max())
-        return Targets(*(np.take_along_axis(part, order, 1)[:, :most] for part in (meanings, samples)))
+        """What was chosen, episode by episode."""
+        episodes, meanings, samples = (np.concatenate(part) for part in zip(*self.chosen, strict=True))
+        order = np.argsort(episodes, kind="stable")
+        counts = np.bincount(episodes, minlength=self.count)
+        rows, columns = episodes[order], np.arange(len(order)) - np.repeat(counts.cumsum() - counts, counts)
+        shape = self.count, int(counts.max())
+        found = Targets(np.full(shape, NOTHING), np.zeros(shape, dtype=np.int64))
+        found.meanings[rows, columns], found.samples[rows, columns] = meanings[order], samples[order]
+        return found
