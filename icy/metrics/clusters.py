@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
+
+import numpy as np
 
 from icy.errors import InvalidSettingError, unknown
 from icy.meanings import whole_number
 
 from .counting import Codes, together
-from .score import Score
+from .score import Score, undefined
 from .table import Table
 
 AVERAGES = ("max", "arithmetic", "geometric", "min")
@@ -25,9 +28,10 @@ def ami(
 ) -> Score:
     """Adjusted mutual information between whole messages and whole meanings, beyond chance (Vinh et al. 2009).
 
-    It is about many rows per meaning. Where every meaning and every message occurs once it is 1 by scikit-learn's
-    convention and says nothing; so it is where all messages are one and all meanings too. Where only one of them is
-    constant it is 0.
+    It is about many rows per meaning, and says nothing of a table with one. Where every meaning occurs once, as in a
+    Language, it is 1 by scikit-learn's convention if every message does too, and otherwise 0 whatever the messages
+    are, since chance tells as much; the details have a note then. Where meanings and messages are both constant it is
+    1 by convention, and where only one of them is, 0.
 
     Args:
         meanings: [N, A] attribute values, or a Language.
@@ -39,7 +43,7 @@ def ami(
 
     Returns:
         A score of at most 1, about 0 for what chance gives, perhaps below; with the numbers of labels and messages in
-        the details.
+        the details. NaN for the average "min" where the lesser entropy is all by chance.
 
     Raises:
         InvalidSettingError: tables that do not fit together, continuous meanings, no such attribute, or more labels by
@@ -57,19 +61,35 @@ def ami(
         raise unknown("average", average, AVERAGES)
     table = Table.of(meanings, messages, eos=eos)
     table.require_discrete("Adjusted mutual information")
-    labels, said = _labels(table, attribute), _together(table.positions, len(table))
+    labels, said = _labels(table, attribute), _messages(table)
     numbers = int(labels.max()) + 1, int(said.max()) + 1
     conventions = {"attribute": attribute, "average": average, "eos": eos}
-    details = {"labels": numbers[0], "messages": numbers[1]}
-    if numbers == (len(table), len(table)):
-        return Score("ami", 1.0, len(table), conventions, details)
-    if numbers[0] * numbers[1] > MOST_CELLS:
+    if len(table) > 1 and len(table) in numbers:
+        return _of_single_rows(numbers, len(table), conventions)
+    if math.prod(numbers) > MOST_CELLS:
         raise InvalidSettingError(
             f"{numbers[0]} labels by {numbers[1]} messages are too many for adjusted mutual information; "
             "take fewer rows, or one attribute."
         )
     value = adjusted_mutual_info_score(labels, said, average_method=average)
-    return Score("ami", float(value), len(table), conventions, details)
+    return Score("ami", value, len(table), conventions, {"labels": numbers[0], "messages": numbers[1]})
+
+
+def _of_single_rows(numbers: tuple[int, int], rows: int, conventions: dict[str, Any]) -> Score:
+    """The score where every label, or every message, occurs once: known without a sum over all chances.
+
+    However messages are dealt to labels that are all different, a label tells all of a message, and the other way
+    round: chance expects what there is. Worked through in floating point, 0 over 0 would be noise.
+    """
+    fewer, which = min(numbers), "message" if numbers[1] == rows else "label"
+    if 1 < fewer < rows and conventions["average"] == "min":
+        why = f"every {which} occurs once, so that chance gives the whole of the lesser entropy"
+        return undefined("ami", why, rows, conventions)
+    if fewer == rows:
+        value, note = 1.0, "every label and every message occurs once: 1 by convention, which says nothing"
+    else:
+        value, note = 0.0, f"every {which} occurs once, so that chance gives as much: 0 whatever the table is"
+    return Score("ami", value, rows, conventions, {"labels": numbers[0], "messages": numbers[1], "note": note})
 
 
 def _labels(table: Table, attribute: int | None) -> Codes:
@@ -81,7 +101,6 @@ def _labels(table: Table, attribute: int | None) -> Codes:
     return table.factors[attribute]
 
 
-def _together(positions: list[Codes], rows: int) -> Codes:
-    import numpy as np
-
-    return together(*positions) if positions else np.zeros(rows, dtype=np.int64)
+def _messages(table: Table) -> Codes:
+    """A number for every message."""
+    return together(*table.positions) if table.length else np.zeros(len(table), dtype=np.int64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,6 +49,9 @@ class Coded:
             return [number(column) for column in self.codes.T]
         found = []
         for column in self.codes.T:
+            if not _changes(column):  # or rounding would be spread over the bins
+                found.append(np.zeros(len(column), dtype=np.int64))
+                continue
             edges = np.linspace(column.min(), column.max(), bins + 1)
             found.append(number(np.digitize(column, edges[1:-1])))
         return found
@@ -59,12 +63,35 @@ def read_codes(meanings: Any, messages: Any, eos: int | None) -> Coded:
     Raises:
         InvalidSettingError: as for Table.of; codes that are not finite; continuous factors.
     """
-    real = isinstance(messages, np.ndarray) and messages.ndim == 2 and messages.dtype.kind == "f"
-    table = Table.of(meanings, [()] * len(messages)) if real else Table.of(meanings, messages, eos=eos)
+    if messages is None and isinstance(meanings, tuple) and len(meanings) == 2:
+        meanings, messages = meanings
+    real = _real(messages)
+    table = Table.of(meanings, messages, eos=eos) if real is None else Table.of(meanings, [()] * len(real))
     table.require_discrete("Disentanglement")
-    if real and not np.isfinite(messages).all():
+    if real is not None and not np.isfinite(real).all():
         raise InvalidSettingError("Some codes are not numbers (NaN) or infinite; leave those rows out.")
-    return Coded(table.factors, messages.astype(float) if real else table.messages, not real)
+    return Coded(table.factors, table.messages if real is None else real, real is None)
+
+
+def _real(messages: Any) -> Matrix | None:
+    """Real codes, [N, D], or None for what is to be read as tokens.
+
+    An array of real numbers is never tokens, whatever numbers are in it; lists of numbers are, if all are whole.
+    """
+    try:
+        codes = np.asarray(messages)
+    except (TypeError, ValueError, RuntimeError):  # messages of unequal length; a tensor on another device
+        return None
+    if codes.ndim != 2 or codes.dtype.kind != "f":
+        return None
+    if not isinstance(messages, np.ndarray) and (codes == np.round(codes)).all():
+        return None
+    return codes.astype(float)
+
+
+def _changes(column: NDArray[Any]) -> bool:
+    """Whether the numbers of a dimension differ by more than rounding does, on whatever scale they are."""
+    return bool(np.ptp(column) > NOTHING * np.abs(column).max())
 
 
 def mig(meanings: Any, messages: Any = None, *, bins: int = 20, eos: int | None = None) -> Score:
@@ -75,7 +102,8 @@ def mig(meanings: Any, messages: Any = None, *, bins: int = 20, eos: int | None 
 
     Args:
         meanings: [N, A] attribute values, or a Language.
-        messages: [N, D] tokens, or an array of real codes.
+        messages: [N, D] tokens, or an array of real codes, which may hold whole numbers; lists of numbers that are not
+            all whole are real codes too.
         bins: of equal width, into which real codes are put.
         eos: the token that ends a message; see Table.of.
 
@@ -117,7 +145,8 @@ def modularity(
 
     Args:
         meanings: [N, A] attribute values, or a Language.
-        messages: [N, D] tokens, or an array of real codes.
+        messages: [N, D] tokens, or an array of real codes, which may hold whole numbers; lists of numbers that are not
+            all whole are real codes too.
         bins: of equal width, into which real codes are put.
         dead: a dimension that tells of no attribute counts as 0 ("zero", as in Locatello et al. 2019) or is left out
             ("skip").
@@ -171,12 +200,13 @@ def factor_vae(
 
     A vote draws an attribute and one of its values, rows that have it, and the dimension of the code with the least
     variance over them as a share of its variance over all. The majority of the training votes says what attribute a
-    dimension stands for; the score is how often that is right. By chance it is 1 / A. Dimensions that never change
-    cannot vote; in the common implementation they win every vote.
+    dimension stands for; the score is how often that is right. By chance it is 1 / A. Attributes that never change are
+    not drawn. Dimensions that never change cannot vote; in the common implementation they win every vote.
 
     Args:
         meanings: [N, A] attribute values, or a Language.
-        messages: [N, D] tokens, or an array of real codes.
+        messages: [N, D] tokens, or an array of real codes, which may hold whole numbers; lists of numbers that are not
+            all whole are real codes too.
         variance: of tokens, that of their "one_hot" vectors, which does not depend on their numbers, or of the numbers
             ("ordinal"). Real codes have that of the numbers.
         batch_size: rows of a vote.
@@ -205,14 +235,20 @@ def factor_vae(
         whole_number(name.replace("_", " "), size, least=2 if name == "batch_size" else 1)
     coded = read_codes(meanings, messages, eos)
     conventions = {"variance": variance if coded.discrete else None, **sizes, "seed": seed, "eos": eos}
-    parts = _parts(coded, variance)
-    overall = np.array([part.var(0, ddof=1).sum() if len(part) > 1 else 0.0 for part in parts])
-    active = np.flatnonzero(overall > NOTHING)
+    ordinal = not coded.discrete or variance == "ordinal"
+    active = np.flatnonzero([_changes(column) for column in coded.codes.T])
     held = [a for a, factor in enumerate(coded.factors) if factor.max() > 0]
     if not len(active) or not held:
         what = "attribute" if len(active) else "dimension of the code"
         return undefined("factor_vae", f"no {what} ever changes", len(coded), conventions)
-    votes = _Votes(coded, [parts[d] for d in active], overall[active], held, batch_size, stream(seed, "factor_vae"))
+    votes = _Votes(
+        coded.factors,
+        [_scaled(coded.codes[:, d]) if ordinal else number(coded.codes[:, d]) for d in active],
+        _variance if ordinal else _unlikeness,
+        held,
+        batch_size,
+        stream(seed, "factor_vae"),
+    )
     learnt, tried = votes.draw(training_votes), votes.draw(test_votes)
     majority = learnt.argmax(1)
     right = float(tried[np.arange(len(active)), majority].sum()) / test_votes
@@ -224,27 +260,57 @@ def factor_vae(
     )
 
 
-def _parts(coded: Coded, variance: str) -> list[Matrix]:
-    """Every dimension as numbers, or as the one-hot vectors of its tokens: [N, numbers]."""
-    if not coded.discrete or variance == "ordinal":
-        return [column[:, None].astype(float) for column in coded.codes.T]
-    return [np.eye(int(column.max()) + 1)[column] for column in (number(c) for c in coded.codes.T)]
+def _scaled(column: NDArray[Any]) -> Matrix:
+    """Numbers from 0 to 1, of which no square is too small or too large to tell."""
+    least, most = float(column.min()), float(column.max())
+    scaled: Matrix = (column - least) / (most - least)
+    return scaled
+
+
+def _variance(numbers: Matrix) -> Matrix:
+    """The variance along the last axis; exactly 0 for equal numbers, whose mean may be off by rounding."""
+    found: Matrix = (numbers - numbers[..., :1]).var(-1, ddof=1)
+    return found
+
+
+def _unlikeness(codes: Codes) -> Matrix:
+    """The variance along the last axis of the one-hot vectors of codes, summed over the vectors: [..., B] -> [...].
+
+    With n rows of a code among B it is (B^2 - the sum of n^2) / (B (B - 1)), so that no vector need be made: a code may
+    have as many values as there are rows.
+    """
+    rows, size = codes.reshape(-1, codes.shape[-1]), codes.shape[-1]
+    apart = np.sort(rows, axis=1) + np.arange(len(rows))[:, None] * (int(codes.max()) + 1)
+    starts = np.flatnonzero(np.diff(apart.ravel(), prepend=-1))
+    runs = np.diff(starts, append=apart.size)
+    alike = np.bincount(starts // size, weights=runs.astype(float) ** 2, minlength=len(rows))
+    found: Matrix = ((size**2 - alike) / (size * (size - 1))).reshape(codes.shape[:-1])
+    return found
 
 
 @dataclass(frozen=True)
 class _Votes:
-    """The votes of dimensions for attributes."""
+    """The votes of dimensions for attributes.
 
-    coded: Coded
-    parts: list[Matrix]
-    overall: Matrix
+    Attributes:
+        factors: the attributes, [N] each.
+        codes: the dimensions that vote, [N] each.
+        spread: how much a dimension varies along the last axis.
+        held: the attributes that are drawn.
+        batch: rows of a vote.
+        draws: the stream of random numbers.
+    """
+
+    factors: list[Codes]
+    codes: list[NDArray[Any]]
+    spread: Callable[[NDArray[Any]], Matrix]
     held: list[int]
     batch: int
     draws: np.random.Generator
 
     def draw(self, count: int) -> NDArray[np.int64]:
         """How often each dimension had the vote when each attribute was held: [dimensions, A]."""
-        found = np.zeros((len(self.parts), len(self.coded.factors)), dtype=np.int64)
+        found = np.zeros((len(self.codes), len(self.factors)), dtype=np.int64)
         attributes = np.array(self.held)[self.draws.integers(len(self.held), size=count)]
         for a in self.held:
             left = int((attributes == a).sum())
@@ -256,12 +322,12 @@ class _Votes:
 
     def _winners(self, attribute: int, count: int) -> NDArray[np.int64]:
         """The dimension that varies least in each of some batches of rows with one value of an attribute."""
-        factor = self.coded.factors[attribute]
+        factor = self.factors[attribute]
         order = np.argsort(factor, kind="stable")
         sizes = np.bincount(factor)
         values = self.draws.integers(len(sizes), size=(count, 1))
         within = (self.draws.random((count, self.batch)) * sizes[values]).astype(np.int64)
         rows = order[(np.cumsum(sizes) - sizes)[values] + within]
-        spread = [part[rows].var(1, ddof=1).sum(-1) for part in self.parts]
-        winners: NDArray[np.int64] = (np.stack(spread, 1) / self.overall).argmin(1)
+        spread = [self.spread(codes[rows]) / self.spread(codes) for codes in self.codes]
+        winners: NDArray[np.int64] = np.stack(spread, 1).argmin(1)
         return winners
