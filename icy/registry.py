@@ -1,4 +1,4 @@
-"""The registry: names -> factories, for senders, receivers, recurrent cells, grammars and metrics.
+"""The registry: names -> factories, for senders, receivers, recurrent cells, grammars, metrics and players of S2B.
 
 The built-in zoo registers here exactly as a stranger's plug-in does. An entry may hold a factory or the string
 "module:object"; a string is imported when the entry is first created, so listing names never imports torch.
@@ -28,8 +28,10 @@ from typing import Any, TypedDict, TypeVar, Unpack
 from icy.errors import DuplicateNameError, IcyError, PluginError, UnknownNameError, unknown, what_and_where
 
 SIDES = ("sender", "receiver")
-KINDS = (*SIDES, "cell", "grammar", "metric")
-BUILT_IN = ("icy.models", "icy.grammars", "icy.metrics")  # packages that register on import; they list themselves
+PLAYERS = ("speaker", "listener")  # of S2B's games
+KINDS = (*SIDES, "cell", "grammar", "metric", *PLAYERS)
+# Packages that register on import; they list themselves.
+BUILT_IN = ("icy.models", "icy.grammars", "icy.metrics", "icy.s2b")
 ENTRY_POINT_GROUP = "icy.plugins"
 
 FILE_PREFIX = "icy_plugin_"  # of the module that a plug-in file becomes
@@ -43,7 +45,7 @@ class Entry:
     """One registered thing: what it is called, how to make it, and where it comes from.
 
     Attributes:
-        kind: "sender", "receiver", "cell", "grammar" or "metric".
+        kind: "sender", "receiver", "cell", "grammar", "metric", "speaker" or "listener".
         name: the canonical name; for a family with a cell, as looked up, `Family:Cell`.
         factory: what makes it, or "module:object".
         description: one line.
@@ -125,7 +127,7 @@ class Entry:
 
 
 class Registry:
-    """Names of senders, receivers, cells, grammars and metrics. The module-level `registry` is the one icy uses."""
+    """Names of everything that registers. The module-level `registry` is the one icy uses."""
 
     def __init__(self) -> None:
         self._entries: dict[tuple[str, str], Entry] = {}
@@ -223,6 +225,7 @@ class Registry:
     def _unknown(self, name: str, kinds: Sequence[str]) -> UnknownNameError:
         known = [n for e in self.entries(*kinds) for n in (e.name, *e.aliases)]
         listing = f"{kinds[0]}s" if tuple(kinds) in (("grammar",), ("metric",)) else "models"
+        listing = "players" if set(kinds) <= set(PLAYERS) else listing
         return unknown(" or ".join(kinds), name, list(dict.fromkeys(known)), f"`icy list {listing}` shows all.")
 
     def match(self, pattern: str | Iterable[str] | None, *kinds: str) -> list[Entry]:
@@ -433,6 +436,22 @@ def register_metric(name: str, target: str | None = None, **card: Unpack[Card]) 
     return _register("metric", name, target, card)
 
 
+def register_speaker(name: str, target: str | None = None, **card: Unpack[Card]) -> Callable[[F], F]:
+    """Register a speaker of S2B: a class or function that makes an `icy.s2b.Player`, without arguments.
+
+    Arguments and errors as for `register_sender`.
+    """
+    return _register("speaker", name, target, card)
+
+
+def register_listener(name: str, target: str | None = None, **card: Unpack[Card]) -> Callable[[F], F]:
+    """Register a listener of S2B: a class or function that makes an `icy.s2b.Player`, without arguments.
+
+    Arguments and errors as for `register_sender`.
+    """
+    return _register("listener", name, target, card)
+
+
 def list_models(pattern: str | Iterable[str] | None = None) -> list[str]:
     """Names of the registered senders and receivers that match a shell pattern, qualified, as in `sender/FC2L`.
 
@@ -464,3 +483,14 @@ def list_metrics(pattern: str | Iterable[str] | None = None) -> list[str]:
         ['bosdis', 'posdis']
     """
     return [entry.name for entry in registry.match(pattern, "metric")]
+
+
+def list_players(pattern: str | Iterable[str] | None = None) -> list[str]:
+    """Names of the registered players of S2B that match a shell pattern, qualified, as in `speaker/posdis`.
+
+    Example:
+        >>> import icy
+        >>> icy.list_players("*/posdis")
+        ['speaker/posdis', 'listener/posdis']
+    """
+    return [entry.qualified for entry in registry.match(pattern, *PLAYERS)]

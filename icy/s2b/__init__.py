@@ -1,1 +1,86 @@
-"""S2B, the symbolic behaviour benchmark: meta-referential games (MetaRG22, MetaRG24)."""
+"""S2B, the symbolic behaviour benchmark: meta-referential games (MetaRG22, MetaRG24).
+
+Two players play referential games about stimuli whose meanings neither is told, in an episode that has a symbolic space
+and a vocabulary of its own. A support phase shows every value; a query phase asks for combinations never shown.
+
+`BatchedGame` plays thousands of episodes at once. `parallel_env` is the same for PettingZoo, `S2B/Listener-v0` and
+`S2B/Recall-v0` are for Gymnasium, `evaluate` measures players, and `icy s2b play` lets a person play.
+
+Example:
+    >>> from icy import s2b
+    >>> s2b.evaluate("posdis", "oracle", episodes=8, seeds=2).table()["zsct"].tolist()
+    [1.0, 1.0]
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from . import players as _players  # noqa: F401  it registers them
+from .environments.registering import register as _register
+
+_WHERE = {
+    "Action": "players.base",
+    "BatchedGame": "game",
+    "BatchedRecall": "recall",
+    "GameSettings": "settings",
+    "Player": "players.base",
+    "RecallSettings": "recall",
+    "Scores": "scoring",
+    "Seat": "players.base",
+    "Seen": "game",
+    "Turn": "game",
+    "disentanglement": "probing",
+    "evaluate": "evaluating",
+    "parallel_env": "environments.parallel",
+    "play": "playing",
+    "probe_language": "probing",
+    "record": "recording",
+}
+
+__all__ = [
+    "Action",
+    "BatchedGame",
+    "BatchedRecall",
+    "GameSettings",
+    "Player",
+    "RecallSettings",
+    "Scores",
+    "Seat",
+    "Seen",
+    "Turn",
+    "disentanglement",
+    "evaluate",
+    "parallel_env",
+    "play",
+    "probe_language",
+    "record",
+]
+
+_register()
+
+if TYPE_CHECKING:
+    from .environments.parallel import parallel_env
+    from .evaluating import evaluate
+    from .game import BatchedGame, Seen, Turn
+    from .players.base import Action, Player, Seat
+    from .playing import play
+    from .probing import disentanglement, probe_language
+    from .recall import BatchedRecall, RecallSettings
+    from .recording import record
+    from .scoring import Scores
+    from .settings import GameSettings
+else:
+
+    def __getattr__(name: str) -> object:
+        """Import a public name when it is first asked for (PEP 562), and keep it."""
+        if name not in _WHERE:
+            raise AttributeError(f"module 'icy.s2b' has no attribute '{name}'")
+        from importlib import import_module
+
+        globals()[name] = getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
+        return globals()[name]
+
+    def __dir__() -> list[str]:
+        """What is loaded and what would be."""
+        return sorted({*globals(), *_WHERE})

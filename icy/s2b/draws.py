@@ -8,10 +8,15 @@ stream's name and n (splitmix64).
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from icy.errors import InvalidSettingError
+from icy.meanings import whole_number
 
 Reals = NDArray[np.float64]
 Wholes = NDArray[np.int64]
@@ -20,6 +25,21 @@ Keys = NDArray[np.uint64]
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _UNIT = 2.0**-53
+
+
+def seeds_of(episodes: int, seed: int | None = None, seeds: Iterable[int] | None = None) -> Wholes:
+    """A seed for every episode, [B]: `seeds`, or `seed` and those after it, or without either some random ones.
+
+    Raises:
+        InvalidSettingError: not one seed per episode, or not whole numbers of at least 0.
+    """
+    if seeds is None:
+        first = int(np.random.default_rng().integers(2**31)) if seed is None else whole_number("seed", seed, least=0)
+        return first + np.arange(episodes)
+    found = np.asarray(list(seeds))
+    if found.shape != (episodes,) or found.dtype.kind not in "iu" or found.min() < 0:
+        raise InvalidSettingError(f"{episodes} episodes need as many seeds, whole numbers from 0.")
+    return found.astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,12 +71,33 @@ class Draws:
         """Other streams of the same episodes, under a name: independent of those outside it."""
         return Draws(_mixed(self.keys ^ _name_key(names)))
 
+    def nth(self, numbers: ArrayLike) -> Draws:
+        """Other streams, by a number for each of the episodes, [B]."""
+        return Draws(_mixed(self.keys ^ _mixed(np.asarray(numbers).astype(np.uint64))))
+
     def uniform(self, name: str, shape: tuple[int, ...] = (), first: int = 0) -> Reals:
         """Uniform numbers in [0, 1): [B, *shape]; `first` leaves out so many of the stream."""
         places = np.arange(first, first + int(np.prod(shape)), dtype=np.uint64)
-        bits = _mixed((self.keys ^ _name_key((name,)))[:, None] + (places + np.uint64(1)) * _GOLDEN)
+        return self._at(name, self.keys[:, None], places).reshape(len(self.keys), *shape)
+
+    def uniform_of_games(self, name: str, episodes: Wholes, games: Wholes, count: int) -> Reals:
+        """Uniform numbers for some games of some episodes, `count` for each: [T, count].
+
+        A game's are the same whichever others are asked for.
+
+        Args:
+            name: of the stream.
+            episodes: whose game it is, [T].
+            games: its number in the episode, [T].
+            count: how many numbers.
+        """
+        places = games.astype(np.uint64)[:, None] * np.uint64(count) + np.arange(count, dtype=np.uint64)
+        return self._at(name, self.keys[episodes][:, None], places)
+
+    def _at(self, name: str, keys: Keys, places: NDArray[Any]) -> Reals:
+        bits = _mixed((keys ^ _name_key((name,))) + (places + np.uint64(1)) * _GOLDEN)
         found: Reals = (bits >> np.uint64(11)).astype(np.float64) * _UNIT
-        return found.reshape(len(self.keys), *shape)
+        return found
 
     def integers(self, name: str, below: ArrayLike, shape: tuple[int, ...] = (), first: int = 0) -> Wholes:
         """Whole numbers from 0, less than `below`, which broadcasts against [B, *shape]."""

@@ -59,6 +59,22 @@ class Targets:
         found: Wholes = (self.meanings != NOTHING).sum(1)
         return found
 
+    def followed_by(self, others: Targets) -> Targets:
+        """These targets and others of the same episodes; NOTHING may stand between them."""
+        return Targets(
+            *(np.concatenate([getattr(t, n) for t in (self, others)], axis=1) for n in ("meanings", "samples"))
+        )
+
+    def replaced(self, which: Wholes, others: Targets) -> Targets:
+        """Those of some episodes replaced by others."""
+        longest = max(self.meanings.shape[1], others.meanings.shape[1])
+        meanings, samples = (np.full((len(self.meanings), longest), n) for n in (NOTHING, 0))
+        meanings[:, : self.meanings.shape[1]], samples[:, : self.samples.shape[1]] = self.meanings, self.samples
+        meanings[which], samples[which] = NOTHING, 0
+        meanings[which, : others.meanings.shape[1]] = others.meanings
+        samples[which, : others.samples.shape[1]] = others.samples
+        return Targets(meanings, samples)
+
 
 def every_meaning(eligible: NDArray[np.bool_], samples: int, draws: Draws | None = None) -> Targets:
     """Every eligible meaning and sample once.
@@ -122,9 +138,10 @@ class _Drawing:
         self.meanings, self.dimensions = spaces.meanings, np.arange(spaces.dimensions)
         self.strides = spaces.most ** self.dimensions[::-1]
         self.episodes = np.arange(len(spaces))
-        self.draws, self.eligible, self.order = draws, eligible, spaces.order
+        self.draws, self.eligible, self.order = draws, eligible, spaces.order.astype(np.int32)
+        self.nearness = (1 / (WEIGHT * np.arange(len(self.meanings)) ** 2 + 0.001)).astype(np.float32)
         values = np.arange(spaces.most) < spaces.sizes[:, :, None]
-        self.weights = np.where(values, WEIGHT * (shots + 1), 0)
+        self.weights = np.where(values, np.int32(WEIGHT * (shots + 1)), np.int32(0))
         self.repeats = shots * spaces.sizes.sum(1) > eligible.sum(1) * samples
         self.failures = np.zeros(len(spaces), dtype=np.int64)
         self.before = np.zeros(eligible.shape, dtype=bool)
@@ -163,8 +180,8 @@ class _Drawing:
     def _near(self, rows: Wholes, drawn: Wholes) -> Wholes:
         """For some episodes an eligible meaning, likelier the nearer in number."""
         order = self.order[rows]
-        distance = order - order[np.arange(len(rows)), drawn][:, None]
-        weights = np.where(self.eligible[rows], 1 / (WEIGHT * distance**2 + 0.001), 0.0).cumsum(1)
+        distance = np.abs(order - order[np.arange(len(rows)), drawn][:, None])
+        weights = (self.nearness[distance] * self.eligible[rows]).cumsum(1)
         at = self.draws.rows(rows).uniform("near", (1,), first=self.rounds) * weights[:, -1:]
         found: Wholes = (weights <= at).sum(1)
         return found

@@ -1,0 +1,173 @@
+"""
+# Listener
+
+| Import             | `import icy.s2b`                                                            |
+|--------------------|-----------------------------------------------------------------------------|
+| Creation           | `gymnasium.make("S2B/Listener-v0")`, `gymnasium.make_vec(..., num_envs=B)`  |
+| Action Space       | Discrete(K + 2); with `actions=`, factored or flat as in the parallel game  |
+| Observation Space  | a dictionary, as the listener's in the parallel game                        |
+| Rewards            | 1 right; wrong: 0 in the support, -2 in the query                           |
+
+The meta-referential game of `icy.s2b.environments.parallel` for one agent, the listener, with a speaker inside that
+does not learn: by default the posdis speaker (MetaRG22, the single-agent benchmark). The page of that module describes
+observations, actions, masks and rewards.
+
+### Arguments
+
+``` python
+gymnasium.make("S2B/Listener-v0", speaker="posdis", actions="role", latents=False, shots=1, samples=1, ...)
+```
+
+`speaker`: the name of a registered speaker (`icy list players`), or an `icy.s2b.Player`. With `actions="role"` the
+agent gives a decision at every step, which is read at round N and ignored elsewhere.
+
+### Info
+
+`action_mask`, `game` and `illegal_actions` at every step; `zsct`, `support_accuracy` and `yes_rate` when the episode
+ends.
+
+### Many at once
+
+`gymnasium.make_vec("S2B/Listener-v0", num_envs=4096, vectorization_mode="vector_entry_point")` plays all episodes in
+one batched program; after an episode has ended, the next step begins another.
+
+### Version history
+
+* v0: first release
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from ..game import LISTENER, SPEAKER, Turn
+from ..players.base import Player, seated
+from ..settings import GameSettings
+from .spaces import Arrays, one_of
+from .table import METADATA, OF_MANY, Table
+
+
+class _WithSpeaker:
+    """A table with a speaker at it."""
+
+    def __init__(self, table: Table, speaker: str | Player) -> None:
+        self.table, self.asked = table, speaker
+        self.speaker: Player | None = None
+
+    def reset(self, seed: int | None, seeds: Any = None) -> Turn:
+        """Begin; a speaker takes its seat anew with new seeds, and goes on with those there are."""
+        turn = self.table.reset(seed, seeds)
+        if self.speaker is None or seed is not None or seeds is not None:
+            self.speaker = seated(self.asked, SPEAKER, self.table.game)
+        return turn
+
+    def step(self, actions: Any) -> Turn:
+        """The speaker acts, and the listener as it is given."""
+        assert self.speaker is not None, "a reset comes first"
+        said = self.speaker.act(self.table.game.turn.speaker).message
+        return self.table.step_said(said, actions)
+
+
+class ListenerEnv(gymnasium.Env[dict[str, Any], Any]):
+    """The listener's game for Gymnasium; see this module's page."""
+
+    metadata: dict[str, Any] = METADATA
+
+    def __init__(
+        self,
+        speaker: str | Player = "posdis",
+        *,
+        settings: GameSettings | None = None,
+        actions: str = "role",
+        latents: bool = False,
+        render_mode: str | None = None,
+        **given: Any,
+    ) -> None:
+        self.table = Table(GameSettings.of(settings, **given), 1, actions, latents, render_mode)
+        self.render_mode = render_mode
+        self.observation_space = self.table.spaces[LISTENER]
+        self.action_space = self.table.actions[LISTENER].space
+        self._seat = _WithSpeaker(self.table, speaker)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Begin an episode: that of a seed, or the next one."""
+        super().reset(seed=seed)
+        self._seat.reset(seed)
+        return one_of(self.table.observed(LISTENER)), self._info(over=False)
+
+    def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
+        """The speaker and the listener act."""
+        turn = self._seat.step(np.asarray(action)[None])
+        over = bool(turn.done[0])
+        return one_of(self.table.observed(LISTENER)), float(turn.reward[0]), over, False, self._info(over)
+
+    def action_masks(self) -> NDArray[np.int8]:
+        """Which choices are legal now, all in a row, as sb3-contrib's MaskablePPO asks for them."""
+        mask: NDArray[np.int8] = self.table.infos(LISTENER)["action_mask"][0]
+        return mask
+
+    def render(self) -> str | None:  # type: ignore[override]
+        """With `render_mode="ansi"`, what has happened in the last step, in words."""
+        return None if self.table.transcript is None else self.table.transcript.text()
+
+    def _info(self, over: bool) -> dict[str, Any]:
+        info = one_of(self.table.infos(LISTENER))
+        info["action_mask"] = self.table.actions[LISTENER].sampling_mask(info["action_mask"])
+        return info | one_of(self.table.scores()) if over else info
+
+
+class ListenerVectorEnv(VectorEnv[dict[str, NDArray[Any]], NDArray[Any], NDArray[Any]]):
+    """Many listeners' games as one batched program; see this module's page.
+
+    Infos are arrays of all episodes. When one has ended, `zsct`, `support_accuracy` and `yes_rate` are there, and
+    `_zsct` says of which.
+    """
+
+    metadata: dict[str, Any] = OF_MANY
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        speaker: str | Player = "posdis",
+        *,
+        settings: GameSettings | None = None,
+        actions: str = "role",
+        latents: bool = False,
+        render_mode: str | None = None,
+        **given: Any,
+    ) -> None:
+        self.table = Table(GameSettings.of(settings, **given), num_envs, actions, latents, render_mode, autoreset=True)
+        self.num_envs, self.render_mode = num_envs, render_mode
+        self.single_observation_space = self.table.spaces[LISTENER]
+        self.single_action_space = self.table.actions[LISTENER].space
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._seat = _WithSpeaker(self.table, speaker)
+
+    def reset(
+        self, *, seed: int | list[int] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Arrays, dict[str, Any]]:
+        """Begin everywhere: with a seed and those after it, a list of seeds, or the next episodes."""
+        self._seat.reset(*((seed, None) if isinstance(seed, int | None) else (None, seed)))
+        return self.table.observed(LISTENER), self.table.infos(LISTENER)
+
+    def step(self, actions: Any) -> tuple[Arrays, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
+        """The speaker and the listener act, in all episodes."""
+        turn = self._seat.step(actions)
+        infos = self.table.infos(LISTENER)
+        if turn.done.any():
+            scores = self.table.scores()
+            infos |= scores | {f"_{name}": turn.done for name in scores}
+        return self.table.observed(LISTENER), turn.reward, turn.done, np.zeros(self.num_envs, dtype=bool), infos
+
+    def render(self) -> tuple[str, ...] | None:
+        """With `render_mode="ansi"`, what has happened in the first episode's last step, in words."""
+        return None if self.table.transcript is None else (self.table.transcript.text(),)

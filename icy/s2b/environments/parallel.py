@@ -1,0 +1,195 @@
+"""
+# Meta-referential game
+
+| Import             | `from icy.s2b import parallel_env`                                          |
+|--------------------|-----------------------------------------------------------------------------|
+| Creation           | `pettingzoo.make("parallel", "s2b/meta_referential_game-v0")`               |
+| Actions            | Discrete                                                                    |
+| Parallel API       | Yes                                                                         |
+| Manual Control     | Yes, `icy s2b play`                                                         |
+| Agents             | `agents = ['speaker', 'listener']`                                          |
+| Number of agents   | 2                                                                           |
+| Action Shape       | `(1 + L,)` factored, `()` flat                                              |
+| Action Values      | decision in [0, K + 1], tokens in [0, V]; flat: [0, decisions * sentences]  |
+| Observation Shape  | a dictionary, see below                                                     |
+| Observation Values | stimuli in [-1, 1]                                                          |
+| State Shape        | both observations, flattened                                                |
+| State Values       | (-2, 1)                                                                     |
+
+A speaker and a listener play referential games about stimuli whose meanings neither is told (MetaRG22, MetaRG24). Every
+episode has a symbolic space of its own, of N dimensions with some numbers of values, and a vocabulary of its own. Its
+support phase shows every value at least S times; its query phase asks for combinations of values that the support never
+showed. What is learnt from one episode to the next can be nothing but how to learn: to bind tokens to values within an
+episode, and to put them together anew.
+
+### Observation space
+
+Each agent observes a dictionary:
+
+| Key               | Space                         | Meaning                                                       |
+|-------------------|-------------------------------|---------------------------------------------------------------|
+| `stimulus`        | Box, (slots * W,)             | numbers of the stimuli it sees; the speaker's target first    |
+| `message`         | MultiDiscrete([V + 1] * L)    | tokens heard; the speaker's own if the listener sends none    |
+| `role`            | Discrete(2)                   | 0 speaker, 1 listener                                         |
+| `phase`           | Discrete(2)                   | 0 support, 1 query                                            |
+| `round`           | Discrete(N + 2)               | 0..N; N + 1 when the listener sees what the speaker saw       |
+| `previous_result` | Discrete(3)                   | of the game before: 0 there was none, 1 failure, 2 success    |
+| `previous_reward` | Box, (1,)                     | the reward that came with it                                  |
+
+### Action space
+
+`actions="factored"` (default): `[decision, token, ..., token]`, alike for both agents. `"flat"`: one number, decision *
+sentences + sentence, the last for no action. `"role"`: the speaker's tokens, the listener's decision. Token 0 ends a
+message; decision K + 1 says that the target's meaning is none of those seen.
+
+`infos[agent]["action_mask"]` says which are legal, in the form that the action space's `sample` takes; `action_masks()`
+gives all choices in a row. Messages are legal at rounds 0..N - 1, the listener's only with `listener_messages`;
+decisions at round N. Actions that are not legal are ignored and counted in `infos[agent]["illegal_actions"]`.
+
+### Rewards
+
+Both agents receive 1 for a right decision; for a wrong one 0 in the support and -2 in the query.
+
+### Arguments
+
+``` python
+icy.s2b.parallel_env(actions="factored", latents=False, render_mode=None, shots=1, samples=1, distractors=0, ...)
+```
+
+`actions`: the form of actions. `latents=True` adds to the infos what no agent sees: meanings, numbers of values, the
+right decision. All further arguments are those of `icy.s2b.GameSettings`; `compat="near32"` takes those of the authors'
+program.
+
+### Version history
+
+* v0: first release
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+from pettingzoo import ParallelEnv
+
+from icy.errors import IcyError
+from icy.registry import PLAYERS
+
+from ..game import LISTENER
+from ..settings import GameSettings
+from .spaces import one_of
+from .table import METADATA, Table
+
+Observations = dict[str, dict[str, Any]]
+
+
+class MetaReferentialGame(ParallelEnv):  # type: ignore[misc]
+    """The game for PettingZoo; see this module's page, and `parallel_env`."""
+
+    metadata: ClassVar[dict[str, Any]] = {**METADATA, "name": "meta_referential_game_v0"}
+
+    def __init__(
+        self,
+        settings: GameSettings | None = None,
+        *,
+        actions: str = "factored",
+        latents: bool = False,
+        render_mode: str | None = None,
+        **given: Any,
+    ) -> None:
+        self.table = Table(GameSettings.of(settings, **given), 1, actions, latents, render_mode)
+        self.render_mode = render_mode
+        self.possible_agents = list(PLAYERS)
+        self.agents: list[str] = []
+        self._action_spaces = {player: self.table.actions[player].space for player in PLAYERS}
+        parts = [spaces.flatten_space(self.table.spaces[player]) for player in PLAYERS]
+        low, high = (np.concatenate([getattr(part, end) for part in parts]) for end in ("low", "high"))
+        self.state_space = spaces.Box(low.astype(np.float32), high.astype(np.float32), dtype=np.float32)
+
+    def observation_space(self, agent: str) -> spaces.Space[Any]:
+        """See the page above."""
+        return self.table.spaces[agent]
+
+    def action_space(self, agent: str) -> spaces.Space[Any]:
+        """See the page above."""
+        return self._action_spaces[agent]
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observations, dict[str, dict[str, Any]]]:
+        """Begin an episode: that of a seed, or the next one."""
+        self.table.reset(seed)
+        self.agents = list(PLAYERS)
+        return self._observations(), self._infos(over=False)
+
+    def step(self, actions: dict[str, Any]) -> tuple[Any, ...]:
+        """Both agents act. An agent without an action does nothing.
+
+        Raises:
+            IcyError: the episode is over, or has not begun.
+        """
+        if not self.agents:
+            raise IcyError("The episode is over, or has not begun; call reset() first.")
+        given = {p: np.asarray(actions[p])[None] if p in actions else self.table.nothing(p) for p in PLAYERS}
+        turn = self.table.step(given)
+        over, reward = bool(turn.done[0]), float(turn.reward[0])
+        self.agents = [] if over else list(PLAYERS)
+        ended = dict.fromkeys(PLAYERS, over)
+        return (
+            self._observations(),
+            dict.fromkeys(PLAYERS, reward),
+            ended,
+            dict.fromkeys(PLAYERS, False),
+            self._infos(over),
+        )
+
+    def state(self) -> NDArray[np.float32]:
+        """What both agents observe, in one row, for centralised training."""
+        seen = self._observations()
+        parts = [np.asarray(spaces.flatten(self.table.spaces[player], seen[player])) for player in PLAYERS]
+        return np.concatenate(parts).astype(np.float32)
+
+    def action_masks(self, agent: str = LISTENER) -> NDArray[np.int8]:
+        """Which choices are legal for an agent now, all in a row."""
+        mask: NDArray[np.int8] = self.table.infos(agent)["action_mask"][0]
+        return mask
+
+    def render(self) -> str | None:
+        """With `render_mode="ansi"`, what has happened in the last step, in words."""
+        return None if self.table.transcript is None else self.table.transcript.text()
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _observations(self) -> Observations:
+        return {player: one_of(self.table.observed(player)) for player in PLAYERS}
+
+    def _infos(self, over: bool) -> dict[str, dict[str, Any]]:
+        found = {player: one_of(self.table.infos(player)) for player in PLAYERS}
+        for player, info in found.items():
+            info["action_mask"] = self.table.actions[player].sampling_mask(info["action_mask"])
+            if over:
+                info.update(one_of(self.table.scores()))
+        return found
+
+
+def parallel_env(settings: GameSettings | None = None, **given: Any) -> MetaReferentialGame:
+    """The meta-referential game as a parallel environment of PettingZoo.
+
+    Args:
+        settings: of the game; or by name.
+        **given: `actions`, `latents`, `render_mode`, and settings by name; see the page of this module.
+
+    Raises:
+        IcyError: settings that are not accepted.
+
+    Example:
+        >>> from icy.s2b import parallel_env
+        >>> env = parallel_env(shots=2)
+        >>> observations, infos = env.reset(seed=1)
+        >>> observations["listener"]["stimulus"].shape, env.action_space("speaker")
+        ((3,), MultiDiscrete([2 7 7 7]))
+    """
+    return MetaReferentialGame(settings, **given)

@@ -1,0 +1,172 @@
+"""
+# Recall
+
+| Import             | `import icy.s2b`                                                            |
+|--------------------|-----------------------------------------------------------------------------|
+| Creation           | `gymnasium.make("S2B/Recall-v0")`, `gymnasium.make_vec(..., num_envs=B)`    |
+| Action Space       | Discrete(V_max + 1): a value, or the last for no answer                     |
+| Observation Space  | a dictionary: `stimulus`, `step`, `previous_result`                         |
+| Rewards            | 1 for a right answer, 0 for a wrong one                                     |
+
+The recall task (MetaRG22, the binding-problem control) in two steps a game: a stimulus is shown, then a dimension is
+asked for, and the agent answers its value in the stimulus that was shown. Every stimulus of the episode's space is
+shown once in each of two shots; the score is the accuracy of the second. Compare `representation="scs"` with `"ohe"`.
+
+### Observation space
+
+| Key               | Space         | Meaning                                                                         |
+|-------------------|---------------|---------------------------------------------------------------------------------|
+| `stimulus`        | Box, (W,)     | what is shown; at the second step, ones in what belongs to the dimension asked  |
+| `step`            | Discrete(2)   | 0 a stimulus is shown, 1 an answer is asked for                                 |
+| `previous_result` | Discrete(3)   | of the game before: 0 there was none, 1 wrong, 2 right                          |
+
+### Arguments
+
+``` python
+gymnasium.make("S2B/Recall-v0", representation="scs", shots=2, latents=False, ...)
+```
+
+Arguments are those of `icy.s2b.RecallSettings`; `compat="near32"` takes those of the authors' program (but not its
+third pass, which shows the last stimulus again and again).
+
+### Info
+
+`action_mask` and `illegal_actions` at every step, `answer` with `latents=True`; `accuracy` (of the last shot) and
+`first_accuracy` when the episode ends.
+
+### Version history
+
+* v0: first release
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from ..recall import ASKED, BatchedRecall, RecallSettings, RecallTurn
+from .spaces import WIDE, Arrays, one_of
+from .table import METADATA, OF_MANY
+
+
+def _spaces(settings: RecallSettings) -> tuple[spaces.Dict, spaces.Discrete]:
+    low = -WIDE if settings.truncate == "none" else -1.0
+    observation = spaces.Dict(
+        {
+            "stimulus": spaces.Box(low, -low, (settings.width,), np.float32),
+            "step": spaces.Discrete(2),
+            "previous_result": spaces.Discrete(3),
+        }
+    )
+    return observation, spaces.Discrete(settings.most + 1)
+
+
+def _observed(turn: RecallTurn) -> Arrays:
+    return {"stimulus": turn.stimulus, "step": turn.asked, "previous_result": turn.result}
+
+
+def _infos(task: BatchedRecall, latents: bool) -> Arrays:
+    """What is told beside, with a leading axis of episodes."""
+    assert task.turn is not None, "a reset comes first"
+    asked = (task.turn.asked == ASKED) & ~task.turn.done
+    mask = np.repeat(asked[:, None], task.settings.most + 1, axis=1)
+    mask[:, -1] = ~asked
+    told: Arrays = {"action_mask": mask.astype(np.int8), "illegal_actions": task.illegal.copy()}
+    if latents:
+        told["answer"] = task.answers
+    if task.turn.done.any():
+        told |= {"accuracy": task.accuracy(), "first_accuracy": task.accuracy(0)}
+    return told
+
+
+class RecallEnv(gymnasium.Env[dict[str, Any], Any]):
+    """The recall task for Gymnasium; see this module's page."""
+
+    metadata: dict[str, Any] = METADATA
+
+    def __init__(
+        self,
+        settings: RecallSettings | None = None,
+        *,
+        latents: bool = False,
+        render_mode: str | None = None,
+        **given: Any,
+    ) -> None:
+        self.task, self.latents, self.render_mode = BatchedRecall(settings, **given), latents, render_mode
+        self.observation_space, self.action_space = _spaces(self.task.settings)
+        self._line = ""
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Begin an episode: that of a seed, or the next one."""
+        super().reset(seed=seed)
+        turn = self.task.reset(seed)
+        self._line = f"shown {_numbers(turn)}"
+        return one_of(_observed(turn)), one_of(_infos(self.task, self.latents))
+
+    def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
+        """Answer, or wait for what is asked."""
+        turn = self.task.step(np.asarray(action)[None])
+        over = bool(turn.done[0])
+        if turn.asked[0] == ASKED and not over:
+            self._line = f"asked {_numbers(turn)}"
+        else:
+            result = "right" if turn.result[0] == 2 else "wrong"
+            self._line = f"answered {int(action)}, {result}" + ("" if over else f"; shown {_numbers(turn)}")
+        return one_of(_observed(turn)), float(turn.reward[0]), over, False, one_of(_infos(self.task, self.latents))
+
+    def action_masks(self) -> NDArray[np.int8]:
+        """Which answers are legal now, as sb3-contrib's MaskablePPO asks for them."""
+        mask: NDArray[np.int8] = _infos(self.task, False)["action_mask"][0]
+        return mask
+
+    def render(self) -> str | None:  # type: ignore[override]
+        """With `render_mode="ansi"`, what has happened in the last step, in words."""
+        return self._line if self.render_mode == "ansi" else None
+
+
+def _numbers(turn: RecallTurn) -> str:
+    return " ".join(f"{x:+.2f}" for x in turn.stimulus[0].tolist())
+
+
+class RecallVectorEnv(VectorEnv[dict[str, NDArray[Any]], NDArray[Any], NDArray[Any]]):
+    """Many recall tasks as one batched program; see this module's page. Infos are arrays of all episodes."""
+
+    metadata: dict[str, Any] = OF_MANY
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        settings: RecallSettings | None = None,
+        *,
+        latents: bool = False,
+        render_mode: str | None = None,
+        **given: Any,
+    ) -> None:
+        self.task = BatchedRecall(settings, episodes=num_envs, autoreset=True, **given)
+        self.num_envs, self.latents, self.render_mode = num_envs, latents, render_mode
+        self.single_observation_space, self.single_action_space = _spaces(self.task.settings)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+
+    def reset(
+        self, *, seed: int | list[int] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Arrays, dict[str, Any]]:
+        """Begin everywhere: with a seed and those after it, a list of seeds, or the next episodes."""
+        turn = self.task.reset(*((seed, None) if isinstance(seed, int | None) else (None, seed)))
+        return _observed(turn), _infos(self.task, self.latents)
+
+    def step(self, actions: Any) -> tuple[Arrays, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
+        """Answer, or wait for what is asked, in all episodes."""
+        turn = self.task.step(actions)
+        infos: dict[str, Any] = _infos(self.task, self.latents)
+        if turn.done.any():
+            infos |= {"_accuracy": turn.done, "_first_accuracy": turn.done}
+        return _observed(turn), turn.reward, turn.done, np.zeros(self.num_envs, dtype=bool), infos

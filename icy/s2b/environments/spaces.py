@@ -1,0 +1,178 @@
+"""Observation and action spaces of the game in the terms of Gymnasium, and the masks of legal actions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+from icy.errors import unknown
+
+from ..channel import END, sentence_count, sentences
+from ..draws import Wholes
+from ..game import LISTENER, REWARDS, SPEAKER, BatchedGame, Seen
+from ..players.base import Action
+from ..settings import GameSettings
+
+FORMS = ("factored", "flat", "role")
+WIDE = 2.0  # beyond which no sample lies that may leave its section
+Arrays = dict[str, NDArray[Any]]
+
+
+def observation_space(settings: GameSettings, player: str) -> spaces.Dict:
+    """What a player observes.
+
+    `stimulus` holds the numbers of all stimuli that it sees; `message` the tokens it hears; `role` is 0 for the speaker
+    and 1 for the listener; `phase` 0 in the support and 1 in the query; `round` 0..N + 1; `previous_result` 0 before
+    the first result, 1 for a failure, 2 for a success; `previous_reward` the reward that came with it.
+    """
+    slots = settings.speaker_slots if player == SPEAKER else settings.slots
+    low, high = (0.0, 1.0) if settings.representation == "ohe" else (-1.0, 1.0)
+    if settings.representation == "scs" and settings.truncate == "none":
+        low, high = -WIDE, WIDE
+    rewards = np.array(REWARDS)
+    return spaces.Dict(
+        {
+            "stimulus": spaces.Box(low, high, (slots * settings.width,), np.float32),
+            "message": spaces.MultiDiscrete([settings.vocab_size + 1] * settings.length),
+            "role": spaces.Discrete(2),
+            "phase": spaces.Discrete(2),
+            "round": spaces.Discrete(settings.rounds + 2),
+            "previous_result": spaces.Discrete(3),
+            "previous_reward": spaces.Box(rewards.min(), rewards.max(), (1,), np.float32),
+        }
+    )
+
+
+def observed(seen: Seen, player: str) -> Arrays:
+    """What a player sees, as arrays in its observation space with a leading axis of episodes."""
+    count = len(seen.round)
+    return {
+        "stimulus": seen.stimulus.reshape(count, -1),
+        "message": seen.message,
+        "role": np.full(count, int(player == LISTENER)),
+        "phase": seen.query.astype(np.int64),
+        "round": seen.round,
+        "previous_result": seen.result,
+        "previous_reward": seen.reward[:, None],
+    }
+
+
+def one_of(arrays: Mapping[str, NDArray[Any]], row: int = 0) -> dict[str, Any]:
+    """A row of batched arrays."""
+    return {name: array[row] for name, array in arrays.items()}
+
+
+class Actions:
+    """The actions of one player in one form, to and fro.
+
+    Args:
+        settings: of the game.
+        player: "speaker" or "listener".
+        form: "factored", a decision and a token per position (MultiDiscrete), alike for both players; "flat", one
+            number for a decision and a sentence, alike for both, the last number for no action (as in MetaRG22);
+            "role", what the player can do and nothing else: the speaker's tokens, the listener's decision.
+
+    Raises:
+        UnknownNameError: another form.
+    """
+
+    def __init__(self, settings: GameSettings, player: str, form: str) -> None:
+        if form not in FORMS:
+            raise unknown("form of actions", form, FORMS)
+        self.settings, self.player, self.form = settings, player, form
+
+    @property
+    def _speaks(self) -> bool:
+        return self.form != "role" or self.player == SPEAKER or self.settings.listener_messages
+
+    @property
+    def _decides(self) -> bool:
+        return self.form != "role" or self.player == LISTENER
+
+    @cached_property
+    def _sentences(self) -> Wholes:
+        return sentences(self.settings.vocab_size, self.settings.length)
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """Numbers of choices: of the decision where there is one, and of each token."""
+        tokens = [self.settings.vocab_size + 1] * self.settings.length if self._speaks else []
+        return [self.settings.decisions] * self._decides + tokens
+
+    @cached_property
+    def space(self) -> spaces.Space[Any]:
+        """The action space."""
+        if self.form == "flat":
+            count = sentence_count(self.settings.vocab_size, self.settings.length)
+            return spaces.Discrete(self.settings.decisions * count + 1)
+        return spaces.MultiDiscrete(self.sizes) if self._speaks else spaces.Discrete(self.sizes[0])
+
+    def read(self, actions: Any) -> Action:
+        """Actions of this form, with a leading axis of episodes, as a player's."""
+        given = np.asarray(actions, dtype=np.int64)
+        if self.form == "flat":
+            count = len(self._sentences)
+            given = np.where((given < 0) | (given >= self.settings.decisions * count), 0, given)
+            return Action(self._sentences[given % count], given // count)
+        if not self._speaks:
+            return Action(None, given)
+        given = given.reshape(len(given), len(self.sizes))
+        return Action(given[:, 1:], given[:, 0]) if self._decides else Action(given, None)
+
+    def illegal_nothing(self, actions: Any, seen: Seen) -> NDArray[np.bool_]:
+        """Where a flat action is none, or not known, though one is asked for; [B]."""
+        given = np.asarray(actions)
+        last = self.settings.decisions * len(self._sentences) if self.form == "flat" else -1
+        if self.form != "flat":
+            return np.zeros(len(given), dtype=bool)
+        asked = seen.may_decide | (seen.may_speak if self.settings.masks == "near32" else False)
+        wrong: NDArray[np.bool_] = ((given == last) & asked) | (given < 0) | (given > last)
+        return wrong
+
+    def masks(self, seen: Seen) -> NDArray[np.int8]:
+        """Which choices are legal, [B, choices]: of a flat action, or of the decision and of each token in turn.
+
+        There is always a legal choice; where a player has nothing to decide or to say, it is 0, or in the flat form
+        the last.
+        """
+        if self.form == "flat":
+            return self._flat_masks(seen)
+        parts = []
+        places = [seen.may_decide] * self._decides + [seen.may_speak] * (len(self.sizes) - self._decides)
+        for size, legal in zip(self.sizes, places, strict=True):
+            part = np.repeat(legal[:, None], size, axis=1)
+            part[:, 0] = True
+            parts.append(part)
+        return np.concatenate(parts, axis=1).astype(np.int8)
+
+    def _flat_masks(self, seen: Seen) -> NDArray[np.int8]:
+        count, decisions = len(self._sentences), self.settings.decisions
+        decide, speak = seen.may_decide[:, None], seen.may_speak[:, None]
+        if self.settings.masks == "near32":  # all but nothing, or nothing
+            legal = np.repeat(decide | speak, decisions * count, axis=1)
+        else:
+            silent = np.arange(decisions * count) % count == END
+            undecided = np.arange(decisions * count) < count
+            legal = (decide & silent) | (speak & undecided)
+        return np.concatenate([legal, ~legal.any(1, keepdims=True)], axis=1).astype(np.int8)
+
+    def sampling_mask(self, mask: NDArray[np.int8]) -> Any:
+        """The mask of one episode in the form that `space.sample` takes."""
+        if not isinstance(self.space, spaces.MultiDiscrete):
+            return mask
+        return tuple(np.split(mask, np.cumsum(self.sizes)[:-1]))
+
+
+def privileged(game: BatchedGame) -> Arrays:
+    """What no player sees: meanings of what either sees, the numbers of values, and the right decision."""
+    return {
+        "speaker_latents": game.latents(SPEAKER),
+        "listener_latents": game.latents(LISTENER),
+        "sizes": game.sizes,
+        "answer": game.answer,
+    }

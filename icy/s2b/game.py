@@ -1,0 +1,436 @@
+"""The referential game for thousands of episodes at once: a step is a handful of look-ups.
+
+Everything random is drawn when an episode is dealt (`icy.s2b.dealing`). What remains are counters, messages and scores,
+in arrays of NumPy, or in tensors of torch on any device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from icy.errors import IcyError, InvalidSettingError
+from icy.meanings import whole_number
+from icy.registry import PLAYERS
+
+from .channel import END, Array, regular
+from .dealing import Deal, deal, ragged
+from .draws import Wholes, seeds_of
+from .scoring import KEPT, Scores
+from .settings import GameSettings
+
+UNKNOWN, FAILURE, SUCCESS = 0, 1, 2  # the result of the game before
+REWARDS = ((0.0, 1.0), (-2.0, 1.0))  # of a wrong and a right decision, in the support and in the query
+SPEAKER, LISTENER = PLAYERS
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What one player observes, in all episodes.
+
+    Attributes:
+        stimulus: [B, slots, W].
+        message: tokens from the other player, or of the speaker's own where the listener sends none, [B, L].
+        query: whether the game is of the query phase, [B].
+        round: 0..N, and N + 1 when the listener is shown what the speaker saw, [B].
+        result: of the game before: UNKNOWN, FAILURE or SUCCESS, [B].
+        reward: of the game before, [B].
+        fresh: whether this is the first observation of an episode, [B].
+        may_speak: whether a message is legal now, [B].
+        may_decide: whether a decision is asked for now, [B].
+    """
+
+    stimulus: Array
+    message: Array
+    query: Array
+    round: Array
+    result: Array
+    reward: Array
+    fresh: Array
+    may_speak: Array
+    may_decide: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Turn:
+    """What a step of all episodes brings.
+
+    Attributes:
+        speaker: what the speaker observes.
+        listener: what the listener observes.
+        reward: of the step, the same for both, [B].
+        done: whether the episode has ended, [B].
+        decided: whether the listener's decision was read in this step, [B].
+        correct: whether it was right, [B]; False where none was read.
+    """
+
+    speaker: Seen
+    listener: Seen
+    reward: Array
+    done: Array
+    decided: Array
+    correct: Array
+
+    def seen_by(self, player: str) -> Seen:
+        """What the player of that name observes."""
+        return self.speaker if player == SPEAKER else self.listener
+
+
+class BatchedGame:
+    """Referential games of many episodes, step by step.
+
+    Every episode is in the same state as if it were played alone: what it shows is a function of its seed. All players
+    act at every step; what they say is heard at the next.
+
+    Args:
+        settings: of the game; or give them by name, as in `BatchedGame(shots=2, samples=4, episodes=64)`.
+        episodes: how many at once, B.
+        autoreset: begin the next episode of its seed at the step after an episode has ended. What is given to that
+            step is not used. Otherwise an episode that has ended stays as it is.
+        ahead: with autoreset, episodes that are dealt beforehand, so that many are dealt at once.
+        device: of torch, as in "cuda", where all arrays are to be tensors; by default they are NumPy's.
+        **given: settings by name, see GameSettings.
+
+    Raises:
+        IcyError: settings that are not accepted.
+
+    Example:
+        >>> import numpy as np
+        >>> from icy.s2b import BatchedGame
+        >>> game = BatchedGame(episodes=2)
+        >>> turn = game.reset(seed=1)
+        >>> turn.listener.stimulus.shape, game.games.tolist()
+        ((2, 1, 3), [21, 20])
+        >>> turn = game.step(said=np.array([[1, 2, 3], [3, 2, 1]]))
+        >>> turn.listener.round.tolist(), bool(turn.listener.may_decide.all())
+        ([1, 1], True)
+        >>> turn = game.step(decided=np.array([0, 1]))
+        >>> turn.correct.tolist(), turn.reward.tolist()
+        ([False, False], [0.0, 0.0])
+    """
+
+    def __init__(
+        self,
+        settings: GameSettings | None = None,
+        *,
+        episodes: int = 1,
+        autoreset: bool = False,
+        ahead: int = 4,
+        device: Any = None,
+        **given: Any,
+    ) -> None:
+        self.settings = GameSettings.of(settings, **given)
+        self.episodes = whole_number("number of episodes", episodes)
+        self.autoreset, self.ahead = autoreset, whole_number("ahead", ahead, least=0) if autoreset else 0
+        self.device = device
+        self._turn: Turn | None = None
+        self._episode: Array  # which of those dealt is played in every slot, [B]
+        self._at: Array  # which of the games dealt, [B]
+        self._false: Array
+        self._no_reward: Array
+
+    # -- beginning -----------------------------------------------------------------------------------------------------
+
+    def reset(self, seed: int | None = None, seeds: Iterable[int] | None = None) -> Turn:
+        """Begin an episode in every slot.
+
+        Args:
+            seed: of the first slot; the others take the seeds that follow. None goes on with the next episodes of the
+                seeds there are, or of random ones.
+            seeds: of every slot.
+
+        Raises:
+            InvalidSettingError: not one seed per slot, or not whole numbers of at least 0.
+        """
+        if seed is None and seeds is None and self._turn is not None:
+            start = self._dealt.numbers[self.cpu(self._episode)] + 1
+        else:
+            self.seeds, start = seeds_of(self.episodes, seed, seeds), np.zeros(self.episodes, dtype=np.int64)
+        self._take(*self._deal(start, np.full(self.episodes, 1 + self.ahead)))
+        self._episode = self._array(self._first_of_slot)
+        self._begin()
+        return self._turned(self._false, self._false, self._no_reward)
+
+    def _deal(self, start: Wholes, counts: Wholes) -> tuple[Deal, Wholes]:
+        """So many episodes of every slot, from the number `start` of its seed on; and the slot of each."""
+        slots = np.repeat(np.arange(self.episodes), counts)
+        return deal(self.settings, self.seeds[slots], ragged(start, counts)), slots
+
+    def _take(self, dealt: Deal, slots: Wholes) -> None:
+        """Have these episodes, in order of their slots, for those to be played."""
+        self._dealt, self._slots = dealt, slots
+        self._first_of_slot, after = (
+            np.searchsorted(slots, np.arange(self.episodes), side=s) for s in ("left", "right")
+        )
+        self._last_of_slot = after - 1
+        self._on = dealt if self.device is None else dealt.on(self.device)
+        self._end, self._last = self._on.first + self._on.games - 1, self._array(self._last_of_slot)
+
+    def _begin(self) -> None:
+        length = self.settings.length
+        self._at = self._on.first[self._episode]
+        self._round, self._result = self._zeros(), self._zeros()
+        self._false = self._round != 0
+        self._no_reward = 0.0 * self._pay[self._round, self._round]
+        self._previous = self._no_reward
+        self._done, self._fresh = self._false, ~self._false
+        self._heard, self._heard_back, self._said = (self._zeros(length) for _ in range(3))
+        self.illegal = {player: self._zeros() for player in PLAYERS}
+        self._counts = self._array(np.zeros((self.episodes, 2, KEPT + 1), dtype=np.int64))
+
+    # -- a step --------------------------------------------------------------------------------------------------------
+
+    def step(self, said: Array = None, decided: Array = None, answered: Array = None) -> Turn:
+        """Both players act, in all episodes.
+
+        Actions that are not legal now, or not at all, count as none, and are counted in `illegal`.
+
+        Args:
+            said: the speaker's message, [B, L]; None is the empty one.
+            decided: the listener's decision, [B]; None is 0.
+            answered: the listener's message, [B, L].
+
+        Raises:
+            IcyError: before the first reset.
+        """
+        if self._turn is None:
+            raise IcyError("The game has not begun; call reset() first.")
+        ended = self._done
+        before = self._turn
+        said = self._message(SPEAKER, said, before.speaker.may_speak)
+        answered = self._message(LISTENER, answered, before.listener.may_speak)
+        asked = before.listener.may_decide & ~ended
+        decided = self._decision(decided, asked)
+        correct = asked & (decided == self._on.answer[self._at])
+        reward = self._xp.where(asked, self._pay[1 * self._on.query[self._at], 1 * correct], self._no_reward)
+        self._count(asked, correct, decided)
+        self._hear(said, answered)
+        self._advance(asked, correct, reward)
+        if self.autoreset and bool(ended.any()):
+            self._again(ended)
+        return self._turned(asked, correct, reward)
+
+    def _message(self, player: str, tokens: Array, legal: Array) -> Array:
+        """A message as it goes out: regular, and nothing where none is legal."""
+        if tokens is None:
+            return self._zeros(self.settings.length)
+        tokens = self._given(tokens, (self.episodes, self.settings.length), f"The messages of the {player}")
+        known, some = self._range(tokens)
+        if player == LISTENER and not self.settings.listener_messages:
+            # It may choose among the same actions as the speaker; what it says is not heard.
+            self._note_illegal(player, ~known)
+            return self._zeros(self.settings.length)
+        self._note_illegal(player, ~known | (some & ~legal))
+        if not bool(legal.any()):
+            return self._zeros(self.settings.length)
+        return regular(tokens * (1 * (legal & known))[:, None])
+
+    def _range(self, tokens: Array) -> tuple[Array, Array]:
+        """Whether messages hold only tokens that there are, and whether they hold any but the end: [B] each."""
+        known, some = ~self._false, self._false
+        for column in tokens.T:
+            known = known & (column >= 0) & (column <= self.settings.vocab_size)
+            some = some | (column != END)
+        return known, some
+
+    def _note_illegal(self, player: str, unwanted: Array) -> None:
+        self.illegal[player] = self.illegal[player] + (unwanted & ~self._done)
+
+    def _decision(self, decided: Array, asked: Array) -> Array:
+        if decided is None:
+            return self._zeros()
+        decided = self._given(decided, (self.episodes,), "Decisions")
+        known = (decided >= 0) & (decided < self.settings.decisions)
+        self._note_illegal(LISTENER, ~known | (~asked & (decided != 0)))
+        return decided * (1 * known)
+
+    def _given(self, array: Array, shape: tuple[int, ...], what: str) -> Array:
+        array = self._array(array)
+        if tuple(array.shape) != shape:
+            raise InvalidSettingError(f"{what} have the shape {shape}, not {tuple(array.shape)}.")
+        return array
+
+    def _hear(self, said: Array, answered: Array) -> None:
+        rows = self._episode[:, None]
+        self._heard = self._on.heard[rows, said]
+        self._heard_back = self._on.heard_back[rows, answered] if self.settings.listener_messages else said
+
+    def _count(self, asked: Array, correct: Array, decided: Array) -> None:
+        """Games, right answers, and how often the target's meaning was chosen and was there, in each phase."""
+        if not bool(asked.any()):
+            return
+        slots, query = self.settings.slots, self._on.query[self._at]
+        what = asked, correct, asked & (decided < slots), asked & (self._on.answer[self._at] < slots)
+        counted = 1 * self._xp.stack(what, 1)
+        self._counts = self._counts + self._xp.stack((~query[:, None] * counted, query[:, None] * counted), 1)
+
+    def _advance(self, asked: Array, correct: Array, reward: Array) -> None:
+        """On to the next round, or the next game, of those episodes that have not ended."""
+        where = self._xp.where
+        last = self._at == self._end[self._episode]
+        over = self._round == (self.settings.rounds + 1) if self.settings.feedback else asked
+        onward = over & ~last
+        self._result = where(asked, 1 + correct, self._result)
+        self._previous = where(asked, reward, self._previous)
+        self._at = self._at + onward
+        self._round = where(self._done, self._round, (self._round + 1) * (1 * ~onward))
+        self._done = self._done | (asked & last)
+        self._fresh = self._false
+
+    def _again(self, ended: Array) -> None:
+        """The next episode in the slots whose one has ended."""
+        if bool((ended & (self._episode == self._last)).any()):
+            self._refill()
+        where, column = self._xp.where, ended[:, None]
+        self._episode = self._episode + 1 * ended
+        self._at = where(ended, self._on.first[self._episode], self._at)
+        self._round, self._result = self._round * (1 * ~ended), self._result * (1 * ~ended)
+        self._previous = where(ended, self._no_reward, self._previous)
+        self._done, self._fresh = self._done & ~ended, ended
+        nothing = self._zeros(self.settings.length)
+        self._heard, self._heard_back = (where(column, nothing, told) for told in (self._heard, self._heard_back))
+        self.illegal = {player: count * (1 * ~ended) for player, count in self.illegal.items()}
+        self._counts = self._counts * (1 * ~ended)[:, None, None]
+
+    def _refill(self) -> None:
+        """Deal ahead again in every slot, and forget the episodes that are over."""
+        episode, at = self.cpu(self._episode), self.cpu(self._at)
+        played = at - self._dealt.first[episode]
+        kept = np.flatnonzero(np.arange(len(self._dealt)) >= episode[self._slots])
+        unused = self._last_of_slot - episode
+        more, slots = self._deal(self._dealt.numbers[self._last_of_slot] + 1, self.ahead + 1 - unused)
+        slots = np.concatenate([self._slots[kept], slots])
+        order = np.argsort(slots, kind="stable")
+        self._take(Deal.join([self._dealt.take(kept), more]).take(order), slots[order])
+        self._episode = self._array(self._first_of_slot)
+        self._at = self._on.first[self._episode] + self._array(played)
+
+    # -- what the players see ------------------------------------------------------------------------------------------
+
+    def _turned(self, decided: Array, correct: Array, reward: Array) -> Turn:
+        speaker, listener = self._stimuli()
+        settings, query = self.settings, self._on.query[self._at]
+        going = ~self._done
+        talk, asked = going & (self._round < settings.rounds), going & (self._round == settings.rounds)
+        free = settings.masks == "near32"
+        speaks = going if free else talk
+        answers = (asked if free else talk) if settings.listener_messages else self._false
+        shared = query, self._round, self._result, self._previous, self._fresh
+        self._turn = Turn(
+            Seen(speaker, self._heard_back, *shared, speaks, self._false),
+            Seen(listener, self._heard, *shared, answers, asked),
+            reward, self._done, decided, correct,
+        )  # fmt: skip
+        return self._turn
+
+    def _stimuli(self) -> tuple[Array, Array]:
+        """What the speaker and the listener see; at the end of a game the listener sees what the speaker saw."""
+        speaker, listener = self._on.speaker[self._at], self._on.listener[self._at]
+        if not self.settings.feedback:
+            return speaker, listener
+        shown = self._round == (self.settings.rounds + 1)
+        if not bool(shown.any()):  # episodes begun together are always in the same round
+            return speaker, listener
+        view = speaker
+        if self.settings.view == "partial" and self.settings.distractors:
+            view = 0 * listener
+            view[:, :1] = speaker
+        if bool(shown.all()):
+            return speaker, view
+        return speaker, self._xp.where(shown[:, None, None], view, listener)
+
+    def scores(self) -> Scores:
+        """How the episodes have gone so far; in full at the turn in which they end."""
+        illegal = np.stack([self.cpu(self.illegal[player]) for player in PLAYERS], 1)
+        return Scores.of_counts(self.cpu(self._counts), illegal)
+
+    # -- privileged ----------------------------------------------------------------------------------------------------
+
+    @property
+    def turn(self) -> Turn:
+        """The last turn."""
+        if self._turn is None:
+            raise IcyError("The game has not begun; call reset() first.")
+        return self._turn
+
+    @property
+    def games(self) -> Array:
+        """How many games each episode has, [B]."""
+        return self._on.games[self._episode]
+
+    @property
+    def game_number(self) -> Array:
+        """Which of them is played, from 0, [B]."""
+        return self._at - self._on.first[self._episode]
+
+    @property
+    def episode_number(self) -> Array:
+        """Which episode of its seed is played, from 0, [B]."""
+        return self._on.numbers[self._episode]
+
+    @property
+    def sizes(self) -> Array:
+        """Numbers of values of the episodes' spaces, [B, N]. Privileged: no player sees them."""
+        return self._on.sizes[self._episode]
+
+    @property
+    def answer(self) -> Array:
+        """The right decision, [B]. Privileged."""
+        return self._on.answer[self._at]
+
+    @property
+    def heard_as(self) -> Array:
+        """What the listener hears for each of the speaker's tokens, [B, V + 1]. Privileged."""
+        return self._on.heard[self._episode]
+
+    def latents(self, player: str) -> Array:
+        """The meanings of what a player sees now, [B, K + 1, N]; the target's is the speaker's first. Privileged."""
+        settings = self.settings
+        numbers = self._on.speaker_numbers[self._at]
+        if player == LISTENER:
+            shown = self._round == (settings.rounds + 1)
+            numbers = self._xp.where(shown[:, None], numbers, self._on.listener_numbers[self._at])
+        return self._meanings[numbers // settings.samples]
+
+    def sample_numbers(self, player: str) -> Array:
+        """Which sample of its meaning each of the stimuli of a game is, [B, K + 1]. Privileged."""
+        numbers = self._on.speaker_numbers if player == SPEAKER else self._on.listener_numbers
+        return numbers[self._at] % self.settings.samples
+
+    # -- arrays --------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _xp(self) -> ModuleType:
+        if self.device is None:
+            return np
+        import torch
+
+        return torch
+
+    def _array(self, array: Any) -> Array:
+        """As an array of NumPy, or a tensor on the device."""
+        if self.device is None:
+            return np.asarray(array)
+        return self._xp.as_tensor(array, device=self.device)
+
+    def cpu(self, array: Array) -> Any:
+        """As an array of NumPy."""
+        return array if self.device is None else array.cpu().numpy()
+
+    def _zeros(self, length: int | None = None) -> Array:
+        shape = (self.episodes,) if length is None else (self.episodes, length)
+        return self._array(np.zeros(shape, dtype=np.int64))
+
+    @cached_property
+    def _pay(self) -> Array:
+        return self._array(np.array(REWARDS, dtype=np.float32))
+
+    @cached_property
+    def _meanings(self) -> Array:
+        grid = np.indices((self.settings.most,) * self.settings.dimensions)
+        return self._array(grid.reshape(self.settings.dimensions, -1).T.astype(np.int64))

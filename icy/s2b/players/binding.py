@@ -1,0 +1,217 @@
+"""The binding listener: what memory and inference alone reach, without any learning.
+
+Within an episode it remembers which numbers it has seen in every dimension, and with which token. How many values a
+dimension has it must infer: for every number of values that there may be, the numbers fall into sections, and it weighs
+how well they do. A section's numbers are those of one value, and a value has one token, so that a token that has been
+heard tells which section is meant, for every number of values that is still likely.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icy.errors import IncompatibleError
+
+from ..draws import Reals, Wholes
+from ..game import SUCCESS, Seen
+from ..stimuli import SAFE, WIDEST
+from .base import Action, Seat
+from .listeners import Decider
+
+UNLIKELY = -30.0  # the logarithm of how likely a section of two tokens is, or one of more numbers than samples
+NARROW, PLACES = 6, 12  # standard deviations and means that evidence is averaged over
+
+
+class BindingListener(Decider):
+    """Remembers which numbers came with which token, infers how many values there are, and decides by likelihood.
+
+    It knows how stimuli are made and that one position of a message tells of one dimension, so it measures speakers of
+    such languages; it does not know the meanings, the numbers of values or the vocabulary of the episode. What it
+    leaves out: that a stimulus has the same sample in all dimensions, and in what order targets are drawn.
+    """
+
+    def begin(self, seat: Seat) -> None:
+        """See Player; messages must have a token per dimension."""
+        super().begin(seat)
+        settings = seat.settings
+        if settings.length + settings.rounds - 1 < settings.dimensions:
+            raise IncompatibleError("The binding listener needs a token per dimension (length), or as many rounds.")
+        one_hot = settings.representation == "ohe"
+        self.memory = Memory(
+            seat.episodes,
+            settings.dimensions,
+            np.arange(settings.most if one_hot else settings.least, settings.most + 1),
+            settings.vocab_size,
+            settings.samples,
+        )
+        self.last_decision = np.full(seat.episodes, settings.slots)
+        self.own: Reals = np.zeros((seat.episodes, settings.slots, settings.dimensions))
+
+    def acting(self, seen: Seen) -> Action:
+        """Listen, learn from what is shown at the end of a game, and decide."""
+        settings = self.seat.settings
+        self.memory.forget(np.flatnonzero(seen.fresh))
+        if not settings.feedback:
+            self._learn_from_success(seen)
+        self.hear(seen)
+        stimuli = self._numbers(seen.stimulus)
+        told = np.flatnonzero((seen.round == settings.rounds + 1) & settings.feedback)
+        self.memory.bind(told, stimuli[told, 0], self.sentence()[told])
+        asked = np.flatnonzero(seen.may_decide)
+        decision = np.zeros(self.seat.episodes, dtype=np.int64)
+        if len(asked):
+            decision[asked] = self._decide(asked, stimuli[asked])
+            self.own[asked], self.last_decision[asked] = stimuli[asked], decision[asked]
+        return Action(decision=decision)
+
+    def _numbers(self, stimuli: NDArray[Any]) -> Reals:
+        """One number per dimension, [B, slots, N]: of a one-hot block, the middle of its value's section."""
+        settings = self.seat.settings
+        if settings.representation == "scs":
+            return stimuli.astype(np.float64)
+        blocks = stimuli.reshape(*stimuli.shape[:2], settings.dimensions, settings.most)
+        found: Reals = -1 + (blocks.argmax(-1) + 0.5) * 2 / settings.most
+        return found
+
+    def _learn_from_success(self, seen: Seen) -> None:
+        """Where no game ends by showing the target, a right choice tells what it was."""
+        settings = self.seat.settings
+        chosen = (self.last_decision < settings.slots) & (seen.round == 0) & (seen.result == SUCCESS) & ~seen.fresh
+        rows = np.flatnonzero(chosen)
+        self.memory.bind(rows, self.own[rows, self.last_decision[rows]], self.sentence()[rows])
+        self.last_decision[seen.fresh | (seen.round == 0)] = settings.slots
+
+    def _decide(self, rows: Wholes, stimuli: Reals) -> Wholes:
+        """The likeliest of all answers, for some episodes: [n], given what they see, [n, slots, N]."""
+        settings, tokens = self.seat.settings, self.sentence()[rows]
+        for slot in range(settings.slots):
+            self.memory.see(rows, stimuli[:, slot])
+        ratios = [self.memory.ratio(rows, stimuli[:, slot], tokens) for slot in range(settings.slots)]
+        likely = np.stack(ratios, 1) * settings.kept / settings.slots
+        if settings.descriptive:
+            likely = np.concatenate([likely, np.full((len(rows), 1), 1 - settings.kept)], axis=1)
+        best: Wholes = likely.argmax(1)
+        return best
+
+
+class Memory:
+    """What has been seen and heard in the dimensions of some episodes, under every number of values there may be.
+
+    Axes: B episodes, N dimensions, D numbers of values that there may be, S sections at the most, V tokens.
+    """
+
+    def __init__(self, episodes: int, dimensions: int, counts: Wholes, vocab_size: int, samples: int) -> None:
+        self.counts, self.samples = counts, samples
+        most, hypotheses = int(counts[-1]), len(counts)
+        shape = episodes, dimensions, hypotheses
+        self.numbers = np.full((episodes, dimensions, most * samples), np.nan)  # the different ones seen
+        self.seen = np.zeros((episodes, dimensions), dtype=np.int64)  # how many
+        self.sums = np.zeros((*shape, most, 3))  # per section: how many numbers, their sum, and that of their squares
+        self.evidence = np.zeros((*shape, most))  # of the numbers of a section
+        self.faults = np.zeros(shape)
+        self.picked = np.zeros((episodes, dimensions))  # values that were drawn to be shown
+        self.owner = np.zeros((*shape, most), dtype=np.int64)  # the token of a section; 0, not known
+        self.section = np.full((*shape, vocab_size + 1), -1)  # the section of a token; -1, not known
+        self.blank = {n: v.flat[0] for n, v in vars(self).items() if isinstance(v, np.ndarray) and n != "counts"}
+
+    def forget(self, rows: Wholes) -> None:
+        """Begin anew in some episodes."""
+        if len(rows):
+            for name, value in self.blank.items():
+                getattr(self, name)[rows] = value
+
+    def see(self, rows: Wholes, numbers: Reals) -> None:
+        """Numbers [n, N] seen in some episodes [n]; those seen before tell nothing new."""
+        fresh = ~(self.numbers[rows] == numbers[..., None]).any(-1)
+        which, dimension = np.nonzero(fresh)
+        b, x = rows[which], numbers[which, dimension]
+        place = self.seen[b, dimension]
+        room = place < self.numbers.shape[2]  # more may come only if stimuli are not what they should be
+        self.numbers[b[room], dimension[room], place[room]] = x[room]
+        self.seen[b, dimension] += 1
+        self.picked[b, dimension] += 1
+        section, inside = self._sections(x)
+        at = b[:, None], dimension[:, None], np.arange(len(self.counts)), section
+        self.sums[at] += np.stack([np.ones_like(inside), inside, inside**2], -1)
+        sums = self.sums[at]
+        self.faults[at[:3]] += sums[..., 0] > self.samples
+        self.evidence[at] = evidence(sums)
+
+    def bind(self, rows: Wholes, numbers: Reals, tokens: Wholes) -> None:
+        """Numbers [n, N] that tokens [n, N] stood for."""
+        if not len(rows):
+            return
+        self.see(rows, numbers)
+        self.picked[rows] += 1
+        section, _ = self._sections(numbers)
+        at = rows[:, None, None], np.arange(numbers.shape[1])[:, None], np.arange(len(self.counts))
+        owner, before = self.owner[(*at, section)], self.section[(*at, tokens[..., None])]
+        heard = tokens[..., None] > 0
+        self.faults[at] += heard & (
+            ((owner > 0) & (owner != tokens[..., None])) | ((before >= 0) & (before != section))
+        )
+        self.owner[(*at, section)] = np.where(heard, tokens[..., None], owner)
+        self.section[(*at, tokens[..., None])] = np.where(heard, section, -1)
+
+    def ratio(self, rows: Wholes, numbers: Reals, tokens: Wholes) -> Reals:
+        """How much likelier stimuli [n, N] are if tokens [n, N] tell of their meaning than if of another one: [n]."""
+        weights = self._weights(rows)
+        meant = self._meant(rows, numbers, tokens)
+        same = (weights * meant).sum(-1).prod(-1)
+        whatever = (weights / self.counts).sum(-1).prod(-1)
+        together = (weights * meant / self.counts).sum(-1).prod(-1)
+        found: Reals = same / np.maximum(whatever - together, 1e-12)
+        return found
+
+    def _weights(self, rows: Wholes) -> Reals:
+        """How likely every number of values is, [n, N, D]."""
+        scores = self.evidence[rows].sum(-1) + UNLIKELY * self.faults[rows]
+        # A number's density is relative to its section, of width 2 / d; which value is shown, one of d.
+        scores += (self.seen[rows] - self.picked[rows])[..., None] * np.log(self.counts)
+        likely = np.exp(scores - scores.max(-1, keepdims=True))
+        found: Reals = likely / likely.sum(-1, keepdims=True)
+        return found
+
+    def _meant(self, rows: Wholes, numbers: Reals, tokens: Wholes) -> Reals:
+        """How likely a token means the section that a number lies in, under every number of values, [n, N, D]."""
+        section, _ = self._sections(numbers)
+        at = rows[:, None, None], np.arange(numbers.shape[1])[:, None], np.arange(len(self.counts))
+        known = self.section[(*at, tokens[..., None])]
+        owner = self.owner[(*at, section)]
+        free = np.maximum(self.counts - (self.owner[rows] > 0).sum(-1), 1)
+        unheard = np.where((owner > 0) & (owner != tokens[..., None]), 0.0, 1 / free)
+        found: Reals = np.where(known >= 0, known == section, unheard)
+        return found
+
+    def _sections(self, numbers: Reals) -> tuple[Wholes, Reals]:
+        """The section that numbers [...] lie in, and where in it, from 0 to 1: [..., D]."""
+        place = (np.asarray(numbers)[..., None] + 1) / 2 * self.counts
+        section = np.clip(np.floor(place), 0, self.counts - 1).astype(np.int64)
+        return section, place - section
+
+
+def _grid() -> tuple[Reals, Reals]:
+    """Standard deviations and means that a value's density may have, in a section from 0 to 1."""
+    deviation = (1 + (np.arange(NARROW) + 0.5) / NARROW) / (2 * WIDEST)
+    place = (np.arange(PLACES) + 0.5) / PLACES
+    mean = SAFE * deviation[:, None] + place * (1 - 2 * SAFE * deviation[:, None])
+    return np.repeat(deviation, PLACES), mean.ravel()
+
+
+_DEVIATIONS, _MEANS = _grid()
+
+
+def evidence(sums: Reals) -> Reals:
+    """The logarithm of the density of a section's numbers, averaged over the densities that a value may have.
+
+    Args:
+        sums: how many numbers, their sum and that of their squares, within a section from 0 to 1, [..., 3].
+    """
+    count, total, squares = (sums[..., i, None] for i in range(3))
+    scores = -count * np.log(_DEVIATIONS) - (squares - 2 * _MEANS * total + count * _MEANS**2) / (2 * _DEVIATIONS**2)
+    top = scores.max(-1, keepdims=True)
+    found: Reals = top[..., 0] + np.log(np.exp(scores - top).mean(-1)) - count[..., 0] * np.log(2 * np.pi) / 2
+    return found

@@ -1,0 +1,310 @@
+"""The recall task: does an agent bind one number of a stimulus to its value? (MetaRG22, the binding-problem control)
+
+An episode has a symbolic space of its own. In every shot each stimulus of it is shown once, and one dimension asked
+for; the agent answers the value, and is told whether it was right. A one-hot stimulus tells its value; a continuous one
+must be bound to it within the episode. The score is the accuracy of the last shot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icy.errors import IcyError, InvalidSettingError, unknown
+from icy.meanings import whole_number
+
+from . import schedule
+from .draws import Draws, Reals, Wholes, seeds_of
+from .settings import COMPATS, Departure
+from .stimuli import REPRESENTATIONS, TRUNCATIONS, Sections, Spaces, one_hot
+
+SHOWN, ASKED = 0, 1  # the two steps of a game
+
+# The authors' program against their papers (s2b-facts 8).
+NEAR32: dict[str, Departure] = {
+    "split": Departure({"split": "support"}, "Only stimuli of the support are shown."),
+    "order": Departure({"replacement": True}, "Every shot draws its stimuli with replacement."),
+    "rewards": Departure({"right": 0.0, "wrong": -1.0}, "A right answer is not rewarded, a wrong one is punished."),
+    "samples": Departure({"truncate": "none"}, "Samples may leave their section, some three in ten thousand."),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecallSettings:
+    """Settings of the recall task.
+
+    Attributes:
+        dimensions: of the symbolic space, N.
+        least: number of values of a dimension at the least.
+        most: at the most. With one-hot stimuli the authors' program has `least` equal to it.
+        shots: how often every stimulus is shown; the last is scored.
+        representation: "scs" or "ohe", see GameSettings.
+        truncate: see Sections.draw.
+        split: "all", or the "support" of the meta-referential game.
+        replacement: whether a shot draws its stimuli with replacement.
+        games_per_shot: fewer games than stimuli, if not all.
+        right: reward of a right answer.
+        wrong: of a wrong one.
+        compat: what these settings were completed from.
+
+    Raises:
+        InvalidSettingError, UnknownNameError: settings that are not accepted.
+    """
+
+    dimensions: int = 3
+    least: int = 2
+    most: int = 5
+    shots: int = 2
+    representation: str = "scs"
+    truncate: str = "resample"
+    split: str = "all"
+    replacement: bool = False
+    games_per_shot: int | None = None
+    right: float = 1.0
+    wrong: float = 0.0
+    compat: str | None = None
+
+    @classmethod
+    def of(cls, settings: RecallSettings | None = None, **given: Any) -> RecallSettings:
+        """Settings as they are, or of what was given, completed by those of `compat`.
+
+        Raises:
+            UnknownNameError: a setting or a compat that there is not.
+            InvalidSettingError: settings as they are, and others beside them.
+        """
+        if settings is not None:
+            if given:
+                raise InvalidSettingError("Give RecallSettings, or settings by name; not both.")
+            return settings
+        known = [f.name for f in fields(cls)]
+        for name in given:
+            if name not in known:
+                raise unknown("setting of the recall task", name, known)
+        compat = given.get("compat")
+        if compat is not None and compat not in COMPATS:
+            raise unknown("compat", str(compat), list(COMPATS))
+        changed: Mapping[str, Any] = {n: v for d in NEAR32.values() for n, v in d.settings.items()} if compat else {}
+        if compat and given.get("representation") == "ohe":
+            changed = {**changed, "least": given.get("most", cls.most)}  # its one-hot spaces have all values
+        return cls(**{**changed, **given})
+
+    def __post_init__(self) -> None:
+        for what, given, accepted in (
+            ("representation of stimuli", self.representation, REPRESENTATIONS),
+            ("rule for samples outside their section", self.truncate, TRUNCATIONS),
+            ("split", self.split, ("all", "support")),
+        ):
+            if given not in accepted:
+                raise unknown(what, str(given), accepted)
+        for name, least in (("dimensions", 1), ("least", 2), ("shots", 1)):
+            whole_number(name, getattr(self, name), least=least)
+        if whole_number("most", self.most) < self.least:
+            raise InvalidSettingError(f"Numbers of values run from {self.least} to {self.most}, which leaves none.")
+        if self.games_per_shot is not None:
+            whole_number("games_per_shot", self.games_per_shot)
+        if self.split == "support" and self.dimensions < schedule.TEST_VALUES:
+            raise InvalidSettingError("With one dimension there is no support to take stimuli from; take split 'all'.")
+
+    @property
+    def width(self) -> int:
+        """Numbers of one stimulus."""
+        return self.dimensions * (self.most if self.representation == "ohe" else 1)
+
+    @property
+    def nothing(self) -> int:
+        """The action that answers nothing, the last."""
+        return self.most
+
+
+@dataclass(frozen=True, eq=False)
+class RecallTurn:
+    """What a step of all episodes brings.
+
+    Attributes:
+        stimulus: what is shown, or which dimension is asked for, [B, W].
+        asked: SHOWN or ASKED, [B].
+        result: of the game before: 0 there was none, 1 wrong, 2 right, [B].
+        reward: of the step, [B].
+        done: whether the episode has ended, [B].
+    """
+
+    stimulus: NDArray[np.float32]
+    asked: Wholes
+    result: Wholes
+    reward: NDArray[np.float32]
+    done: NDArray[np.bool_]
+
+
+@dataclass(eq=False)
+class _Schedule:
+    """What the episodes show, padded to the longest: [B, G]."""
+
+    meanings: Wholes
+    dimension: Wholes
+    games: Wholes
+    per_shot: Wholes
+    samples: Reals
+
+
+class BatchedRecall:
+    """The recall task for many episodes, step by step.
+
+    Args:
+        settings: of the task; or by name.
+        episodes: how many at once, B.
+        autoreset: begin the next episode at the step after one has ended.
+        **given: settings by name, see RecallSettings.
+
+    Example:
+        >>> import numpy as np
+        >>> from icy.s2b import BatchedRecall
+        >>> task = BatchedRecall(episodes=3, representation="ohe")
+        >>> turn = task.reset(seed=0)
+        >>> while not turn.done.all():
+        ...     turn = task.step(task.answers)
+        >>> task.accuracy().tolist()
+        [1.0, 1.0, 1.0]
+    """
+
+    def __init__(
+        self, settings: RecallSettings | None = None, *, episodes: int = 1, autoreset: bool = False, **given: Any
+    ) -> None:
+        self.settings = RecallSettings.of(settings, **given)
+        self.episodes, self.autoreset = whole_number("number of episodes", episodes), autoreset
+        self.turn: RecallTurn | None = None
+
+    def reset(self, seed: int | None = None, seeds: Iterable[int] | None = None) -> RecallTurn:
+        """Begin an episode in every slot; arguments and errors as for BatchedGame.reset."""
+        if seed is not None or seeds is not None or self.turn is None:
+            self.seeds = seeds_of(self.episodes, seed, seeds)
+            self.number = np.zeros(self.episodes, dtype=np.int64)
+        else:
+            self.number = self.number + 1
+        self._schedule = self._drawn(np.arange(self.episodes))
+        self._at, self._asked, self._result = (np.zeros(self.episodes, dtype=np.int64) for _ in range(3))
+        self._done = np.zeros(self.episodes, dtype=bool)
+        self.illegal = np.zeros(self.episodes, dtype=np.int64)
+        self._right = np.zeros((self.episodes, self.settings.shots), dtype=np.int64)
+        return self._turned(np.zeros(self.episodes, dtype=np.float32))
+
+    def step(self, actions: Any) -> RecallTurn:
+        """Answer, in all episodes: a value, or nothing.
+
+        Raises:
+            IcyError: before the first reset.
+            InvalidSettingError: not one action per episode.
+        """
+        if self.turn is None:
+            raise IcyError("The task has not begun; call reset() first.")
+        given = np.asarray(actions)
+        if given.shape != (self.episodes,):
+            raise InvalidSettingError(f"Answers have the shape ({self.episodes},), not {given.shape}.")
+        ended = self._done
+        asked = (self._asked == ASKED) & ~ended
+        right = asked & (given == self.answers)
+        self.illegal += ~ended & np.where(
+            asked, (given < 0) | (given >= self.settings.nothing), given != self.settings.nothing
+        )
+        shot = np.minimum(self._at // self._schedule.per_shot, self.settings.shots - 1)
+        self._right[np.arange(self.episodes), shot] += right
+        rewards = np.where(right, np.float32(self.settings.right), np.float32(self.settings.wrong)) * asked
+        self._result = np.where(asked, 1 + right, self._result)
+        last = self._at + 1 >= self._schedule.games
+        self._done = ended | (asked & last)
+        self._at = self._at + (asked & ~last)
+        self._asked = np.where(self._done, self._asked, 1 - self._asked)
+        if self.autoreset and ended.any():
+            self._again(ended)
+        return self._turned(rewards)
+
+    @property
+    def answers(self) -> Wholes:
+        """The right answers now, [B]. Privileged."""
+        rows = np.arange(self.episodes)
+        found: Wholes = self._values()[rows, self._schedule.dimension[rows, self._at]]
+        return found
+
+    def accuracy(self, shot: int = -1) -> Reals:
+        """The share of right answers in a shot, by default the last, [B]."""
+        found: Reals = self._right[:, shot] / self._schedule.per_shot
+        return found
+
+    def _again(self, rows: NDArray[np.bool_]) -> None:
+        """The next episode in some slots."""
+        which = np.flatnonzero(rows)
+        self.number[which] += 1
+        new, old = self._drawn(which), self._schedule
+        for name in ("meanings", "dimension"):
+            table, more = getattr(old, name), getattr(new, name)
+            if more.shape[1] > table.shape[1]:
+                table = np.pad(table, [(0, 0), (0, more.shape[1] - table.shape[1])])
+            table[which, : more.shape[1]] = more
+            setattr(old, name, table)
+        for name in ("games", "per_shot", "samples"):
+            getattr(old, name)[which] = getattr(new, name)
+        for state in (self._at, self._asked, self._result, self.illegal, self._right):
+            state[which] = 0
+        self._done = self._done & ~rows
+
+    def _drawn(self, which: Wholes) -> _Schedule:
+        """The episodes of some slots."""
+        settings = self.settings
+        draws = Draws.of_seeds(self.seeds[which]).within("recall").nth(self.number[which])
+        spaces = Spaces.draw(draws, settings.dimensions, settings.least, settings.most)
+        shown = spaces.valid & ~schedule.query_meanings(spaces) if settings.split == "support" else spaces.valid
+        count = shown.sum(1)
+        per_shot = count if settings.games_per_shot is None else np.minimum(count, settings.games_per_shot)
+        orders = np.stack(
+            [_order(draws.within("shot", k), shown, settings.replacement) for k in range(settings.shots)], 1
+        )
+        length = int(per_shot.max())
+        place = np.arange(settings.shots * length)
+        shot, inside = place // per_shot[:, None], place % per_shot[:, None]
+        rows = np.arange(len(which))[:, None]
+        meanings = orders[rows, np.minimum(shot, settings.shots - 1), inside]
+        dimension = draws.integers("dimension", settings.dimensions, (len(place),))
+        samples = Sections.draw(draws, spaces, 1, settings.truncate).samples[..., 0]
+        return _Schedule(meanings, dimension, settings.shots * per_shot, per_shot, samples)
+
+    def _values(self) -> Wholes:
+        """The meaning that is shown, [B, N]."""
+        number = self._schedule.meanings[np.arange(self.episodes), self._at]
+        strides = self.settings.most ** np.arange(self.settings.dimensions)[::-1]
+        return number[:, None] // strides % self.settings.most
+
+    def _turned(self, rewards: NDArray[np.float32]) -> RecallTurn:
+        asked = self._asked == ASKED
+        stimulus = np.where(asked[:, None], self._question(), self._shown()).astype(np.float32)
+        stimulus[self._done] = 0
+        self.turn = RecallTurn(stimulus, self._asked.copy(), self._result.copy(), rewards, self._done.copy())
+        return self.turn
+
+    def _shown(self) -> NDArray[Any]:
+        values = self._values()
+        if self.settings.representation == "ohe":
+            table = one_hot(Spaces(np.full((1, self.settings.dimensions), self.settings.most), self.settings.most))
+            return table[self._schedule.meanings[np.arange(self.episodes), self._at]]
+        rows, columns = np.arange(self.episodes)[:, None], np.arange(self.settings.dimensions)
+        found: NDArray[Any] = self._schedule.samples[rows, columns, values]
+        return found
+
+    def _question(self) -> NDArray[Any]:
+        """Ones in what belongs to the dimension that is asked for, zeros elsewhere."""
+        of_one = self.settings.width // self.settings.dimensions
+        rows = np.arange(self.episodes)
+        return np.eye(self.settings.dimensions).repeat(of_one, 1)[self._schedule.dimension[rows, self._at]]
+
+
+def _order(draws: Draws, shown: NDArray[np.bool_], replacement: bool) -> Wholes:
+    """In which order meanings come, [B, M]: those that are shown first, each once; or drawn with replacement."""
+    count = shown.shape[1]
+    uniform = draws.uniform("order", (count,))
+    order = np.argsort(np.where(shown, uniform, 2.0), axis=1, kind="stable")
+    if not replacement:
+        return order
+    drawn = draws.integers("drawn", shown.sum(1)[:, None], (count,))
+    return np.take_along_axis(order, drawn, axis=1)

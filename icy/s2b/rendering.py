@@ -1,0 +1,93 @@
+"""A game in words, for a person to follow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .channel import regular
+from .game import LISTENER, SPEAKER, BatchedGame, Turn
+from .settings import GameSettings
+
+PHASES = ("support", "query")
+
+
+class Transcript:
+    """What is said and seen in the first episode of a game, line by line, with the meanings behind it."""
+
+    def __init__(self, game: BatchedGame) -> None:
+        self.game, self.lines = game, [""]
+
+    def begin(self, turn: Turn) -> None:
+        """The first lines of an episode."""
+        sizes = "x".join(map(str, self.game.sizes[0].tolist()))
+        seed, games = int(self.game.seeds[0]), int(self.game.games[0])
+        self.lines = [f"Episode of seed {seed}: {games} games in a space of {sizes} values."]
+        self._game(turn)
+
+    def add(self, before: Turn, turn: Turn, said: Any, decided: Any) -> None:
+        """The lines of a step: what was done, and what came of it."""
+        if bool(turn.speaker.fresh[0]):
+            self.begin(turn)
+            return
+        self.lines = []
+        if said is not None and bool(before.speaker.may_speak[0]):
+            self.lines.append(f"  the speaker says       {tokens(regular(np.asarray(said))[0])}")
+        if bool(turn.decided[0]):
+            self._decided(turn, 0 if decided is None else int(np.asarray(decided)[0]))
+        elif int(turn.listener.round[0]) <= self.game.settings.rounds and int(turn.listener.round[0]) > 0:
+            self.lines.append(f"  the listener hears     {tokens(turn.listener.message[0])}")
+        if bool(turn.done[0]):
+            self._over()
+        elif int(turn.listener.round[0]) == 0 and int(before.listener.round[0]) != 0:
+            self._game(turn)
+
+    def text(self) -> str:
+        """The lines since the last step."""
+        return "\n".join(self.lines)
+
+    def _game(self, turn: Turn) -> None:
+        number, games = int(self.game.game_number[0]) + 1, int(self.game.games[0])
+        self.lines.append(f"Game {number} of {games}, {PHASES[int(turn.speaker.query[0])]}")
+        for player, seen in ((SPEAKER, turn.speaker), (LISTENER, turn.listener)):
+            shown = stimuli(seen.stimulus[0], self.game.settings)
+            meanings = self.game.latents(player)[0, : len(seen.stimulus[0])]
+            means = " ".join(f"({','.join(map(str, m))})" for m in meanings.tolist())
+            self.lines.append(f"  {f'the {player} sees':<22} {shown}   meaning {means}")
+
+    def _decided(self, turn: Turn, decision: int) -> None:
+        right = "right" if bool(turn.correct[0]) else "wrong"
+        if right == "wrong" and (self.game.settings.feedback or bool(turn.done[0])):  # or the next game is shown now
+            right = f"wrong, it was {answer(int(self.game.answer[0]), self.game.settings)}"
+        said = answer(decision, self.game.settings)
+        self.lines.append(f"  the listener decides   {said}: {right}, reward {float(turn.reward[0]):+g}")
+        if self.game.settings.feedback:
+            self.lines.append(f"  the listener is shown  {stimuli(turn.listener.stimulus[0], self.game.settings)}")
+
+    def _over(self) -> None:
+        scores = self.game.scores()
+        self.lines.append(
+            f"The episode is over: {100 * scores.support[0]:.0f} % right in the support, "
+            f"{100 * scores.zsct[0]:.0f} % in the query."
+        )
+
+
+def stimuli(shown: Any, settings: GameSettings) -> str:
+    """Stimuli [slots, W] as text: numbers in brackets; of one-hot blocks, the bits."""
+    if settings.representation == "ohe":
+        blocks = np.asarray(shown).reshape(len(shown), settings.dimensions, settings.most).astype(int)
+        return " ".join("[" + " ".join("".join(map(str, b)) for b in one.tolist()) + "]" for one in blocks)
+    return " ".join("[" + " ".join(f"{x:+.2f}" for x in one) + "]" for one in np.asarray(shown).tolist())
+
+
+def tokens(message: Any) -> str:
+    """A message as text."""
+    return " ".join(map(str, np.asarray(message).tolist()))
+
+
+def answer(decision: int, settings: GameSettings) -> str:
+    """A decision as text."""
+    if settings.descriptive and settings.slots == 1:
+        return ("the same meaning", "another meaning")[decision] if decision in (0, 1) else str(decision)
+    return "none of them" if decision == settings.slots else f"stimulus {decision}"

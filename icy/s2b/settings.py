@@ -1,0 +1,265 @@
+"""What a game of S2B is played with: every choice by name, and those that the authors' program makes otherwise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from icy.errors import InvalidSettingError, unknown
+from icy.meanings import whole_number
+
+from .schedule import TEST_VALUES
+from .stimuli import REPRESENTATIONS, TRUNCATIONS
+
+KINDS = ("meta", "common")
+QUERIES = ("all", "tss")
+ORDERS = ("random", "index")
+VIEWS = ("full", "partial")
+MASKS = ("paper", "near32")
+SPLITS = ("support", "query", "all")
+MOST_MEANINGS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Departure:
+    """What a `compat` does otherwise in one respect, and why anyone would want it."""
+
+    settings: Mapping[str, Any]
+    reason: str
+
+
+# The authors' program against their papers (s2b-facts 3, 4, 6 and 12).
+NEAR32: dict[str, Departure] = {
+    "samples": Departure({"truncate": "none"}, "Samples may leave their section, some three in ten thousand."),
+    "query": Departure(
+        {"query": "tss", "query_order": "index"},
+        "The query shows as many meanings as show every value S times, or all of them in order where they are few.",
+    ),
+    "ratio": Departure({"ratio": None}, "A target is kept as often as any answer is right: in 1 of K + 2 games."),
+    "masks": Departure(
+        {"masks": "near32"}, "The speaker may speak at every step; the listener, when it decides, and at no other."
+    ),
+    "duplicates": Departure(
+        {"distinct": False},
+        "Distractors may share the target's meaning, and the listener may see the speaker's own sample.",
+    ),
+}
+COMPATS: dict[str, dict[str, Departure]] = {"near32": NEAR32}
+
+
+@dataclass(frozen=True, kw_only=True)
+class GameSettings:
+    """Settings of a referential game, meta (MetaRG22, MetaRG24) or common (MetaRG24, algorithm 4).
+
+    Attributes:
+        kind: "meta", every episode has a symbolic space and a vocabulary of its own, and a support phase before its
+            query; "common", all episodes share a space, and each is some games of one split.
+        dimensions: of the symbolic space, N_dim.
+        least: number of values of a dimension at the least, V_min.
+        most: at the most, V_max.
+        shots: how often a value is shown in the support at the least, S.
+        samples: stimuli of a meaning, O; more than one make the game object-centric.
+        distractors: stimuli beside the target, K.
+        rounds: messages of a game before the listener decides, N.
+        vocab_size: tokens beside the one that ends a message, V; by default one more than `most`.
+        length: tokens of a message, L; by default one per dimension.
+        descriptive: whether the listener may answer that it does not see the target's meaning.
+        ratio: how often a descriptive game has the target's meaning among what the listener sees; None, 1 in K + 2.
+        view: "full", the speaker sees the distractors too, or "partial".
+        feedback: whether a game ends by showing the listener what the speaker saw.
+        permutation: whether every episode renames the tokens between the players.
+        listener_messages: whether the listener may send messages back.
+        query: "all", the query shows every meaning and sample of its split; "tss", as many as show every value S times.
+        query_order: of "all": "random", or by "index".
+        truncate: of samples that leave their section, see Sections.draw.
+        representation: what stimuli are: "scs", one number per dimension; "ohe", one-hot blocks.
+        threshold: dimensions with a test value that make a meaning one of the query.
+        masks: which actions are legal when: as in the papers, or in the authors' program.
+        distinct: distractors never share the target's meaning, and the listener never sees the speaker's own sample
+            where there is another.
+        games: of an episode, in a common game.
+        split: the targets of a common game: "support", "query" or "all".
+        space_seed: of the space that the episodes of a common game share.
+        compat: what these settings were completed from.
+
+    Raises:
+        InvalidSettingError, UnknownNameError: settings that are not accepted, or do not go together.
+
+    Example:
+        >>> from icy.s2b import GameSettings
+        >>> settings = GameSettings(shots=2, samples=4)
+        >>> settings.vocab_size, settings.length, settings.decisions
+        (6, 3, 2)
+    """
+
+    kind: str = "meta"
+    dimensions: int = 3
+    least: int = 2
+    most: int = 5
+    shots: int = 1
+    samples: int = 1
+    distractors: int = 0
+    rounds: int = 1
+    vocab_size: int = None  # type: ignore[assignment]  # completed below
+    length: int = None  # type: ignore[assignment]
+    descriptive: bool = True
+    ratio: float | None = 0.5
+    view: str = "full"
+    feedback: bool = True
+    permutation: bool = True
+    listener_messages: bool = False
+    query: str = "all"
+    query_order: str = "random"
+    truncate: str = "resample"
+    representation: str = "scs"
+    threshold: int = TEST_VALUES
+    masks: str = "paper"
+    distinct: bool = True
+    games: int = 1
+    split: str = "support"
+    space_seed: int = 0
+    compat: str | None = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, settings: GameSettings | None = None, **given: Any) -> GameSettings:
+        """Settings as they are, or of what was given, completed by those of `compat`.
+
+        Raises:
+            UnknownNameError: a setting or a compat that there is not.
+            InvalidSettingError: settings as they are, and others beside them.
+        """
+        if settings is not None:
+            if given:
+                raise InvalidSettingError("Give GameSettings, or settings by name; not both.")
+            return settings
+        known = [f.name for f in fields(cls)]
+        for name in given:
+            if name not in known:
+                raise unknown("setting of the game", name, known)
+        compat = given.get("compat")
+        if compat is not None and compat not in COMPATS:
+            raise unknown("compat", str(compat), list(COMPATS))
+        departures = COMPATS.get(compat, {}) if compat else {}
+        return cls(**{name: v for d in departures.values() for name, v in d.settings.items()} | given)
+
+    def __post_init__(self) -> None:
+        if self.vocab_size is None:
+            object.__setattr__(self, "vocab_size", self.most + 1)
+        if self.length is None:
+            object.__setattr__(self, "length", self.dimensions)
+        self._check_names()
+        self._check_numbers()
+        self._check_distractors()
+
+    # -- what follows from them ----------------------------------------------------------------------------------------
+
+    @property
+    def decisions(self) -> int:
+        """Answers the listener chooses from: the places of what it sees, and that the target's meaning is none."""
+        return self.slots + self.descriptive
+
+    @property
+    def slots(self) -> int:
+        """Stimuli that the listener sees, K + 1."""
+        return self.distractors + 1
+
+    @property
+    def speaker_slots(self) -> int:
+        """Stimuli that the speaker sees."""
+        return self.slots if self.view == "full" else 1
+
+    @property
+    def width(self) -> int:
+        """Numbers of one stimulus."""
+        return self.dimensions * (self.most if self.representation == "ohe" else 1)
+
+    @property
+    def kept(self) -> float:
+        """How often the listener sees the target's meaning."""
+        if not self.descriptive:
+            return 1.0
+        return 1 / self.decisions if self.ratio is None else float(self.ratio)
+
+    @property
+    def chance(self) -> float:
+        """The accuracy of one who answers at random."""
+        return 1 / self.decisions
+
+    @property
+    def steps_per_game(self) -> int:
+        """Observations of a game."""
+        return self.rounds + 1 + self.feedback
+
+    # -- checks --------------------------------------------------------------------------------------------------------
+
+    def _check_names(self) -> None:
+        for what, given, accepted in (
+            ("kind of game", self.kind, KINDS),
+            ("query", self.query, QUERIES),
+            ("order of the query", self.query_order, ORDERS),
+            ("view", self.view, VIEWS),
+            ("masks", self.masks, MASKS),
+            ("split", self.split, SPLITS),
+            ("representation of stimuli", self.representation, REPRESENTATIONS),
+            ("rule for samples outside their section", self.truncate, TRUNCATIONS),
+        ):
+            if given not in accepted:
+                raise unknown(what, str(given), accepted)
+
+    def _check_numbers(self) -> None:
+        for name, least in (
+            ("dimensions", 1), ("least", 2), ("shots", 1), ("samples", 1), ("distractors", 0), ("rounds", 1),
+            ("vocab_size", 1), ("length", 1), ("threshold", 1), ("games", 1), ("space_seed", 0),
+        ):  # fmt: skip
+            whole_number(name, getattr(self, name), least=least)
+        if whole_number("most", self.most) < self.least:
+            raise InvalidSettingError(f"Numbers of values run from {self.least} to {self.most}, which leaves none.")
+        if self.most**self.dimensions > MOST_MEANINGS:
+            raise InvalidSettingError(
+                f"A space of up to {self.most} values in {self.dimensions} dimensions has more than {MOST_MEANINGS:,} "
+                "meanings; take fewer dimensions or values."
+            )
+        if self.ratio is not None and not 0 <= float(self.ratio) <= 1:
+            raise InvalidSettingError(f"The descriptive ratio is a share, from 0 to 1; not {self.ratio}.")
+        if self.threshold > self.dimensions and not (self.kind == "common" and self.split == "all"):
+            raise InvalidSettingError(
+                f"A query is of meanings with test values in {self.threshold} dimensions, and there "
+                f"{'is' if self.dimensions == 1 else 'are'} {self.dimensions}; take more dimensions, or a threshold of "
+                f"{self.dimensions}."
+            )
+        if self.kind == "meta" and self.query == "tss" and self.threshold == self.dimensions and self._may_choose():
+            raise InvalidSettingError(
+                f"With {self.dimensions} dimensions the query has no plain values, so it cannot show each of them "
+                "(query 'tss'); take query 'all', or more dimensions."
+            )
+        if self.representation == "ohe" and self.samples > 1:
+            raise InvalidSettingError("One-hot stimuli are one per meaning: they go with 1 sample.")
+
+    def _may_choose(self) -> bool:
+        """Whether query "tss" may ever choose; it would first in the largest space of even numbers of values."""
+        even = self.most - self.most % 2
+        return bool((even // 2) ** self.dimensions * self.samples >= self.shots * self.dimensions * even)
+
+    def _check_distractors(self) -> None:
+        """The smallest space that may be drawn must have enough stimuli beside the target's."""
+        stimuli = (self._fewest_meanings() - 1) * self.samples
+        needed = max(self.distractors, 1 if self.kept < 1 else 0)
+        if stimuli < needed:
+            raise InvalidSettingError(
+                f"{needed} stimuli are to be shown beside the target's, and the smallest space, of {self.least} values "
+                f"in {self.dimensions} dimensions, has {stimuli} of the same phase; take fewer distractors, more "
+                "values or more samples."
+            )
+
+    def _fewest_meanings(self) -> int:
+        """Meanings of the smallest pool: the support of the smallest space, or a common game's split of it."""
+        n, plain, test = self.dimensions, (self.least + 1) // 2, self.least // 2
+        everything = int(self.least**n)
+        if self.threshold > n:
+            return everything
+        support = sum(math.comb(n, t) * test**t * plain ** (n - t) for t in range(self.threshold))
+        if self.kind == "meta" or self.split == "support":
+            return int(support)
+        return everything - int(support) if self.split == "query" else everything
