@@ -59,11 +59,13 @@ setup(
     python_requires=">=3.11",
     install_requires=[
         "click",
+        "gymnasium>=1.0",
         "jaxtyping",
         "joblib",
         "matplotlib",
         "numpy",
         "pandas",
+        "pettingzoo>=1.26",
         "pyarrow",
         "rapidfuzz",
         "rich",
@@ -80,6 +82,7 @@ setup(
             "pandas-stubs",
             "pytest",
             "ruff",
+            "sb3-contrib",  # a stranger's trainer, which must run on S2B unchanged
             "scipy-stubs",
             "setuptools>=77",  # tests/test_packaging.py builds a wheel without fetching anything
             "wheel",

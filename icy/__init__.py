@@ -29,14 +29,18 @@ _WHERE = {
     "list_grammars": "icy.registry:list_grammars",
     "list_metrics": "icy.registry:list_metrics",
     "list_models": "icy.registry:list_models",
+    "list_players": "icy.registry:list_players",
     "make_language": "icy.grammars:make_language",
     "metrics": "icy.metrics",
     "probe": "icy.probing:probe",
     "register_cell": "icy.registry:register_cell",
     "register_grammar": "icy.registry:register_grammar",
+    "register_listener": "icy.registry:register_listener",
     "register_metric": "icy.registry:register_metric",
     "register_receiver": "icy.registry:register_receiver",
     "register_sender": "icy.registry:register_sender",
+    "register_speaker": "icy.registry:register_speaker",
+    "s2b": "icy.s2b",
     "testing": "icy.testing",
 }
 
@@ -53,19 +57,23 @@ __all__ = [
     "list_grammars",
     "list_metrics",
     "list_models",
+    "list_players",
     "make_language",
     "metrics",
     "probe",
     "register_cell",
     "register_grammar",
+    "register_listener",
     "register_metric",
     "register_receiver",
     "register_sender",
+    "register_speaker",
+    "s2b",
     "testing",
 ]
 
 if TYPE_CHECKING:  # the same names once more, for type checkers and editors, which cannot see through __getattr__
-    from icy import metrics, testing
+    from icy import metrics, s2b, testing
     from icy.endtoend import EndToEndResult, end_to_end
     from icy.errors import IcyError
     from icy.grammars import make_language
@@ -77,11 +85,14 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors, wh
         list_grammars,
         list_metrics,
         list_models,
+        list_players,
         register_cell,
         register_grammar,
+        register_listener,
         register_metric,
         register_receiver,
         register_sender,
+        register_speaker,
     )
     from icy.results import ProbeResult
 else:  # hidden from type checkers: they would take any misspelt name for Any

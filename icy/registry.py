@@ -28,7 +28,7 @@ from typing import Any, TypedDict, TypeVar, Unpack
 from icy.errors import DuplicateNameError, IcyError, PluginError, UnknownNameError, unknown, what_and_where
 
 SIDES = ("sender", "receiver")
-PLAYERS = ("speaker", "listener")  # of S2B's games
+PLAYERS = SPEAKER, LISTENER = ("speaker", "listener")  # of S2B's games
 KINDS = (*SIDES, "cell", "grammar", "metric", *PLAYERS)
 # Packages that register on import; they list themselves.
 BUILT_IN = ("icy.models", "icy.grammars", "icy.metrics", "icy.s2b")

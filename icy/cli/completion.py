@@ -33,6 +33,16 @@ def metrics(ctx: click.Context, param: click.Parameter, incomplete: str) -> Item
     return _matching(((entry.name, entry.description) for entry in _entries(ctx, "metric")), incomplete)
 
 
+def speakers(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+    """Names of speakers of S2B."""
+    return _matching(((entry.name, entry.description) for entry in _entries(ctx, "speaker")), incomplete)
+
+
+def listeners(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+    """Names of listeners of S2B."""
+    return _matching(((entry.name, entry.description) for entry in _entries(ctx, "listener")), incomplete)
+
+
 def files_and_grammars(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
     """Names of grammars, and files by the shell's own completion."""
     return [*grammars(ctx, param, incomplete), CompletionItem(incomplete, type="file")]

@@ -8,13 +8,14 @@ from collections.abc import Callable
 import click
 
 from icy.errors import UnknownNameError, unknown
-from icy.registry import SIDES, Entry, registry
+from icy.registry import PLAYERS, SIDES, Entry, registry
 
 from .options import plugin_option
 from .printing import format_option, print_rows
 
 Lines = tuple[list[str], list[list[str]]]
 
+KINDS = ("models", "grammars", "metrics", "players", "protocols", "cells", "presets")
 EPILOG = """\b
 Examples:
   icy list models
@@ -26,12 +27,14 @@ Examples:
 
 
 @click.command("list", epilog=EPILOG)
-@click.argument("kind", type=click.Choice(["models", "grammars", "metrics", "protocols", "cells", "presets"]))
+@click.argument(
+    "kind", type=click.Choice(["models", "grammars", "metrics", "players", "protocols", "cells", "presets"])
+)
 @click.argument("pattern", required=False)
 @plugin_option
 @format_option
 def list_command(kind: str, pattern: str | None, plugin: tuple[str, ...], format_: str) -> None:
-    """List models, grammars, metrics, protocols, recurrent cells, or what the presets change.
+    """List models, grammars, metrics, players, protocols, recurrent cells, or what the presets change.
 
     PATTERN is a name, part of one, or a shell pattern such as '*GRU' or 'sender/RNN*'.
     """
@@ -62,6 +65,11 @@ def _metrics(pattern: str | None) -> Lines:
     return ["metric", "description", "source"], rows
 
 
+def _players(pattern: str | None) -> Lines:
+    rows = [[e.qualified, e.description, e.source] for e in _entries(pattern, *PLAYERS)]
+    return ["player", "description", "source"], rows
+
+
 def _cells(pattern: str | None) -> Lines:
     return ["cell", "description", "source"], [[e.name, e.description, e.source] for e in _entries(pattern, "cell")]
 
@@ -86,6 +94,7 @@ def _protocols(pattern: str | None) -> Lines:
 
 
 def _presets(pattern: str | None) -> Lines:
+    from icy.s2b.settings import COMPATS
     from icy.training.settings import PRESETS, PUBLISHED
 
     rows = [["default", "", "", "what the papers say, with known defects mended"]]
@@ -93,6 +102,10 @@ def _presets(pattern: str | None) -> Lines:
         changes = ", ".join(f"{key}={json.dumps(value)}" for key, value in departure.settings.items())
         rows.append(["published", name, changes, departure.reason])
     assert {row[0] for row in rows} == set(PRESETS)
+    for compat, departures in COMPATS.items():
+        for name, departure in departures.items():
+            changes = ", ".join(f"{key}={json.dumps(value)}" for key, value in departure.settings.items())
+            rows.append([f"s2b {compat}", name, changes, departure.reason])
     return ["preset", "departure", "settings", "reason"], _containing("preset", pattern, rows)
 
 
@@ -108,6 +121,7 @@ LISTS: dict[str, Callable[[str | None], Lines]] = {
     "grammars": _grammars,
     "protocols": _protocols,
     "metrics": _metrics,
+    "players": _players,
     "cells": _cells,
     "presets": _presets,
 }

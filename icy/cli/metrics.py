@@ -24,9 +24,10 @@ from . import completion
 from .errors import Interrupted
 from .options import Assignment, Seeds, plugin_option
 from .plotting import checked_plot, save_figure
-from .printing import note, print_table, stderr
+from .printing import print_table, stderr
 from .running import set_up_log
 from .specs import FORMATS, SPREADS, together
+from .writing import checked_rows_file, write_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -157,7 +158,7 @@ def metrics_command(
     logging.getLogger("icy.metrics").setLevel(logging.ERROR)  # a metric that refuses is a note under the table
     for file in plugin:
         registry.load_file(file)
-    figure, target = None if plot is None else checked_plot(plot), None if out is None else _checked_out(out)
+    figure, target = None if plot is None else checked_plot(plot), None if out is None else checked_rows_file(out)
     names = [entry.name for entry in registry.match(metric, "metric")]
     chosen = _conventions(conventions, names)
     found: list[pd.DataFrame] = []
@@ -175,7 +176,9 @@ def metrics_command(
         raise Interrupted(f"Interrupted: {len(found)} of {len(todo)} languages are measured.") from None
     print_table(_table(found, names, spread), format_)
     if target is not None:
-        _write(found, target, quiet)
+        rows = _joined(found)
+        rows.attrs = {}  # the scores, which no file holds
+        write_rows(rows, target, quiet)
     if figure is not None:
         from icy.analysis.metrics import plot_metrics
 
@@ -304,23 +307,3 @@ def _worth_saying(value: Any, parameter: inspect.Parameter | None) -> bool:
     """Whether a convention is more than one that was not made use of."""
     unused = value is None or value == () or (value is False and parameter is not None and parameter.default is False)
     return not unused
-
-
-def _checked_out(given: str) -> Path:
-    path = Path(given)
-    if path.suffix.lower() not in (".csv", ".parquet"):
-        raise InvalidSettingError(f"Rows are written as .csv or .parquet; not as '{path.name}'.")
-    if not path.absolute().parent.is_dir():
-        raise InvalidSettingError(f"The folder {path.absolute().parent} does not exist.")
-    return path
-
-
-def _write(found: Sequence[pd.DataFrame], path: Path, quiet: bool) -> None:
-    rows = _joined(found)
-    rows.attrs = {}  # the scores, which no file holds
-    try:
-        rows.to_csv(path, index=False) if path.suffix.lower() == ".csv" else rows.to_parquet(path, index=False)
-    except OSError as error:
-        raise StoreError(f"Cannot write {path}: {error.strerror or error}.") from error
-    if not quiet:
-        note(f"Written: {path}.")

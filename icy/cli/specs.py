@@ -43,6 +43,10 @@ class SpecOptions:
         text = _sentence(help or self._descriptions.get(name, ""))
         return click.option(*flags, name, default=default, show_default=shown, help=text, **more)
 
+    def described(self, name: str) -> str:
+        """What the spec says of a field, as a sentence."""
+        return _sentence(self._descriptions.get(name, ""))
+
     def assignments(self, name: str, *flags: str, help: str) -> Decorator:
         """An option that is repeated, each a name and a value."""
         return self.option(name, *flags, multiple=True, type=Assignment(), help=help)

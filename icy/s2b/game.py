@@ -16,7 +16,7 @@ import numpy as np
 
 from icy.errors import IcyError, InvalidSettingError
 from icy.meanings import whole_number
-from icy.registry import PLAYERS
+from icy.registry import LISTENER, PLAYERS, SPEAKER
 
 from .channel import END, Array, regular
 from .dealing import Deal, deal, ragged
@@ -26,7 +26,6 @@ from .settings import GameSettings
 
 UNKNOWN, FAILURE, SUCCESS = 0, 1, 2  # the result of the game before
 REWARDS = ((0.0, 1.0), (-2.0, 1.0))  # of a wrong and a right decision, in the support and in the query
-SPEAKER, LISTENER = PLAYERS
 
 
 @dataclass(frozen=True, eq=False)

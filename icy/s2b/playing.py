@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from .game import LISTENER, SPEAKER, BatchedGame, Turn
+from icy.registry import LISTENER, SPEAKER
+
+from .game import BatchedGame, Turn
 from .players.base import Action, Player, seated
 from .scoring import Scores
 

@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 
 from icy import metrics as icy_metrics
 from icy.meanings import whole_number
-from icy.registry import registry
+from icy.registry import SPEAKER, registry
 
 from .channel import END
 from .dealing import eligible, of_space, shown
 from .draws import Draws, Wholes
 from .evaluating import episode_seeds
-from .game import SPEAKER, BatchedGame
+from .game import BatchedGame
 from .players.base import Player, seated
 from .settings import GameSettings
-from .stimuli import Spaces
+from .stimuli import Sections, Spaces
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -136,3 +136,10 @@ def _datasets(
         numbers = np.flatnonzero(wanted[episode].repeat(settings.samples))
         stimuli = show(np.full(len(numbers), episode), numbers[:, None])[:, 0]
         yield spaces.meanings[numbers // settings.samples], stimuli
+
+
+def sections_of(settings: GameSettings, seed: int) -> Sections:
+    """The densities and samples of the episode of a seed."""
+    draws = of_space(settings, Draws.of_seeds([seed]).nth([0]))
+    spaces = Spaces.draw(draws, settings.dimensions, settings.least, settings.most)
+    return Sections.draw(draws, spaces, settings.samples, settings.truncate)

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 
 from icy.errors import IcyError, InvalidSettingError, unknown
 from icy.meanings import whole_number
+from icy.training.settings import Departure
 
 from . import schedule
 from .draws import Draws, Reals, Wholes, seeds_of
-from .settings import COMPATS, Departure
+from .settings import COMPATS
 from .stimuli import REPRESENTATIONS, TRUNCATIONS, Sections, Spaces, one_hot
 
 SHOWN, ASKED = 0, 1  # the two steps of a game

@@ -11,12 +11,13 @@ from numpy.typing import NDArray
 
 from icy.errors import InvalidSettingError
 from icy.files import whole_file
+from icy.registry import LISTENER, SPEAKER
 from icy.version import __version__
 
 from .channel import regular
 from .draws import Wholes
 from .evaluating import AT_ONCE, Told, episode_seeds
-from .game import LISTENER, SPEAKER, BatchedGame, Turn
+from .game import BatchedGame, Turn
 from .players.base import Action, Player, name_of
 from .playing import play
 from .rendering import PHASES
@@ -124,8 +125,8 @@ def record(
         >>> columns = ["phase", "meaning_0", "meaning_1", "meaning_2", "said", "heard"]
         >>> print(games[columns].head(2).to_string(index=False))
           phase  meaning_0  meaning_1  meaning_2  said heard
-        support          2          1          0 3 2 1 4 6 5
-        support          2          1          0 3 2 1 4 6 5
+        support          2          1          0 3 2 1 5 2 6
+        support          2          1          0 3 2 1 5 2 6
     """
     import pandas as pd
 

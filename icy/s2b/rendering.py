@@ -2,28 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from icy.registry import LISTENER, PLAYERS, SPEAKER
+
 from .channel import regular
-from .game import LISTENER, SPEAKER, BatchedGame, Turn
+from .game import BatchedGame, Turn
 from .settings import GameSettings
 
 PHASES = ("support", "query")
 
 
 class Transcript:
-    """What is said and seen in the first episode of a game, line by line, with the meanings behind it."""
+    """What is said and seen in the first episode of a game, line by line.
 
-    def __init__(self, game: BatchedGame) -> None:
-        self.game, self.lines = game, [""]
+    Args:
+        game: which.
+        views: whose eyes and ears it is told from.
+        latents: whether with the meanings, which no player sees.
+    """
+
+    def __init__(self, game: BatchedGame, views: Sequence[str] = PLAYERS, latents: bool = True) -> None:
+        self.game, self.views, self.latents = game, views, latents
+        self.lines: list[str] = []
+        self.new_game = False
 
     def begin(self, turn: Turn) -> None:
         """The first lines of an episode."""
         sizes = "x".join(map(str, self.game.sizes[0].tolist()))
         seed, games = int(self.game.seeds[0]), int(self.game.games[0])
-        self.lines = [f"Episode of seed {seed}: {games} games in a space of {sizes} values."]
+        space = f" in a space of {sizes} values" if self.latents else ""
+        self.lines = [f"Episode of seed {seed}: {games} games{space}."]
         self._game(turn)
 
     def add(self, before: Turn, turn: Turn, said: Any, decided: Any) -> None:
@@ -31,12 +43,12 @@ class Transcript:
         if bool(turn.speaker.fresh[0]):
             self.begin(turn)
             return
-        self.lines = []
-        if said is not None and bool(before.speaker.may_speak[0]):
+        self.lines, self.new_game = [], False
+        if SPEAKER in self.views and said is not None and bool(before.speaker.may_speak[0]):
             self.lines.append(f"  the speaker says       {tokens(regular(np.asarray(said))[0])}")
         if bool(turn.decided[0]):
             self._decided(turn, 0 if decided is None else int(np.asarray(decided)[0]))
-        elif int(turn.listener.round[0]) <= self.game.settings.rounds and int(turn.listener.round[0]) > 0:
+        elif LISTENER in self.views and 0 < int(turn.listener.round[0]) <= self.game.settings.rounds:
             self.lines.append(f"  the listener hears     {tokens(turn.listener.message[0])}")
         if bool(turn.done[0]):
             self._over()
@@ -48,13 +60,16 @@ class Transcript:
         return "\n".join(self.lines)
 
     def _game(self, turn: Turn) -> None:
+        self.new_game = True
         number, games = int(self.game.game_number[0]) + 1, int(self.game.games[0])
         self.lines.append(f"Game {number} of {games}, {PHASES[int(turn.speaker.query[0])]}")
         for player, seen in ((SPEAKER, turn.speaker), (LISTENER, turn.listener)):
+            if player not in self.views:
+                continue
             shown = stimuli(seen.stimulus[0], self.game.settings)
             meanings = self.game.latents(player)[0, : len(seen.stimulus[0])]
-            means = " ".join(f"({','.join(map(str, m))})" for m in meanings.tolist())
-            self.lines.append(f"  {f'the {player} sees':<22} {shown}   meaning {means}")
+            means = "   meaning " + " ".join(f"({','.join(map(str, m))})" for m in meanings.tolist())
+            self.lines.append(f"  {f'the {player} sees':<22} {shown}{means if self.latents else ''}")
 
     def _decided(self, turn: Turn, decision: int) -> None:
         right = "right" if bool(turn.correct[0]) else "wrong"
@@ -62,7 +77,7 @@ class Transcript:
             right = f"wrong, it was {answer(int(self.game.answer[0]), self.game.settings)}"
         said = answer(decision, self.game.settings)
         self.lines.append(f"  the listener decides   {said}: {right}, reward {float(turn.reward[0]):+g}")
-        if self.game.settings.feedback:
+        if self.game.settings.feedback and LISTENER in self.views:
             self.lines.append(f"  the listener is shown  {stimuli(turn.listener.stimulus[0], self.game.settings)}")
 
     def _over(self) -> None:

@@ -15,8 +15,8 @@ from .stimuli import Spaces
 
 TEST_VALUES = 2  # dimensions with a test value that make a meaning one of the query
 WEIGHT = 100  # of a value that has been shown often enough
-REFUSALS = 5  # of a repeated target, where repeats are accepted at all
-FAILURES = 10  # draws of a repeated target after which repeats are accepted
+REFUSALS = 5  # in a row of repeated targets before one is accepted, where repeats are accepted at all
+FAILURES = 10  # in a row after which repeats are accepted
 MOST_ROUNDS = 20_000  # of drawing; an episode takes some hundreds at the most
 NOTHING = -1  # in place of a target after the last one
 
@@ -160,7 +160,7 @@ class _Drawing:
         self.failures += again
         accepted = np.flatnonzero(~again | (self.repeats & (self.failures > REFUSALS)))
         self.repeats |= again & (self.failures > FAILURES)
-        self.failures[accepted] = 0
+        self.failures[~again] = 0
         # A draw that makes way for another is remembered too, or the same one would come again and again.
         self.before[accepted, drawn[accepted]] = True
         moved = accepted[~fits[accepted]]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
 from icy.errors import InvalidSettingError, unknown
 from icy.meanings import whole_number
+from icy.training.settings import Departure
 
 from .schedule import TEST_VALUES
 from .stimuli import REPRESENTATIONS, TRUNCATIONS
@@ -20,14 +20,6 @@ VIEWS = ("full", "partial")
 MASKS = ("paper", "near32")
 SPLITS = ("support", "query", "all")
 MOST_MEANINGS = 1_000_000
-
-
-@dataclass(frozen=True)
-class Departure:
-    """What a `compat` does otherwise in one respect, and why anyone would want it."""
-
-    settings: Mapping[str, Any]
-    reason: str
 
 
 # The authors' program against their papers (s2b-facts 3, 4, 6 and 12).

@@ -95,7 +95,7 @@ class TrainingSettings:
 
 @dataclass(frozen=True)
 class Departure:
-    """One way in which the preset `published` departs from the default, and why the printed numbers depend on it."""
+    """One way in which a preset departs from the default, and why the printed numbers depend on it."""
 
     settings: Mapping[str, Any]
     reason: str

@@ -46,7 +46,9 @@ from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from ..game import LISTENER, SPEAKER, Turn
+from icy.registry import LISTENER, SPEAKER
+
+from ..game import Turn
 from ..players.base import Player, seated
 from ..settings import GameSettings
 from .spaces import Arrays, one_of

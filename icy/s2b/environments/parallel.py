@@ -75,9 +75,8 @@ from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
 from icy.errors import IcyError
-from icy.registry import PLAYERS
+from icy.registry import LISTENER, PLAYERS
 
-from ..game import LISTENER
 from ..settings import GameSettings
 from .spaces import one_of
 from .table import METADATA, Table

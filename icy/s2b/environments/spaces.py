@@ -11,10 +11,11 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from icy.errors import unknown
+from icy.registry import LISTENER, SPEAKER
 
 from ..channel import END, sentence_count, sentences
 from ..draws import Wholes
-from ..game import LISTENER, REWARDS, SPEAKER, BatchedGame, Seen
+from ..game import REWARDS, BatchedGame, Seen
 from ..players.base import Action
 from ..settings import GameSettings
 

@@ -9,10 +9,10 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 
 from icy.errors import unknown
-from icy.registry import PLAYERS
+from icy.registry import LISTENER, PLAYERS, SPEAKER
 
 from ..channel import Array
-from ..game import LISTENER, SPEAKER, BatchedGame, Turn
+from ..game import BatchedGame, Turn
 from ..rendering import Transcript
 from ..settings import GameSettings
 from .spaces import Actions, Arrays, observation_space, observed, privileged

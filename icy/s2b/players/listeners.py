@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from icy.errors import IncompatibleError
+from icy.registry import LISTENER, SPEAKER
 
 from ..draws import Wholes
-from ..game import LISTENER, SPEAKER, Seen
+from ..game import Seen
 from .base import Action, Player, Seat
 from .digits import check_digital, digits
 

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icy.errors import IncompatibleError
+from icy.registry import SPEAKER
 
 from ..draws import Draws, Wholes
-from ..game import SPEAKER, Seen
+from ..game import Seen
 from .base import Action, Player, Seat
 from .digits import check_digital, digits
 

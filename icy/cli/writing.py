@@ -1,0 +1,33 @@
+"""Rows to files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from icy.errors import InvalidSettingError, StoreError
+
+from .printing import note
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def checked_rows_file(given: str) -> Path:
+    """The file to write rows to; said now if it cannot be, and not after all is measured."""
+    path = Path(given)
+    if path.suffix.lower() not in (".csv", ".parquet"):
+        raise InvalidSettingError(f"Rows are written as .csv or .parquet; not as '{path.name}'.")
+    if not path.absolute().parent.is_dir():
+        raise InvalidSettingError(f"The folder {path.absolute().parent} does not exist.")
+    return path
+
+
+def write_rows(rows: pd.DataFrame, path: Path, quiet: bool) -> None:
+    """Write rows, and say so."""
+    try:
+        rows.to_csv(path, index=False) if path.suffix.lower() == ".csv" else rows.to_parquet(path, index=False)
+    except OSError as error:
+        raise StoreError(f"Cannot write {path}: {error.strerror or error}.") from error
+    if not quiet:
+        note(f"Written: {path}.")
