@@ -27,7 +27,7 @@ from .plotting import checked_plot, save_figure
 from .printing import print_table, stderr
 from .running import set_up_log
 from .specs import FORMATS, SPREADS, together
-from .writing import checked_rows_file, write_rows
+from .writing import checked_rows_file, joined, write_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -176,13 +176,11 @@ def metrics_command(
         raise Interrupted(f"Interrupted: {len(found)} of {len(todo)} languages are measured.") from None
     print_table(_table(found, names, spread), format_)
     if target is not None:
-        rows = _joined(found)
-        rows.attrs = {}  # the scores, which no file holds
-        write_rows(rows, target, quiet)
+        write_rows(joined(found), target, quiet)
     if figure is not None:
         from icy.analysis.metrics import plot_metrics
 
-        save_figure(plot_metrics(_joined(found), names), figure, quiet)
+        save_figure(plot_metrics(joined(found), names), figure, quiet)
 
 
 # -- what is measured --------------------------------------------------------------------------------------------------
@@ -277,16 +275,10 @@ def _progress(
         yield told, lambda done, total: bars.update(pairs, completed=done, total=total, visible=True)
 
 
-def _joined(found: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    import pandas as pd
-
-    return pd.concat([frame.set_axis(frame.columns, axis=1) for frame in found], ignore_index=True)
-
-
 def _table(found: Sequence[pd.DataFrame], names: Sequence[str], spread: str) -> BiasTable:
     from icy.analysis.metrics import metrics_table
 
-    return metrics_table(_joined(found), names, spread, _notes(found))
+    return metrics_table(joined(found), names, spread, _notes(found))
 
 
 def _notes(found: Sequence[pd.DataFrame]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,15 @@ def checked_rows_file(given: str) -> Path:
     if not path.absolute().parent.is_dir():
         raise InvalidSettingError(f"The folder {path.absolute().parent} does not exist.")
     return path
+
+
+def joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Several tables of the same columns, one after another."""
+    import pandas as pd
+
+    rows = pd.concat([part.set_axis(part.columns, axis=1) for part in parts], ignore_index=True)
+    rows.attrs = {}  # what no file holds
+    return rows
 
 
 def write_rows(rows: pd.DataFrame, path: Path, quiet: bool) -> None:

@@ -119,10 +119,8 @@ def deal(settings: GameSettings, seeds: Wholes, numbers: Wholes | None = None) -
     own = of_space(settings, draws)
     spaces = Spaces.draw(own, settings.dimensions, settings.least, settings.most)
     targets, query = _targets(settings, spaces, draws)
-    episode, place = np.nonzero(targets.meanings != NOTHING)
-    games = _Games(settings, spaces, draws, episode, place, query[episode, place], targets)
-    keep = draws.uniform_of_games("ratio", episode, place, 1)[:, 0] < settings.kept
-    sides = games.sides(keep)
+    games = _Games(settings, spaces, draws, targets, query)
+    sides, episode = games.sides(), games.episode
     heard = permutations(draws, settings.vocab_size, settings.permutation and settings.kind == "meta")
     show = shown(settings, own, spaces)
     return Deal(
@@ -210,26 +208,23 @@ class _Sides:
 
 
 class _Games:
-    """Drawing what stands beside the targets."""
+    """Drawing what stands beside the targets, in the games of all episodes one after another."""
 
     def __init__(
-        self,
-        settings: GameSettings,
-        spaces: Spaces,
-        draws: Draws,
-        episode: Wholes,
-        place: Wholes,
-        query: NDArray[np.bool_],
-        targets: Targets,
+        self, settings: GameSettings, spaces: Spaces, draws: Draws, targets: Targets, query: NDArray[np.bool_]
     ) -> None:
         self.settings, self.spaces, self.draws = settings, spaces, draws
-        self.episode, self.place, self.query = episode, place, query
-        self.meaning, self.sample = targets.meanings[episode, place], targets.samples[episode, place]
+        self.episode, column = np.nonzero(targets.meanings != NOTHING)
+        # Which game of its episode it is; its column may be another in a batch, where supports are padded.
+        self.place = np.arange(len(column)) - _firsts(targets.counts)[self.episode]
+        self.query = query[self.episode, column]
+        self.meaning, self.sample = (part[self.episode, column] for part in (targets.meanings, targets.samples))
         self.target = self.meaning * settings.samples + self.sample
 
-    def sides(self, keep: NDArray[np.bool_]) -> _Sides:
-        """What both players see, given in which games the listener sees the target's meaning."""
+    def sides(self) -> _Sides:
+        """What both players see, and in which games the listener sees the target's meaning."""
         settings, slots = self.settings, self.settings.slots
+        keep = self._uniform("ratio", 1)[:, 0] < settings.kept
         drawn = self._beside()
         beside, other = drawn[:, :-1], drawn[:, -1]
         speaker = np.concatenate([self.target[:, None], beside], axis=1)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from icy.registry import LISTENER, PLAYERS, SPEAKER
 
@@ -14,6 +15,7 @@ from .game import BatchedGame, Turn
 from .settings import GameSettings
 
 PHASES = ("support", "query")
+SIZE, LINES = (800, 360), 14  # of a picture: width and height, and how many lines it has room for
 
 
 class Transcript:
@@ -27,7 +29,8 @@ class Transcript:
 
     def __init__(self, game: BatchedGame, views: Sequence[str] = PLAYERS, latents: bool = True) -> None:
         self.game, self.views, self.latents = game, views, latents
-        self.lines: list[str] = []
+        self.lines: list[str] = []  # of the last step
+        self.told: list[str] = []  # of the episode
         self.new_game = False
 
     def begin(self, turn: Turn) -> None:
@@ -37,6 +40,7 @@ class Transcript:
         space = f" in a space of {sizes} values" if self.latents else ""
         self.lines = [f"Episode of seed {seed}: {games} games{space}."]
         self._game(turn)
+        self.told = list(self.lines)
 
     def add(self, before: Turn, turn: Turn, said: Any, decided: Any) -> None:
         """The lines of a step: what was done, and what came of it."""
@@ -54,6 +58,7 @@ class Transcript:
             self._over()
         elif int(turn.listener.round[0]) == 0 and int(before.listener.round[0]) != 0:
             self._game(turn)
+        self.told += self.lines
 
     def text(self) -> str:
         """The lines since the last step."""
@@ -106,3 +111,14 @@ def answer(decision: int, settings: GameSettings) -> str:
     if settings.descriptive and settings.slots == 1:
         return ("the same meaning", "another meaning")[decision] if decision in (0, 1) else str(decision)
     return "none of them" if decision == settings.slots else f"stimulus {decision}"
+
+
+def picture(lines: Sequence[str]) -> NDArray[np.uint8]:
+    """The last lines as a picture of a fixed size, [height, width, 3]."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    image = Image.new("RGB", SIZE, "white")
+    ImageDraw.Draw(image).multiline_text(
+        (12, 12), "\n".join(lines[-LINES:]), "black", ImageFont.load_default(14), spacing=8
+    )
+    return np.asarray(image)

@@ -18,7 +18,7 @@ from ..errors import Interrupted
 from ..options import Seeds
 from ..plotting import checked_plot, save_figure
 from ..printing import print_table
-from ..writing import checked_rows_file, write_rows
+from ..writing import checked_rows_file, joined, write_rows
 from .options import SWEPT, game_options, load, player_option, plugins_and_quiet, progress, settings_of, shown
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def eval_command(
         raise Interrupted(f"Interrupted: {done}") from None
     _print_evaluation(found, spread, format_)
     if target is not None:
-        write_rows(pd.concat(found, ignore_index=True), target, quiet)
+        write_rows(joined(found), target, quiet)
 
 
 def _names(asked: Sequence[str], side: str) -> list[str]:
@@ -118,11 +118,9 @@ def _evaluated(
 
 
 def _print_evaluation(found: Sequence[pd.DataFrame], spread: str, format_: str) -> None:
-    import pandas as pd
-
     from icy.analysis.games import evaluation_table
 
-    rows = pd.concat(found, ignore_index=True)
+    rows = joined(found)
     labels = {"speaker": "speaker", "listener": "listener", "shots": "S", "samples": "O", "distractors": "K"}
     chance = ", ".join(f"{100 / n:.1f} % with {n} answers" for n in sorted(rows["decisions"].unique()))
     notes = [f"chance: {chance}; {rows['episodes'][0]} episodes per seed"]
@@ -178,11 +176,9 @@ def language_command(
             rows = probe_language(name, game, metrics=metrics, episodes=episodes, seed=seed)
             found.append(rows.assign(speaker=name))
             told(1)
-    import pandas as pd
-
-    print_table(language_table(pd.concat(found, ignore_index=True), metrics, spread), format_)
+    print_table(language_table(joined(found), metrics, spread), format_)
     if target is not None:
-        write_rows(pd.concat(found, ignore_index=True), target, quiet)
+        write_rows(joined(found), target, quiet)
 
 
 # -- stimuli -----------------------------------------------------------------------------------------------------------

@@ -87,11 +87,12 @@ class ListenerEnv(gymnasium.Env[dict[str, Any], Any]):
         *,
         settings: GameSettings | None = None,
         actions: str = "role",
+        messages: str = "one-hot",
         latents: bool = False,
         render_mode: str | None = None,
         **given: Any,
     ) -> None:
-        self.table = Table(GameSettings.of(settings, **given), 1, actions, latents, render_mode)
+        self.table = Table(GameSettings.of(settings, **given), 1, actions, messages, latents, render_mode)
         self.render_mode = render_mode
         self.observation_space = self.table.spaces[LISTENER]
         self.action_space = self.table.actions[LISTENER].space
@@ -116,9 +117,9 @@ class ListenerEnv(gymnasium.Env[dict[str, Any], Any]):
         mask: NDArray[np.int8] = self.table.infos(LISTENER)["action_mask"][0]
         return mask
 
-    def render(self) -> str | None:  # type: ignore[override]
-        """With `render_mode="ansi"`, what has happened in the last step, in words."""
-        return None if self.table.transcript is None else self.table.transcript.text()
+    def render(self) -> Any:
+        """What has happened in the last step, in words ("ansi"), or a picture of the last words ("rgb_array")."""
+        return self.table.render()
 
     def _info(self, over: bool) -> dict[str, Any]:
         info = one_of(self.table.infos(LISTENER))
@@ -142,11 +143,14 @@ class ListenerVectorEnv(VectorEnv[dict[str, NDArray[Any]], NDArray[Any], NDArray
         *,
         settings: GameSettings | None = None,
         actions: str = "role",
+        messages: str = "one-hot",
         latents: bool = False,
         render_mode: str | None = None,
         **given: Any,
     ) -> None:
-        self.table = Table(GameSettings.of(settings, **given), num_envs, actions, latents, render_mode, autoreset=True)
+        self.table = Table(
+            GameSettings.of(settings, **given), num_envs, actions, messages, latents, render_mode, autoreset=True
+        )
         self.num_envs, self.render_mode = num_envs, render_mode
         self.single_observation_space = self.table.spaces[LISTENER]
         self.single_action_space = self.table.actions[LISTENER].space
@@ -170,6 +174,6 @@ class ListenerVectorEnv(VectorEnv[dict[str, NDArray[Any]], NDArray[Any], NDArray
             infos |= scores | {f"_{name}": turn.done for name in scores}
         return self.table.observed(LISTENER), turn.reward, turn.done, np.zeros(self.num_envs, dtype=bool), infos
 
-    def render(self) -> tuple[str, ...] | None:
-        """With `render_mode="ansi"`, what has happened in the first episode's last step, in words."""
-        return None if self.table.transcript is None else (self.table.transcript.text(),)
+    def render(self) -> tuple[Any, ...] | None:
+        """What has happened in the first episode's last step, as `ListenerEnv.render`."""
+        return None if self.render_mode is None else (self.table.render(),)

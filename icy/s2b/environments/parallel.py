@@ -29,7 +29,7 @@ Each agent observes a dictionary:
 | Key               | Space                         | Meaning                                                       |
 |-------------------|-------------------------------|---------------------------------------------------------------|
 | `stimulus`        | Box, (slots * W,)             | numbers of the stimuli it sees; the speaker's target first    |
-| `message`         | MultiDiscrete([V + 1] * L)    | tokens heard; the speaker's own if the listener sends none    |
+| `message`         | MultiBinary(L * (V + 1))      | tokens heard; the speaker's own if the listener sends none    |
 | `role`            | Discrete(2)                   | 0 speaker, 1 listener                                         |
 | `phase`           | Discrete(2)                   | 0 support, 1 query                                            |
 | `round`           | Discrete(N + 2)               | 0..N; N + 1 when the listener sees what the speaker saw       |
@@ -53,10 +53,11 @@ Both agents receive 1 for a right decision; for a wrong one 0 in the support and
 ### Arguments
 
 ``` python
-icy.s2b.parallel_env(actions="factored", latents=False, render_mode=None, shots=1, samples=1, distractors=0, ...)
+icy.s2b.parallel_env(actions="factored", messages="one-hot", latents=False, render_mode=None, shots=1, samples=1, ...)
 ```
 
-`actions`: the form of actions. `latents=True` adds to the infos what no agent sees: meanings, numbers of values, the
+`actions`: the form of actions. `messages="tokens"` observes a message as its tokens, MultiDiscrete([V + 1] * L), and
+not as a one-hot block for each. `latents=True` adds to the infos what no agent sees: meanings, numbers of values, the
 right decision. All further arguments are those of `icy.s2b.GameSettings`; `compat="near32"` takes those of the authors'
 program.
 
@@ -94,11 +95,12 @@ class MetaReferentialGame(ParallelEnv):  # type: ignore[misc]
         settings: GameSettings | None = None,
         *,
         actions: str = "factored",
+        messages: str = "one-hot",
         latents: bool = False,
         render_mode: str | None = None,
         **given: Any,
     ) -> None:
-        self.table = Table(GameSettings.of(settings, **given), 1, actions, latents, render_mode)
+        self.table = Table(GameSettings.of(settings, **given), 1, actions, messages, latents, render_mode)
         self.render_mode = render_mode
         self.possible_agents = list(PLAYERS)
         self.agents: list[str] = []
@@ -155,9 +157,9 @@ class MetaReferentialGame(ParallelEnv):  # type: ignore[misc]
         mask: NDArray[np.int8] = self.table.infos(agent)["action_mask"][0]
         return mask
 
-    def render(self) -> str | None:
-        """With `render_mode="ansi"`, what has happened in the last step, in words."""
-        return None if self.table.transcript is None else self.table.transcript.text()
+    def render(self) -> Any:
+        """What has happened in the last step, in words ("ansi"), or a picture of the last words ("rgb_array")."""
+        return self.table.render()
 
     def close(self) -> None:
         """Nothing is open."""
@@ -179,7 +181,7 @@ def parallel_env(settings: GameSettings | None = None, **given: Any) -> MetaRefe
 
     Args:
         settings: of the game; or by name.
-        **given: `actions`, `latents`, `render_mode`, and settings by name; see the page of this module.
+        **given: `actions`, `messages`, `latents`, `render_mode`, and settings by name; see the page of this module.
 
     Raises:
         IcyError: settings that are not accepted.

@@ -51,6 +51,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from ..recall import ASKED, BatchedRecall, RecallSettings, RecallTurn
+from ..rendering import picture
 from .spaces import WIDE, Arrays, one_of
 from .table import METADATA, OF_MANY
 
@@ -100,7 +101,7 @@ class RecallEnv(gymnasium.Env[dict[str, Any], Any]):
     ) -> None:
         self.task, self.latents, self.render_mode = BatchedRecall(settings, **given), latents, render_mode
         self.observation_space, self.action_space = _spaces(self.task.settings)
-        self._line = ""
+        self._told: list[str] = []
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -108,7 +109,7 @@ class RecallEnv(gymnasium.Env[dict[str, Any], Any]):
         """Begin an episode: that of a seed, or the next one."""
         super().reset(seed=seed)
         turn = self.task.reset(seed)
-        self._line = f"shown {_numbers(turn)}"
+        self._told = [f"shown {_numbers(turn)}"]
         return one_of(_observed(turn)), one_of(_infos(self.task, self.latents))
 
     def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
@@ -116,10 +117,10 @@ class RecallEnv(gymnasium.Env[dict[str, Any], Any]):
         turn = self.task.step(np.asarray(action)[None])
         over = bool(turn.done[0])
         if turn.asked[0] == ASKED and not over:
-            self._line = f"asked {_numbers(turn)}"
+            self._told.append(f"asked {_numbers(turn)}")
         else:
             result = "right" if turn.result[0] == 2 else "wrong"
-            self._line = f"answered {int(action)}, {result}" + ("" if over else f"; shown {_numbers(turn)}")
+            self._told.append(f"answered {int(action)}, {result}" + ("" if over else f"; shown {_numbers(turn)}"))
         return one_of(_observed(turn)), float(turn.reward[0]), over, False, one_of(_infos(self.task, self.latents))
 
     def action_masks(self) -> NDArray[np.int8]:
@@ -127,9 +128,11 @@ class RecallEnv(gymnasium.Env[dict[str, Any], Any]):
         mask: NDArray[np.int8] = _infos(self.task, False)["action_mask"][0]
         return mask
 
-    def render(self) -> str | None:  # type: ignore[override]
-        """With `render_mode="ansi"`, what has happened in the last step, in words."""
-        return self._line if self.render_mode == "ansi" else None
+    def render(self) -> Any:
+        """What has happened in the last step, in words ("ansi"), or a picture of the last words ("rgb_array")."""
+        if self.render_mode is None:
+            return None
+        return self._told[-1] if self.render_mode == "ansi" else picture(self._told)
 
 
 def _numbers(turn: RecallTurn) -> str:

@@ -20,14 +20,16 @@ from ..players.base import Action
 from ..settings import GameSettings
 
 FORMS = ("factored", "flat", "role")
+MESSAGES = ("one-hot", "tokens")
 WIDE = 2.0  # beyond which no sample lies that may leave its section
 Arrays = dict[str, NDArray[Any]]
 
 
-def observation_space(settings: GameSettings, player: str) -> spaces.Dict:
+def observation_space(settings: GameSettings, player: str, messages: str = "one-hot") -> spaces.Dict:
     """What a player observes.
 
-    `stimulus` holds the numbers of all stimuli that it sees; `message` the tokens it hears; `role` is 0 for the speaker
+    `stimulus` holds the numbers of all stimuli that it sees; `message` the tokens it hears, as a one-hot block each or
+    as "tokens"; `role` is 0 for the speaker
     and 1 for the listener; `phase` 0 in the support and 1 in the query; `round` 0..N + 1; `previous_result` 0 before
     the first result, 1 for a failure, 2 for a success; `previous_reward` the reward that came with it.
     """
@@ -35,11 +37,14 @@ def observation_space(settings: GameSettings, player: str) -> spaces.Dict:
     low, high = (0.0, 1.0) if settings.representation == "ohe" else (-1.0, 1.0)
     if settings.representation == "scs" and settings.truncate == "none":
         low, high = -WIDE, WIDE
+    heard: spaces.Space[Any] = spaces.MultiDiscrete([settings.vocab_size + 1] * settings.length)
+    if messages == "one-hot":
+        heard = spaces.MultiBinary(settings.length * (settings.vocab_size + 1))
     rewards = np.array(REWARDS)
     return spaces.Dict(
         {
             "stimulus": spaces.Box(low, high, (slots * settings.width,), np.float32),
-            "message": spaces.MultiDiscrete([settings.vocab_size + 1] * settings.length),
+            "message": heard,
             "role": spaces.Discrete(2),
             "phase": spaces.Discrete(2),
             "round": spaces.Discrete(settings.rounds + 2),
@@ -49,12 +54,14 @@ def observation_space(settings: GameSettings, player: str) -> spaces.Dict:
     )
 
 
-def observed(seen: Seen, player: str) -> Arrays:
+def observed(seen: Seen, player: str, settings: GameSettings, messages: str = "one-hot") -> Arrays:
     """What a player sees, as arrays in its observation space with a leading axis of episodes."""
-    count = len(seen.round)
+    count, heard = len(seen.round), seen.message
+    if messages == "one-hot":
+        heard = np.eye(settings.vocab_size + 1, dtype=np.int8)[heard].reshape(count, -1)
     return {
         "stimulus": seen.stimulus.reshape(count, -1),
-        "message": seen.message,
+        "message": heard,
         "role": np.full(count, int(player == LISTENER)),
         "phase": seen.query.astype(np.int64),
         "round": seen.round,

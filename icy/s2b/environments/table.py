@@ -13,12 +13,12 @@ from icy.registry import LISTENER, PLAYERS, SPEAKER
 
 from ..channel import Array
 from ..game import BatchedGame, Turn
-from ..rendering import Transcript
+from ..rendering import Transcript, picture
 from ..settings import GameSettings
-from .spaces import Actions, Arrays, observation_space, observed, privileged
+from .spaces import MESSAGES, Actions, Arrays, observation_space, observed, privileged
 
-RENDER_MODES = ("ansi",)
-METADATA: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 1}  # text has no frames; Gymnasium asks
+RENDER_MODES = ("ansi", "rgb_array")
+METADATA: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 1}
 OF_MANY: dict[str, Any] = {**METADATA, "autoreset_mode": AutoresetMode.NEXT_STEP}
 
 
@@ -29,6 +29,7 @@ class Table:
         settings: of the game.
         episodes: at once, B.
         form: of actions, see Actions.
+        messages: how they are observed, "one-hot" or as "tokens".
         latents: whether infos hold what no player sees.
         render_mode: None, or "ansi".
         autoreset: see BatchedGame.
@@ -39,17 +40,21 @@ class Table:
         settings: GameSettings,
         episodes: int,
         form: str,
+        messages: str,
         latents: bool,
         render_mode: str | None,
         autoreset: bool = False,
     ) -> None:
         if render_mode is not None and render_mode not in RENDER_MODES:
             raise unknown("render mode", render_mode, RENDER_MODES)
-        self.settings, self.latents = settings, latents
+        if messages not in MESSAGES:
+            raise unknown("way to observe messages", messages, MESSAGES)
+        self.settings, self.latents, self.messages = settings, latents, messages
         self.game = BatchedGame(settings, episodes=episodes, autoreset=autoreset)
         self.actions = {player: Actions(settings, player, form) for player in PLAYERS}
-        self.spaces = {player: observation_space(settings, player) for player in PLAYERS}
-        self.transcript = Transcript(self.game) if render_mode == "ansi" else None
+        self.spaces = {player: observation_space(settings, player, messages) for player in PLAYERS}
+        self.render_mode = render_mode
+        self.transcript = None if render_mode is None else Transcript(self.game)
 
     def reset(self, seed: int | None = None, seeds: Any = None) -> Turn:
         """Begin; see BatchedGame.reset."""
@@ -79,9 +84,15 @@ class Table:
         nothing = self.actions[player].illegal_nothing(given, turn.seen_by(player))
         self.game.illegal[player] = self.game.illegal[player] + (nothing & ~turn.done)
 
+    def render(self) -> Any:
+        """What has happened in the last step, in words, or as a picture of the last words; None without a mode."""
+        if self.transcript is None:
+            return None
+        return self.transcript.text() if self.render_mode == "ansi" else picture(self.transcript.told)
+
     def observed(self, player: str) -> Arrays:
         """What a player sees now, with a leading axis of episodes."""
-        return observed(self.game.turn.seen_by(player), player)
+        return observed(self.game.turn.seen_by(player), player, self.settings, self.messages)
 
     def infos(self, player: str) -> Arrays:
         """What a player is told beside, with a leading axis of episodes."""

@@ -15,6 +15,7 @@ _LISTENERS = {
         "Binds tokens to numbers by memory and inference alone.",
         "icy",
     ),
+    "nearest": ("nearest:NearestListener", "Takes a number for the value of the nearest one heard of so far.", "icy"),
     "oracle": ("listeners:OracleListener", "Knows all meanings, and is always right.", "icy"),
     "posdis": ("listeners:PosdisListener", "Reads the posdis speaker, unpermuted; never says none.", "MetaRG24"),
     "digital": ("listeners:DigitalListener", "Reads the cheating language, unpermuted.", "MetaRG22"),

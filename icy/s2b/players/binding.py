@@ -8,10 +8,7 @@ heard tells which section is meant, for every number of values that is still lik
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from icy.errors import IncompatibleError
 
@@ -57,7 +54,7 @@ class BindingListener(Decider):
         if not settings.feedback:
             self._learn_from_success(seen)
         self.hear(seen)
-        stimuli = self._numbers(seen.stimulus)
+        stimuli = self.numbers_of(seen)
         told = np.flatnonzero((seen.round == settings.rounds + 1) & settings.feedback)
         self.memory.bind(told, stimuli[told, 0], self.sentence()[told])
         asked = np.flatnonzero(seen.may_decide)
@@ -66,15 +63,6 @@ class BindingListener(Decider):
             decision[asked] = self._decide(asked, stimuli[asked])
             self.own[asked], self.last_decision[asked] = stimuli[asked], decision[asked]
         return Action(decision=decision)
-
-    def _numbers(self, stimuli: NDArray[Any]) -> Reals:
-        """One number per dimension, [B, slots, N]: of a one-hot block, the middle of its value's section."""
-        settings = self.seat.settings
-        if settings.representation == "scs":
-            return stimuli.astype(np.float64)
-        blocks = stimuli.reshape(*stimuli.shape[:2], settings.dimensions, settings.most)
-        found: Reals = -1 + (blocks.argmax(-1) + 0.5) * 2 / settings.most
-        return found
 
     def _learn_from_success(self, seen: Seen) -> None:
         """Where no game ends by showing the target, a right choice tells what it was."""

@@ -7,7 +7,7 @@ import numpy as np
 from icy.errors import IncompatibleError
 from icy.registry import LISTENER, SPEAKER
 
-from ..draws import Wholes
+from ..draws import Reals, Wholes
 from ..game import Seen
 from .base import Action, Player, Seat
 from .digits import check_digital, digits
@@ -37,6 +37,16 @@ class Decider(Player):
         for place in range(settings.rounds):
             now = seen.round == place + 1
             self.words[now, place * settings.length : (place + 1) * settings.length] = seen.message[now]
+
+    def numbers_of(self, seen: Seen) -> Reals:
+        """One number per dimension, [B, slots, N]: of a one-hot block, the middle of its value's section."""
+        settings = self.seat.settings
+        if settings.representation == "scs":
+            numbers: Reals = seen.stimulus.astype(np.float64)
+            return numbers
+        blocks = seen.stimulus.reshape(*seen.stimulus.shape[:2], settings.dimensions, settings.most)
+        found: Reals = -1 + (blocks.argmax(-1) + 0.5) * 2 / settings.most
+        return found
 
     def sentence(self) -> Wholes:
         """The token for each dimension, [B, N]: of one message, or of several that each begin one token later."""

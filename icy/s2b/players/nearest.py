@@ -1,0 +1,64 @@
+"""The nearest listener: memory without inference."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from icy.errors import IncompatibleError
+
+from ..draws import Wholes
+from ..game import Seen
+from .base import Action, Seat
+from .listeners import Decider
+
+
+class NearestListener(Decider):
+    """Takes a number for the value whose token came with the nearest number so far, whatever sections there may be.
+
+    It remembers, in every dimension, which numbers were shown at the end of a game with which token (s2b-facts 7.3). A
+    stimulus has the target's meaning if the nearest number in every dimension came with the token that is heard; a
+    token that was never heard before stands for a number that was never seen before.
+    """
+
+    def begin(self, seat: Seat) -> None:
+        """See Player; messages must have a token per dimension, and games end by showing the target."""
+        super().begin(seat)
+        settings = seat.settings
+        if not settings.feedback or settings.length + settings.rounds - 1 < settings.dimensions:
+            raise IncompatibleError(
+                "The nearest listener needs feedback at the end of a game, and a token per dimension (length)."
+            )
+        self.numbers = np.full((seat.episodes, 0, settings.dimensions), np.nan)
+        self.tokens = np.zeros((seat.episodes, 0, settings.dimensions), dtype=np.int64)
+
+    def acting(self, seen: Seen) -> Action:
+        """Listen, remember what is shown at the end of a game, and decide."""
+        self.numbers[seen.fresh] = np.nan
+        self.hear(seen)
+        told = seen.round == self.seat.settings.rounds + 1
+        if told.any():
+            shown = np.where(told[:, None], self.numbers_of(seen)[:, 0], np.nan)
+            self.numbers = np.concatenate([self.numbers, shown[:, None]], axis=1)
+            self.tokens = np.concatenate([self.tokens, self.sentence()[:, None]], axis=1)
+        if not seen.may_decide.any():
+            return Action(decision=np.zeros(self.seat.episodes, dtype=np.int64))
+        return Action(decision=np.where(seen.may_decide, self.decide(seen), 0))
+
+    def decide(self, seen: Seen) -> Wholes:
+        """The stimulus that agrees in most dimensions; none, unless one agrees in all and such an answer there is."""
+        settings, heard = self.seat.settings, self.sentence()
+        known = (self.tokens == heard[:, None]) & ~np.isnan(self.numbers)
+        agree = np.stack([self._agrees(row, heard, known.any(1)) for row in self.numbers_of(seen).swapaxes(0, 1)], 1)
+        total = agree.sum(-1)
+        best: Wholes = total.argmax(1)
+        return np.where(total.max(1) == settings.dimensions, best, settings.slots) if settings.descriptive else best
+
+    def _agrees(self, numbers: np.ndarray, heard: Wholes, known: np.ndarray) -> np.ndarray:
+        """In which dimensions the nearest number came with the token that is heard, [B, N]."""
+        if not self.numbers.shape[1]:
+            return ~known
+        distance = np.nan_to_num(np.abs(self.numbers - numbers[:, None]), nan=np.inf)
+        nearest = distance.argmin(1)[:, None]
+        token = np.take_along_axis(self.tokens, nearest, 1)[:, 0]
+        apart = np.take_along_axis(distance, nearest, 1)[:, 0] > 0
+        return np.where(known, token == heard, apart)

@@ -1,0 +1,371 @@
+"""S2B for Gymnasium and PettingZoo: their own checks, masks, and trainers of other people."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pettingzoo
+import pytest
+from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AutoresetMode
+from pettingzoo.test import parallel_api_test, parallel_seed_test
+from pettingzoo.utils.conversions import parallel_to_aec
+
+import icy.s2b
+from icy.errors import IcyError
+from icy.s2b import BatchedRecall, RecallSettings, parallel_env
+from icy.s2b.environments.parallel import MetaReferentialGame
+from icy.s2b.environments.recall import RecallEnv
+from icy.s2b.environments.spaces import FORMS, MESSAGES
+
+GAMES: dict[str, dict[str, Any]] = {
+    "default": {},
+    "near32": {"compat": "near32", "distractors": 2},
+    "both speak": {"listener_messages": True, "rounds": 2, "distractors": 1},
+    "no feedback": {"feedback": False},
+    "one-hot": {"representation": "ohe", "view": "partial", "distractors": 1},
+    "common": {"kind": "common", "games": 3},
+}
+RECALL: dict[str, dict[str, Any]] = {
+    "scs": {},
+    "ohe": {"representation": "ohe"},
+    "near32": {"compat": "near32"},
+    "near32, ohe": {"compat": "near32", "representation": "ohe", "games_per_shot": 5},
+}
+VECTOR = {"vectorization_mode": "vector_entry_point"}
+
+
+@pytest.fixture(autouse=True)
+def _strict() -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", message=".*None decorators or wrappers.*")
+        yield
+
+
+# -- their own checks --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", GAMES)
+def test_the_parallel_game_passes_pettingzoo(name: str, form: str) -> None:
+    parallel_api_test(parallel_env(actions=form, **GAMES[name]), num_cycles=200)
+    parallel_seed_test(lambda: parallel_env(actions=form, **GAMES[name]), num_cycles=100)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", GAMES)
+def test_the_listener_passes_gymnasium(name: str, form: str) -> None:
+    check_env(gymnasium.make("S2B/Listener-v0", actions=form, render_mode="ansi", **GAMES[name]).unwrapped)
+
+
+@pytest.mark.parametrize("name", RECALL)
+def test_recall_passes_gymnasium(name: str) -> None:
+    check_env(gymnasium.make("S2B/Recall-v0", render_mode="ansi", **RECALL[name]).unwrapped)
+
+
+def test_names_are_versioned_and_made_by_the_libraries() -> None:
+    assert isinstance(pettingzoo.make("parallel", "s2b/meta_referential_game-v0", shots=2), MetaReferentialGame)
+    common = pettingzoo.make("parallel", "s2b/referential_game-v0", games=7)
+    common.reset(seed=1)
+    steps = 0
+    while common.agents:
+        common.step({agent: common.action_space(agent).sample() for agent in common.agents})
+        steps += 1
+    assert steps == 3 * 7 - 1
+    assert "s2b" in {spec.split("/")[0].lower() for spec in gymnasium.registry if "/" in spec}
+    aec = parallel_to_aec(parallel_env())
+    aec.reset(seed=1)
+    assert aec.agent_selection == "speaker"
+
+
+# -- observations ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", GAMES)
+def test_observations_states_and_legal_actions_lie_in_their_spaces(name: str, form: str) -> None:
+    env = parallel_env(actions=form, **GAMES[name])
+    observations, infos = env.reset(seed=11)
+    while env.agents:
+        for agent in env.agents:
+            assert env.observation_space(agent).contains(observations[agent]), observations[agent]
+            mask = env.action_masks(agent)
+            assert mask.any()
+            told = infos[agent]["action_mask"]
+            assert all(part.any() for part in (told if isinstance(told, tuple) else (told,)))
+        assert env.state_space.contains(env.state())
+        actions = {a: env.action_space(a).sample(mask=infos[a]["action_mask"]) for a in env.agents}
+        observations, _, _, _, infos = env.step(actions)
+    assert [infos[agent]["illegal_actions"] for agent in infos] == [0, 0]
+    assert 0 <= infos["listener"]["support_accuracy"] <= 1
+
+
+def test_samples_that_may_leave_their_section_have_a_wider_space() -> None:
+    space = parallel_env(truncate="none").observation_space("listener")["stimulus"]
+    assert (space.low == -2).all()
+    assert (parallel_env().observation_space("listener")["stimulus"].low == -1).all()
+
+
+def test_messages_are_one_hot_or_tokens() -> None:
+    envs = {way: parallel_env(messages=way) for way in MESSAGES}
+    for env in envs.values():
+        env.reset(seed=1)
+        env.step({"speaker": np.array([0, 5, 2, 0])})
+    heard = {way: env.observation_space("listener")["message"] for way, env in envs.items()}
+    assert heard["tokens"].nvec.tolist() == [7, 7, 7]
+    tokens, bits = (env.step({})[0]["speaker"]["message"] for env in (envs["tokens"], envs["one-hot"]))
+    assert bits.reshape(3, 7).argmax(1).tolist() == tokens.tolist()
+    assert bits.sum() == 3
+
+
+def test_latents_are_shown_only_where_they_are_asked_for() -> None:
+    _, infos = parallel_env().reset(seed=1)
+    assert set(infos["listener"]) == {"action_mask", "game", "illegal_actions"}
+    _, infos = parallel_env(latents=True, distractors=2).reset(seed=1)
+    assert infos["listener"]["speaker_latents"].shape == (3, 3)
+    assert infos["listener"]["sizes"].shape == (3,)
+    assert infos["speaker"]["answer"] == infos["listener"]["answer"]
+
+
+# -- masks -------------------------------------------------------------------------------------------------------------
+
+
+def test_flat_actions_are_those_of_the_authors() -> None:
+    """s2b-facts 6.2: 519 actions; theirs let the speaker do anything, the papers messages before round N only."""
+    env = parallel_env(actions="flat")
+    assert env.action_space("speaker").n == env.action_space("listener").n == 519
+    assert parallel_env(actions="flat", length=4).action_space("speaker").n == 3111
+    counts = []
+    env.reset(seed=1)
+    for _ in range(3):
+        counts.append((int(env.action_masks("speaker").sum()), int(env.action_masks("listener").sum())))
+        env.step({"speaker": 518, "listener": 518})
+    assert counts == [(259, 1), (1, 2), (1, 1)]
+    theirs = parallel_env(actions="flat", compat="near32")
+    counts = []
+    theirs.reset(seed=1)
+    for _ in range(3):
+        counts.append((int(theirs.action_masks("speaker").sum()), int(theirs.action_masks("listener").sum())))
+        theirs.step({"speaker": 0, "listener": 518})
+    assert counts == [(518, 1), (518, 518), (518, 1)]
+
+
+def test_no_action_is_illegal_where_one_is_asked_for() -> None:
+    env = parallel_env(actions="flat")
+    _, infos = env.reset(seed=1)
+    for _ in range(2):
+        _, _, _, _, infos = env.step({"speaker": 518, "listener": 518})
+    assert infos["listener"]["illegal_actions"] == 1
+    assert infos["speaker"]["illegal_actions"] == 0
+
+
+def test_all_forms_of_actions_mean_the_same() -> None:
+    """One and the same play in the three forms."""
+    rng = np.random.default_rng(0)
+    envs = {form: parallel_env(actions=form, messages="tokens") for form in FORMS}
+    for env in envs.values():
+        env.reset(seed=4)
+    while envs["flat"].agents:
+        seen = {}
+        said, decided = rng.integers(1, 7, 3), int(rng.integers(0, 2))
+        masks = envs["role"].action_masks("speaker"), envs["role"].action_masks("listener")
+        said, decided = said * (masks[0].sum() > 3), decided * (masks[1].sum() > 1)
+        number = int(sum(((said[j] - 1) * 6**j) for j in range(3)) + 43) if said.any() else 518
+        acts = {
+            "factored": {"speaker": np.array([0, *said]), "listener": np.array([decided, 0, 0, 0])},
+            "flat": {"speaker": number, "listener": decided * 259 if masks[1].sum() > 1 else 518},
+            "role": {"speaker": said, "listener": decided},
+        }
+        for form, env in envs.items():
+            observations, rewards, *_, infos = env.step(acts[form])
+            seen[form] = (observations["listener"]["message"].tolist(), rewards, infos["speaker"]["illegal_actions"])
+        assert seen["flat"] == seen["factored"] == seen["role"]
+        assert seen["role"][2] == 0
+
+
+# -- many at once ------------------------------------------------------------------------------------------------------
+
+
+def test_many_listeners_are_as_single_ones() -> None:
+    """Step by step, with the next episodes at the steps after they end."""
+    many = gymnasium.make_vec("S2B/Listener-v0", num_envs=6, samples=2, **VECTOR)
+    assert many.metadata["autoreset_mode"] == AutoresetMode.NEXT_STEP
+    singles = [gymnasium.make("S2B/Listener-v0", samples=2) for _ in range(6)]
+    observations, _ = many.reset(seed=20)
+    alone = [single.reset(seed=20 + i)[0] for i, single in enumerate(singles)]
+    many.action_space.seed(1)
+    over = np.zeros(6, dtype=bool)
+    ended = 0
+    for _ in range(200):
+        assert many.observation_space.contains(observations)
+        for i in range(6):
+            for key, values in observations.items():
+                assert np.array_equal(values[i], alone[i][key]), key
+        actions = many.action_space.sample()
+        observations, rewards, terminated, _, infos = many.step(actions)
+        for i, single in enumerate(singles):
+            if over[i]:
+                alone[i], reward, done = single.reset()[0], 0.0, False
+            else:
+                alone[i], reward, done, _, info = single.step(actions[i])
+                if done:
+                    assert infos["zsct"][i] == info["zsct"]
+                    ended += 1
+            assert (rewards[i], terminated[i]) == (reward, done)
+        over = terminated
+    assert ended > 3
+
+
+def test_many_recalls_are_as_single_ones() -> None:
+    many = gymnasium.make_vec("S2B/Recall-v0", num_envs=5, most=3, **VECTOR)
+    singles = [gymnasium.make("S2B/Recall-v0", most=3) for _ in range(5)]
+    observations, _ = many.reset(seed=2)
+    alone = [single.reset(seed=2 + i)[0] for i, single in enumerate(singles)]
+    many.action_space.seed(1)
+    over = np.zeros(5, dtype=bool)
+    for _ in range(250):
+        assert many.observation_space.contains(observations)
+        for i in range(5):
+            for key, values in observations.items():
+                assert np.array_equal(values[i], alone[i][key]), key
+        actions = many.action_space.sample()
+        observations, rewards, terminated, _, _ = many.step(actions)
+        for i, single in enumerate(singles):
+            if over[i]:
+                alone[i], reward, done = single.reset()[0], 0.0, False
+            else:
+                alone[i], reward, done, _, _ = single.step(actions[i])
+            assert (rewards[i], terminated[i]) == (reward, done)
+        over = terminated
+    assert over.sum() < 5
+
+
+# -- recall ------------------------------------------------------------------------------------------------------------
+
+
+def test_recall_shows_every_stimulus_once_in_each_of_two_shots() -> None:
+    task = BatchedRecall(episodes=1, most=3)
+    turn = task.reset(seed=7)
+    shown, rewards = [], 0.0
+    while not turn.done[0]:
+        if turn.asked[0] == 0:
+            shown.append(tuple(turn.stimulus[0].tolist()))
+            turn = task.step(np.array([3]))
+        else:
+            assert sorted(turn.stimulus[0].tolist()) == [0, 0, 1]
+            turn = task.step(task.answers)
+        rewards += float(turn.reward[0])
+    half = len(shown) // 2
+    assert len(set(shown[:half])) == half
+    assert set(shown[:half]) == set(shown[half:])
+    assert rewards == len(shown)
+    assert task.illegal[0] == 0
+    assert task.accuracy()[0] == 1
+
+
+def test_recall_of_the_authors() -> None:
+    """s2b-facts 8: the support of 5x5x5, 81 stimuli a shot, drawn with replacement; no right answer is rewarded."""
+    task = BatchedRecall(episodes=2, compat="near32", representation="ohe")
+    turn = task.reset(seed=1)
+    steps, low = 0, 0.0
+    while not turn.done.all():
+        turn = task.step(np.full(2, 5))
+        low = min(low, float(turn.reward.min()))
+        steps += 1
+    assert steps == 81 * 2 * 2
+    assert low == -1
+    assert task.illegal.tolist() == [162, 162]
+    assert task.settings.least == 5
+
+
+def test_a_one_hot_stimulus_tells_its_value() -> None:
+    env = RecallEnv(representation="ohe", latents=True, render_mode="ansi")
+    observation, _ = env.reset(seed=3)
+    accuracy = None
+    while accuracy is None:
+        stimulus = observation["stimulus"].reshape(3, 5)
+        observation, _, _, _, info = env.step(5)
+        asked = observation["stimulus"].reshape(3, 5)[:, 0].argmax()
+        assert info["answer"] == stimulus[asked].argmax()
+        observation, _, over, _, info = env.step(info["answer"])
+        assert env.render() is not None
+        accuracy = info["accuracy"] if over else None
+    assert accuracy == 1
+
+
+def test_settings_of_recall_that_do_not_go() -> None:
+    with pytest.raises(IcyError, match="did you mean shots"):
+        RecallSettings.of(shot=1)
+    with pytest.raises(IcyError, match="leaves none"):
+        BatchedRecall(least=4, most=3)
+    with pytest.raises(IcyError, match="split 'all'"):
+        BatchedRecall(dimensions=1, split="support")
+    with pytest.raises(IcyError, match=r"call reset\(\) first"):
+        BatchedRecall().step([1])
+
+
+# -- mistakes, and words -----------------------------------------------------------------------------------------------
+
+
+def test_mistakes_are_answered_in_a_sentence() -> None:
+    env = parallel_env()
+    with pytest.raises(IcyError, match=r"call reset\(\) first"):
+        env.step({})
+    with pytest.raises(IcyError, match="did you mean flat"):
+        parallel_env(actions="flatt")
+    with pytest.raises(IcyError, match="render mode"):
+        parallel_env(render_mode="human").reset()
+    with pytest.raises(IcyError, match="did you mean posdis"):
+        gymnasium.make("S2B/Listener-v0", speaker="posdiss").reset()
+    with pytest.raises(IcyError, match="a vocabulary of 5 tokens"):
+        gymnasium.make("S2B/Listener-v0", vocab_size=4).reset()
+
+
+def test_a_person_can_follow() -> None:
+    env = parallel_env(render_mode="ansi")
+    env.reset(seed=3)
+    assert str(env.render()).startswith("Episode of seed 3: ")
+    env.step({"speaker": np.array([0, 3, 0, 2]), "listener": np.array([0, 0, 0, 0])})
+    assert "the speaker says       3 0 0" in str(env.render())
+    env.step({})
+    assert "the listener decides   the same meaning: " in str(env.render())
+
+
+def test_a_picture_of_the_words() -> None:
+    env = gymnasium.make("S2B/Listener-v0", render_mode="rgb_array")
+    env.reset(seed=1)
+    first = env.render()
+    env.step(0)
+    env.step(0)
+    second = env.render()
+    assert isinstance(first, np.ndarray)
+    assert isinstance(second, np.ndarray)
+    assert first.shape == second.shape == (*first.shape[:2], 3)
+    assert first.dtype == np.uint8
+    assert (first != second).any()
+
+
+# -- other people's trainers -------------------------------------------------------------------------------------------
+
+
+def test_recurrent_ppo_of_sb3_learns_on_it_unchanged() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        contrib = pytest.importorskip("sb3_contrib")
+        model = contrib.RecurrentPPO("MultiInputLstmPolicy", "S2B/Listener-v0", n_steps=64, batch_size=32, seed=1)
+        before = [p.detach().clone() for p in model.policy.parameters()]
+        model.learn(192)
+        assert any(not bool((a == b).all()) for a, b in zip(before, model.policy.parameters(), strict=True))
+        masked = contrib.MaskablePPO("MultiInputPolicy", gymnasium.make("S2B/Listener-v0", actions="flat"), n_steps=64)
+        masked.learn(128)
+
+
+def test_icy_s2b_offers_what_it_says() -> None:
+    assert {getattr(icy.s2b, name) is not None for name in icy.s2b.__all__} == {True}
+    assert set(icy.s2b.__all__) <= set(dir(icy.s2b))
+    with pytest.raises(AttributeError):
+        _ = icy.s2b.evaluat
