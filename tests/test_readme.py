@@ -33,13 +33,20 @@ def test_its_plug_in_keeps_the_contract(tmp_path: Path) -> None:
         "show all --meanings 3x4 --word-length 2 --seed 123",
         "list presets",
         "metrics all --meanings 3x5 -m topsim -m posdis -m hce -m tre",
+        "s2b eval --listener binding --listener nearest --listener random --samples 1,4 --episodes 50 --seeds 3",
     ],
-    ids=["show", "presets", "metrics"],
+    ids=["show", "presets", "metrics", "s2b"],
 )
 def test_what_it_prints(command: str) -> None:
     printed = CliRunner().invoke(main, command.split()).stdout.strip().splitlines()
     (shown,) = [b.strip().splitlines() for b in blocks("") if b.strip().splitlines()[0] == printed[0]]
     assert [line.rstrip() for line in printed] == [line.rstrip() for line in shown]
+
+
+def test_the_episode_it_begins() -> None:
+    printed = CliRunner().invoke(main, ["s2b", "play", "--seed", "7", "--no-pause"]).stdout
+    (shown,) = [b for b in blocks("") if b.startswith("Episode of seed 7")]
+    assert printed.startswith(shown.strip())
 
 
 def test_every_command_it_names_exists() -> None:

@@ -204,3 +204,15 @@ def test_mistakes_are_answered_in_a_sentence(words: list[str], said: str) -> Non
     assert result.exit_code == 2, result.output
     assert said in result.stderr
     assert "Traceback" not in result.output
+
+
+# -- the page of the documentation -------------------------------------------------------------------------------------
+
+
+def test_the_listener_of_the_documentation_plays(tmp_path: Path) -> None:
+    page = (Path(__file__).parent.parent / "docs" / "s2b.md").read_text()
+    (block,) = [b.partition("\n```")[0] for b in page.split("```python\n")[1:] if b.startswith("# listener.py")]
+    (tmp_path / "listener.py").write_text(block)
+    words = ["--listener", "first-dimension", "--plugin", str(tmp_path / "listener.py"), "--episodes", "30"]
+    (row,) = json.loads(run("eval", *words, "--seeds", "2", "--format", "json").stdout)
+    assert row["query"]["mean"] > 60

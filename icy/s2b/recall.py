@@ -27,10 +27,10 @@ SHOWN, ASKED = 0, 1  # the two steps of a game
 
 # The authors' program against their papers (s2b-facts 8).
 NEAR32: dict[str, Departure] = {
-    "split": Departure({"split": "support"}, "Only stimuli of the support are shown."),
-    "order": Departure({"replacement": True}, "Every shot draws its stimuli with replacement."),
-    "rewards": Departure({"right": 0.0, "wrong": -1.0}, "A right answer is not rewarded, a wrong one is punished."),
-    "samples": Departure({"truncate": "none"}, "Samples may leave their section, some three in ten thousand."),
+    "split": Departure({"split": "support"}, "only stimuli of the support are shown"),
+    "order": Departure({"replacement": True}, "every shot draws its stimuli with replacement"),
+    "rewards": Departure({"right": 0.0, "wrong": -1.0}, "a right answer is not rewarded, a wrong one is punished"),
+    "samples": Departure({"truncate": "none"}, "samples may leave their section, some three in ten thousand"),
 }
 
 

@@ -24,18 +24,18 @@ MOST_MEANINGS = 1_000_000
 
 # The authors' program against their papers (s2b-facts 3, 4, 6 and 12).
 NEAR32: dict[str, Departure] = {
-    "samples": Departure({"truncate": "none"}, "Samples may leave their section, some three in ten thousand."),
+    "samples": Departure({"truncate": "none"}, "samples may leave their section, some three in ten thousand"),
     "query": Departure(
         {"query": "tss", "query_order": "index"},
-        "The query shows as many meanings as show every value S times, or all of them in order where they are few.",
+        "the query shows as many meanings as show every value S times, or all of them in order where they are few",
     ),
-    "ratio": Departure({"ratio": None}, "A target is kept as often as any answer is right: in 1 of K + 2 games."),
+    "ratio": Departure({"ratio": None}, "a target is kept as often as any answer is right: in 1 of K + 2 games"),
     "masks": Departure(
         {"masks": "near32"}, "The speaker may speak at every step; the listener, when it decides, and at no other."
     ),
     "duplicates": Departure(
         {"distinct": False},
-        "Distractors may share the target's meaning, and the listener may see the speaker's own sample.",
+        "distractors may share the target's meaning, and the listener may see the speaker's own sample",
     ),
 }
 COMPATS: dict[str, dict[str, Departure]] = {"near32": NEAR32}
