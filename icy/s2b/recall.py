@@ -8,8 +8,8 @@ must be bound to it within the episode. The score is the accuracy of the last sh
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from icy.training.settings import Departure
 
 from . import schedule
 from .draws import Draws, Reals, Wholes, seeds_of
-from .settings import COMPATS
+from .settings import Chosen
 from .stimuli import REPRESENTATIONS, TRUNCATIONS, Sections, Spaces, one_hot
 
 SHOWN, ASKED = 0, 1  # the two steps of a game
@@ -35,7 +35,7 @@ NEAR32: dict[str, Departure] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecallSettings:
+class RecallSettings(Chosen):
     """Settings of the recall task.
 
     Attributes:
@@ -50,11 +50,13 @@ class RecallSettings:
         games_per_shot: fewer games than stimuli, if not all.
         right: reward of a right answer.
         wrong: of a wrong one.
-        compat: what these settings were completed from.
 
     Raises:
         InvalidSettingError, UnknownNameError: settings that are not accepted.
     """
+
+    called = "the recall task"
+    compats: ClassVar[Mapping[str, Mapping[str, Departure]]] = {"near32": NEAR32}
 
     dimensions: int = 3
     least: int = 2
@@ -67,31 +69,12 @@ class RecallSettings:
     games_per_shot: int | None = None
     right: float = 1.0
     wrong: float = 0.0
-    compat: str | None = None
 
     @classmethod
-    def of(cls, settings: RecallSettings | None = None, **given: Any) -> RecallSettings:
-        """Settings as they are, or of what was given, completed by those of `compat`.
-
-        Raises:
-            UnknownNameError: a setting or a compat that there is not.
-            InvalidSettingError: settings as they are, and others beside them.
-        """
-        if settings is not None:
-            if given:
-                raise InvalidSettingError("Give RecallSettings, or settings by name; not both.")
-            return settings
-        known = [f.name for f in fields(cls)]
-        for name in given:
-            if name not in known:
-                raise unknown("setting of the recall task", name, known)
-        compat = given.get("compat")
-        if compat is not None and compat not in COMPATS:
-            raise unknown("compat", str(compat), list(COMPATS))
-        changed: Mapping[str, Any] = {n: v for d in NEAR32.values() for n, v in d.settings.items()} if compat else {}
-        if compat and given.get("representation") == "ohe":
-            changed = {**changed, "least": given.get("most", cls.most)}  # its one-hot spaces have all values
-        return cls(**{**changed, **given})
+    def _of_compat(cls, compat: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        chosen = super()._of_compat(compat, given)
+        # The authors' one-hot spaces have all values.
+        return chosen | ({"least": given.get("most", cls.most)} if given.get("representation") == "ohe" else {})
 
     def __post_init__(self) -> None:
         for what, given, accepted in (

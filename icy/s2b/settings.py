@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
+from icy.asking import names
 from icy.errors import InvalidSettingError, unknown
 from icy.meanings import whole_number
 from icy.training.settings import Departure
@@ -31,7 +33,7 @@ NEAR32: dict[str, Departure] = {
     ),
     "ratio": Departure({"ratio": None}, "a target is kept as often as any answer is right: in 1 of K + 2 games"),
     "masks": Departure(
-        {"masks": "near32"}, "The speaker may speak at every step; the listener, when it decides, and at no other."
+        {"masks": "near32"}, "the speaker may speak at every step; the listener when it decides, and at no other"
     ),
     "duplicates": Departure(
         {"distinct": False},
@@ -41,8 +43,50 @@ NEAR32: dict[str, Departure] = {
 COMPATS: dict[str, dict[str, Departure]] = {"near32": NEAR32}
 
 
+class Chosen:
+    """Settings that may be completed by those of the authors' program; for dataclasses.
+
+    Attributes:
+        called: what they are settings of, for errors.
+        compats: by name, what is chosen otherwise.
+    """
+
+    called: ClassVar[str]
+    compats: ClassVar[Mapping[str, Mapping[str, Departure]]]
+
+    @classmethod
+    def of(cls, settings: Self | None = None, *, compat: str | None = None, **given: Any) -> Self:
+        """Settings as they are, or of what was given, completed by those of `compat`.
+
+        Args:
+            settings: as they are.
+            compat: "near32", for what was not given to be as in the authors' program.
+            **given: settings by name.
+
+        Raises:
+            UnknownNameError: a setting or a compat that there is not.
+            InvalidSettingError: settings as they are, and others beside them; or such as are not accepted.
+        """
+        if settings is not None:
+            if given or compat:
+                raise InvalidSettingError(f"Give {cls.__name__}, or settings by name; not both.")
+            return settings
+        known = names(cls)
+        for name in given:
+            if name not in known:
+                raise unknown(f"setting of {cls.called}", name, [*known, "compat"])
+        if compat is not None and compat not in cls.compats:
+            raise unknown("compat", str(compat), list(cls.compats))
+        return cls(**{**(cls._of_compat(compat, given) if compat else {}), **given})
+
+    @classmethod
+    def _of_compat(cls, compat: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        """What a compat chooses, with what is given."""
+        return {name: value for d in cls.compats[compat].values() for name, value in d.settings.items()}
+
+
 @dataclass(frozen=True, kw_only=True)
-class GameSettings:
+class GameSettings(Chosen):
     """Settings of a referential game, meta (MetaRG22, MetaRG24) or common (MetaRG24, algorithm 4).
 
     Attributes:
@@ -74,7 +118,6 @@ class GameSettings:
         games: of an episode, in a common game.
         split: the targets of a common game: "support", "query" or "all".
         space_seed: of the space that the episodes of a common game share.
-        compat: what these settings were completed from.
 
     Raises:
         InvalidSettingError, UnknownNameError: settings that are not accepted, or do not go together.
@@ -85,6 +128,9 @@ class GameSettings:
         >>> settings.vocab_size, settings.length, settings.decisions
         (6, 3, 2)
     """
+
+    called = "the game"
+    compats = COMPATS
 
     kind: str = "meta"
     dimensions: int = 3
@@ -112,29 +158,6 @@ class GameSettings:
     games: int = 1
     split: str = "support"
     space_seed: int = 0
-    compat: str | None = field(default=None, repr=False)
-
-    @classmethod
-    def of(cls, settings: GameSettings | None = None, **given: Any) -> GameSettings:
-        """Settings as they are, or of what was given, completed by those of `compat`.
-
-        Raises:
-            UnknownNameError: a setting or a compat that there is not.
-            InvalidSettingError: settings as they are, and others beside them.
-        """
-        if settings is not None:
-            if given:
-                raise InvalidSettingError("Give GameSettings, or settings by name; not both.")
-            return settings
-        known = [f.name for f in fields(cls)]
-        for name in given:
-            if name not in known:
-                raise unknown("setting of the game", name, known)
-        compat = given.get("compat")
-        if compat is not None and compat not in COMPATS:
-            raise unknown("compat", str(compat), list(COMPATS))
-        departures = COMPATS.get(compat, {}) if compat else {}
-        return cls(**{name: v for d in departures.values() for name, v in d.settings.items()} | given)
 
     def __post_init__(self) -> None:
         if self.vocab_size is None:
