@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from icy.registry import registry
-from icy.s2b.settings import COMPATS, MASKS, ORDERS, QUERIES, VIEWS, GameSettings
+from icy.s2b.settings import COMPATS, KINDS, MASKS, ORDERS, QUERIES, SPLITS, VIEWS, GameSettings
 from icy.s2b.stimuli import REPRESENTATIONS, TRUNCATIONS
 
 from .. import completion
@@ -84,6 +84,11 @@ def game_options(several: bool = False) -> Decorator:
                          default=getattr(GameSettings, name), show_default=True, help=OF.described(name))
             for name in ("descriptive", "feedback", "permutation", "distinct", "listener_messages")
         ),
+        OF.option("threshold", type=int),
+        OF.option("kind", type=click.Choice(KINDS)),
+        OF.option("games", type=int),
+        OF.option("split", type=click.Choice(SPLITS)),
+        OF.option("space_seed", type=int),
         click.option("--compat", type=click.Choice(list(COMPATS)), help="Play as the authors' program does."),
     )  # fmt: skip
 
