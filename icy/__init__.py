@@ -41,6 +41,7 @@ _WHERE = {
     "register_sender": "icy.registry:register_sender",
     "register_speaker": "icy.registry:register_speaker",
     "s2b": "icy.s2b",
+    "sweep": "icy.sweeping:sweep",
     "testing": "icy.testing",
 }
 
@@ -69,6 +70,7 @@ __all__ = [
     "register_sender",
     "register_speaker",
     "s2b",
+    "sweep",
     "testing",
 ]
 
@@ -95,6 +97,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors, wh
         register_speaker,
     )
     from icy.results import ProbeResult
+    from icy.sweeping import sweep
 else:  # hidden from type checkers: they would take any misspelt name for Any
 
     def __getattr__(name: str) -> object:

@@ -19,7 +19,7 @@ from icy.provenance import usable_cores
 from icy.registry import SIDES, Entry, registry
 from icy.splits import Split
 from icy.store import Record, Store, to_run
-from icy.training.job import Job, Replicate, Task
+from icy.training.job import Job, Replicate, Task, baselines_of
 from icy.training.protocols import BASELINE, Protocol, get_protocol
 from icy.training.settings import settings_for
 
@@ -116,9 +116,25 @@ class Row:
         """The model."""
         return self.job.task.entry.qualified
 
+    @property
+    def facts(self) -> dict[str, str]:
+        """What rows of one model may differ in, by name."""
+        job, task = self.job, self.job.task
+        return {
+            "hidden size": str(task.hidden_size),
+            "meanings": str(task.space),
+            "V": str(task.vocab_size),
+            "w": str(task.word_length),
+            "representation": task.representation,
+            "protocol": job.protocol.name,
+            "target": f"{job.protocol.target:g}",
+            "cap": f"{job.protocol.cap:g}",
+            "preset": job.preset,
+        }
+
     def baselines(self) -> dict[int, int | str]:
         """Concat's steps by seed, as far as it is on file."""
-        return _baselines(self.filed)
+        return baselines_of(self.filed)
 
     def with_records(self, records: Sequence[Record]) -> Row:
         """The row after some of its replicates were trained."""
@@ -140,6 +156,12 @@ class Plan:
     def total(self) -> int:
         """Replicates to train."""
         return sum(len(row.missing) for row in self.rows)
+
+    @property
+    def varying(self) -> list[str]:
+        """The names of the facts in which its rows differ."""
+        facts = [row.facts for row in self.rows]
+        return [name for name in (facts[0] if facts else ()) if len({fact[name] for fact in facts}) > 1]
 
     @property
     def hidden_sizes(self) -> list[int]:
@@ -234,12 +256,3 @@ def parameter_counts(task: Task) -> dict[str, int]:
     from icy.training.engine import make_model
 
     return count_parameters(make_model(task, FIRST_SEED, settings_for("default")))
-
-
-def _baselines(records: Sequence[Record]) -> dict[int, int | str]:
-    # A pair may fail in the game, after its pre-training gave the steps.
-    return {
-        r["seed"]: r["reason"] if r.get("baseline_steps") is None else r["baseline_steps"]
-        for r in records
-        if r["grammar"] == BASELINE
-    }

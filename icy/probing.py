@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from icy.asking import spell_out
 from icy.planning import Plan, ProbeSpec, Row, make_plan
 from icy.results import ProbeResult, write_tables
-from icy.store import Record
+from icy.store import Record, Store
 from icy.training.job import Job, Reading
 from icy.training.protocols import BASELINE
 from icy.training.workers import LocalRunner, PoolRunner, Runner, deal
@@ -72,15 +73,25 @@ def probe(
 spell_out(probe, ProbeSpec, ProbeResult)
 
 
-def run_plan(plan: Plan, watcher: Watcher | None = None) -> ProbeResult:
-    """Train what a plan lacks, file it, and return all of its results. Errors as for `probe`."""
+def run_plan(plan: Plan, watcher: Watcher | None = None, retries: int = 0) -> ProbeResult:
+    """Train what a plan lacks, file it, and return all of its results.
+
+    Args:
+        plan: what is to be done.
+        watcher: told of progress.
+        retries: how often a stack whose worker was killed is begun again, before it is filed as failed; 0, a worker
+            that is killed is an error.
+
+    Raises:
+        IcyError, KeyboardInterrupt: as for `probe`.
+    """
     watcher = watcher or Watcher()
     rows = list(plan.rows)
     if plan.total:
         plan.store.prepare()
         watcher.started(plan)
         try:
-            rows = _run_rows(plan, watcher)
+            rows = _run_rows(plan, watcher, retries)
         finally:
             write_tables(plan.store)  # also after an error or Ctrl-C, for what had finished
     records = [record for row in rows for record in row.filed]
@@ -96,7 +107,7 @@ def _order(rows: Sequence[Row]) -> Callable[[Record], tuple[int, int]]:
     return lambda record: place[record["key"]]
 
 
-def _run_rows(plan: Plan, watcher: Watcher) -> list[Row]:
+def _run_rows(plan: Plan, watcher: Watcher, retries: int) -> list[Row]:
     """Submit the jobs of every row and gather their records.
 
     On a pool, a row's baselines come first, because the other grammars of a seed stop relative to its baseline; the
@@ -107,7 +118,8 @@ def _run_rows(plan: Plan, watcher: Watcher) -> list[Row]:
     waiting = [i for i, row in enumerate(rows) if row.missing]
     tickets: dict[int, int] = {}
     reports = watcher.read, watcher.filed
-    runner: Runner = LocalRunner(*reports) if plan.workers == 1 else PoolRunner(plan.workers, *reports)
+    runner: Runner = LocalRunner(*reports) if plan.workers == 1 else PoolRunner(plan.workers, *reports, retries)
+    tables = _Tables(plan.store)
     with runner:
 
         def submit(index: int) -> bool:
@@ -124,10 +136,28 @@ def _run_rows(plan: Plan, watcher: Watcher) -> list[Row]:
         for ticket, records in runner.finished():
             index = tickets.pop(ticket)
             rows[index] = rows[index].with_records(records)
+            tables.refresh()
             if index not in tickets.values():  # the row's baselines, or all of it, are done
                 submit(index)
                 next_row()
     return rows
+
+
+class _Tables:
+    """The tables of a results folder, written anew now and then, so that they can be read while a plan runs."""
+
+    SECONDS = 60.0
+
+    def __init__(self, store: Store) -> None:
+        self._store, self._written = store, time.monotonic()
+
+    def refresh(self) -> None:
+        """Write them if that is some time ago; in a large folder, more seldom."""
+        begun = time.monotonic()
+        if begun - self._written > self.SECONDS:
+            write_tables(self._store)
+            took = time.monotonic() - begun
+            self._written = begun + 20 * took
 
 
 def _ready_jobs(row: Row, workers: int) -> list[Job]:

@@ -34,7 +34,7 @@ Record = dict[str, Any]
 
 def record_key(config: Mapping[str, Any], versions: Mapping[str, str]) -> str:
     """The name a result is filed under: a hash of its configuration and of the versions that determine its numbers."""
-    text = _text({"config": config, "versions": versions})
+    text = config_text({"config": config, "versions": versions})
     return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
@@ -122,7 +122,7 @@ class Store:
                 found.append(_read(path))
             except StoreError as error:
                 log.warning("%s", error)
-        newest = {_text(r["config"]): r for r in sorted(found, key=_order)}
+        newest = {config_text(r["config"]): r for r in sorted(found, key=_order)}
         return sorted(newest.values(), key=_order)
 
 
@@ -130,7 +130,8 @@ def _order(record: Record) -> tuple[str, str]:
     return record["finished"], record["key"]
 
 
-def _text(config: Mapping[str, Any]) -> str:
+def config_text(config: Mapping[str, Any]) -> str:
+    """A configuration as text, the same however its parts are ordered."""
     return json.dumps(_canonical(config), sort_keys=True)
 
 

@@ -15,6 +15,7 @@ from .errors import exit_code_of
 # name: (where the command is, what it does)
 COMMANDS = {
     "probe": ("probe", "Measure which grammars a model learns easily."),
+    "sweep": ("sweep", "Probe many models under many settings."),
     "e2e": ("e2e", "Train a sender and a receiver together."),
     "metrics": ("metrics", "Measure how compositional languages are."),
     "s2b": ("s2b", "Play and measure meta-referential games."),

@@ -23,6 +23,7 @@ from icy.training.protocols import BASELINE
 
 Clock = Callable[[], float]
 BAR = 10  # characters
+PREFIXES = {"hidden size": "E=", "V": "V=", "w": "w=", "target": "target ", "cap": "cap "}
 
 
 @dataclass
@@ -162,6 +163,18 @@ class ProgressWatcher(Watcher):
         """Replicates of the whole probe."""
         return sum(row.total for row in self.rows.values())
 
+    @property
+    def failed(self) -> int:
+        """Replicates that have failed since it began."""
+        return sum(record["failed"] for row in self.rows.values() for record in row.finished.values())
+
+    def left(self) -> float | None:
+        """Seconds until all is done, if what waits is like what has ended; None before half a dozen have."""
+        ended = sum(len(row.finished) for row in self.rows.values())
+        if len(self.rows) < 2 or ended < 6:
+            return None
+        return (self.clock() - self.begun) / ended * (self.total - self.done)
+
     def line(self, record: Record) -> str:
         """What is said of a replicate that ended."""
         label = self.rows[row_of(record)].label
@@ -181,8 +194,9 @@ def _labels(plan: Plan) -> list[str]:
     models = {row.name: row.job.task.entry.name for row in plan.rows}
     names = list(models.values())
     short = {model: name if names.count(name) == 1 else model for model, name in models.items()}
-    several = len(plan.hidden_sizes) > 1
-    return [short[row.name] + f" E={row.job.task.hidden_size}" * several for row in plan.rows]
+    return [
+        " ".join([short[row.name], *(PREFIXES.get(n, "") + row.facts[n] for n in plan.varying)]) for row in plan.rows
+    ]
 
 
 def _accuracies(record: Record, took: str) -> str:
@@ -276,7 +290,8 @@ class LiveWatcher(ProgressWatcher):
     @property
     def _kind(self) -> str:
         """What a row is."""
-        return "row" if self.plan is not None and len(self.plan.hidden_sizes) > 1 else "model"
+        several = self.plan is not None and len({row.name for row in self.plan.rows}) < len(self.plan.rows)
+        return "row" if several else "model"
 
     def _summary(self) -> Text:
         rows = self.rows.values()
@@ -287,6 +302,10 @@ class LiveWatcher(ProgressWatcher):
             parts.insert(0, f"{complete} of {len(rows)} {self._kind}s")
         if waiting:
             parts.append(f"{counted(waiting, self._kind)} waiting")
+        if self.failed:
+            parts.append(f"{self.failed} failed")
+        if (left := self.left()) is not None:
+            parts.append(f"some {duration(left)} left")
         parts.append("Ctrl-C keeps what is finished")
         return Text(" · ".join(parts), style="dim", no_wrap=True, overflow="ellipsis")
 
@@ -321,9 +340,12 @@ def _left(row: RowProgress) -> str:
 
 def _announcement(plan: Plan) -> str:
     on_file = sum(len(row.filed) for row in plan.rows)
-    sizes = len(plan.hidden_sizes)
-    count = len({row.name for row in plan.rows})
-    models = counted(count, "model") + (f" at {sizes} hidden sizes" if sizes > 1 else "")
+    sizes, count = len(plan.hidden_sizes), len({row.name for row in plan.rows})
+    models = counted(count, "model")
+    if len(plan.rows) == count * sizes > count:
+        models += f" at {sizes} hidden sizes"
+    elif len(plan.rows) > count:
+        models += f" in {len(plan.rows)} rows"
     where = plan.device if plan.device != "cpu" else f"cpu, {counted(plan.workers, 'worker')}"
     kept = f"; {on_file} on file in {plan.store.folder}" if on_file else ""
     return f"{counted(plan.total, 'replicate')} of {models} to train on {where}{kept}"

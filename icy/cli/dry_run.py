@@ -14,10 +14,10 @@ from .printing import note, print_rows
 if TYPE_CHECKING:
     from icy.estimating import Estimate
 
-PLAN_HEADINGS = ["model", "hidden size", "parameters", "to train", "1000 updates", "in all"]
+PLAN_HEADINGS = ["model", "parameters", "to train", "1000 updates", "in all"]
 RAW_HEADINGS = [
-    "model", "hidden_size", "parameters", "parameters_published", "to_train", "on_file", "grammars", "update_seconds",
-    "least_seconds", "most_seconds",
+    "model", "hidden_size", "meanings", "representation", "protocol", "preset", "parameters", "parameters_published",
+    "to_train", "on_file", "grammars", "update_seconds", "least_seconds", "most_seconds",
 ]  # fmt: skip
 
 
@@ -31,9 +31,8 @@ def print_plan(plan: Plan, format_: str, quiet: bool) -> None:
     if format_ in ("csv", "json"):
         print_rows(RAW_HEADINGS, [_raw_cells(row, estimates.get(row.job.row)) for row in plan.rows], format_)
     else:
-        lines = [PLAN_HEADINGS, *(_plan_cells(row, estimates.get(row.job.row)) for row in plan.rows)]
-        if len(plan.hidden_sizes) == 1:
-            lines = [[model, *rest] for model, _, *rest in lines]
+        headings = [PLAN_HEADINGS[0], *plan.varying, *PLAN_HEADINGS[1:]]
+        lines = [headings, *(_plan_cells(row, plan.varying, estimates.get(row.job.row)) for row in plan.rows)]
         print_rows(lines[0], lines[1:], "markdown" if format_ == "latex" else format_)
     if not quiet:
         _explain_estimate(plan, list(estimates.values()))
@@ -47,15 +46,16 @@ def _raw_cells(row: Row, found: Estimate | None) -> list[Any]:
     parameters, grammars = row.job.parameters, " ".join(_grammars(row))
     times = [found.update_seconds, found.least, found.most] if found else [None, None, None]
     counts = [parameters["true"], parameters["published"], len(row.missing), len(row.filed)]
-    return [row.name, row.job.task.hidden_size, *counts, grammars, *times]
+    facts = [row.facts[name] for name in ("meanings", "representation", "protocol", "preset")]
+    return [row.name, row.job.task.hidden_size, *facts, *counts, grammars, *times]
 
 
-def _plan_cells(row: Row, found: Estimate | None) -> list[str]:
+def _plan_cells(row: Row, varying: Sequence[str], found: Estimate | None) -> list[str]:
     true, published = row.job.parameters["true"], row.job.parameters["published"]
     count = f"{true}" if true == published else f"{true}/{published}"
     replicates = f"{len(row.missing)} of {len(row.job.replicates)}"
     times = [duration(1000 * found.update_seconds), _between(found.least, found.most)] if found else ["-", "-"]
-    return [row.name, f"{row.job.task.hidden_size}", count, replicates, *times]
+    return [row.name, *(row.facts[name] for name in varying), count, replicates, *times]
 
 
 def _explain_estimate(plan: Plan, estimates: Sequence[Estimate]) -> None:

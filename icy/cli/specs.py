@@ -57,15 +57,24 @@ class SpecOptions:
             self.option("meanings", metavar="AxK"),
             self.option("vocab_size", type=int, help="number of tokens, V."),
             self.option("word_length", type=int),
-            self.option(
-                "seeds", type=Seeds(), help="how many, counted from 123 as in the papers, or which: 1,2 or 123-127."
-            ),
+            self.seeds(),
         )
+
+    def seeds(self) -> Decorator:
+        """The option of which seeds."""
+        text = "how many, counted from 123 as in the papers, or which: 1,2 or 123-127."
+        return self.option("seeds", type=Seeds(), help=text)
 
     def training(self) -> Decorator:
         """The options of every training."""
         return together(
             self.option("preset", type=click.Choice(list(PRESETS)), metavar="|".join(PRESETS)),
+            self.changes(),
+        )
+
+    def changes(self) -> Decorator:
+        """Changes to training settings, smaller values, and plug-ins."""
+        return together(
             self.assignments(
                 "settings", "--set", help="a change to the preset's training settings, as in learning_rate=0.002."
             ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,18 +14,38 @@ from icy.meanings import MeaningSpace
 from icy.provenance import device_name, git_revision, now, software
 from icy.registry import Entry
 from icy.splits import Split
-from icy.store import Record, record_key
+from icy.store import Record, config_text, record_key
 
-from .protocols import Protocol
+from .protocols import BASELINE, Protocol
 from .settings import ENGINES, TrainingSettings
 
 Report = Callable[[list["Reading"]], None]
-RowKey = tuple[str, int]  # a model and its hidden size
+RowKey = str  # a configuration without grammar and seed
+OF_PAIRS = (
+    *("model", "options", "meanings", "vocab_size", "word_length", "hidden_size"),
+    *("representation", "protocol"),
+)
 
 
 def row_of(record: Record) -> RowKey:
     """The row of a plan that a record belongs to, as `Job.row` names it."""
-    return record["model"], record["hidden_size"]
+    return _row_key(record["config"], paired=record["side"] == "pair")
+
+
+def _row_key(config: Mapping[str, Any], paired: bool) -> RowKey:
+    # A pair's further configuration hangs on whether it was pre-trained, which varies within its row.
+    names = OF_PAIRS if paired else [name for name in config if name not in ("grammar", "seed")]
+    return config_text({name: config[name] for name in names})
+
+
+def baselines_of(records: Iterable[Record]) -> dict[int, int | str]:
+    """Concat's steps by seed, as far as they are among records; for one that failed, the reason."""
+    # A pair may fail in the game, after its pre-training gave the steps.
+    return {
+        r["seed"]: r["reason"] if r.get("baseline_steps") is None else r["baseline_steps"]
+        for r in records
+        if r["grammar"] == BASELINE
+    }
 
 
 @dataclass(frozen=True)
@@ -156,7 +176,8 @@ class Job:
     @property
     def row(self) -> RowKey:
         """What tells this job's row from the others of a plan."""
-        return self.task.entry.qualified, self.task.hidden_size
+        any_replicate = Replicate(self.replicates[0].grammar if self.replicates else BASELINE, 0)
+        return _row_key(self.config(any_replicate), paired=self.task.side == "pair")
 
     def config(self, replicate: Replicate) -> dict[str, Any]:
         """Everything the user chose that can move the numbers of a replicate."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 from collections.abc import Callable, Iterator
@@ -32,8 +33,9 @@ class Mailbox:
                 whole, newline, _ = file.read().rpartition(b"\n")  # the last line may be half written
             self._read[path] = self._read.get(path, 0) + len(whole) + len(newline)
             for line in whole.splitlines():
-                kind, content = json.loads(line)
-                yield int(path.stem), kind, content
+                with contextlib.suppress(ValueError):  # what a worker wrote as it was killed
+                    kind, content = json.loads(line)
+                    yield int(path.stem), kind, content
 
 
 class MailedLog(logging.Handler):

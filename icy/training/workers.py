@@ -15,8 +15,9 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -28,16 +29,21 @@ from icy.errors import IcyError, StoreError
 from icy.registry import Entry, registry
 from icy.store import Record, Store
 
-from .job import Job, Reading, Replicate
+from .job import Job, Reading, Replicate, baselines_of
 from .mail import Mailbox, MailedLog
+from .protocols import BASELINE
 
+KILLED = "A worker process was killed, perhaps for want of memory; what had finished is kept."
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+log = logging.getLogger(__name__)
 Report = Callable[[Job, Sequence[Reading]], None]
 Filed = Callable[[Record], None]
 
 
 def run_job(job: Job, report: Report | None = None, filed: Filed | None = None) -> list[Record]:
     """Train a job's replicates and file each as it ends; an exception is filed for those it stopped.
+
+    A stack that does not fit in memory is trained in halves, one after the other, which does not change its numbers.
 
     Args:
         job: what to train.
@@ -63,9 +69,35 @@ def run_job(job: Job, report: Report | None = None, filed: Filed | None = None) 
     except StoreError:
         raise  # a full disk or a vanished folder: there is nowhere to file anything
     except Exception as error:
-        for replicate in sorted(remaining):
+        too_large = _out_of_memory(error) and len(remaining) > 1
+        for replicate in () if too_large else sorted(remaining):
             put(job.failure(replicate, error))
-    return records
+    else:
+        return records
+    # Outside of the block above, as the error keeps what filled the memory alive.
+    return records + (_in_halves(job, remaining, records, report, filed) if too_large else [])
+
+
+def _out_of_memory(error: BaseException) -> bool:
+    # torch has an error of its own for a GPU's memory, and none for a CPU's
+    full = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
+    return full or (isinstance(error, RuntimeError) and "allocate memory" in str(error))
+
+
+def _in_halves(
+    job: Job, remaining: Iterable[Replicate], records: Sequence[Record], report: Report | None, filed: Filed | None
+) -> list[Record]:
+    """Train in two stacks what did not fit in one; a seed's baseline before, or beside, what is compared with it."""
+    ordered = sorted(remaining, key=lambda r: (r.seed, r.grammar != BASELINE, r.grammar))
+    middle = (len(ordered) + 1) // 2
+    log.warning(
+        "%s: %s replicates do not fit in memory; half of them go first.", job.task.entry.qualified, len(ordered)
+    )
+    done: list[Record] = []
+    for half in (ordered[:middle], ordered[middle:]):
+        known = {**job.baselines, **baselines_of([*records, *done])}
+        done += run_job(replace(job, replicates=tuple(half), baselines=known), report, filed)
+    return done
 
 
 @contextlib.contextmanager
@@ -118,27 +150,38 @@ class PoolRunner:
         workers: how many.
         report: called in this process with the readings of every check of every worker.
         filed: called in this process with every record once it is on file.
+        retries: how often a job that was at work when a worker was killed is begun again, before what it lacks is
+            filed as failed; 0, a worker that is killed is an error.
     """
 
     POLL_SECONDS = 0.3
 
-    def __init__(self, workers: int, report: Report | None = None, filed: Filed | None = None) -> None:
-        self.workers = workers
+    def __init__(
+        self, workers: int, report: Report | None = None, filed: Filed | None = None, retries: int = 0
+    ) -> None:
+        self.workers, self.retries = workers, retries
         self._report, self._filed = report, filed
         self._futures: dict[Future[list[Record]], tuple[int, Job]] = {}
+        self._begun: set[int] = set()  # tickets of jobs that a worker has taken
+        self._deaths: dict[int, int] = {}  # of workers, while the job of a ticket was at work
+        self._kept: dict[int, list[Record]] = {}  # what such a job had filed before
         self._logged: list[dict[str, Any]] = []
+        self._told: dict[int, set[str]] = {}  # keys that the workers have filed, by ticket
         self._next = 0
 
     def __enter__(self) -> PoolRunner:
         self._spool = tempfile.TemporaryDirectory(prefix="icy-")
         self._mail = Mailbox(Path(self._spool.name))
+        self._start()
+        return self
+
+    def _start(self) -> None:
         self._executor = ProcessPoolExecutor(
             max_workers=self.workers,
             initializer=_start_worker,
             initargs=(list(registry.plugin_files), registry.defined_by_user(), _icy_log.getEffectiveLevel()),
             env=dict.fromkeys(THREAD_VARIABLES, "1"),
         )
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -149,10 +192,13 @@ class PoolRunner:
     def submit(self, job: Job) -> int:
         """Queue a job; returns its ticket."""
         ticket, self._next = self._next, self._next + 1
+        self._begin(ticket, job)
+        return ticket
+
+    def _begin(self, ticket: int, job: Job) -> None:
         with _without_interrupts():
             future = self._executor.submit(_run_in_worker, job, ticket, self._spool.name)
         self._futures[future] = (ticket, job)
-        return ticket
 
     def finished(self) -> Iterator[tuple[int, list[Record]]]:
         """Tickets and records of jobs, as they end; more may be submitted meanwhile.
@@ -168,20 +214,64 @@ class PoolRunner:
                 try:
                     records = future.result()
                 except TerminatedWorkerError as error:
-                    raise IcyError(
-                        "A worker process was killed, perhaps for want of memory; what had finished is kept. "
-                        "Run the same command to go on, with fewer --workers if memory is short."
-                    ) from error
+                    if not self.retries:
+                        raise IcyError(f"{KILLED} Run the same command to go on, with fewer --workers.") from error
+                    yield from self._again(error)
+                    break  # the futures of all jobs are void
                 del self._futures[future]
-                yield ticket, records
+                yield ticket, [*self._kept.pop(ticket, []), *records]
 
-    def _pass_on_mail(self) -> None:
-        jobs = dict(self._futures.values())
+    def _again(self, error: BaseException) -> Iterator[tuple[int, list[Record]]]:
+        """Begin again what was at work or waiting when a worker was killed; what is killed time and again fails."""
+        lost, self._futures = list(self._futures.values()), {}
+        self._executor.shutdown(wait=True, kill_workers=True)
+        self._pass_on_mail(lost)
+        self._start()
+        for ticket, job in lost:
+            store = Store(job.folder)
+            found = {r: store.get(job.key(r)) for r in job.replicates}
+            # Of a job that trains again what is on file, what is there may be from before.
+            filed = [record for record in found.values() if record is not None and self._fresh(ticket, record)]
+            keys = {record["key"] for record in filed}
+            left = tuple(r for r in job.replicates if job.key(r) not in keys)
+            self._kept.setdefault(ticket, []).extend(filed)
+            if ticket in self._begun:
+                self._deaths[ticket] = self._deaths.get(ticket, 0) + 1
+            self._begun.discard(ticket)
+            if not left:
+                yield ticket, self._kept.pop(ticket)
+            elif self._deaths.get(ticket, 0) > self.retries:
+                yield ticket, [*self._kept.pop(ticket), *self._failed(job, left, error)]
+            else:
+                log.warning("A worker was killed; %s of %s begins again.", len(left), job.task.entry.qualified)
+                known = {**job.baselines, **baselines_of(filed)}
+                self._begin(ticket, replace(job, replicates=left, baselines=known))
+
+    def _fresh(self, ticket: int, record: Record) -> bool:
+        return record["key"] in self._told.get(ticket, ())
+
+    def _failed(self, job: Job, replicates: Sequence[Replicate], error: BaseException) -> list[Record]:
+        """Records of replicates whose workers were killed too often."""
+        store, records = Store(job.folder), []
+        for replicate in replicates:
+            records.append(job.failure(replicate, IcyError(KILLED)))
+            store.put(records[-1])
+            if self._filed is not None:
+                self._filed(records[-1])
+        return records
+
+    def _pass_on_mail(self, lost: Sequence[tuple[int, Job]] = ()) -> None:
+        jobs = dict([*self._futures.values(), *lost])
         for ticket, kind, content in self._mail.collect():
             if kind == "log" and content not in self._logged:  # once, however many stacks say it
                 self._logged.append(content)
                 logging.getLogger(content["name"]).handle(logging.makeLogRecord(content))
-            elif kind == "filed" and self._filed is not None:
+            elif kind == "begun":
+                self._begun.add(ticket)
+            elif kind == "filed":
+                self._told.setdefault(ticket, set()).add(content)
+                if self._filed is None:
+                    continue
                 record = Store(jobs[ticket].folder).get(content)
                 if record is not None:
                     self._filed(record)
@@ -227,6 +317,8 @@ def _run_in_worker(job: Job, ticket: int, spool: str) -> list[Record]:
         handler = MailedLog(write)
         _icy_log.addHandler(handler)
         _icy_log.propagate = False
+        file.write("\n")  # after a line that a killed worker may have left unfinished
+        write("begun", None)
         try:
             return run_job(job, report, lambda record: write("filed", record["key"]))
         finally:

@@ -1,0 +1,116 @@
+"""`icy sweep`: many rows at the command line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from icy.planning import Plan
+from icy.probing import Watcher, run_plan
+from icy.results import ProbeResult
+from icy.splits import SPLITS
+from icy.sweeping import SweepSpec, make_sweep, read_sweep
+
+from . import completion
+from .dry_run import print_plan
+from .errors import DONE
+from .options import Sizes
+from .printing import stderr
+from .running import make_watcher, print_remarks, print_result, run_watched, set_up_log, verdict
+from .specs import SHOWN, SpecOptions, given_by_user, together
+
+EPILOG = """\b
+Examples:
+  icy sweep -m 'sender/*' --representation soft,gumb --seeds 5 -o bias --dry-run
+  icy sweep -m 'HierZero:*' -m 'RNN*:GRU' --hidden 64,128 --protocol acquire,budget -o bias
+  icy sweep zoo.toml
+  icy sweep zoo.toml --shard 2/8      # on the second of eight machines that share the folder
+
+\b
+A file in TOML (or YAML) holds the same options by name; parts of a sweep that differ stand under [[sweep]]:
+  seeds = 5
+  out = "bias"
+  [[sweep]]
+  model = "sender/*"
+  representation = ["soft", "gumb"]
+  [[sweep]]
+  model = "receiver/Hier:*"
+  hidden = [64, 128]
+
+\b
+What is on file is never repeated: after Ctrl-C, a crash, or with more models, the same command goes on. A row that
+fails is kept as failed, and the rest goes on; --rerun failed tries it again.
+"""
+
+_spec = SpecOptions(SweepSpec)
+WHAT = together(
+    _spec.option("model", "--model", "-m", multiple=True, metavar="NAME", shell_complete=completion.models),
+    _spec.option(
+        "grammar",
+        "--grammar",
+        "-g",
+        multiple=True,
+        metavar="NAME",
+        shell_complete=completion.grammars,
+        help='names, chains (rot+perm) or wildcards, repeatable; "all" is every grammar that the side can use.',
+    ),
+    _spec.option("side", type=click.Choice(["sender", "receiver"])),
+    _spec.option("protocol", metavar="NAME[,NAME]"),
+    _spec.option("representation", metavar="soft|gumb|discr[,...]"),
+    _spec.option("hidden", type=Sizes(), metavar="E[,E...]", help="hidden size E, one or several."),
+    _spec.option("meanings", metavar="AxK[,AxK]"),
+    _spec.option("vocab_size", type=Sizes(), metavar="V[,V...]"),
+    _spec.option("word_length", type=Sizes(), metavar="w[,w...]"),
+    _spec.seeds(),
+    _spec.option("preset", metavar="NAME[,NAME]"),
+    _spec.option("target", type=float),
+    _spec.option("cap", type=float),
+    _spec.option("held_out", type=float),
+    _spec.option("split", type=click.Choice(list(SPLITS)), metavar="|".join(SPLITS)),
+    _spec.assignments("options", "--option", help="a further argument of the models."),
+    _spec.changes(),
+    _spec.option("order", type=click.Choice(["longest", "given"])),
+    _spec.option("shard", metavar="i/n"),
+    _spec.option("retries", type=click.IntRange(min=0)),
+)
+
+
+@click.command("sweep", epilog=EPILOG)
+@click.argument("file", required=False, type=click.Path())
+@WHAT
+@_spec.running()
+@SHOWN
+@click.pass_context
+def sweep_command(
+    ctx: click.Context,
+    /,
+    file: str | None,
+    dry_run: bool,
+    format_: str,
+    spread: str,
+    quiet: bool,
+    verbose: int,
+    **given: Any,
+) -> int:
+    """Probe many models under many settings: all combinations are rows.
+
+    Every option but the file's is one of `icy probe`, and may be several values. What is said on the command line goes
+    before what is in FILE.
+    """
+    console = stderr()
+    set_up_log(console, quiet, verbose)
+    spec = SweepSpec.asked(**{**(read_sweep(file) if file else {}), **given_by_user(ctx, given)})
+    plan = make_sweep(spec)
+    if dry_run:
+        print_plan(plan, format_, quiet)
+        return DONE
+
+    def run(plan: Plan, watcher: Watcher | None) -> ProbeResult:
+        return run_plan(plan, watcher, retries=spec.retries)
+
+    result = run_watched(ctx, plan, run, None if quiet else make_watcher(console, verbose))
+    print_result(result, format_, spread)
+    if not quiet:
+        print_remarks(plan, result)
+    return verdict(result)

@@ -1,0 +1,252 @@
+"""Sweeps: many rows from lists of models, grammars, representations and more, planned as one.
+
+A sweep is planned as the probes that it consists of; their rows are put together, the longest first, and run by the
+same engine into one folder. What is on file is never done again, so that the same command resumes.
+"""
+
+from __future__ import annotations
+
+import logging
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import product
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from icy.asking import names
+from icy.errors import IncompatibleError, InvalidSettingError, StoreError, unknown
+from icy.planning import Plan, ProbeSpec, Row, make_plan, plan_workers
+from icy.probing import Watcher, run_plan
+from icy.registry import SIDES
+from icy.results import ProbeResult
+from icy.store import Store
+from icy.training.job import RowKey
+
+log = logging.getLogger(__name__)
+
+AXES = ("protocol", "meanings", "vocab_size", "word_length", "representation", "preset")  # each one value or several
+RUNNING = ("device", "workers", "engine", "out", "rerun", "plugin", "quick")  # of the whole sweep, not of a part
+PARTS = "sweep"  # the name of the parts in a file: [[sweep]]
+RETRIES = 2
+
+
+@dataclass(frozen=True)
+class SweepSpec(ProbeSpec):
+    """What to sweep over, and how: the arguments of `icy.sweep`.
+
+    Every argument of `icy.probe` is one here, and protocol, meanings, vocab_size, word_length, representation and
+    preset may be several values too: all combinations are rows. Where `parts` are given, each is a sweep of its own,
+    which takes from the others what it does not say itself.
+
+    Attributes:
+        model: names or wildcards of senders and receivers.
+        protocol: one or several: ["acquire", "budget"] or "acquire,budget".
+        meanings: one space or several.
+        vocab_size: V, one or several.
+        word_length: tokens per word, w, one or several.
+        representation: one or several of "soft", "gumb", "discr".
+        preset: one or both of "default" and "published".
+        side: "sender" or "receiver" to leave out the other; by default both.
+        parts: arguments of parts of the sweep, by name.
+        shard: "i/n": the i-th of n shares of the rows, for as many machines that write into one folder.
+        retries: how often a stack is begun again whose worker was killed, before it is filed as failed.
+        order: "longest" first, so that no long row is left for the end, or as "given".
+    """
+
+    function = "icy.sweep"
+    small = MappingProxyType({**ProbeSpec.small})
+
+    model: str | Iterable[str] = ()
+    protocol: str | Iterable[str] = "acquire"  # type: ignore[assignment]
+    meanings: Any = "5x10"
+    vocab_size: Any = 4
+    word_length: Any = 4
+    representation: str | Iterable[str] = "soft"  # type: ignore[assignment]
+    preset: str | Iterable[str] = "default"  # type: ignore[assignment]
+    side: str | None = None
+    parts: Sequence[Mapping[str, Any]] = ()
+    shard: str | None = None
+    retries: int = RETRIES
+    order: str = "longest"
+
+
+def sweep(
+    model: str | Iterable[str] = (), *, file: str | Path | None = None, watcher: Watcher | None = None, **options: Any
+) -> ProbeResult:
+    """Probe many models under many settings.
+
+    Args:
+        model: names or wildcards of senders and receivers.
+        file: a sweep in TOML or YAML; what is given here goes before what is in it.
+        watcher: told of progress.
+        **options: see SweepSpec.
+
+    Returns:
+        The results of all of the sweep's replicates, trained now or on file.
+
+    Raises:
+        IcyError: an unknown name, a value that cannot be, a folder that cannot be written, and the like. A row that
+            fails in training is no error: it is kept as failed, and the others go on.
+        KeyboardInterrupt: at Ctrl-C. What had finished is kept.
+
+    Example:
+        >>> import icy, tempfile
+        >>> result = icy.sweep("*/FC1L", grammar="perm", representation=["soft", "gumb"], quick=True,
+        ...                    workers=1, out=tempfile.mkdtemp())
+        >>> sorted({(r["model"], r["representation"]) for r in result.records})
+        [('receiver/FC1L', 'gumb'), ('receiver/FC1L', 'soft'), ('sender/FC1L', 'gumb'), ('sender/FC1L', 'soft')]
+    """
+    given = {**({"model": model} if model else {}), **options}
+    spec = SweepSpec.asked(**{**(read_sweep(file) if file is not None else {}), **given})
+    return run_plan(make_sweep(spec), watcher, retries=spec.retries)
+
+
+def read_sweep(file: str | Path) -> dict[str, Any]:
+    """The arguments in a file: TOML, or YAML by its suffix; parts of the sweep stand under [[sweep]].
+
+    Raises:
+        StoreError: it cannot be read.
+        InvalidSettingError: it is not of that format, or another.
+    """
+    path = Path(file)
+    try:
+        text = path.read_text()
+    except OSError as error:
+        raise StoreError(f"The sweep '{path}' cannot be read: {error.strerror or error}.") from error
+    try:
+        found = _parsed(text, path.suffix.lower())
+    except ValueError as error:
+        raise InvalidSettingError(f"{path} is not of the format that its name says: {error}.") from error
+    if not isinstance(found, dict):
+        raise InvalidSettingError(f"{path} holds no arguments by name.")
+    parts = found.pop(PARTS, ())
+    if not isinstance(parts, (list, tuple)) or not all(isinstance(part, dict) for part in parts):
+        raise InvalidSettingError(f"Parts of a sweep are tables, each under [[{PARTS}]].")
+    return {name.replace("-", "_"): v for name, v in found.items()} | ({"parts": tuple(parts)} if parts else {})
+
+
+def _parsed(text: str, suffix: str) -> Any:
+    if suffix == ".toml":
+        return tomllib.loads(text)
+    if suffix in (".yaml", ".yml"):
+        try:
+            import yaml
+        except ImportError as error:
+            raise InvalidSettingError("YAML needs the package pyyaml: pip install pyyaml; or write TOML.") from error
+        try:
+            return yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise ValueError(str(error).partition("\n")[0]) from error
+    raise InvalidSettingError(f"A sweep is a .toml, .yaml or .yml file, not '{suffix or 'a file without a suffix'}'.")
+
+
+# -- the plan ----------------------------------------------------------------------------------------------------------
+
+
+def make_sweep(spec: SweepSpec) -> Plan:
+    """What a sweep is going to do, without doing it. Errors as for `sweep`."""
+    if spec.order not in ("longest", "given"):
+        raise unknown("order", spec.order, ("longest", "given"))
+    store = Store(spec.out)
+    found: dict[RowKey, Row] = {}
+    refused: list[IncompatibleError] = []
+    plans = []
+    for one in expand(spec):
+        try:
+            plans.append(make_plan(one))
+        except IncompatibleError as error:  # a model that does not work in one of several representations
+            refused.append(error)
+            continue
+        for row in plans[-1].rows:
+            before = found.get(row.job.row)
+            found[row.job.row] = row if before is None else _both(before, row, store, spec.rerun)
+    if not found and refused:
+        raise refused[0]
+    for sentence in dict.fromkeys(map(str, refused)):
+        log.warning("Left out: %s", sentence)
+    rows = sorted(found.values(), key=cost, reverse=True) if spec.order == "longest" else list(found.values())
+    mine = _share(rows, spec.shard)
+    device = plans[0].device if plans else "cpu"
+    return Plan(tuple(mine), store, device, plan_workers(spec.workers, device, mine))
+
+
+def expand(spec: SweepSpec) -> list[ProbeSpec]:
+    """The probes that a sweep consists of.
+
+    Raises:
+        UnknownNameError: an argument of a part that there is not.
+        InvalidSettingError: no model, or a part that says how all of the sweep is run.
+    """
+    whole = {f.name: getattr(spec, f.name) for f in fields(spec)}
+    known = [name for name in names(ProbeSpec) if name not in RUNNING] + ["side"]
+    found: list[ProbeSpec] = []
+    for part in spec.parts or ({},):
+        own = {name.replace("-", "_"): value for name, value in part.items()}
+        for name in own:
+            if name in RUNNING:
+                raise InvalidSettingError(f"'{name}' is for the whole sweep, and cannot be said of a part.")
+            if name not in known:
+                raise unknown("argument of a part of a sweep", name, known)
+        found.extend(_combinations({**whole, **own}))
+    return found
+
+
+def _combinations(given: Mapping[str, Any]) -> Iterable[ProbeSpec]:
+    models = [given["model"]] if isinstance(given["model"], str) else list(given["model"])
+    if not models:
+        raise InvalidSettingError("No model was given; `icy list models` shows what there is.")
+    side = given["side"]
+    if side is not None and side not in SIDES:
+        raise unknown("side", str(side), SIDES)
+    of_side = [m if side is None or "/" in m else f"{side}/{'*' if m == 'all' else m}" for m in models]
+    shared = {name: given[name] for name in names(ProbeSpec)}
+    for one, *values in product(of_side, *(several(given[axis]) for axis in AXES)):  # so that one may be left out
+        yield ProbeSpec(**{**shared, "model": one, **dict(zip(AXES, values, strict=True))})
+
+
+def several(value: Any) -> list[Any]:
+    """One value or several as a list: "soft,gumb" is two.
+
+    Example:
+        >>> several("soft,gumb"), several(4), several(["3x4", "5x10"])
+        (['soft', 'gumb'], [4], ['3x4', '5x10'])
+    """
+    if isinstance(value, str):
+        parts = [part.strip() for part in value.split(",") if part.strip()]
+        return [int(part) if part.isdigit() else part for part in parts]
+    return list(value) if isinstance(value, (list, tuple, set)) else [value]
+
+
+def _both(one: Row, other: Row, store: Store, rerun: str) -> Row:
+    """A row that two parts of a sweep name, with the replicates of both."""
+    replicates = tuple(dict.fromkeys((*one.job.replicates, *other.job.replicates)))
+    return Row.of(replace(one.job, replicates=replicates), store, rerun)
+
+
+def cost(row: Row) -> float:
+    """How long a row may take, in no unit, to begin with the longest: by measured seconds where there are any on file,
+    else by the work of one update; times its replicates."""
+    job = row.job
+    measured = [r["seconds"] for r in row.filed if not r["failed"] and r.get("seconds")]
+    if measured:
+        return float(len(row.missing) * sum(measured) / len(measured))
+    return len(job.replicates) * job.parameters.get("true", 0) * job.task.message_length * 1e-6
+
+
+def _share(rows: Sequence[Row], shard: str | None) -> list[Row]:
+    """The rows of one share: dealt by the order of their configuration, which is the same on every machine.
+
+    Raises:
+        InvalidSettingError: not of the form i/n.
+    """
+    if shard is None:
+        return list(rows)
+    index, slash, count = str(shard).partition("/")
+    if not (slash and index.isdigit() and count.isdigit() and 1 <= int(index) <= int(count)):
+        raise InvalidSettingError(f"A shard is i/n, the i-th of n shares, as in 2/8; not '{shard}'.")
+    # Not by what is on file, which other machines may be changing; alike rows are dealt to different shares.
+    ordered = sorted(rows, key=lambda row: (-row.job.parameters.get("true", 0) * len(row.job.replicates), row.job.row))
+    mine = {row.job.row for row in ordered[int(index) - 1 :: int(count)]}
+    return [row for row in rows if row.job.row in mine]
