@@ -161,7 +161,11 @@ class Plan:
     def varying(self) -> list[str]:
         """The names of the facts in which its rows differ."""
         facts = [row.facts for row in self.rows]
-        return [name for name in (facts[0] if facts else ()) if len({fact[name] for fact in facts}) > 1]
+        found = [name for name in (facts[0] if facts else ()) if len({fact[name] for fact in facts}) > 1]
+        # Targets and caps go with the protocol, unless they were asked for.
+        own = {name: len({(fact["protocol"], fact[name]) for fact in facts}) for name in found}
+        protocols = len({fact["protocol"] for fact in facts})
+        return [name for name in found if name not in ("target", "cap") or own[name] > protocols]
 
     @property
     def hidden_sizes(self) -> list[int]:

@@ -110,7 +110,19 @@ def sweep_command(
         return run_plan(plan, watcher, retries=spec.retries)
 
     result = run_watched(ctx, plan, run, None if quiet else make_watcher(console, verbose))
-    print_result(result, format_, spread)
+    print_by_protocol(result, format_, spread)
     if not quiet:
         print_remarks(plan, result)
     return verdict(result)
+
+
+def print_by_protocol(result: ProbeResult, format_: str, spread: str) -> None:
+    """A table per protocol, since each measures something else; json has the replicates one by one."""
+    protocols = list(dict.fromkeys(record["protocol"] for record in result.records))
+    if format_ == "json" or len(protocols) < 2:
+        print_result(result, format_, spread)
+        return
+    for place, protocol in enumerate(protocols):
+        if place:
+            click.echo()
+        print_result(ProbeResult([r for r in result.records if r["protocol"] == protocol]), format_, spread)
