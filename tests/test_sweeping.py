@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -168,7 +169,8 @@ class Killer(Watcher):
         if self.left:
             self.left -= 1
             assert self.runner is not None
-            os.kill(next(iter(self.runner._executor._processes)), signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # one that was killed a moment ago
+                os.kill(next(iter(self.runner._executor._processes)), signal.SIGKILL)
 
 
 @pytest.fixture
