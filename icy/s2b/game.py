@@ -107,7 +107,7 @@ class BatchedGame:
         >>> game = BatchedGame(episodes=2)
         >>> turn = game.reset(seed=1)
         >>> turn.listener.stimulus.shape, game.games.tolist()
-        ((2, 1, 3), [21, 20])
+        ((2, 1, 3), [17, 16])
         >>> turn = game.step(said=np.array([[1, 2, 3], [3, 2, 1]]))
         >>> turn.listener.round.tolist(), bool(turn.listener.may_decide.all())
         ([1, 1], True)
@@ -205,8 +205,11 @@ class BatchedGame:
         ended = self._done
         before = self._turn
         asked = before.listener.may_decide
-        self._note_illegal(said, decided, answered)
-        said, decided, answered = self.taken(said, decided, answered)
+        said, bad_said = self._message(SPEAKER, said)
+        decided, bad_decided = self._decision(decided)
+        answered, bad_answered = self._message(LISTENER, answered)
+        self._count_illegal(SPEAKER, bad_said)
+        self._count_illegal(LISTENER, 1 * bad_decided + 1 * bad_answered)
         correct = asked & (decided == self._on.answer[self._at])
         reward = self._xp.where(asked, self._pay[1 * self._on.query[self._at], 1 * correct], self._no_reward)
         self._count(asked, correct, decided)
@@ -230,46 +233,33 @@ class BatchedGame:
         Raises:
             InvalidSettingError: other shapes, or no whole numbers.
         """
-        turn = self.turn
-        messages = [
-            self._message(said, turn.speaker.may_speak, "The messages of the speaker"),
-            self._message(answered, turn.listener.may_speak, "The messages of the listener"),
-        ]
-        if decided is None:
-            return messages[0], self._zeros(), messages[1]
-        decided = self._given(decided, (self.episodes,), "Decisions")
-        known = (decided >= 0) & (decided < self.settings.decisions)
-        return messages[0], decided * (1 * known), messages[1]
+        said, answered = (self._message(p, tokens)[0] for p, tokens in ((SPEAKER, said), (LISTENER, answered)))
+        return said, self._decision(decided)[0], answered
 
-    def _message(self, tokens: Array, legal: Array, what: str) -> Array:
-        if tokens is None or not bool(legal.any()):
-            return self._zeros(self.settings.length)
-        tokens = self._given(tokens, (self.episodes, self.settings.length), what)
-        return regular(tokens * (1 * (legal & self._range(tokens)[0]))[:, None])
-
-    def _range(self, tokens: Array) -> tuple[Array, Array]:
-        """Whether messages hold only tokens that there are, and whether they hold any but the end: [B] each."""
-        known, some = ~self._false, self._false
+    def _message(self, player: str, tokens: Array) -> tuple[Array, Array]:
+        """A message as it is taken, and where there was one that is not legal or has tokens that there are not."""
+        nothing = self._zeros(self.settings.length)
+        if tokens is None:
+            return nothing, self._false
+        tokens = self._given(tokens, (self.episodes, self.settings.length), f"The messages of the {player}")
+        known, some, legal = ~self._false, self._false, self.turn.seen_by(player).may_speak
         for column in tokens.T:
             known = known & (column >= 0) & (column <= self.settings.vocab_size)
             some = some | (column != END)
-        return known, some
+        if not bool(legal.any()):
+            return nothing, ~known | some
+        return regular(tokens * (1 * (legal & known))[:, None]), ~known | (some & ~legal)
 
-    def _note_illegal(self, said: Array, decided: Array, answered: Array) -> None:
-        """Count what is said or decided where it is not legal, or is nothing that there is."""
-        turn, length = self.turn, self.settings.length
-        for player, tokens in ((SPEAKER, said), (LISTENER, answered)):
-            if tokens is None:
-                continue
-            known, some = self._range(self._given(tokens, (self.episodes, length), f"The messages of the {player}"))
-            self._count_illegal(player, ~known | (some & ~turn.seen_by(player).may_speak))
-        if decided is not None:
-            decided = self._given(decided, (self.episodes,), "Decisions")
-            known = (decided >= 0) & (decided < self.settings.decisions)
-            self._count_illegal(LISTENER, ~known | (~turn.listener.may_decide & (decided != 0)))
+    def _decision(self, decided: Array) -> tuple[Array, Array]:
+        """A decision as it is taken, and where there was one that is not asked for or not known."""
+        if decided is None:
+            return self._zeros(), self._false
+        decided = self._given(decided, (self.episodes,), "Decisions")
+        known = (decided >= 0) & (decided < self.settings.decisions)
+        return decided * (1 * known), ~known | (~self.turn.listener.may_decide & (decided != 0))
 
     def _count_illegal(self, player: str, unwanted: Array) -> None:
-        self.illegal[player] = self.illegal[player] + (unwanted & ~self._done)
+        self.illegal[player] = self.illegal[player] + unwanted * (1 * ~self._done)
 
     def _given(self, array: Array, shape: tuple[int, ...], what: str) -> Array:
         array = self._array(array)

@@ -125,7 +125,7 @@ def record(
         >>> print(games[columns].head(2).to_string(index=False))
           phase  meaning_0  meaning_1  meaning_2  said heard
         support          2          1          0 3 2 1 5 2 6
-        support          2          1          0 3 2 1 5 2 6
+        support          2          2          1 3 3 2 5 5 2
     """
     import pandas as pd
 
