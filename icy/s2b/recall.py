@@ -85,7 +85,7 @@ class RecallSettings(Chosen):
             if given not in accepted:
                 raise unknown(what, str(given), accepted)
         for name, least in (("dimensions", 1), ("least", 2), ("shots", 1)):
-            whole_number(name, getattr(self, name), least=least)
+            whole_number(f"setting {name}", getattr(self, name), least=least)
         if whole_number("most", self.most) < self.least:
             raise InvalidSettingError(f"Numbers of values run from {self.least} to {self.most}, which leaves none.")
         if self.games_per_shot is not None:

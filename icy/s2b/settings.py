@@ -223,7 +223,7 @@ class GameSettings(Chosen):
             ("dimensions", 1), ("least", 2), ("shots", 1), ("samples", 1), ("distractors", 0), ("rounds", 1),
             ("vocab_size", 1), ("length", 1), ("threshold", 1), ("games", 1), ("space_seed", 0),
         ):  # fmt: skip
-            whole_number(name, getattr(self, name), least=least)
+            whole_number(f"setting {name}", getattr(self, name), least=least)
         if whole_number("most", self.most) < self.least:
             raise InvalidSettingError(f"Numbers of values run from {self.least} to {self.most}, which leaves none.")
         if self.most**self.dimensions > MOST_MEANINGS:
