@@ -155,13 +155,24 @@ def test_flat_actions_are_those_of_the_authors() -> None:
     assert counts == [(518, 1), (518, 518), (518, 1)]
 
 
-def test_no_action_is_illegal_where_one_is_asked_for() -> None:
-    env = parallel_env(actions="flat")
+@pytest.mark.parametrize(
+    ("form", "speaker", "listener"),
+    [
+        ("flat", [518, 518], [518, 518]),  # nothing, where something is asked for
+        ("flat", [259, 518], [518, 5]),  # a decision of the speaker; a sentence of the listener with its decision
+        ("flat", [0, 999], [518, -1]),  # what there is not
+        ("factored", [[1, 2, 2, 2], [0, 0, 0, 0]], [[0, 0, 0, 0], [0, 5, 0, 0]]),
+        ("factored", [[0, 2, 2, 2], [0, 1, 0, 0]], [[1, 0, 0, 0], [1, 0, 0, 0]]),
+        ("role", [[2, 2, 9], [0, 0, 0]], [1, 0]),
+    ],
+)
+def test_what_the_mask_forbids_is_counted(form: str, speaker: list[Any], listener: list[Any]) -> None:
+    """One of the two actions of each player."""
+    env = parallel_env(actions=form)
     _, infos = env.reset(seed=1)
-    for _ in range(2):
-        _, _, _, _, infos = env.step({"speaker": 518, "listener": 518})
-    assert infos["listener"]["illegal_actions"] == 1
-    assert infos["speaker"]["illegal_actions"] == 0
+    for one, other in zip(speaker, listener, strict=True):
+        _, _, _, _, infos = env.step({"speaker": np.array(one), "listener": np.array(other)})
+    assert [infos[agent]["illegal_actions"] for agent in ("speaker", "listener")] == [1, 1]
 
 
 def test_all_forms_of_actions_mean_the_same() -> None:

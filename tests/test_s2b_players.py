@@ -283,6 +283,43 @@ def test_a_strangers_player_plays_by_name_or_as_it_is() -> None:
         registry._entries.pop(("listener", "yes"))
 
 
+def test_players_play_on_arrays() -> None:
+    with pytest.raises(IncompatibleError, match="no device"):
+        play(BatchedGame(device="cpu"), "posdis", "oracle", [1])
+
+
+class Wild(Player):
+    """Says a token that there is not, then nothing, and decides what there is not."""
+
+    def acting(self, seen: Any) -> Action:
+        message = np.full((self.seat.episodes, 3), 9 if self.steps == 1 else 2) if self.steps < 5 else None
+        return Action(message, np.full(self.seat.episodes, 9))
+
+
+def test_a_record_holds_what_the_game_took() -> None:
+    games = record(Wild(), Wild(), episodes=1)
+    assert games["said"].tolist()[:3] == ["0 0 0", "2 2 2", "0 0 0"]
+    assert set(games["decision"]) == {0}
+    zsct = evaluate(Wild(), Wild(), episodes=1, seeds=[123]).table()["zsct"][0]
+    assert games[games["phase"] == "query"]["correct"].mean() == zsct
+
+
+def test_a_speaker_is_probed_as_it_is_at_the_end_of_its_episode() -> None:
+    class Counts(Player):
+        def acting(self, seen: Any) -> Action:
+            return Action()
+
+        def utter(self, stimuli: Any, meanings: Any, episode: int) -> Any:
+            asked.append((episode, self.steps))
+            return meanings
+
+    asked: list[tuple[int, int]] = []
+    probe_language(Counts(), metrics=["posdis"], episodes=4)
+    game = BatchedGame(episodes=4)
+    game.reset(seeds=episode_seeds(123, 4))
+    assert sorted(asked) == [(i, 3 * n - 1) for i, n in enumerate(game.games.tolist())]
+
+
 def test_players_without_privileges_do_not_see_the_game() -> None:
     class Curious(Player):
         def acting(self, seen: Any) -> Action:

@@ -9,7 +9,7 @@ from scipy.stats import kstest
 from icy import metrics
 from icy.errors import IcyError
 from icy.s2b.draws import Draws
-from icy.s2b.stimuli import Sections, Spaces, nearest_values, one_hot
+from icy.s2b.stimuli import Sections, Spaces, meaning_numbers, nearest_values, one_hot
 
 SEEDS = np.arange(300)
 
@@ -48,8 +48,7 @@ def test_meanings_in_the_episodes_own_order() -> None:
     spaces = Spaces(np.array([[2, 3], [3, 3]]), 3)
     assert spaces.valid.sum(1).tolist() == [6, 9]
     assert spaces.meanings[spaces.valid[0]].tolist() == [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]]
-    assert spaces.order[0][spaces.valid[0]].tolist() == list(range(6))
-    assert (spaces.number(spaces.meanings) == np.arange(9)).all()
+    assert (meaning_numbers(spaces.meanings, 3) == np.arange(9)).all()
 
 
 def test_sections_tile_and_densities_keep_within_them() -> None:
@@ -90,7 +89,7 @@ def test_shapes_and_repeats() -> None:
     sections = make(4)
     assert sections.table.shape == (300, 125, 4, 3)
     assert sections.table.dtype == np.float32
-    meaning = int(sections.spaces.number(np.array([1, 0, 1])))
+    meaning = int(meaning_numbers(np.array([1, 0, 1]), 5))
     expected = [sections.samples[3, 0, 1, 2], sections.samples[3, 1, 0, 2], sections.samples[3, 2, 1, 2]]
     assert sections.table[3, meaning, 2] == pytest.approx(expected)
     blocks = one_hot(sections.spaces)

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from icy.meanings import require_memory
+
 from . import schedule
 from .channel import Array, inverses, permutations
 from .draws import Draws, Reals, Wholes
@@ -88,6 +90,7 @@ class Deal:
         return Deal(**{f.name: torch.as_tensor(getattr(self, f.name)).to(device) for f in fields(self)})
 
 
+BYTES, BYTES_PER_SAMPLE = 160, 40  # of memory while an episode is dealt, for every meaning; as measured
 OF_EPISODES = tuple(f.name for f in fields(Deal))[:7]
 OF_GAMES = tuple(f.name for f in fields(Deal))[7:]
 
@@ -115,6 +118,9 @@ def deal(settings: GameSettings, seeds: Wholes, numbers: Wholes | None = None) -
         InvalidSettingError: shots that cannot be met.
     """
     numbers = np.zeros_like(seeds) if numbers is None else numbers
+    count = settings.most**settings.dimensions
+    needed = len(seeds) * count * (BYTES + BYTES_PER_SAMPLE * settings.samples)
+    require_memory(needed, f"Dealing {len(seeds)} episodes of up to {count:,} meanings")
     draws = Draws.of_seeds(seeds).nth(numbers)
     own = of_space(settings, draws)
     spaces = Spaces.draw(own, settings.dimensions, settings.least, settings.most)
@@ -226,7 +232,7 @@ class _Games:
         settings, slots = self.settings, self.settings.slots
         keep = self._uniform("ratio", 1)[:, 0] < settings.kept
         drawn = self._beside()
-        beside, other = drawn[:, :-1], drawn[:, -1]
+        other, beside = drawn[:, 0], drawn[:, 1:]
         speaker = np.concatenate([self.target[:, None], beside], axis=1)
         first = np.where(keep, self._same_meaning(), other)
         order = np.argsort(self._uniform("slots", slots), axis=1, kind="stable")
@@ -250,7 +256,10 @@ class _Games:
         return self.meaning * count + (self.sample + step) % count
 
     def _beside(self) -> Wholes:
-        """Distractors, and one stimulus that may stand in for the target's, as stimuli: [T, K + 1]."""
+        """A stimulus that may stand in for the target's, and the distractors: [T, K + 1].
+
+        Where there are too few others, a distractor comes twice, whether the target's meaning is there or not.
+        """
         settings = self.settings
         found = np.empty((len(self.target), settings.slots), dtype=np.int64)
         uniform = self._uniform("beside", settings.slots)
@@ -275,7 +284,7 @@ class _Games:
         if len(short):
             pool = widened(pool, short, self._eligible[bool(self.query[games[0]])])
             rest, loose = pool.beside(episode, target), pool.beside(episode, target, one=True)
-        return np.concatenate([loose.draw(uniform[:, :-1]), rest.draw(uniform[:, -1:])], axis=1)
+        return np.concatenate([rest.draw(uniform[:, :1]), loose.draw(uniform[:, 1:])], axis=1)
 
     @cached_property
     def _eligible(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

@@ -37,7 +37,7 @@ def seeds_of(episodes: int, seed: int | None = None, seeds: Iterable[int] | None
         first = int(np.random.default_rng().integers(2**31)) if seed is None else whole_number("seed", seed, least=0)
         return first + np.arange(episodes)
     found = np.asarray(list(seeds))
-    if found.shape != (episodes,) or found.dtype.kind not in "iu" or found.min() < 0:
+    if found.shape != (episodes,) or found.dtype.kind not in "iu" or found.min() < 0 or found.max() >= 2**63:
         raise InvalidSettingError(f"{episodes} episodes need as many seeds, whole numbers from 0.")
     return found.astype(np.int64)
 

@@ -23,6 +23,7 @@ from .dealing import Deal, deal, ragged
 from .draws import Wholes, seeds_of
 from .scoring import KEPT, Scores
 from .settings import GameSettings
+from .stimuli import all_meanings
 
 UNKNOWN, FAILURE, SUCCESS = 0, 1, 2  # the result of the game before
 REWARDS = ((0.0, 1.0), (-2.0, 1.0))  # of a wrong and a right decision, in the support and in the query
@@ -42,6 +43,7 @@ class Seen:
         fresh: whether this is the first observation of an episode, [B].
         may_speak: whether a message is legal now, [B].
         may_decide: whether a decision is asked for now, [B].
+        over: whether the episode has ended, so that nothing that is done counts, [B].
     """
 
     stimulus: Array
@@ -53,6 +55,7 @@ class Seen:
     fresh: Array
     may_speak: Array
     may_decide: Array
+    over: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +107,7 @@ class BatchedGame:
         >>> game = BatchedGame(episodes=2)
         >>> turn = game.reset(seed=1)
         >>> turn.listener.stimulus.shape, game.games.tolist()
-        ((2, 1, 3), [21, 20])
+        ((2, 1, 3), [17, 16])
         >>> turn = game.step(said=np.array([[1, 2, 3], [3, 2, 1]]))
         >>> turn.listener.round.tolist(), bool(turn.listener.may_decide.all())
         ([1, 1], True)
@@ -178,7 +181,7 @@ class BatchedGame:
         self._no_reward = 0.0 * self._pay[self._round, self._round]
         self._previous = self._no_reward
         self._done, self._fresh = self._false, ~self._false
-        self._heard, self._heard_back, self._said = (self._zeros(length) for _ in range(3))
+        self._heard, self._heard_back = (self._zeros(length) for _ in range(2))
         self.illegal = {player: self._zeros() for player in PLAYERS}
         self._counts = self._array(np.zeros((self.episodes, 2, KEPT + 1), dtype=np.int64))
 
@@ -201,10 +204,12 @@ class BatchedGame:
             raise IcyError("The game has not begun; call reset() first.")
         ended = self._done
         before = self._turn
-        said = self._message(SPEAKER, said, before.speaker.may_speak)
-        answered = self._message(LISTENER, answered, before.listener.may_speak)
-        asked = before.listener.may_decide & ~ended
-        decided = self._decision(decided, asked)
+        asked = before.listener.may_decide
+        said, bad_said = self._message(SPEAKER, said)
+        decided, bad_decided = self._decision(decided)
+        answered, bad_answered = self._message(LISTENER, answered)
+        self._count_illegal(SPEAKER, bad_said)
+        self._count_illegal(LISTENER, 1 * bad_decided + 1 * bad_answered)
         correct = asked & (decided == self._on.answer[self._at])
         reward = self._xp.where(asked, self._pay[1 * self._on.query[self._at], 1 * correct], self._no_reward)
         self._count(asked, correct, decided)
@@ -214,45 +219,55 @@ class BatchedGame:
             self._again(ended)
         return self._turned(asked, correct, reward)
 
-    def _message(self, player: str, tokens: Array, legal: Array) -> Array:
-        """A message as it goes out: regular, and nothing where none is legal."""
-        if tokens is None:
-            return self._zeros(self.settings.length)
-        tokens = self._given(tokens, (self.episodes, self.settings.length), f"The messages of the {player}")
-        known, some = self._range(tokens)
-        if player == LISTENER and not self.settings.listener_messages:
-            # It may choose among the same actions as the speaker; what it says is not heard.
-            self._note_illegal(player, ~known)
-            return self._zeros(self.settings.length)
-        self._note_illegal(player, ~known | (some & ~legal))
-        if not bool(legal.any()):
-            return self._zeros(self.settings.length)
-        return regular(tokens * (1 * (legal & known))[:, None])
+    def taken(self, said: Array = None, decided: Array = None, answered: Array = None) -> tuple[Array, Array, Array]:
+        """What the game takes actions for: messages that are regular and legal now, and decisions that there are.
 
-    def _range(self, tokens: Array) -> tuple[Array, Array]:
-        """Whether messages hold only tokens that there are, and whether they hold any but the end: [B] each."""
-        known, some = ~self._false, self._false
+        Args:
+            said: the speaker's message, [B, L], or None.
+            decided: the listener's decision, [B], or None.
+            answered: the listener's message, [B, L], or None.
+
+        Returns:
+            The same, with nothing, 0, for what is not taken.
+
+        Raises:
+            InvalidSettingError: other shapes, or no whole numbers.
+        """
+        said, answered = (self._message(p, tokens)[0] for p, tokens in ((SPEAKER, said), (LISTENER, answered)))
+        return said, self._decision(decided)[0], answered
+
+    def _message(self, player: str, tokens: Array) -> tuple[Array, Array]:
+        """A message as it is taken, and where there was one that is not legal or has tokens that there are not."""
+        nothing = self._zeros(self.settings.length)
+        if tokens is None:
+            return nothing, self._false
+        tokens = self._given(tokens, (self.episodes, self.settings.length), f"The messages of the {player}")
+        known, some, legal = ~self._false, self._false, self.turn.seen_by(player).may_speak
         for column in tokens.T:
             known = known & (column >= 0) & (column <= self.settings.vocab_size)
             some = some | (column != END)
-        return known, some
+        if not bool(legal.any()):
+            return nothing, ~known | some
+        return regular(tokens * (1 * (legal & known))[:, None]), ~known | (some & ~legal)
 
-    def _note_illegal(self, player: str, unwanted: Array) -> None:
-        self.illegal[player] = self.illegal[player] + (unwanted & ~self._done)
-
-    def _decision(self, decided: Array, asked: Array) -> Array:
+    def _decision(self, decided: Array) -> tuple[Array, Array]:
+        """A decision as it is taken, and where there was one that is not asked for or not known."""
         if decided is None:
-            return self._zeros()
+            return self._zeros(), self._false
         decided = self._given(decided, (self.episodes,), "Decisions")
         known = (decided >= 0) & (decided < self.settings.decisions)
-        self._note_illegal(LISTENER, ~known | (~asked & (decided != 0)))
-        return decided * (1 * known)
+        return decided * (1 * known), ~known | (~self.turn.listener.may_decide & (decided != 0))
+
+    def _count_illegal(self, player: str, unwanted: Array) -> None:
+        self.illegal[player] = self.illegal[player] + unwanted * (1 * ~self._done)
 
     def _given(self, array: Array, shape: tuple[int, ...], what: str) -> Array:
         array = self._array(array)
         if tuple(array.shape) != shape:
             raise InvalidSettingError(f"{what} have the shape {shape}, not {tuple(array.shape)}.")
-        return array
+        if not str(array.dtype).rpartition(".")[2].startswith(("int", "uint", "bool")):
+            raise InvalidSettingError(f"{what} are whole numbers, not {array.dtype}.")
+        return 1 * array
 
     def _hear(self, said: Array, answered: Array) -> None:
         rows = self._episode[:, None]
@@ -321,8 +336,8 @@ class BatchedGame:
         answers = (asked if free else talk) if settings.listener_messages else self._false
         shared = query, self._round, self._result, self._previous, self._fresh
         self._turn = Turn(
-            Seen(speaker, self._heard_back, *shared, speaks, self._false),
-            Seen(listener, self._heard, *shared, answers, asked),
+            Seen(speaker, self._heard_back, *shared, speaks, self._false, self._done),
+            Seen(listener, self._heard, *shared, answers, asked, self._done),
             reward, self._done, decided, correct,
         )  # fmt: skip
         return self._turn
@@ -388,18 +403,23 @@ class BatchedGame:
         return self._on.heard[self._episode]
 
     def latents(self, player: str) -> Array:
-        """The meanings of what a player sees now, [B, K + 1, N]; the target's is the speaker's first. Privileged."""
-        settings = self.settings
-        numbers = self._on.speaker_numbers[self._at]
-        if player == LISTENER:
-            shown = self._round == (settings.rounds + 1)
-            numbers = self._xp.where(shown[:, None], numbers, self._on.listener_numbers[self._at])
-        return self._meanings[numbers // settings.samples]
+        """The meanings of the stimuli before a player, [B, K + 1, N]: of the speaker's, the target's is the first.
+
+        In a partial view the distractors' are among them, which the speaker does not see. Privileged.
+        """
+        return self._meanings[self._numbers(player) // self.settings.samples]
 
     def sample_numbers(self, player: str) -> Array:
-        """Which sample of its meaning each of the stimuli of a game is, [B, K + 1]. Privileged."""
-        numbers = self._on.speaker_numbers if player == SPEAKER else self._on.listener_numbers
-        return numbers[self._at] % self.settings.samples
+        """Which sample of its meaning each of the stimuli before a player is, [B, K + 1]. Privileged."""
+        return self._numbers(player) % self.settings.samples
+
+    def _numbers(self, player: str) -> Array:
+        """The stimuli before a player, as the listener's are replaced by the speaker's at the end of a game."""
+        numbers = self._on.speaker_numbers[self._at]
+        if player == SPEAKER:
+            return numbers
+        shown = self._round == (self.settings.rounds + 1)
+        return self._xp.where(shown[:, None], numbers, self._on.listener_numbers[self._at])
 
     # -- arrays --------------------------------------------------------------------------------------------------------
 
@@ -431,5 +451,4 @@ class BatchedGame:
 
     @cached_property
     def _meanings(self) -> Array:
-        grid = np.indices((self.settings.most,) * self.settings.dimensions)
-        return self._array(grid.reshape(self.settings.dimensions, -1).T.astype(np.int64))
+        return self._array(all_meanings(self.settings.most, self.settings.dimensions))

@@ -73,7 +73,7 @@ class Rest:
     def draw(self, uniform: Reals) -> Wholes:
         """Entries without replacement, as stimuli of their episodes, by uniform numbers: [T, draws].
 
-        Once there are none left, an earlier one comes again.
+        Once there are none left, one of those after the first comes again; where there are none at all, the target.
         """
         chosen: list[Wholes] = []
         for k in range(uniform.shape[1]):
@@ -82,7 +82,8 @@ class Rest:
             for other in np.sort(np.stack(chosen, 1), 1).T if chosen else ():
                 place += place >= other  # the places before it are taken
             if chosen:
-                again = np.stack(chosen, 1)[np.arange(len(place)), (uniform[:, k] * k).astype(np.int64)]
+                later = min(1, k - 1) + (uniform[:, k] * max(k - 1, 1)).astype(np.int64)
+                again = np.stack(chosen, 1)[np.arange(len(place)), later]
                 place = np.where(left > 0, place, again)
             chosen.append(place)
         return self._stimuli(np.stack(chosen, 1)) if chosen else np.zeros((len(self.count), 0), dtype=np.int64)
@@ -90,6 +91,7 @@ class Rest:
     def _stimuli(self, places: Wholes) -> Wholes:
         entries = self.first[:, None] + places
         entries += np.where(entries >= self.low[:, None], (self.high - self.low)[:, None], 0)
+        entries = np.where(self.count[:, None] > 0, entries, self.low[:, None])
         found: Wholes = self.pool.keys[entries] - self.base[:, None]
         return found
 

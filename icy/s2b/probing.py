@@ -65,13 +65,16 @@ def probe_language(
     game = BatchedGame(settings, episodes=whole_number("number of episodes", episodes), **given)
     turn = game.reset(seeds=episode_seeds(seed, episodes))
     player = seated(speaker, SPEAKER, game)
-    last = turn
-    while not turn.done.all():  # a speaker that learns within an episode is frozen at its end
-        last = turn
-        turn = game.step(player.act(last.speaker).message, game.answer)
+    datasets = list(_datasets(game.settings, game.seeds))
+    uttered: dict[int, Wholes] = {}
+    while not turn.done.all():
+        turn = game.step(player.act(turn.speaker).message, game.answer)
+        for episode in set(np.flatnonzero(turn.done).tolist()) - set(uttered):  # as it is at the end of this one
+            meanings, stimuli = datasets[episode]
+            uttered[episode] = player.utter(stimuli, meanings, episode)
     found = []
-    for episode, (meanings, stimuli) in enumerate(_datasets(game.settings, game.seeds)):
-        messages = player.utter(stimuli, meanings, episode)
+    for episode, (meanings, _) in enumerate(datasets):
+        messages = uttered[episode]
         row = icy_metrics.evaluate(meanings, messages, metrics=metrics, eos=END)
         scores = {name: row[name][0] for name in row.attrs["scores"]}
         space = "x".join(map(str, game.sizes[episode].tolist()))

@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from icy.errors import IcyError, InvalidSettingError, unknown
 from icy.meanings import whole_number
-from icy.training.settings import Departure
+from icy.presets import Departure
 
 from . import schedule
 from .draws import Draws, Reals, Wholes, seeds_of
 from .settings import Chosen
-from .stimuli import REPRESENTATIONS, TRUNCATIONS, Sections, Spaces, one_hot
+from .stimuli import REPRESENTATIONS, TRUNCATIONS, Sections, Spaces, all_meanings, one_hot
 
 SHOWN, ASKED = 0, 1  # the two steps of a game
 
@@ -85,7 +85,7 @@ class RecallSettings(Chosen):
             if given not in accepted:
                 raise unknown(what, str(given), accepted)
         for name, least in (("dimensions", 1), ("least", 2), ("shots", 1)):
-            whole_number(name, getattr(self, name), least=least)
+            whole_number(f"setting {name}", getattr(self, name), least=least)
         if whole_number("most", self.most) < self.least:
             raise InvalidSettingError(f"Numbers of values run from {self.least} to {self.most}, which leaves none.")
         if self.games_per_shot is not None:
@@ -257,8 +257,7 @@ class BatchedRecall:
     def _values(self) -> Wholes:
         """The meaning that is shown, [B, N]."""
         number = self._schedule.meanings[np.arange(self.episodes), self._at]
-        strides = self.settings.most ** np.arange(self.settings.dimensions)[::-1]
-        return number[:, None] // strides % self.settings.most
+        return all_meanings(self.settings.most, self.settings.dimensions)[number]
 
     def _turned(self, rewards: NDArray[np.float32]) -> RecallTurn:
         asked = self._asked == ASKED

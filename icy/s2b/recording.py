@@ -14,9 +14,8 @@ from icy.files import whole_file
 from icy.registry import LISTENER, SPEAKER
 from icy.version import __version__
 
-from .channel import regular
 from .draws import Wholes
-from .evaluating import AT_ONCE, Told, episode_seeds
+from .evaluating import Told, batch_size, episode_seeds
 from .game import BatchedGame, Turn
 from .players.base import Action, Player, name_of
 from .playing import play
@@ -40,13 +39,13 @@ class Recorder:
         width = settings.rounds * settings.length
         if self._said.shape != (game.episodes, width):
             self._said = np.zeros((game.episodes, width), dtype=np.int64)
-        if said.message is not None:
-            for place in range(settings.rounds):
-                now = turn.speaker.may_speak & (turn.speaker.round == place)
-                self._said[now, place * settings.length : (place + 1) * settings.length] = regular(said.message)[now]
+        message, decision, _ = game.taken(said.message, heard.decision)
+        self._said[turn.speaker.round == 0] = 0
+        for place in range(settings.rounds):
+            now = turn.speaker.round == place
+            self._said[now, place * settings.length : (place + 1) * settings.length] = message[now]
         asked = np.flatnonzero(turn.listener.may_decide)
         if len(asked):
-            decision = np.zeros(game.episodes, dtype=np.int64) if heard.decision is None else heard.decision
             self._note(game, turn, asked, decision)
 
     def _note(self, game: BatchedGame, turn: Turn, asked: Wholes, decision: Wholes) -> None:
@@ -126,14 +125,15 @@ def record(
         >>> print(games[columns].head(2).to_string(index=False))
           phase  meaning_0  meaning_1  meaning_2  said heard
         support          2          1          0 3 2 1 5 2 6
-        support          2          1          0 3 2 1 5 2 6
+        support          2          2          1 3 3 2 5 5 2
     """
     import pandas as pd
 
     chosen = GameSettings.of(settings, **given)
     seeds, parts = episode_seeds(seed, episodes), []
-    for first in range(0, episodes, AT_ONCE):
-        batch, recorder = seeds[first : first + AT_ONCE], Recorder()
+    at_once = batch_size(chosen)
+    for first in range(0, episodes, at_once):
+        batch, recorder = seeds[first : first + at_once], Recorder()
         play(BatchedGame(chosen, episodes=len(batch)), speaker, listener, batch, recorder)
         parts.append(recorder.table())
         if told is not None:

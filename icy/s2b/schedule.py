@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +12,14 @@ from icy.errors import InvalidSettingError
 from icy.meanings import whole_number
 
 from .draws import Draws, Wholes
-from .stimuli import Spaces
+from .stimuli import Spaces, all_meanings, meaning_numbers
 
 TEST_VALUES = 2  # dimensions with a test value that make a meaning one of the query
 WEIGHT = 100  # of a value that has been shown often enough
-REFUSALS = 5  # in a row of repeated targets before one is accepted, where repeats are accepted at all
-FAILURES = 10  # in a row after which repeats are accepted
+REFUSALS = 5  # of repeated targets before one is accepted, where repeats are accepted at all
+FAILURES = 10  # draws of repeated targets after which repeats are accepted
 MOST_ROUNDS = 20_000  # of drawing; an episode takes some hundreds at the most
+MOST_IN_TABLE = 1000  # meanings whose nearness is kept, 4 MB
 NOTHING = -1  # in place of a target after the last one
 
 
@@ -95,7 +97,7 @@ def shots(draws: Draws, spaces: Spaces, eligible: NDArray[np.bool_], shots: int,
     """Targets such that every value of every dimension is one's value at least so many times (MetaRG22, algorithm TSS).
 
     Values are drawn dimension by dimension with weights that fall each time a value is shown, until all have been shown
-    often enough. A meaning that is not eligible makes way for an eligible one near to it in number; one that was shown
+    often enough. A meaning that is not eligible makes way for an eligible one of near values; one that was shown
     before is drawn again, some times, before it is repeated.
 
     Args:
@@ -136,10 +138,9 @@ class _Drawing:
     def __init__(self, draws: Draws, spaces: Spaces, eligible: NDArray[np.bool_], shots: int, samples: int) -> None:
         self.count, self.samples, self.rounds = len(spaces), samples, 0
         self.meanings, self.dimensions = spaces.meanings, np.arange(spaces.dimensions)
-        self.strides = spaces.most ** self.dimensions[::-1]
+        self.most = spaces.most
         self.episodes = np.arange(len(spaces))
-        self.draws, self.eligible, self.order = draws, eligible, spaces.order.astype(np.int32)
-        self.nearness = (1 / (WEIGHT * np.arange(len(self.meanings)) ** 2 + 0.001)).astype(np.float32)
+        self.draws, self.eligible = draws, eligible
         values = np.arange(spaces.most) < spaces.sizes[:, :, None]
         self.weights = np.where(values, np.int32(WEIGHT * (shots + 1)), np.int32(0))
         self.repeats = shots * spaces.sizes.sum(1) > eligible.sum(1) * samples
@@ -156,32 +157,33 @@ class _Drawing:
         """One draw of every episode, accepted or not."""
         rows = np.arange(len(self.episodes))
         drawn = self._draw()
-        fits, again = self.eligible[rows, drawn], self.before[rows, drawn]
-        self.failures += again
-        accepted = np.flatnonzero(~again | (self.repeats & (self.failures > REFUSALS)))
-        self.repeats |= again & (self.failures > FAILURES)
-        self.failures[~again] = 0
-        # A draw that makes way for another is remembered too, or the same one would come again and again.
-        self.before[accepted, drawn[accepted]] = True
-        moved = accepted[~fits[accepted]]
+        again = self.before[rows, drawn]
+        accepted = np.flatnonzero(~again | self._repeated(again))
+        moved = accepted[~self.eligible[accepted, drawn[accepted]]]
         drawn[moved] = self._near(moved, drawn[moved])
         self._accept(accepted, drawn[accepted])
         self.rounds += 1
         self._keep(np.any(self.weights > WEIGHT, axis=(1, 2)))
+
+    def _repeated(self, again: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which of the draws that were shown before are shown once more; the others are drawn again."""
+        ready: NDArray[np.bool_] = again & self.repeats & (self.failures >= REFUSALS)
+        self.failures += again & ~ready
+        opened = again & ~self.repeats & (self.failures > FAILURES)
+        self.repeats |= opened
+        self.failures[ready | opened] = 0
+        return ready
 
     def _draw(self) -> Wholes:
         """A value per dimension, by weight; as a number of a meaning."""
         sums = self.weights.cumsum(2)
         first, shape = self.rounds * len(self.dimensions), (len(self.dimensions),)
         at = self.draws.uniform("values", shape, first) * sums[:, :, -1]
-        found: Wholes = (sums <= at[:, :, None]).sum(2) @ self.strides
-        return found
+        return meaning_numbers((sums <= at[:, :, None]).sum(2), self.most)
 
     def _near(self, rows: Wholes, drawn: Wholes) -> Wholes:
-        """For some episodes an eligible meaning, likelier the nearer in number."""
-        order = self.order[rows]
-        distance = np.abs(order - order[np.arange(len(rows)), drawn][:, None])
-        weights = (self.nearness[distance] * self.eligible[rows]).cumsum(1)
+        """For some episodes an eligible meaning, likelier the nearer its values are."""
+        weights = (nearness(self.meanings, drawn) * self.eligible[rows]).cumsum(1)
         at = self.draws.rows(rows).uniform("near", (1,), first=self.rounds) * weights[:, -1:]
         found: Wholes = (weights <= at).sum(1)
         return found
@@ -200,7 +202,7 @@ class _Drawing:
         if which.all():
             return
         self.episodes, self.draws = self.episodes[which], self.draws.rows(which)
-        for name in ("eligible", "order", "weights", "repeats", "failures", "before"):
+        for name in ("eligible", "weights", "repeats", "failures", "before"):
             setattr(self, name, getattr(self, name)[which])
 
     def targets(self) -> Targets:
@@ -213,3 +215,24 @@ class _Drawing:
         found = Targets(np.full(shape, NOTHING), np.zeros(shape, dtype=np.int64))
         found.meanings[rows, columns], found.samples[rows, columns] = meanings[order], samples[order]
         return found
+
+
+def nearness(meanings: Wholes, drawn: Wholes) -> NDArray[np.float32]:
+    """How likely each of the meanings [M, N] takes the place of drawn ones, by number [n]: [n, M], in no unit."""
+    if len(meanings) <= MOST_IN_TABLE:
+        return _table_of_nearness(int(meanings.max()) + 1, meanings.shape[1])[drawn]
+    return _nearness(meanings, meanings[drawn])
+
+
+def _nearness(meanings: Wholes, to: Wholes) -> NDArray[np.float32]:
+    squares = np.zeros((len(to), len(meanings)))
+    for i in range(meanings.shape[1]):
+        squares += (meanings[:, i] - to[:, i, None]) ** 2
+    found: NDArray[np.float32] = (1 / (WEIGHT * squares + 0.001)).astype(np.float32)
+    return found
+
+
+@cache
+def _table_of_nearness(most: int, dimensions: int) -> NDArray[np.float32]:
+    meanings = all_meanings(most, dimensions)
+    return _nearness(meanings, meanings)

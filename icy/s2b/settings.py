@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 from icy.asking import names
 from icy.errors import InvalidSettingError, unknown
 from icy.meanings import whole_number
-from icy.training.settings import Departure
+from icy.presets import Departure
 
 from .schedule import TEST_VALUES
 from .stimuli import REPRESENTATIONS, TRUNCATIONS
@@ -198,14 +198,9 @@ class GameSettings(Chosen):
         return 1 / self.decisions if self.ratio is None else float(self.ratio)
 
     @property
-    def chance(self) -> float:
-        """The accuracy of one who answers at random."""
-        return 1 / self.decisions
-
-    @property
-    def steps_per_game(self) -> int:
-        """Observations of a game."""
-        return self.rounds + 1 + self.feedback
+    def reach(self) -> int:
+        """Tokens of the longest sentence that the rounds of a game can say, each beginning one token later."""
+        return self.length + self.rounds - 1
 
     # -- checks --------------------------------------------------------------------------------------------------------
 
@@ -228,7 +223,7 @@ class GameSettings(Chosen):
             ("dimensions", 1), ("least", 2), ("shots", 1), ("samples", 1), ("distractors", 0), ("rounds", 1),
             ("vocab_size", 1), ("length", 1), ("threshold", 1), ("games", 1), ("space_seed", 0),
         ):  # fmt: skip
-            whole_number(name, getattr(self, name), least=least)
+            whole_number(f"setting {name}", getattr(self, name), least=least)
         if whole_number("most", self.most) < self.least:
             raise InvalidSettingError(f"Numbers of values run from {self.least} to {self.most}, which leaves none.")
         if self.most**self.dimensions > MOST_MEANINGS:
@@ -236,8 +231,17 @@ class GameSettings(Chosen):
                 f"A space of up to {self.most} values in {self.dimensions} dimensions has more than {MOST_MEANINGS:,} "
                 "meanings; take fewer dimensions or values."
             )
-        if self.ratio is not None and not 0 <= float(self.ratio) <= 1:
-            raise InvalidSettingError(f"The descriptive ratio is a share, from 0 to 1; not {self.ratio}.")
+        if self.ratio is not None and not (isinstance(self.ratio, (int, float)) and 0 <= self.ratio <= 1):
+            raise InvalidSettingError(f"The descriptive ratio is a share, from 0 to 1; not {self.ratio!r}.")
+        for name in ("descriptive", "feedback", "permutation", "listener_messages", "distinct"):
+            if not isinstance(getattr(self, name), bool):
+                raise InvalidSettingError(f"{name} is True or False, not {getattr(self, name)!r}.")
+        if not self.descriptive and not self.distractors:
+            raise InvalidSettingError("A game without distractors that is not descriptive has one answer only.")
+        if self.kind == "meta" and self.threshold == 1:
+            raise InvalidSettingError(
+                "With a threshold of 1 the support has no test values, and cannot show every value; take 2 or more."
+            )
         if self.threshold > self.dimensions and not (self.kind == "common" and self.split == "all"):
             raise InvalidSettingError(
                 f"A query is of meanings with test values in {self.threshold} dimensions, and there "
@@ -254,13 +258,14 @@ class GameSettings(Chosen):
 
     def _may_choose(self) -> bool:
         """Whether query "tss" may ever choose; it would first in the largest space of even numbers of values."""
-        even = self.most - self.most % 2
+        even = max(self.most - self.most % 2, self.least)
         return bool((even // 2) ** self.dimensions * self.samples >= self.shots * self.dimensions * even)
 
     def _check_distractors(self) -> None:
         """The smallest space that may be drawn must have enough stimuli beside the target's."""
         stimuli = (self._fewest_meanings() - 1) * self.samples
-        needed = max(self.distractors, 1 if self.kept < 1 else 0)
+        # Where the target's meaning is not there, another is, which must not be a distractor's.
+        needed = max(self.distractors, min(self.slots, 2) if self.kept < 1 else 0)
         if stimuli < needed:
             raise InvalidSettingError(
                 f"{needed} stimuli are to be shown beside the target's, and the smallest space, of {self.least} values "

@@ -26,6 +26,17 @@ INSIDE = 1e-4  # standard deviations from the end of a section, which belongs to
 WIDEST = 6.0  # standard deviations in a section, at the least; twice as many at the most
 
 
+def all_meanings(most: int, dimensions: int) -> Wholes:
+    """The meanings of so many values in every dimension, by number, the last dimension fastest: [M, N]."""
+    return np.indices((most,) * dimensions).reshape(dimensions, -1).T.astype(np.int64)
+
+
+def meaning_numbers(meanings: Wholes, most: int) -> Wholes:
+    """The numbers of meanings [..., N] among all of so many values in every dimension: [...]."""
+    found: Wholes = meanings @ (most ** np.arange(meanings.shape[-1])[::-1])
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class Spaces:
     """The symbolic spaces of some episodes, side by side.
@@ -65,24 +76,12 @@ class Spaces:
     @cached_property
     def meanings(self) -> Wholes:
         """Every meaning that any episode may have, [M, N] with M = most ** N."""
-        grid = np.indices((self.most,) * self.dimensions)
-        return grid.reshape(self.dimensions, -1).T.astype(np.int64)
+        return all_meanings(self.most, self.dimensions)
 
     @cached_property
     def valid(self) -> NDArray[np.bool_]:
         """Which of them each episode has, [B, M]."""
         found: NDArray[np.bool_] = np.all(self.meanings < self.sizes[:, None], axis=-1)
-        return found
-
-    @cached_property
-    def order(self) -> Wholes:
-        """The number of each meaning in its episode's own order, [B, M]; of one that it lacks, the next one's."""
-        return np.cumsum(self.valid, axis=1) - self.valid
-
-    def number(self, meanings: Wholes) -> Wholes:
-        """Numbers of meanings [..., N] among all, [...]."""
-        strides = self.most ** np.arange(self.dimensions)[::-1]
-        found: Wholes = meanings @ strides
         return found
 
 
@@ -138,11 +137,6 @@ class Sections:
         if truncate == "clip":
             scores = np.clip(scores, low[..., None] + INSIDE, high[..., None] - INSIDE)
         return cls(spaces, means, deviations, means[..., None] + scores * deviations[..., None])
-
-    @property
-    def per_meaning(self) -> int:
-        """Stimuli of a meaning, O."""
-        return int(self.samples.shape[-1])
 
     @cached_property
     def table(self) -> NDArray[np.float32]:

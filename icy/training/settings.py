@@ -8,12 +8,10 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 from icy.errors import InvalidSettingError, unknown
+from icy.presets import Departure
 
 # How a stack of replicates is run; see icy.training.learners.
 ENGINES = ("auto", "broadcast", "vmap", "loop")
-
-
-KINDS = ("probe", "e2e")  # of runs: one side alone, or a pair
 
 
 def _only(representation: str | None = None, kind: str | None = None) -> Mapping[str, str]:
@@ -91,15 +89,6 @@ class TrainingSettings:
     def steps(self, updates: int) -> int:
         """What is reported as the number of steps after so many updates."""
         return updates - 1 if self.steps_from_zero else updates
-
-
-@dataclass(frozen=True)
-class Departure:
-    """One way in which a preset departs from the default, and why the printed numbers depend on it."""
-
-    settings: Mapping[str, Any]
-    reason: str
-    kinds: tuple[str, ...] = KINDS
 
 
 PUBLISHED: dict[str, Departure] = {

@@ -19,7 +19,7 @@ from ..options import Seeds
 from ..plotting import checked_plot, save_figure
 from ..printing import print_table
 from ..writing import checked_rows_file, joined, write_rows
-from .options import SWEPT, game_options, load, player_option, plugins_and_quiet, progress, settings_of, shown
+from .options import SWEPT, counting, game_options, load, player_option, plugins_and_quiet, progress, settings_of, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -95,7 +95,7 @@ def _games(chosen: dict[str, Any], given: dict[str, Any]) -> list[GameSettings]:
 
 def _numbers(name: str, given: int | str) -> list[int]:
     parts = str(given).split(",")
-    if not all(part.strip().isdigit() for part in parts):
+    if not all(part.strip().isdecimal() for part in parts):
         raise InvalidSettingError(f"--{name} is a whole number, or several (1,2,4); not '{given}'.")
     return list(dict.fromkeys(int(part) for part in parts))
 
@@ -105,14 +105,7 @@ def _evaluated(
 ) -> pd.DataFrame:
     from icy.s2b import evaluate
 
-    before = 0
-
-    def count(done: int, total: int) -> None:
-        nonlocal before
-        told(done - before)
-        before = done
-
-    rows = evaluate(speaker, listener, game, episodes=episodes, seeds=seeds, told=count).table()
+    rows = evaluate(speaker, listener, game, episodes=episodes, seeds=seeds, told=counting(told)).table()
     facts = {"speaker": speaker, "listener": listener, **{name: getattr(game, name) for name in SWEPT}}
     return rows.assign(**facts, decisions=game.decisions, episodes=episodes)
 
@@ -224,7 +217,7 @@ def stimuli_command(
     game = GameSettings.of(**settings_of(ctx, given))
     if game.representation != "scs":
         raise InvalidSettingError("One-hot stimuli have no densities; look at those of representation scs.")
-    scores = disentanglement(game, rows=int(rows) if rows.isdigit() else rows, episodes=episodes, seed=seed)
+    scores = disentanglement(game, rows=int(rows) if rows.isdecimal() else rows, episodes=episodes, seed=seed)
     table = language_table(scores.assign(speaker=f"stimuli, {rows}"), CODE, spread)
     print_table(table, format_)
     if figure is not None:

@@ -32,7 +32,7 @@ class Values(click.ParamType):  # type: ignore[type-arg]
         if isinstance(value, tuple):
             return value
         least, _, most = str(value).partition("-")
-        if not least.isdigit() or not (most or least).isdigit():
+        if not least.isdecimal() or not (most or least).isdecimal():
             self.fail(f"'{value}' is neither a number of values (5) nor a range (2-5).", param, ctx)
         return int(least), int(most or least)
 
@@ -114,9 +114,7 @@ plugins_and_quiet = together(
 
 def settings_of(ctx: click.Context, given: dict[str, Any]) -> dict[str, Any]:
     """The settings of the game that the user gave."""
-    known = {parameter.name: parameter for parameter in ctx.command.params}
-    names = {n: v for n, v in given.items() if n in known}
-    chosen = given_by_user(ctx, names)
+    chosen = given_by_user(ctx, given)
     if "values" in chosen:
         chosen["least"], chosen["most"] = chosen.pop("values")
     return chosen
@@ -139,3 +137,15 @@ def progress(total: int, quiet: bool) -> Iterator[Callable[[int], None]]:
     with Progress(console=console, transient=True) as bars:
         task = bars.add_task("playing", total=total)
         yield lambda more: bars.advance(task, more)
+
+
+def counting(told: Callable[[int], None]) -> Callable[[int, int], None]:
+    """What tells a bar how much more is done, called with how much is done in all."""
+    before = 0
+
+    def count(done: int, total: int) -> None:
+        nonlocal before
+        told(done - before)
+        before = done
+
+    return count

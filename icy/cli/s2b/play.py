@@ -99,7 +99,7 @@ def _asked_tokens(settings: GameSettings) -> Any:
     wanted = f"up to {settings.length} tokens from 1 to {settings.vocab_size}"
     while True:
         words = _answer(f"  you say ({wanted})").replace(",", " ").split()
-        if len(words) <= settings.length and all(w.isdigit() and int(w) <= settings.vocab_size for w in words):
+        if len(words) <= settings.length and all(w.isdecimal() and int(w) <= settings.vocab_size for w in words):
             return np.array([[int(w) for w in words] + [0] * (settings.length - len(words))])
         click.echo(f"  That is not {wanted}.")
 
@@ -111,7 +111,7 @@ def _asked_decision(settings: GameSettings) -> Any:
     choices = ", ".join(f"{d} {answer(d, settings)}" for d in range(settings.decisions))
     while True:
         word = _answer(f"  you decide ({choices})").strip()
-        if word.isdigit() and int(word) < settings.decisions:
+        if word.isdecimal() and int(word) < settings.decisions:
             return np.array([int(word)])
         click.echo(f"  That is none of {choices}.")
 

@@ -10,7 +10,7 @@ from icy.errors import StoreError
 from icy.s2b.settings import GameSettings
 
 from ..printing import note
-from .options import game_options, load, player_option, plugins_and_quiet, progress, settings_of
+from .options import counting, game_options, load, player_option, plugins_and_quiet, progress, settings_of
 
 
 @click.command(
@@ -45,14 +45,7 @@ def record_command(
     target = checked_target(out)
     game = GameSettings.of(**settings_of(ctx, given))
     with progress(episodes, quiet) as told:
-        before = 0
-
-        def count(done: int, total: int) -> None:
-            nonlocal before
-            told(done - before)
-            before = done
-
-        games = record(speaker, listener, game, episodes=episodes, seed=seed, told=count)
+        games = record(speaker, listener, game, episodes=episodes, seed=seed, told=counting(told))
     try:
         write(games, target)
     except OSError as error:

@@ -46,6 +46,7 @@ from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from icy.errors import IcyError
 from icy.registry import LISTENER, SPEAKER
 
 from ..game import Turn
@@ -71,7 +72,8 @@ class _WithSpeaker:
 
     def step(self, actions: Any) -> Turn:
         """The speaker acts, and the listener as it is given."""
-        assert self.speaker is not None, "a reset comes first"
+        if self.speaker is None:
+            raise IcyError("The game has not begun; call reset() first.")
         said = self.speaker.act(self.table.game.turn.speaker).message
         return self.table.step_said(said, actions)
 

@@ -50,10 +50,12 @@ from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from icy.errors import IcyError
+
 from ..recall import ASKED, BatchedRecall, RecallSettings, RecallTurn
 from ..rendering import picture
 from .spaces import WIDE, Arrays, one_of
-from .table import METADATA, OF_MANY
+from .table import METADATA, OF_MANY, checked_mode
 
 
 def _spaces(settings: RecallSettings) -> tuple[spaces.Dict, spaces.Discrete]:
@@ -74,7 +76,8 @@ def _observed(turn: RecallTurn) -> Arrays:
 
 def _infos(task: BatchedRecall, latents: bool) -> Arrays:
     """What is told beside, with a leading axis of episodes."""
-    assert task.turn is not None, "a reset comes first"
+    if task.turn is None:
+        raise IcyError("The task has not begun; call reset() first.")
     asked = (task.turn.asked == ASKED) & ~task.turn.done
     mask = np.repeat(asked[:, None], task.settings.most + 1, axis=1)
     mask[:, -1] = ~asked
@@ -99,7 +102,8 @@ class RecallEnv(gymnasium.Env[dict[str, Any], Any]):
         render_mode: str | None = None,
         **given: Any,
     ) -> None:
-        self.task, self.latents, self.render_mode = BatchedRecall(settings, **given), latents, render_mode
+        self.task, self.latents = BatchedRecall(settings, **given), latents
+        self.render_mode = checked_mode(render_mode)
         self.observation_space, self.action_space = _spaces(self.task.settings)
         self._told: list[str] = []
 
@@ -142,7 +146,7 @@ def _numbers(turn: RecallTurn) -> str:
 class RecallVectorEnv(VectorEnv[dict[str, NDArray[Any]], NDArray[Any], NDArray[Any]]):
     """Many recall tasks as one batched program; see this module's page. Infos are arrays of all episodes."""
 
-    metadata: dict[str, Any] = OF_MANY
+    metadata: dict[str, Any] = {**OF_MANY, "render_modes": []}  # noqa: RUF012
 
     def __init__(
         self,
@@ -154,7 +158,7 @@ class RecallVectorEnv(VectorEnv[dict[str, NDArray[Any]], NDArray[Any], NDArray[A
         **given: Any,
     ) -> None:
         self.task = BatchedRecall(settings, episodes=num_envs, autoreset=True, **given)
-        self.num_envs, self.latents, self.render_mode = num_envs, latents, render_mode
+        self.num_envs, self.latents, self.render_mode = num_envs, latents, checked_mode(render_mode, ())
         self.single_observation_space, self.single_action_space = _spaces(self.task.settings)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)

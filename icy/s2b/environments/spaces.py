@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from icy.errors import unknown
+from icy.errors import InvalidSettingError, unknown
 from icy.registry import LISTENER, SPEAKER
 
 from ..channel import END, sentence_count, sentences
@@ -21,6 +21,7 @@ from ..settings import GameSettings
 
 FORMS = ("factored", "flat", "role")
 MESSAGES = ("one-hot", "tokens")
+MOST_SENTENCES = 100_000  # in the flat form
 WIDE = 2.0  # beyond which no sample lies that may leave its section
 Arrays = dict[str, NDArray[Any]]
 
@@ -87,12 +88,18 @@ class Actions:
 
     Raises:
         UnknownNameError: another form.
+        InvalidSettingError: a channel of too many sentences to be numbered.
     """
 
     def __init__(self, settings: GameSettings, player: str, form: str) -> None:
         if form not in FORMS:
             raise unknown("form of actions", form, FORMS)
         self.settings, self.player, self.form = settings, player, form
+        if form == "flat" and sentence_count(settings.vocab_size, settings.length) > MOST_SENTENCES:
+            raise InvalidSettingError(
+                f"With {settings.vocab_size} tokens in messages of {settings.length} there are more than "
+                f"{MOST_SENTENCES:,} sentences to number; take actions 'factored', or a smaller channel."
+            )
 
     @property
     def _speaks(self) -> bool:
@@ -132,15 +139,14 @@ class Actions:
         given = given.reshape(len(given), len(self.sizes))
         return Action(given[:, 1:], given[:, 0]) if self._decides else Action(given, None)
 
-    def illegal_nothing(self, actions: Any, seen: Seen) -> NDArray[np.bool_]:
-        """Where a flat action is none, or not known, though one is asked for; [B]."""
-        given = np.asarray(actions)
-        last = self.settings.decisions * len(self._sentences) if self.form == "flat" else -1
-        if self.form != "flat":
-            return np.zeros(len(given), dtype=bool)
-        asked = seen.may_decide | (seen.may_speak if self.settings.masks == "near32" else False)
-        wrong: NDArray[np.bool_] = ((given == last) & asked) | (given < 0) | (given > last)
-        return wrong
+    def forbidden(self, actions: Any, masks: NDArray[np.int8]) -> NDArray[np.bool_]:
+        """Where actions are not allowed by masks [B, choices], or are none that there are: [B]."""
+        given = np.asarray(actions, dtype=np.int64).reshape(len(masks), -1)
+        sizes = np.array([masks.shape[1]] if self.form == "flat" else self.sizes)
+        there = (given >= 0) & (given < sizes)
+        places = np.where(there, given, 0) + np.cumsum(sizes) - sizes
+        allowed: NDArray[np.bool_] = np.all(there & (np.take_along_axis(masks, places, 1) > 0), axis=1)
+        return ~allowed
 
     def masks(self, seen: Seen) -> NDArray[np.int8]:
         """Which choices are legal, [B, choices]: of a flat action, or of the decision and of each token in turn.

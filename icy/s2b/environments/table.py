@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
+from numpy.typing import NDArray
 
 from icy.errors import unknown
 from icy.registry import LISTENER, PLAYERS, SPEAKER
@@ -22,6 +23,17 @@ METADATA: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 1}
 OF_MANY: dict[str, Any] = {**METADATA, "autoreset_mode": AutoresetMode.NEXT_STEP}
 
 
+def checked_mode(render_mode: str | None, modes: Sequence[str] = RENDER_MODES) -> str | None:
+    """A way to render.
+
+    Raises:
+        UnknownNameError: there is none of that name.
+    """
+    if render_mode is not None and render_mode not in modes:
+        raise unknown("render mode", str(render_mode), modes)
+    return render_mode
+
+
 class Table:
     """A batched game whose players act in the terms of Gymnasium.
 
@@ -31,7 +43,7 @@ class Table:
         form: of actions, see Actions.
         messages: how they are observed, "one-hot" or as "tokens".
         latents: whether infos hold what no player sees.
-        render_mode: None, or "ansi".
+        render_mode: None, "ansi" or "rgb_array".
         autoreset: see BatchedGame.
     """
 
@@ -45,8 +57,7 @@ class Table:
         render_mode: str | None,
         autoreset: bool = False,
     ) -> None:
-        if render_mode is not None and render_mode not in RENDER_MODES:
-            raise unknown("render mode", render_mode, RENDER_MODES)
+        checked_mode(render_mode)
         if messages not in MESSAGES:
             raise unknown("way to observe messages", messages, MESSAGES)
         self.settings, self.latents, self.messages = settings, latents, messages
@@ -59,30 +70,39 @@ class Table:
     def reset(self, seed: int | None = None, seeds: Any = None) -> Turn:
         """Begin; see BatchedGame.reset."""
         turn = self.game.reset(seed, seeds)
+        self.illegal = {player: np.zeros(self.game.episodes, dtype=np.int64) for player in PLAYERS}
+        self._masks: dict[str, NDArray[np.int8]] = {}
         if self.transcript is not None:
             self.transcript.begin(turn)
         return turn
 
     def step(self, given: Mapping[str, Any]) -> Turn:
         """Both players act, by actions with a leading axis of episodes."""
-        self._note_illegal(SPEAKER, given[SPEAKER])
+        self._count_illegal(SPEAKER, given[SPEAKER])
         return self.step_said(self.actions[SPEAKER].read(given[SPEAKER]).message, given[LISTENER])
 
     def step_said(self, said: Array, given: Any) -> Turn:
         """The speaker says tokens [B, L], and the listener acts."""
         before = self.game.turn
-        self._note_illegal(LISTENER, given)
+        self._count_illegal(LISTENER, given)
         heard = self.actions[LISTENER].read(given)
         turn = self.game.step(said, heard.decision, heard.message)
+        self.illegal = {player: counts * ~turn.speaker.fresh for player, counts in self.illegal.items()}
+        self._masks = {}
         if self.transcript is not None:
             self.transcript.add(before, turn, said, heard.decision)
         return turn
 
-    def _note_illegal(self, player: str, given: Any) -> None:
-        """Count actions that are none where one is asked for, which the game cannot tell from others."""
-        turn = self.game.turn
-        nothing = self.actions[player].illegal_nothing(given, turn.seen_by(player))
-        self.game.illegal[player] = self.game.illegal[player] + (nothing & ~turn.done)
+    def _count_illegal(self, player: str, given: Any) -> None:
+        """Count actions that the mask does not allow, whatever the game makes of them."""
+        forbidden = self.actions[player].forbidden(given, self.masks(player))
+        self.illegal[player] = self.illegal[player] + (forbidden & ~self.game.turn.done)
+
+    def masks(self, player: str) -> NDArray[np.int8]:
+        """Which choices are legal for a player now, see Actions.masks."""
+        if player not in self._masks:
+            self._masks[player] = self.actions[player].masks(self.game.turn.seen_by(player))
+        return self._masks[player]
 
     def render(self) -> Any:
         """What has happened in the last step, in words, or as a picture of the last words; None without a mode."""
@@ -98,9 +118,9 @@ class Table:
         """What a player is told beside, with a leading axis of episodes."""
         game = self.game
         told: Arrays = {
-            "action_mask": self.actions[player].masks(game.turn.seen_by(player)),
+            "action_mask": self.masks(player),
             "game": game.game_number,
-            "illegal_actions": game.illegal[player],
+            "illegal_actions": self.illegal[player],
         }
         return told | privileged(game) if self.latents else told
 

@@ -55,7 +55,7 @@ class Player:
     privileged = False
 
     def begin(self, seat: Seat) -> None:
-        """Take a seat; called once, before the first observation.
+        """Take a seat; called before the first observation of every batch of episodes, and of new seeds.
 
         Raises:
             IncompatibleError: it cannot play this game.
@@ -64,7 +64,7 @@ class Player:
         self.steps = 0
 
     def act(self, seen: Seen) -> Action:
-        """What to do, given what is seen; called at every step."""
+        """What to do, given what is seen; called at every step, until all episodes of the batch are over."""
         self.steps += 1
         return self.acting(seen)
 
@@ -100,6 +100,8 @@ def seated(player: str | Player, side: str, game: BatchedGame) -> Player:
         UnknownNameError: no player of that side is called so.
         IncompatibleError: it cannot play this game.
     """
+    if game.device is not None:
+        raise IncompatibleError("Players play on arrays of NumPy; give the game no device.")
     made: Player = registry.get(player, side).create() if isinstance(player, str) else player
     draws = Draws.of_seeds(game.seeds).within("player", side)
     made.begin(Seat(game.settings, game.episodes, draws, game if made.privileged else None))

@@ -34,7 +34,7 @@ class BindingListener(Decider):
         """See Player; messages must have a token per dimension."""
         super().begin(seat)
         settings = seat.settings
-        if settings.length + settings.rounds - 1 < settings.dimensions:
+        if settings.reach < settings.dimensions:
             raise IncompatibleError("The binding listener needs a token per dimension (length), or as many rounds.")
         one_hot = settings.representation == "ohe"
         self.memory = Memory(
@@ -100,7 +100,7 @@ class Memory:
         self.sums = np.zeros((*shape, most, 3))  # per section: how many numbers, their sum, and that of their squares
         self.evidence = np.zeros((*shape, most))  # of the numbers of a section
         self.faults = np.zeros(shape)
-        self.picked = np.zeros((episodes, dimensions))  # values that were drawn to be shown
+        self.picked = np.zeros((episodes, dimensions))  # values of targets, each one of d
         self.owner = np.zeros((*shape, most), dtype=np.int64)  # the token of a section; 0, not known
         self.section = np.full((*shape, vocab_size + 1), -1)  # the section of a token; -1, not known
         self.blank = {n: v.flat[0] for n, v in vars(self).items() if isinstance(v, np.ndarray) and n != "counts"}
@@ -120,7 +120,6 @@ class Memory:
         room = place < self.numbers.shape[2]  # more may come only if stimuli are not what they should be
         self.numbers[b[room], dimension[room], place[room]] = x[room]
         self.seen[b, dimension] += 1
-        self.picked[b, dimension] += 1
         section, inside = self._sections(x)
         at = b[:, None], dimension[:, None], np.arange(len(self.counts)), section
         self.sums[at] += np.stack([np.ones_like(inside), inside, inside**2], -1)

@@ -24,7 +24,7 @@ class NearestListener(Decider):
         """See Player; messages must have a token per dimension, and games end by showing the target."""
         super().begin(seat)
         settings = seat.settings
-        if not settings.feedback or settings.length + settings.rounds - 1 < settings.dimensions:
+        if not settings.feedback or settings.reach < settings.dimensions:
             raise IncompatibleError(
                 "The nearest listener needs feedback at the end of a game, and a token per dimension (length)."
             )
@@ -33,7 +33,10 @@ class NearestListener(Decider):
 
     def acting(self, seen: Seen) -> Action:
         """Listen, remember what is shown at the end of a game, and decide."""
-        self.numbers[seen.fresh] = np.nan
+        if seen.fresh.any():
+            self.numbers[seen.fresh] = np.nan
+            used = ~np.isnan(self.numbers).all((0, 2))
+            self.numbers, self.tokens = self.numbers[:, used], self.tokens[:, used]
         self.hear(seen)
         told = seen.round == self.seat.settings.rounds + 1
         if told.any():

@@ -16,6 +16,7 @@ from icy.registry import SPEAKER
 
 from ..draws import Draws, Wholes
 from ..game import Seen
+from ..stimuli import meaning_numbers
 from .base import Action, Player, Seat
 from .digits import check_digital, digits
 
@@ -41,7 +42,7 @@ class LanguageSpeaker(Player):
         """See Player; the channel must be wide enough for the language."""
         super().begin(seat)
         settings, needed = seat.settings, self.sentence_length()
-        if settings.length + settings.rounds - 1 < needed:
+        if settings.reach < needed:
             raise IncompatibleError(
                 f"This speaker needs messages of {needed} tokens (length), or as many rounds; the game has "
                 f"{settings.rounds} round{'s' * (settings.rounds > 1)} of {settings.length}."
@@ -101,7 +102,7 @@ class BosdisSpeaker(LanguageSpeaker):
         """The tokens in an order that hangs on the meaning, the same whenever it is said."""
         settings = self.seat.settings
         tokens = meanings + 1 + settings.most * np.arange(settings.dimensions)
-        place = meanings @ settings.most ** np.arange(settings.dimensions)[::-1]
+        place = meaning_numbers(meanings, settings.most)
         orders = Draws.of_seeds(np.arange(settings.most**settings.dimensions)).order("bag", settings.dimensions)
         return np.take_along_axis(tokens, orders[place], axis=1)
 
@@ -122,23 +123,26 @@ class HolisticSpeaker(LanguageSpeaker):
         self.seat = seat
         self.needs_tokens(2, "at least two tokens")
         super().begin(seat)
-        self._drawn: dict[int, Wholes] = {}
+        self._played: Wholes | None = None  # which episodes the sentences below are of
+        self._drawn: Wholes = np.zeros((0, 0), dtype=np.int64)
+        self._tokens = 2  # as few as make enough sentences of that length
+        while self._tokens ** self.sentence_length() < seat.settings.most**seat.settings.dimensions:
+            self._tokens += 1
 
     def say(self, meanings: Wholes, rows: NDArray[Any]) -> Wholes:
         """The sentence of each meaning in its episode."""
         settings, length = self.seat.settings, self.sentence_length()
-        place = meanings @ settings.most ** np.arange(settings.dimensions)[::-1]
+        place = meaning_numbers(meanings, settings.most)
         number: Wholes = self._sentences()[rows, place]
-        return number[:, None] // settings.vocab_size ** np.arange(length) % settings.vocab_size + 1
+        return number[:, None] // self._tokens ** np.arange(length) % self._tokens + 1
 
     def _sentences(self) -> Wholes:
         """The number of every meaning's sentence, in the episodes that are played now, [B, M]."""
         played = self.game.cpu(self.game.episode_number)
-        key = hash(played.tobytes())
-        if key not in self._drawn:
-            count = self.seat.settings.vocab_size ** self.sentence_length()
-            self._drawn = {key: self.seat.draws.nth(played).order("sentences", count)}
-        return self._drawn[key]
+        if self._played is None or not np.array_equal(played, self._played):
+            count = self._tokens ** self.sentence_length()
+            self._played, self._drawn = played.copy(), self.seat.draws.nth(played).order("sentences", count)
+        return self._drawn
 
 
 class DigitalSpeaker(Player):

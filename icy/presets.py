@@ -1,0 +1,24 @@
+"""Presets: what the authors' programs do otherwise than their papers say, each departure named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+KINDS = ("probe", "e2e")  # of runs: one side alone, or a pair
+
+
+@dataclass(frozen=True)
+class Departure:
+    """One way in which a preset departs from the default, and why the printed numbers depend on it.
+
+    Attributes:
+        settings: what it sets.
+        reason: why anyone would want it.
+        kinds: of the kinds of training, those it is for.
+    """
+
+    settings: Mapping[str, Any]
+    reason: str
+    kinds: tuple[str, ...] = KINDS
