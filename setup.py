@@ -82,6 +82,7 @@ setup(
             "mypy",
             "pandas-stubs",
             "pytest",
+            "pyyaml",
             "ruff",
             "sb3-contrib",  # a stranger's trainer, which must run on S2B unchanged
             "scipy-stubs",
@@ -91,5 +92,6 @@ setup(
         "docs": ["mkdocs-material", "mkdocstrings[python]"],
         "notebooks": ["ipykernel", "nbclient", "nbformat"],
         "ray": ["ray"],
+        "yaml": ["pyyaml"],
     },
 )

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from icy.cli import main
 from icy.registry import registry
+from icy.sweeping import SweepSpec, make_sweep, read_sweep
 from icy.testing import check_model
 
 README = (Path(__file__).parent.parent / "README.md").read_text()
@@ -47,6 +48,14 @@ def test_the_episode_it_begins() -> None:
     printed = CliRunner().invoke(main, ["s2b", "play", "--seed", "7", "--no-pause"]).stdout
     (shown,) = [b for b in blocks("") if b.startswith("Episode of seed 7")]
     assert printed.startswith(shown.strip())
+
+
+def test_its_sweep_can_be_planned(tmp_path: Path) -> None:
+    (block,) = blocks("toml")
+    (tmp_path / "zoo.toml").write_text(block)
+    plan = make_sweep(SweepSpec.asked(**read_sweep(tmp_path / "zoo.toml")))
+    assert {row.job.task.side for row in plan.rows} == {"sender", "receiver"}
+    assert len(plan.rows) > 50
 
 
 def test_every_command_it_names_exists() -> None:
