@@ -361,6 +361,7 @@ def test_renamings_are_permutations_that_leave_the_end() -> None:
         ({"threshold": 1}, "cannot show every value"),
         ({"kind": "common", "dimensions": 1, "least": 2, "most": 2, "split": "all", "distractors": 1}, "2 stimuli"),
         ({"shots": 0}, "shots"),
+        ({"shots": 10**9}, "At most 1,000 shots"),
         ({"vocab_size": 0}, "vocab_size"),
         ({"most": 200, "dimensions": 3}, "more than 1,000,000 meanings"),
         ({"samples": 2, "representation": "ohe"}, "One-hot stimuli"),
@@ -382,8 +383,9 @@ def test_shots_that_cannot_be_met_end_in_an_error_and_not_in_a_loop(monkeypatch:
 
 def test_steps_that_do_not_go_are_answered_in_a_sentence() -> None:
     game = BatchedGame(episodes=2)
-    with pytest.raises(IcyError, match=r"call reset\(\) first"):
-        game.step()
+    for early in (game.step, game.scores, lambda: game.answer, lambda: game.latents("speaker")):
+        with pytest.raises(IcyError, match=r"call reset\(\) first"):
+            early()
     with pytest.raises(IcyError, match="2 episodes need as many seeds"):
         game.reset(seeds=[1])
     with pytest.raises(IcyError, match="seed"):

@@ -76,6 +76,8 @@ def eval_command(
     except KeyboardInterrupt:
         if found:
             _print_evaluation(found, spread, format_)
+            if target is not None:
+                write_rows(joined(found), target, quiet)
         done = f"{len(found)} of {len(pairs) * len(games)} rows are measured."
         raise Interrupted(f"Interrupted: {done}") from None
     _print_evaluation(found, spread, format_)
