@@ -164,6 +164,9 @@ def test_a_small_pool_is_widened_and_never_empty() -> None:
 
 
 def test_a_game_that_always_shows_the_target_needs_no_other() -> None:
+    """So that all others may be distractors, each once."""
+    dealt = deal(GameSettings(descriptive=False, distractors=3, least=2, most=2), np.arange(50))
+    assert all(len(set(row)) == 4 for row in dealt.listener_numbers[~dealt.query].tolist())
     settings = GameSettings(kind="common", dimensions=2, least=2, most=2, split="query", ratio=1.0, games=5)
     dealt = deal(settings, np.arange(20))
     assert (dealt.speaker_numbers == 3).all()
