@@ -362,6 +362,7 @@ def test_renamings_are_permutations_that_leave_the_end() -> None:
         ({"descriptive": 2}, "True or False"),
         ({"descriptive": False}, "one answer only"),
         ({"threshold": 1}, "cannot show every value"),
+        ({"games": 5}, "for common games"),
         ({"kind": "common", "dimensions": 1, "least": 2, "most": 2, "split": "all", "distractors": 1}, "2 stimuli"),
         ({"shots": 0}, "shots"),
         ({"shots": 10**9}, "At most 1,000 shots"),

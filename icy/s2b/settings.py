@@ -241,6 +241,8 @@ class GameSettings(Chosen):
                 raise InvalidSettingError(f"{name} is True or False, not {getattr(self, name)!r}.")
         if not self.descriptive and not self.distractors:
             raise InvalidSettingError("A game without distractors that is not descriptive has one answer only.")
+        if self.kind == "meta" and (self.games, self.split, self.space_seed) != (1, "support", 0):
+            raise InvalidSettingError("games, split and space_seed are for common games; take kind 'common'.")
         if self.kind == "meta" and self.threshold == 1:
             raise InvalidSettingError(
                 "With a threshold of 1 the support has no test values, and cannot show every value; take 2 or more."
