@@ -11,10 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from icy.errors import InvalidSettingError
-
 from .endtoend import COLOURS
-from .tables import SPREADS, BiasTable, Cell, cell_of
+from .tables import SPREADS, BiasTable, Cell, cell_of, checked_spread
 
 MEASURES = {
     "zsct": "query",
@@ -39,8 +37,7 @@ def evaluation_table(
     Raises:
         InvalidSettingError: another spread.
     """
-    if spread not in SPREADS:
-        raise InvalidSettingError(f"The spread is {', '.join(SPREADS)}, not '{spread}'.")
+    checked_spread(spread)
     lines = []
     for key, part in rows.groupby(list(labels), sort=False):
         cells = {shown: _cell(100 * part[name], spread) for name, shown in MEASURES.items()}
@@ -55,25 +52,28 @@ def evaluation_table(
     return BiasTable("games", [*labels.values(), "seeds"], list(MEASURES.values()), lines, [*meant, *notes], decimals=1)
 
 
-def language_table(rows: pd.DataFrame, metrics: Sequence[str], spread: str = "sd") -> BiasTable:
-    """A row per speaker, a column per metric, over episodes.
+def scores_table(
+    rows: pd.DataFrame, label: str, metrics: Sequence[str], spread: str = "sd", title: str = ""
+) -> BiasTable:
+    """A row per thing that was measured, a column per metric, over episodes.
 
     Args:
-        rows: of `icy.s2b.probe_language`, with a column `speaker`.
+        rows: one per episode, as of `icy.s2b.probe_language`.
+        label: the column that says what was measured.
         metrics: which of its columns.
         spread: "sd", "sem" or "ci95".
+        title: of the table.
 
     Raises:
         InvalidSettingError: another spread.
     """
-    if spread not in SPREADS:
-        raise InvalidSettingError(f"The spread is {', '.join(SPREADS)}, not '{spread}'.")
+    checked_spread(spread)
     lines = [
-        ([str(speaker), str(len(part))], {metric: _cell(part[metric], spread) for metric in metrics})
-        for speaker, part in rows.groupby("speaker", sort=False)
+        ([str(name), str(len(part))], {metric: _cell(part[metric], spread) for metric in metrics})
+        for name, part in rows.groupby(label, sort=False)
     ]
     said = f"mean ± {SPREADS[spread][0].replace('seeds', 'episodes')}"
-    return BiasTable("languages of frozen speakers", ["speaker", "episodes"], list(metrics), lines, [said], decimals=3)
+    return BiasTable(title, [label, "episodes"], list(metrics), lines, [said], decimals=3)
 
 
 def _cell(values: pd.Series[float], spread: str) -> Cell:

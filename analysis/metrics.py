@@ -9,10 +9,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from icy.errors import InvalidSettingError
-
 from .endtoend import COLOURS
-from .tables import SPREADS, BiasTable, Cell, cell_of, in_order
+from .tables import SPREADS, BiasTable, Cell, cell_of, checked_spread, in_order
 
 FACTS = ("rows", "attributes", "length", "vocab_size")
 PANELS_ACROSS = 5
@@ -32,8 +30,7 @@ def metrics_table(
     Raises:
         InvalidSettingError: another spread.
     """
-    if spread not in SPREADS:
-        raise InvalidSettingError(f"The spread is {', '.join(SPREADS)}, not '{spread}'.")
+    checked_spread(spread)
     rows = []
     for name in in_order(scores["name"]):
         part = scores[scores["name"] == name]

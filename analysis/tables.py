@@ -123,6 +123,17 @@ class BiasTable:
         return renderers[format](self)
 
 
+def checked_spread(spread: str) -> str:
+    """A spread over seeds, one of SPREADS.
+
+    Raises:
+        InvalidSettingError: another.
+    """
+    if spread not in SPREADS:
+        raise InvalidSettingError(f"The spread is {', '.join(SPREADS)}, not '{spread}'.")
+    return spread
+
+
 def in_order(grammars: Iterable[str]) -> list[str]:
     """Grammars in the order of the papers' tables, others after them."""
     return sorted(set(grammars), key=lambda g: (ORDER.index(g) if g in ORDER else len(ORDER), g))
@@ -138,8 +149,7 @@ def bias_table(long: pd.DataFrame, spread: str = "sd") -> BiasTable:
     Raises:
         InvalidSettingError: another spread.
     """
-    if spread not in SPREADS:
-        raise InvalidSettingError(f"The spread is {', '.join(SPREADS)}, not '{spread}'.")
+    checked_spread(spread)
     grammars = in_order(long["grammar"])
     varying = [name for name in ROW[1:] if long[name].nunique(dropna=False) > 1]
     rows = [

@@ -17,7 +17,6 @@ import gymnasium
 import numpy as np
 import torch
 
-import icy.s2b
 from icy.s2b import BatchedGame, parallel_env
 
 BATCHES = (1, 16, 256, 4096, 16384)
@@ -134,5 +133,4 @@ def pettingzoo() -> Stepper:
 
 
 if __name__ == "__main__":
-    assert icy.s2b.__all__
     main()

@@ -114,7 +114,7 @@ def test_a_table_says_what_it_shows() -> None:
     assert "chance: 25.0 % with 4 answers; 4 episodes per seed" in result.stdout
 
 
-def test_an_interrupted_evaluation_shows_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_evaluation_keeps_what_is_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from icy.cli.s2b import measuring
 
     real, calls = measuring._evaluated, []
@@ -126,8 +126,10 @@ def test_an_interrupted_evaluation_shows_what_is_there(monkeypatch: pytest.Monke
         return real(*given)
 
     monkeypatch.setattr(measuring, "_evaluated", interrupted)
-    result = run("eval", *QUICK, "--shots", "1,2,4")
+    out = tmp_path / "rows.csv"
+    result = run("eval", *QUICK, "--shots", "1,2,4", "--out", str(out))
     assert result.exit_code == 130
+    assert len(pd.read_csv(out)) == 2
     assert "posdis" in result.stdout
     assert "1 of 3 rows are measured" in result.stderr
 
@@ -189,6 +191,7 @@ def test_games_are_recorded_and_measured_by_icy_metrics(tmp_path: Path) -> None:
         (["eval", "--values", "x"], "neither a number of values"),
         (["eval", "--ratio", "half"], "neither a share"),
         (["eval", "--seeds", "0"], "leaves none"),
+        (["eval", "--seeds", "9999999999999-9999999999999"], "seed must be a whole number"),
         (["eval", "--out", "rows.txt"], ".csv or .parquet"),
         (["play", "--seed", "-1"], "seed"),
         (["record", "-o", "games.csv"], "recorded as .parquet"),

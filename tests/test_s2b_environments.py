@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
+import pickle
 import warnings
 from typing import Any
 
@@ -130,6 +132,18 @@ def test_latents_are_shown_only_where_they_are_asked_for() -> None:
     assert infos["listener"]["speaker_latents"].shape == (3, 3)
     assert infos["listener"]["sizes"].shape == (3,)
     assert infos["speaker"]["answer"] == infos["listener"]["answer"]
+
+
+@pytest.mark.parametrize("way", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
+def test_an_environment_that_plays_can_be_copied(way: Any) -> None:
+    env = gymnasium.make("S2B/Listener-v0").unwrapped
+    env.reset(seed=1)
+    env.step(0)
+    other = way(env)
+    for _ in range(20):
+        (one, *rest), (two, *others) = env.step(1), other.step(1)
+        assert all(np.array_equal(one[key], two[key]) for key in one)
+        assert rest[0] == others[0]
 
 
 # -- masks -------------------------------------------------------------------------------------------------------------

@@ -283,6 +283,15 @@ def test_a_strangers_player_plays_by_name_or_as_it_is() -> None:
         registry._entries.pop(("listener", "yes"))
 
 
+def test_an_answer_that_is_no_action_is_said() -> None:
+    class Wrong(Player):
+        def acting(self, seen: Any) -> Any:
+            return np.zeros(self.seat.episodes)
+
+    with pytest.raises(IcyError, match="answers with an Action, not with ndarray"):
+        evaluate("posdis", Wrong(), episodes=2, seeds=1)
+
+
 def test_players_play_on_arrays() -> None:
     with pytest.raises(IncompatibleError, match="no device"):
         play(BatchedGame(device="cpu"), "posdis", "oracle", [1])

@@ -98,3 +98,10 @@ def test_names_of_attributes() -> None:
     assert names_of_attributes(table) == ["0", "1"]
     with pytest.raises(InvalidSettingError, match="2 attributes need as many names"):
         names_of_attributes(table, ["shape"])
+
+
+def test_lists_are_no_values() -> None:
+    column = np.empty((2, 1), dtype=object)
+    column[:, 0] = [[1, 2], [3, 4]]
+    with pytest.raises(InvalidSettingError, match="a column holds lists"):
+        Table.of(column, ["ab", "ba"])

@@ -194,7 +194,12 @@ def _number_names(column: NDArray[Any]) -> tuple[Codes, Names | None]:
     values = column.tolist()
     if all(isinstance(v, int) for v in values):
         return np.array(values, dtype=np.int64), None
-    names = sorted(set(values), key=lambda v: (str(type(v)), v))
+    try:
+        names = sorted(set(values), key=lambda v: (str(type(v)), v))
+    except TypeError as error:
+        raise InvalidSettingError(
+            "Values of meanings are numbers or names, and a column holds lists; say which columns are meanings."
+        ) from error
     place = {name: i for i, name in enumerate(names)}
     return np.array([place[v] for v in values], dtype=np.int64), tuple(names)
 

@@ -271,20 +271,19 @@ class _Games:
 
     def _from(self, pool: Pool, games: Wholes, uniform: Reals) -> Wholes:
         episode, target, settings = self.episode[games], self.target[games], self.settings
-        rest = pool.beside(episode, target)
-        if settings.distinct or settings.samples > 1:
-            short = np.unique(episode[rest.count < settings.slots])
-            pool = widened(pool, short, self._eligible[bool(self.query[games[0]])])
-            rest = pool.beside(episode, target) if len(short) else rest
-            return rest.draw(uniform)
-        # As the authors' program at O = 1: distractors are others than the target by their place in the list, and may
+        # In the authors' program at O = 1 distractors are others than the target by their place in the list, and may
         # share its meaning; what stands in for the target is of another meaning.
-        loose = pool.beside(episode, target, one=True)
-        short = np.unique(episode[(loose.count < settings.distractors) | (rest.count < 1)])
+        loose = not settings.distinct and settings.samples == 1
+        others, stands_in = settings.distractors, int(settings.kept < 1)
+        rest, beside = pool.beside(episode, target), pool.beside(episode, target, one=loose)
+        short = np.unique(episode[(beside.count < others + stands_in * (not loose)) | (rest.count < stands_in)])
         if len(short):
             pool = widened(pool, short, self._eligible[bool(self.query[games[0]])])
-            rest, loose = pool.beside(episode, target), pool.beside(episode, target, one=True)
-        return np.concatenate([rest.draw(uniform[:, :1]), loose.draw(uniform[:, 1:])], axis=1)
+            rest, beside = pool.beside(episode, target), pool.beside(episode, target, one=loose)
+        if stands_in and not loose:
+            return rest.draw(uniform)
+        first = rest.draw(uniform[:, :1]) if stands_in else target[:, None]  # which is not made use of
+        return np.concatenate([first, beside.draw(uniform[:, 1:])], axis=1)
 
     @cached_property
     def _eligible(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

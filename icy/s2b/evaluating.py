@@ -137,4 +137,5 @@ def episode_seeds(seed: int, episodes: int) -> Wholes:
     """
     if whole_number("number of episodes", episodes) > MOST_EPISODES:
         raise InvalidSettingError(f"A seed has {MOST_EPISODES:,} episodes; take more seeds for more.")
+    whole_number("seed", seed, least=0)
     return seed * MOST_EPISODES + np.arange(episodes)

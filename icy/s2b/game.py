@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from icy.errors import IcyError, InvalidSettingError
+from icy.errors import IcyError, InvalidSettingError, unknown
 from icy.meanings import whole_number
 from icy.registry import LISTENER, PLAYERS, SPEAKER
 
@@ -200,10 +200,7 @@ class BatchedGame:
         Raises:
             IcyError: before the first reset.
         """
-        if self._turn is None:
-            raise IcyError("The game has not begun; call reset() first.")
-        ended = self._done
-        before = self._turn
+        before, ended = self.turn, self._done
         asked = before.listener.may_decide
         said, bad_said = self._message(SPEAKER, said)
         decided, bad_decided = self._decision(decided)
@@ -360,6 +357,7 @@ class BatchedGame:
 
     def scores(self) -> Scores:
         """How the episodes have gone so far; in full at the turn in which they end."""
+        self._require_begun()
         illegal = np.stack([self.cpu(self.illegal[player]) for player in PLAYERS], 1)
         return Scores.of_counts(self.cpu(self._counts), illegal)
 
@@ -368,9 +366,13 @@ class BatchedGame:
     @property
     def turn(self) -> Turn:
         """The last turn."""
+        self._require_begun()
+        assert self._turn is not None
+        return self._turn
+
+    def _require_begun(self) -> None:
         if self._turn is None:
             raise IcyError("The game has not begun; call reset() first.")
-        return self._turn
 
     @property
     def games(self) -> Array:
@@ -390,11 +392,13 @@ class BatchedGame:
     @property
     def sizes(self) -> Array:
         """Numbers of values of the episodes' spaces, [B, N]. Privileged: no player sees them."""
+        self._require_begun()
         return self._on.sizes[self._episode]
 
     @property
     def answer(self) -> Array:
         """The right decision, [B]. Privileged."""
+        self._require_begun()
         return self._on.answer[self._at]
 
     @property
@@ -415,6 +419,9 @@ class BatchedGame:
 
     def _numbers(self, player: str) -> Array:
         """The stimuli before a player, as the listener's are replaced by the speaker's at the end of a game."""
+        self._require_begun()
+        if player not in PLAYERS:
+            raise unknown("player", player, PLAYERS)
         numbers = self._on.speaker_numbers[self._at]
         if player == SPEAKER:
             return numbers
@@ -423,8 +430,9 @@ class BatchedGame:
 
     # -- arrays --------------------------------------------------------------------------------------------------------
 
-    @cached_property
+    @property
     def _xp(self) -> ModuleType:
+        # Not kept in the game, as modules can be neither copied nor pickled.
         if self.device is None:
             return np
         import torch

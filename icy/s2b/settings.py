@@ -22,6 +22,7 @@ VIEWS = ("full", "partial")
 MASKS = ("paper", "near32")
 SPLITS = ("support", "query", "all")
 MOST_MEANINGS = 1_000_000
+MOST_SHOTS = 1000
 
 
 # The authors' program against their papers (s2b-facts 3, 4, 6 and 12).
@@ -231,6 +232,8 @@ class GameSettings(Chosen):
                 f"A space of up to {self.most} values in {self.dimensions} dimensions has more than {MOST_MEANINGS:,} "
                 "meanings; take fewer dimensions or values."
             )
+        if self.shots > MOST_SHOTS:
+            raise InvalidSettingError(f"At most {MOST_SHOTS:,} shots of every value can be drawn, not {self.shots:,}.")
         if self.ratio is not None and not (isinstance(self.ratio, (int, float)) and 0 <= self.ratio <= 1):
             raise InvalidSettingError(f"The descriptive ratio is a share, from 0 to 1; not {self.ratio!r}.")
         for name in ("descriptive", "feedback", "permutation", "listener_messages", "distinct"):
@@ -238,6 +241,8 @@ class GameSettings(Chosen):
                 raise InvalidSettingError(f"{name} is True or False, not {getattr(self, name)!r}.")
         if not self.descriptive and not self.distractors:
             raise InvalidSettingError("A game without distractors that is not descriptive has one answer only.")
+        if self.kind == "meta" and (self.games, self.split, self.space_seed) != (1, "support", 0):
+            raise InvalidSettingError("games, split and space_seed are for common games; take kind 'common'.")
         if self.kind == "meta" and self.threshold == 1:
             raise InvalidSettingError(
                 "With a threshold of 1 the support has no test values, and cannot show every value; take 2 or more."

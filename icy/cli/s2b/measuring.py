@@ -76,6 +76,8 @@ def eval_command(
     except KeyboardInterrupt:
         if found:
             _print_evaluation(found, spread, format_)
+            if target is not None:
+                write_rows(joined(found), target, quiet)
         done = f"{len(found)} of {len(pairs) * len(games)} rows are measured."
         raise Interrupted(f"Interrupted: {done}") from None
     _print_evaluation(found, spread, format_)
@@ -155,7 +157,7 @@ def language_command(
     **given: Any,
 ) -> None:
     """Measure how compositional the languages of speakers are, each frozen at the end of an episode."""
-    from icy.analysis.games import language_table
+    from icy.analysis.games import scores_table
     from icy.s2b.probing import LANGUAGE, probe_language
 
     load(plugin)
@@ -169,7 +171,7 @@ def language_command(
             rows = probe_language(name, game, metrics=metrics, episodes=episodes, seed=seed)
             found.append(rows.assign(speaker=name))
             told(1)
-    print_table(language_table(joined(found), metrics, spread), format_)
+    print_table(scores_table(joined(found), "speaker", metrics, spread, "languages of frozen speakers"), format_)
     if target is not None:
         write_rows(joined(found), target, quiet)
 
@@ -210,7 +212,7 @@ def stimuli_command(
     **given: Any,
 ) -> None:
     """Look at an episode's stimuli, and measure how disentangled stimuli are."""
-    from icy.analysis.games import language_table, plot_stimuli
+    from icy.analysis.games import plot_stimuli, scores_table
     from icy.s2b.probing import CODE, disentanglement, sections_of
 
     figure = None if plot is None else checked_plot(plot)
@@ -218,8 +220,8 @@ def stimuli_command(
     if game.representation != "scs":
         raise InvalidSettingError("One-hot stimuli have no densities; look at those of representation scs.")
     scores = disentanglement(game, rows=int(rows) if rows.isdecimal() else rows, episodes=episodes, seed=seed)
-    table = language_table(scores.assign(speaker=f"stimuli, {rows}"), CODE, spread)
-    print_table(table, format_)
+    scores = scores.assign(stimuli=f"{rows} drawn" if rows.isdecimal() else rows)
+    print_table(scores_table(scores, "stimuli", CODE, spread, "disentanglement of stimuli"), format_)
     if figure is not None:
         sections = sections_of(game, seed)
         sizes = sections.spaces.sizes[0]

@@ -164,7 +164,7 @@ class ListenerVectorEnv(VectorEnv[dict[str, NDArray[Any]], NDArray[Any], NDArray
         self, *, seed: int | list[int] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Arrays, dict[str, Any]]:
         """Begin everywhere: with a seed and those after it, a list of seeds, or the next episodes."""
-        self._seat.reset(*((seed, None) if isinstance(seed, int | None) else (None, seed)))
+        self._seat.reset(*((None, seed) if isinstance(seed, list) else (seed, None)))
         return self.table.observed(LISTENER), self.table.infos(LISTENER)
 
     def step(self, actions: Any) -> tuple[Arrays, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:

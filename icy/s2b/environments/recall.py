@@ -167,7 +167,7 @@ class RecallVectorEnv(VectorEnv[dict[str, NDArray[Any]], NDArray[Any], NDArray[A
         self, *, seed: int | list[int] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Arrays, dict[str, Any]]:
         """Begin everywhere: with a seed and those after it, a list of seeds, or the next episodes."""
-        turn = self.task.reset(*((seed, None) if isinstance(seed, int | None) else (None, seed)))
+        turn = self.task.reset(*((None, seed) if isinstance(seed, list) else (seed, None)))
         return _observed(turn), _infos(self.task, self.latents)
 
     def step(self, actions: Any) -> tuple[Arrays, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from icy.errors import IcyError, IncompatibleError
+from icy.errors import IcyError, IncompatibleError, PluginError
 from icy.registry import registry
 
 from ..draws import Draws, Wholes
@@ -53,6 +53,7 @@ class Player:
     """
 
     privileged = False
+    steps = 0  # acted since the last `begin`
 
     def begin(self, seat: Seat) -> None:
         """Take a seat; called before the first observation of every batch of episodes, and of new seeds.
@@ -66,7 +67,10 @@ class Player:
     def act(self, seen: Seen) -> Action:
         """What to do, given what is seen; called at every step, until all episodes of the batch are over."""
         self.steps += 1
-        return self.acting(seen)
+        found = self.acting(seen)
+        if not isinstance(found, Action):
+            raise PluginError(f"{type(self).__name__}.acting answers with an Action, not with {type(found).__name__}.")
+        return found
 
     def acting(self, seen: Seen) -> Action:
         """What `act` answers; for players to write."""
