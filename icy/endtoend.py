@@ -257,7 +257,7 @@ def make_pair_plan(spec: EndToEndSpec) -> Plan:
         if name != SCRATCH:  # now, so that one that cannot be made at these sizes does not stop a long run later
             make_language(name, task.space, task.vocab_size, task.word_length, seeds[0])
     rows = tuple(_make_row(replace(blank, task=replace(task, entry=e)), spec, grammars, seeds) for e in entries)
-    return Plan(rows, Store(spec.out), blank.device, plan_workers(spec.workers, blank.device, rows))
+    return Plan(tuple(rows), Store(spec.out), blank.device, plan_workers(spec.workers, blank.device, rows))
 
 
 def _protocol(spec: EndToEndSpec, grammars: list[str]) -> EndToEnd:

@@ -12,7 +12,7 @@ from icy.planning import Plan, Row
 from icy.training.job import Job, Reading, Replicate
 from icy.training.pair_job import SCRATCH, PairJob
 from icy.training.protocols import BASELINE
-from icy.training.workers import one_thread
+from icy.training.running import one_thread
 
 STACK = 4  # replicates that are timed on a CPU, where a larger stack brings little more
 ASSUMED_STEPS = 500  # of concat, where none is on file
@@ -79,7 +79,7 @@ def _estimate_row(row: Row, plan: Plan, updates: int) -> Estimate:
         seconds = time_updates(replace(row.job, replicates=stack), updates)
     return Estimate(
         row,
-        seconds / len(stack) / plan.workers,
+        seconds / len(stack) / max(1, plan.workers),
         baselines,
         len(row.missing) - baselines,
         sum(on_file) / len(on_file) if on_file else ASSUMED_STEPS,

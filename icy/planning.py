@@ -11,7 +11,7 @@ from typing import Any
 
 from icy.asking import FIRST_SEED, Asked, hidden_list, seed_list
 from icy.devices import resolve_device
-from icy.errors import InvalidSettingError
+from icy.errors import IncompatibleError, InvalidSettingError, unknown
 from icy.grammars import expand_grammars, make_language
 from icy.meanings import MeaningSpace
 from icy.models.making import cannot_use, count_parameters
@@ -23,6 +23,7 @@ from icy.training.job import Job, Replicate, Task, baselines_of
 from icy.training.protocols import BASELINE, Protocol, get_protocol
 from icy.training.settings import settings_for
 
+RUNNERS = ("local", "ray")
 log = logging.getLogger(__name__)
 
 
@@ -53,7 +54,10 @@ class ProbeSpec(Asked):
         quick: a small space, few seeds and a small hidden size wherever these are not given: a result in seconds, to
             try things out.
         device: "cpu", "cuda", or "auto" for a GPU if there is one.
-        workers: processes on a CPU; one per core unless given.
+        workers: processes at once. On a CPU, one per core unless given; on a GPU, one; on a Ray cluster, one per core
+            or, of `per_gpu`, per share of a GPU.
+        runner: who runs them: "local", this machine; or "ray", a Ray cluster, which needs the extra `ray`.
+        per_gpu: on a Ray cluster, processes that share one GPU.
         engine: how replicates are stacked: "auto", "broadcast", "vmap" or "loop".
         out: the results folder.
         rerun: "missing", "failed", "always" or "never"; see icy.store.RERUN.
@@ -82,6 +86,8 @@ class ProbeSpec(Asked):
     quick: bool = False
     device: str = "auto"
     workers: int | None = None
+    runner: str = "local"
+    per_gpu: int = 1
     engine: str = "auto"
     out: str | Path = "icy-results"
     rerun: str = "missing"
@@ -151,6 +157,8 @@ class Plan:
     store: Store
     device: str
     workers: int
+    runner: str = "local"
+    per_gpu: int = 1
 
     @property
     def total(self) -> int:
@@ -188,7 +196,7 @@ def make_plan(spec: ProbeSpec) -> Plan:
         protocol,
         settings_for(spec.preset, **spec.settings),
         (),
-        device=resolve_device(spec.device),
+        device=_device(spec),
         engine=spec.engine,
         folder=str(spec.out),
         preset=spec.preset,
@@ -197,7 +205,46 @@ def make_plan(spec: ProbeSpec) -> Plan:
     tried: set[str] = set()
     tasks = [replace(blank.task, entry=entry, hidden_size=size) for entry in entries for size in sizes]
     rows = tuple(_make_row(replace(blank, task=task), spec, seeds, tried) for task in tasks)
-    return Plan(rows, Store(spec.out), blank.device, plan_workers(spec.workers, blank.device, rows))
+    return planned(spec, rows)
+
+
+def planned(spec: ProbeSpec, rows: Sequence[Row]) -> Plan:
+    """The plan of some rows, on the runner, the device and the workers that were asked for.
+
+    Raises:
+        InvalidSettingError: fewer than one worker, or more than one to share no GPU.
+        IncompatibleError: a model or grammar of a notebook for another machine.
+    """
+    device = _device(spec)
+    if spec.per_gpu < 1:
+        raise InvalidSettingError(f"per_gpu must be at least 1, not {spec.per_gpu}.")
+    if spec.runner == "local":
+        if spec.per_gpu != 1:
+            raise InvalidSettingError("per_gpu is for --runner ray; on this machine --workers share the GPU.")
+        return Plan(tuple(rows), Store(spec.out), device, plan_workers(spec.workers, device, rows))
+    for row in rows:
+        _refuse_notebook(row)
+    return Plan(tuple(rows), Store(spec.out), device, spec.workers or 0, spec.runner, spec.per_gpu)
+
+
+def _device(spec: ProbeSpec) -> str:
+    """Where to compute; of a cluster it is not known before it is there."""
+    if spec.runner not in RUNNERS:
+        raise unknown("runner", spec.runner, RUNNERS)
+    return spec.device if spec.runner == "ray" else resolve_device(spec.device)
+
+
+def _refuse_notebook(row: Row) -> None:
+    """Other machines cannot import what was defined in a notebook or at a prompt."""
+    entry = row.job.task.entry
+    grammars = {name for replicate in row.job.replicates for name in replicate.grammar.split("+")}
+    used = [entry, *([entry.cell] if entry.cell else []), *(registry.get(name, "grammar") for name in grammars)]
+    for one in used:
+        if one.origin == "__main__":
+            raise IncompatibleError(
+                f"'{one.name}' is defined in a notebook or script, which other machines cannot import: save it in a "
+                'file of its own, mine.py, and pass plugin="mine.py" (--plugin mine.py); or use the local runner.'
+            )
 
 
 def _split(spec: ProbeSpec, protocol: Protocol, space: MeaningSpace) -> Split | None:
@@ -244,14 +291,14 @@ def _make_row(blank: Job, spec: ProbeSpec, seeds: list[int], tried: set[str]) ->
 
 
 def plan_workers(asked: int | None, device: str, rows: Sequence[Row]) -> int:
-    """How many processes to use: one for a GPU; on a CPU one per core unless told, and no more than there is to do.
+    """How many processes to use: unless told, one for a GPU, and on a CPU one per core; no more than there is to do.
 
     Raises:
         InvalidSettingError: fewer than one was asked for.
     """
     if asked is not None and asked < 1:
         raise InvalidSettingError(f"workers must be at least 1, not {asked}.")
-    workers = 1 if device != "cpu" else (asked or usable_cores())
+    workers = asked or (usable_cores() if device == "cpu" else 1)
     return max(1, min(workers, sum(len(row.missing) for row in rows)))
 
 

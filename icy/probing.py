@@ -13,7 +13,7 @@ from icy.results import ProbeResult, write_tables
 from icy.store import Record, Store
 from icy.training.job import Job, Reading
 from icy.training.protocols import BASELINE
-from icy.training.workers import LocalRunner, PoolRunner, Runner, deal
+from icy.training.running import LocalRunner, Runner, deal
 
 STACK_ON_CPU = 16  # replicates in one stack; more bring nothing once a stack outgrows the caches
 
@@ -101,6 +101,20 @@ def run_plan(plan: Plan, watcher: Watcher | None = None, retries: int = 0) -> Pr
     return ProbeResult(sorted(records, key=_order(rows)), [p for p in paths if p.exists()])
 
 
+def make_runner(plan: Plan, watcher: Watcher, retries: int = 0) -> Runner:
+    """Who runs a plan: this process, a pool of workers, or a Ray cluster."""
+    reports = watcher.read, watcher.filed
+    if plan.runner == "ray":
+        from icy.training.cluster import RayRunner
+
+        return RayRunner(plan.workers, *reports, max(retries, 1), plan.device, plan.per_gpu)
+    if plan.workers == 1:
+        return LocalRunner(*reports, plan.device)
+    from icy.training.pool import PoolRunner
+
+    return PoolRunner(plan.workers, *reports, retries, plan.device)
+
+
 def _order(rows: Sequence[Row]) -> Callable[[Record], tuple[int, int]]:
     """Records in the order of the plan, whatever order they finished in."""
     place = {row.job.key(r): (i, j) for i, row in enumerate(rows) for j, r in enumerate(row.job.replicates)}
@@ -117,14 +131,12 @@ def _run_rows(plan: Plan, watcher: Watcher, retries: int) -> list[Row]:
     rows = list(plan.rows)
     waiting = [i for i, row in enumerate(rows) if row.missing]
     tickets: dict[int, int] = {}
-    reports = watcher.read, watcher.filed
-    runner: Runner = LocalRunner(*reports) if plan.workers == 1 else PoolRunner(plan.workers, *reports, retries)
     tables = _Tables(plan.store)
-    with runner:
+    with make_runner(plan, watcher, retries) as runner:
 
         def submit(index: int) -> bool:
             """Queue what can be trained of a row now; whether there was anything."""
-            jobs = _ready_jobs(rows[index], runner.workers)
+            jobs = _ready_jobs(rows[index], runner)
             tickets.update({runner.submit(job): index for job in jobs})
             return bool(jobs)
 
@@ -160,11 +172,15 @@ class _Tables:
             self._written = begun + 20 * took
 
 
-def _ready_jobs(row: Row, workers: int) -> list[Job]:
-    """The jobs of a row that can start: everything if it fits in one stack, or else the baselines before the others."""
-    most = STACK_ON_CPU if row.job.device == "cpu" else len(row.missing)
+def _ready_jobs(row: Row, runner: Runner) -> list[Job]:
+    """The jobs of a row that can start: everything if it is to be one stack, or else the baselines before the others.
+
+    On a GPU a row is one stack, whoever shares it: many models at once are what fills it.
+    """
+    on_cpu = runner.device == "cpu"
+    most = STACK_ON_CPU if on_cpu else max(1, len(row.missing))
     baselines = tuple(r for r in row.missing if r.grammar == BASELINE)
-    together = workers == 1 and len(row.missing) <= most
+    together = len(row.missing) <= most and (runner.workers == 1 or not on_cpu)
     ready = row.missing if together or not baselines else baselines
-    known = row.baselines()
-    return [replace(row.job, replicates=stack, baselines=known) for stack in deal(ready, workers, most)]
+    stacks = deal(ready, runner.workers if on_cpu else 1, most)
+    return [replace(row.job, replicates=s, baselines=row.baselines(), device=runner.device) for s in stacks]

@@ -9,6 +9,7 @@ so a plug-in cell works in every family and a plug-in family with every cell.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import fnmatch
 import hashlib
@@ -18,7 +19,9 @@ import importlib.util
 import inspect
 import logging
 import re
+import shutil
 import sys
+import tempfile
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -291,8 +294,29 @@ class Registry:
         self.load_all()
         if not file.is_file():
             raise PluginError(f"The plug-in file '{path}' does not exist.")
-        _import_file(file)
+        _import_file(file, str(file))
         self.plugin_files.append(str(file))
+
+    def load_text(self, path: str, text: str) -> None:
+        """Import a plug-in file of another machine, as if it were at its path there.
+
+        Args:
+            path: where it is there, as `plugin_files` has it.
+            text: what is in it.
+
+        Raises:
+            PluginError: it fails to import.
+        """
+        if path in self.plugin_files:
+            return
+        self.load_all()
+        # Kept as long as the process lives: what is defined in it may be asked for its source.
+        folder = Path(tempfile.mkdtemp(prefix="icy-plugin-"))
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        file = folder / Path(path).name
+        file.write_text(text)
+        _import_file(file, path)
+        self.plugin_files.append(path)
 
 
 def _bind(family: Entry, cell: Entry) -> Entry:
@@ -301,8 +325,8 @@ def _bind(family: Entry, cell: Entry) -> Entry:
     return replace(family, name=f"{family.name}:{cell.name}", aliases=aliases, cell=cell, description=description)
 
 
-def _import_file(file: Path) -> types.ModuleType:
-    place = hashlib.blake2b(str(file).encode(), digest_size=4).hexdigest()  # two files may have one name
+def _import_file(file: Path, path: str) -> types.ModuleType:
+    place = hashlib.blake2b(path.encode(), digest_size=4).hexdigest()  # two files may have one name
     name = f"{FILE_PREFIX}{re.sub(r'[^0-9A-Za-z_]', '_', file.stem)}_{place}"
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from icy.asking import names
 from icy.errors import IncompatibleError, InvalidSettingError, StoreError, unknown
-from icy.planning import Plan, ProbeSpec, Row, make_plan, plan_workers
+from icy.planning import Plan, ProbeSpec, Row, make_plan, planned
 from icy.probing import Watcher, run_plan
 from icy.registry import SIDES
 from icy.results import ProbeResult
@@ -27,7 +27,8 @@ from icy.training.job import RowKey
 log = logging.getLogger(__name__)
 
 AXES = ("protocol", "meanings", "vocab_size", "word_length", "representation", "preset")  # each one value or several
-RUNNING = ("device", "workers", "engine", "out", "rerun", "plugin", "quick")  # of the whole sweep, not of a part
+# Of the whole sweep, not of a part.
+RUNNING = ("device", "workers", "runner", "per_gpu", "engine", "out", "rerun", "plugin", "quick")
 PARTS = "sweep"  # the name of the parts in a file: [[sweep]]
 RETRIES = 2
 
@@ -167,9 +168,7 @@ def make_sweep(spec: SweepSpec) -> Plan:
     for sentence in dict.fromkeys(map(str, refused)):
         log.warning("Left out: %s", sentence)
     rows = sorted(found.values(), key=cost, reverse=True) if spec.order == "longest" else list(found.values())
-    mine = _share(rows, spec.shard)
-    device = plans[0].device if plans else "cpu"
-    return Plan(tuple(mine), store, device, plan_workers(spec.workers, device, mine))
+    return planned(spec, _share(rows, spec.shard))
 
 
 def expand(spec: SweepSpec) -> list[ProbeSpec]:

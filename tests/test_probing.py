@@ -16,7 +16,7 @@ from icy.planning import ProbeSpec, make_plan
 from icy.probing import Watcher
 from icy.registry import registry
 from icy.training.job import Replicate
-from icy.training.workers import deal
+from icy.training.running import deal
 
 
 def curves(result: icy.ProbeResult) -> dict[tuple[str, int], Any]:

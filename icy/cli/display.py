@@ -346,7 +346,10 @@ def _announcement(plan: Plan) -> str:
         models += f" at {sizes} hidden sizes"
     elif len(plan.rows) > count:
         models += f" in {len(plan.rows)} rows"
-    where = plan.device if plan.device != "cpu" else f"cpu, {counted(plan.workers, 'worker')}"
+    where = (
+        f"{plan.device}, {counted(plan.workers, 'worker')}" if plan.device == "cpu" or plan.workers > 1 else plan.device
+    )
+    where = "a Ray cluster" if plan.runner == "ray" else where
     kept = f"; {on_file} on file in {plan.store.folder}" if on_file else ""
     return f"{counted(plan.total, 'replicate')} of {models} to train on {where}{kept}"
 

@@ -69,8 +69,9 @@ def _explain_estimate(plan: Plan, estimates: Sequence[Estimate]) -> None:
         return
     least, most = sum(e.least for e in estimates), sum(e.most for e in estimates)
     assumed = ", ".join(dict.fromkeys(f"{e.concat_steps:.0f}" + " (on file)" * e.known for e in estimates))
-    what, workers = counted(plan.total, "replicate"), counted(plan.workers, "worker")
-    note(f"{what} on {plan.device} with {workers}: {_between(least, most)}. Nothing was written.")
+    what, workers = counted(plan.total, "replicate"), counted(max(1, plan.workers), "worker")
+    where = "the Ray cluster" if plan.runner == "ray" else plan.device
+    note(f"{what} on {where} with {workers}: {_between(least, most)}. Nothing was written.")
     if isinstance(plan.rows[0].job, PairJob):
         note(f"This is an estimate for games of {assumed} updates; pre-training, if there is any, comes on top.")
         return

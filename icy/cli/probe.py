@@ -67,6 +67,7 @@ WHAT = together(
 @click.command("probe", epilog=EPILOG)
 @WHAT
 @_spec.running()
+@_spec.runner()
 @SHOWN
 @click.pass_context
 def probe_command(

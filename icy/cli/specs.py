@@ -11,6 +11,7 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
+from icy.planning import RUNNERS
 from icy.store import RERUN
 from icy.training.settings import ENGINES, PRESETS
 
@@ -97,6 +98,13 @@ class SpecOptions:
                 metavar="|".join(RERUN),
                 help="; ".join(f"{name}: {what}" for name, what in RERUN.items()) + ".",
             ),
+        )
+
+    def runner(self) -> Decorator:
+        """The options of who runs it."""
+        return together(
+            self.option("runner", type=click.Choice(RUNNERS), metavar="|".join(RUNNERS)),
+            self.option("per_gpu", type=click.IntRange(min=1)),
         )
 
 

@@ -80,6 +80,7 @@ WHAT = together(
 @click.argument("file", required=False, type=click.Path())
 @WHAT
 @_spec.running()
+@_spec.runner()
 @SHOWN
 @click.pass_context
 def sweep_command(

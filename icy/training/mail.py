@@ -5,15 +5,18 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
+
+_icy_log = logging.getLogger("icy")
 
 
 class Mailbox:
     """News from workers to this process: a file per job, appended to there and read on here.
 
-    A line is a pair: "read" and readings, "filed" and the key of a record, or "log" and a log record.
+    A line is a pair: "begun" and nothing, "read" and readings, "filed" and the key of a record, or "log" and a log
+    record.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -39,7 +42,7 @@ class Mailbox:
 
 
 class MailedLog(logging.Handler):
-    """Sends a worker's log to the process that the user looks at."""
+    """Sends a worker's log, while it is open, to the process that the user looks at."""
 
     def __init__(self, write: Callable[[str, Any], None]) -> None:
         super().__init__()
@@ -48,3 +51,24 @@ class MailedLog(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         level, text = record.levelno, record.getMessage()
         self._write("log", {"name": record.name, "levelno": level, "levelname": record.levelname, "msg": text})
+
+    def __enter__(self) -> Self:
+        _icy_log.addHandler(self)
+        _icy_log.propagate = False
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        _icy_log.removeHandler(self)
+
+
+def pass_on_log(content: Mapping[str, Any], said: set[str]) -> None:
+    """Log here what a worker logged; once, however many stacks say it.
+
+    Args:
+        content: as MailedLog sends it.
+        said: what was passed on before.
+    """
+    text = f"{content['name']} {content['msg']}"
+    if text not in said:
+        said.add(text)
+        logging.getLogger(content["name"]).handle(logging.makeLogRecord(dict(content)))
