@@ -58,7 +58,8 @@ class ProbeSpec(Asked):
             or, of `per_gpu`, per share of a GPU.
         runner: who runs them: "local", this machine; or "ray", a Ray cluster, which needs the extra `ray`.
         per_gpu: on a Ray cluster, processes that share one GPU.
-        engine: how replicates are stacked: "auto", "broadcast", "vmap" or "loop".
+        engine: how replicates are stacked: "auto", "broadcast", "vmap" or "loop"; and on a GPU, how updates are issued:
+            "auto+graph", one CUDA graph per update, or "auto+plain".
         out: the results folder.
         rerun: "missing", "failed", "always" or "never"; see icy.store.RERUN.
         plugin: files that register models or grammars.

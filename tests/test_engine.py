@@ -24,7 +24,7 @@ from icy.registry import Entry, registry
 from icy.representations import SOFT
 from icy.splits import SPLITS, Split
 from icy.streams import stream_key
-from icy.training import engine
+from icy.training import engine, learners
 from icy.training.data import Draws, Pool, counter_hash, draw_meanings
 from icy.training.engine import make_model, train
 from icy.training.job import Job, Outcome, Reading, Replicate, Task
@@ -510,6 +510,10 @@ class Scripted:
         self.updates += 1
         self.sizes.append(len(self.active))
 
+    def train(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
+        for batch in zip(inputs, targets, keys, strict=True):
+            self.update(*batch)
+
     def readings(self, *_: Any) -> Tensor:
         return torch.tensor([self.script[r.grammar, r.seed](self.updates) for r in self.active])
 
@@ -830,7 +834,7 @@ def test_accuracy_is_the_share_of_right_tokens_however_it_is_cut(monkeypatch: py
     inputs, targets = batches("sender", 2, size=50)
     expected = (learner.scores(inputs).argmax(-1) == targets).double().mean((1, 2))
     torch.testing.assert_close(accuracy(learner, inputs, targets).double(), expected)
-    monkeypatch.setattr("icy.training.learners.ROWS_AT_ONCE", 14)
+    monkeypatch.setitem(learners.ROWS_AT_ONCE, "cpu", 14)
     torch.testing.assert_close(accuracy(learner, inputs, targets).double(), expected)
 
 

@@ -13,7 +13,7 @@ from click.core import ParameterSource
 
 from icy.planning import RUNNERS
 from icy.store import RERUN
-from icy.training.settings import ENGINES, PRESETS
+from icy.training.settings import ENGINES, PRESETS, STACKINGS
 
 from .options import Assignment, Decorator, Seeds
 
@@ -89,7 +89,10 @@ class SpecOptions:
             self.option("device"),
             self.option("workers", type=click.IntRange(min=1)),
             self.option(
-                "engine", type=click.Choice(ENGINES), metavar="|".join(ENGINES), help="how replicates are stacked."
+                "engine",
+                type=click.Choice(ENGINES),
+                metavar="|".join(STACKINGS) + "[+plain|+graph]",
+                help="how replicates are stacked; +graph, one CUDA graph per update, +plain, none.",
             ),
             self.option("out", "--out", "-o", type=click.Path(), metavar="FOLDER"),
             self.option(

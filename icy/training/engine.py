@@ -118,8 +118,7 @@ class Run:
             few = min(DRAWN_AT_ONCE, count - first)
             inputs, targets = self._batches("training", self.updates, few, self.settings.batch_size)
             noise = self.draws.noise(self.updates, few)
-            for x, y, keys in zip(inputs, targets, noise, strict=True):
-                self.learner.update(x, y, keys)
+            self.learner.train(inputs, targets, noise)
             self.updates += few
 
     def _read(self, purpose: str) -> list[float]:

@@ -23,7 +23,7 @@ from icy.representations import Representation, cross_entropy
 from .data import Draws
 from .engine import DRAWN_AT_ONCE
 from .job import Outcome, Reading, Replicate, Report
-from .learners import PAPERS_BATCH, ROWS_AT_ONCE, GradientLearner, make_learner
+from .learners import GradientLearner, examples_at_once, make_learner
 from .pair_job import GAME, SCRATCH, PairJob, PairTask
 from .pair_model import Pair, link_of
 from .settings import TrainingSettings
@@ -41,13 +41,14 @@ class _Tally:
     def __init__(self, link: Representation) -> None:
         self._link = link
         self.right: Tensor | None = None
-        self.updates = 0
+        self.updates = 0  # counted by the game, which makes them
 
     def __call__(self, scores: tuple[Tensor, Tensor], meanings: Tensor, noise: Noise) -> Tensor:
         sent, answered = scores
         right = (answered.detach().argmax(-1) == meanings).to(answered.dtype).mean((-2, -1))
-        self.right = right if self.right is None else self.right + right
-        self.updates += 1
+        if self.right is None:
+            self.right = torch.zeros_like(right)
+        self.right.add_(right)  # in place, as a captured update writes to the same place each time
         self.messages = sent.detach().argmax(-1)
         self.meanings = meanings
         return self._link.link_loss(sent, answered, meanings, noise)
@@ -59,7 +60,9 @@ class _Tally:
 
     def restart(self) -> None:
         """Count anew."""
-        self.right, self.updates = None, 0
+        self.updates = 0
+        if self.right is not None:
+            self.right.zero_()
 
     def keep(self, which: list[int]) -> None:
         """Go on with these pairs only."""
@@ -130,8 +133,8 @@ class Game:
         while self.updates < until:
             few, first = min(DRAWN_AT_ONCE, until - self.updates), FAR + self.updates
             meanings, _ = self.draws.batches("training", first, few, self.settings.batch_size)
-            for x, keys in zip(meanings, self.draws.noise(first, few), strict=True):
-                self.learner.update(x, x, keys)
+            self.learner.train(meanings, meanings, self.draws.noise(first, few))
+            self.tally.updates += few
             self.updates += few
 
     def _note(self, readings: list[Row], due: Iterable[int]) -> None:
@@ -160,7 +163,7 @@ class Game:
 
     def _scores(self, meanings: Tensor, messages: Tensor) -> list[Tensor]:
         """Scores of sender, of receiver over the link, and of receiver for the language, in evaluation mode."""
-        step = max(PAPERS_BATCH, ROWS_AT_ONCE // len(meanings))
+        step = examples_at_once(meanings)
         parts = [self.learner.run(x, y) for x, y in zip(meanings.split(step, 1), messages.split(step, 1), strict=True)]
         return [torch.cat(of_one, 1) for of_one in zip(*parts, strict=True)]
 
@@ -211,11 +214,11 @@ class Game:
         """What the senders of some pairs say of every meaning, greedily."""
         space, device = self.job.task.space, torch.device(self.job.device)
         table = torch.from_numpy(space.meanings(np.arange(space.size))).to(device)
-        step = max(PAPERS_BATCH, ROWS_AT_ONCE // len(self.players))
         small = torch.uint8 if self.job.task.vocab_size < 256 else torch.int32
         said: list[Tensor] = []
-        for some in table.split(step):
-            sent = self.learner.run(some.expand(len(self.players), *some.shape))[0]
+        whole = table.expand(len(self.players), *table.shape)
+        for some in whole.split(examples_at_once(whole), 1):
+            sent = self.learner.run(some)[0]
             said.append(sent[list(which)].argmax(-1).to(small).cpu())
         tokens = torch.cat(said, 1).numpy()
         return {i: _emerged(self.job.task, self.players[i].replicate, tokens[n]) for n, i in enumerate(which)}

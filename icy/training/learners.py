@@ -5,10 +5,11 @@ may carry a leading axis; *vmap*, for any module whose operations `torch.vmap` c
 another, for everything else. They give the same numbers to float tolerance.
 """
 
+import contextlib
 import copy
 import logging
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 from typing import Protocol as Interface
 
@@ -20,13 +21,14 @@ from icy.errors import IncompatibleError
 from icy.noise import Noise
 from icy.representations import Representation
 
+from .issuing import CapturedCall, CapturedUpdates, PlainUpdates, choose_issue
 from .settings import TrainingSettings
 from .stack import Stack
 
 log = logging.getLogger(__name__)
 Loss = Callable[[Any, Tensor, Noise], Tensor]  # scores, targets, noise -> a loss per replicate
 PAPERS_BATCH = 128
-ROWS_AT_ONCE = 8192  # examples in one forward pass of an evaluation, over the whole stack
+ROWS_AT_ONCE = {"cpu": 8192, "cuda": 131_072}  # examples in one forward pass of an evaluation, over the whole stack
 
 
 WHY = {"broadcast": "whose layers take stacked parameters", "vmap": "which can batch every operation of it"}
@@ -35,10 +37,15 @@ WHY = {"broadcast": "whose layers take stacked parameters", "vmap": "which can b
 class Learner(Interface):
     """What the engine asks of a stack of replicates."""
 
-    engine: str
+    @property
+    def engine(self) -> str:
+        """How its replicates are run, for the record."""
 
     def update(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
         """One update of each replicate: `inputs` and `targets` [replicate, batch, ...], `keys` [replicate] of noise."""
+
+    def train(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
+        """One update for each of several batches, which are the first axis of all arguments."""
 
     def scores(self, inputs: Tensor) -> Tensor:
         """Scores [replicate, batch, ..., choice] in evaluation mode, without gradients."""
@@ -55,13 +62,18 @@ def accuracy(learner: Learner, inputs: Tensor, targets: Tensor) -> Float[Tensor,
 
     Counted in whole numbers and divided once, in double precision, so that a reading of exactly the target is one.
     """
-    # Never less than the papers' batch at once: the published Hier receivers read a batch by its first example.
-    step = max(PAPERS_BATCH, ROWS_AT_ONCE // len(inputs))
+    step = examples_at_once(inputs)
     right = [
         (learner.scores(some).argmax(-1) == answers).flatten(1).sum(1)
         for some, answers in zip(inputs.split(step, 1), targets.split(step, 1), strict=True)
     ]
     return torch.stack(right).sum(0).double() / targets[0].numel()
+
+
+def examples_at_once(inputs: Tensor) -> int:
+    """How many examples of each replicate of inputs [replicate, batch, ...] one evaluation takes at once."""
+    # Never less than the papers' batch: the published Hier receivers read a batch by its first example.
+    return max(PAPERS_BATCH, ROWS_AT_ONCE.get(inputs.device.type, ROWS_AT_ONCE["cpu"]) // len(inputs))
 
 
 def make_learner(
@@ -82,10 +94,11 @@ def make_learner(
         settings: how to train.
         device: where.
         sample: a small batch of inputs [replicate, batch, ...], to try vmap on.
-        engine: "auto", or "broadcast", "vmap" or "loop".
+        engine: "auto", or "broadcast", "vmap" or "loop"; with "+plain" or "+graph", how updates are issued too.
 
     Raises:
         IncompatibleError: there is nothing to train, or the engine asked for cannot run the model.
+        InvalidSettingError: a graph of updates without a GPU.
     """
     if not getattr(models[0], "learns_by_gradient", True):
         return MemoryLearner(models, device)
@@ -94,12 +107,15 @@ def make_learner(
             f"{_name(models[0])} has no parameters to train; a model that stores examples instead says "
             "`learns_by_gradient = False` and has a method `observe` (see icy.models.base.MemoryModel)."
         )
-    chosen = engine == "auto"
-    engine, why = _choose(models, seeds, sample, device) if chosen else (engine, "as asked for")
-    if not chosen:
-        _refuse_if_impossible(models, seeds, sample, device, engine)
-    log.info("%s: replicates train by the engine '%s', %s.", _name(models[0]), engine, why)
-    return GradientLearner(models, seeds, loss, settings, device, engine)
+    asked, _, issue = engine.partition("+")
+    stacking, why = _choose(models, seeds, sample, device) if asked == "auto" else (asked, "as asked for")
+    if asked != "auto":
+        _refuse_if_impossible(models, seeds, sample, device, stacking)
+    issue, why_so = choose_issue(issue or None, stacking, device)
+    log.info("%s: replicates train by the engine '%s', %s.", _name(models[0]), stacking, why)
+    if device.type != "cpu":
+        log.info("%s: updates are issued as '%s', %s.", _name(models[0]), issue, why_so)
+    return GradientLearner(models, seeds, loss, settings, device, stacking, issue)
 
 
 def _name(model: nn.Module) -> str:
@@ -155,6 +171,26 @@ def _total(output: Any) -> Tensor:
     return torch.stack([part.sum() for part in parts]).sum()
 
 
+@contextlib.contextmanager
+def _products(tf32: bool | None) -> Iterator[None]:
+    """Products of matrices on a GPU within the block: in TF32, or in full; None where there is no GPU."""
+    if tf32 is None:
+        yield
+        return
+    places: tuple[Any, Any] = (
+        torch.backends.cuda.matmul,
+        torch.backends.cudnn,
+    )  # of the second, PyTorch's default is TF32
+    before = [place.allow_tf32 for place in places]
+    for place in places:
+        place.allow_tf32 = tf32
+    try:
+        yield
+    finally:
+        for place, value in zip(places, before, strict=True):
+            place.allow_tf32 = value
+
+
 class GradientLearner:
     """R replicates of one architecture under Adam, with gradients clipped replicate by replicate.
 
@@ -164,7 +200,8 @@ class GradientLearner:
         loss: scores, targets, noise -> one loss per replicate.
         settings: learning rate and clipping.
         device: where to train.
-        engine: "broadcast", "vmap" or "loop".
+        stacking: "broadcast", "vmap" or "loop".
+        issue: "plain" or "graph"; see icy.training.issuing.
     """
 
     def __init__(
@@ -174,16 +211,31 @@ class GradientLearner:
         loss: Loss,
         settings: TrainingSettings,
         device: torch.device,
-        engine: str,
+        stacking: str,
+        issue: str = "plain",
     ) -> None:
-        self.engine = engine
+        self._stacking, self._issue = stacking, issue
+        self._name = _name(models[0])
         self._stack = Stack([copy.deepcopy(m) for m in models], device, seeds)
         self._loss = loss
         self._clip = settings.clip_norm
         self._learning_rate = settings.learning_rate
         self._teaches = getattr(models[0], "teacher_forcing", False)
         self._last: Tensor | None = None
+        self._tf32 = settings.tf32 if device.type == "cuda" else None
         self._optimiser = self._new_optimiser()
+        self._prepare_issue()
+
+    @property
+    def engine(self) -> str:
+        """How the replicates are stacked and, other than plainly, how their updates are issued."""
+        return f"{self._stacking}+graph" if isinstance(self._issued, CapturedUpdates) else self._stacking
+
+    def _prepare_issue(self) -> None:
+        """Whoever captured the stack as it was must do so anew."""
+        captured = self._issue == "graph"
+        self._issued = CapturedUpdates(self.update, self._name) if captured else PlainUpdates(self.update)
+        self._forward = CapturedCall(self._evaluate) if captured else self._evaluate
 
     def _new_optimiser(self) -> torch.optim.Adam:
         weights = nn.Parameter(self._stack.flat, requires_grad=True)
@@ -193,23 +245,32 @@ class GradientLearner:
 
     def update(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
         """One forward and backward pass, clipping, and a step of Adam."""
-        self._stack.flat_grad.zero_()
-        given = [inputs, targets] if self._teaches else [inputs]
-        self._last = self._loss(self._stack.forward(given, self.engine, keys), targets, Noise(keys))
-        self._last.sum().backward()  # the replicates share nothing, so each gets the gradient of its own loss
-        if self._clip is not None:
-            self._stack.clip(self._clip)
-        self._optimiser.step()
+        with _products(self._tf32):
+            self._stack.flat_grad.zero_()
+            given = [inputs, targets] if self._teaches else [inputs]
+            self._last = self._loss(self._stack.forward(given, self._stacking, keys), targets, Noise(keys))
+            self._last.sum().backward()  # the replicates share nothing, so each gets the gradient of its own loss
+            if self._clip is not None:
+                self._stack.clip(self._clip)
+            self._optimiser.step()
+
+    def train(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
+        """One update for each of several batches."""
+        self._issued(inputs, targets, keys)
 
     def scores(self, inputs: Tensor) -> Tensor:
         """Scores in evaluation mode."""
         scores: Tensor = self.run(inputs)
         return scores
 
-    @torch.no_grad()
     def run(self, *inputs: Tensor) -> Any:
         """All that the models put out in evaluation mode, for one or several arguments."""
-        return self._stack.forward(inputs, self.engine)
+        return self._forward(*inputs)
+
+    @torch.no_grad()
+    def _evaluate(self, *inputs: Tensor) -> Any:
+        with _products(self._tf32):
+            return self._stack.forward(inputs, self._stacking)
 
     def weights(self, place: int) -> dict[str, Tensor]:
         """A copy of what the model at a place of the stack has become, as `load_state_dict` takes it."""
@@ -234,6 +295,7 @@ class GradientLearner:
             (weights,) = self._optimiser.param_groups[0]["params"]
             kept = {name: self._stack.pack(values) for name, values in moments.items()}
             self._optimiser.state[weights] = {"step": state["step"], **kept}
+        self._prepare_issue()
 
 
 class MemoryLearner:
@@ -252,6 +314,11 @@ class MemoryLearner:
         """Store the batch."""
         for model, x, y in zip(self._models, inputs.cpu(), targets.cpu(), strict=True):
             model.observe(x, y)  # type: ignore[operator]
+
+    def train(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
+        """Store several batches."""
+        for batch in zip(inputs, targets, keys, strict=True):
+            self.update(*batch)
 
     @torch.no_grad()
     def scores(self, inputs: Tensor) -> Tensor:

@@ -10,8 +10,15 @@ from typing import Any
 from icy.errors import InvalidSettingError, unknown
 from icy.presets import Departure
 
-# How a stack of replicates is run; see icy.training.learners.
-ENGINES = ("auto", "broadcast", "vmap", "loop")
+# How a stack of replicates is run (icy.training.learners), and how its updates are issued (icy.training.issuing).
+STACKINGS = ("auto", "broadcast", "vmap", "loop")
+ISSUES = ("plain", "graph")
+ENGINES = (*STACKINGS, *(f"{stacking}+{issue}" for stacking in STACKINGS for issue in ISSUES))
+
+
+# Marks a setting that came later: at its default it is left out of configurations, so that the results that were on
+# file before keep their keys.
+SILENT = "silent"
 
 
 def _only(representation: str | None = None, kind: str | None = None) -> Mapping[str, str]:
@@ -42,6 +49,7 @@ class TrainingSettings:
         entropy_weight: of DISCR's entropy term.
         soft_feedback: in an end-to-end run, a sender sees its symbols as probabilities whatever goes over the link.
         training_readings: in an end-to-end run, read accuracy and topsim from training batches.
+        tf32: on a GPU, multiply matrices in TF32: 10 bits of mantissa instead of 23, and faster. Never as published.
     """
 
     batch_size: int = 128
@@ -60,6 +68,7 @@ class TrainingSettings:
     entropy_weight: float = field(default=0.01, metadata=_only("discr"))
     soft_feedback: bool = field(default=False, metadata=_only(kind="e2e"))
     training_readings: bool = field(default=False, metadata=_only(kind="e2e"))
+    tf32: bool = field(default=False, metadata={SILENT: "at its default"})
 
     def __post_init__(self) -> None:
         for name in ("batch_size", "check_every", "evaluation_size", "max_steps"):
@@ -83,7 +92,8 @@ class TrainingSettings:
     def under(self, representation: str, kind: str = "probe") -> dict[str, Any]:
         """The settings that can move the numbers of a kind of run under a representation."""
         here = {"representation": representation, "kind": kind}
-        idle = {f.name for f in fields(self) if any(here[name] != value for name, value in f.metadata.items())}
+        idle = {f.name for f in fields(self) if any(f.metadata.get(name, here[name]) != here[name] for name in here)}
+        idle |= {f.name for f in fields(self) if SILENT in f.metadata and getattr(self, f.name) == f.default}
         return {name: value for name, value in asdict(self).items() if name not in idle}
 
     def steps(self, updates: int) -> int:
@@ -153,6 +163,8 @@ def settings_for(preset: str, kind: str = "probe", **overrides: Any) -> Training
         if name not in known:
             raise unknown("training setting", name, known)
     checked = {name: _checked(name, value) for name, value in overrides.items()}
+    if preset == "published" and checked.get("tf32"):
+        raise InvalidSettingError("The preset 'published' computes in full precision; leave out tf32.")
     departures = [departure.settings for departure in PRESETS[preset].values() if kind in departure.kinds]
     return replace(TrainingSettings(), **{name: v for some in departures for name, v in some.items()} | checked)
 
