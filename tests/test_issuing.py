@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from icy.errors import InvalidSettingError
 from icy.meanings import MeaningSpace
+from icy.noise import Noise
 from icy.planning import ProbeSpec, make_plan
 from icy.registry import registry
 from icy.representations import get_representation
@@ -21,6 +24,7 @@ from icy.training.issuing import BLOCK, WARM_UP, CapturedCall, CapturedUpdates, 
 from icy.training.job import Job, Task
 from icy.training.learners import GradientLearner, make_learner, supervised_loss
 from icy.training.settings import TrainingSettings, settings_for
+from icy.training.stack import _call
 
 CPU = torch.device("cpu")
 gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -173,3 +177,57 @@ def test_full_precision_is_the_default_on_a_gpu() -> None:
     full, coarse = (readings(job("sender/CNN", "cuda", tf32=tf32)) for tf32 in (False, True))
     assert full.keys() == coarse.keys()
     assert torch.backends.cudnn.allow_tf32  # as it was before
+
+
+class Watch(TorchDispatchMode):
+    """Notes what a GPU could not capture; the device "meta", which has shapes and no numbers, stands in for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: set[str] = set()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        if "_local_scalar_dense" in str(func):
+            self.found.add("the host waits for a number")
+        for tensor in tree_leaves(out):
+            if isinstance(tensor, Tensor) and tensor.device.type == "cpu":
+                self.found.add(f"{func} makes a tensor on the host")
+        return out
+
+
+def stackable(representation: str) -> Iterator[tuple[Task, torch.nn.Module]]:
+    """Every model of the zoo that works with a representation, learns by gradient and is stacked by broadcasting."""
+    for entry in registry.match("*", "sender", "receiver"):
+        if entry.works_with(representation):
+            task = Task(entry, MeaningSpace(3, 4), 4, 2, 8, representation)
+            model = make_model(task, 1, TrainingSettings())
+            if getattr(model, "broadcasts", False):
+                yield task, model
+
+
+@pytest.mark.parametrize(
+    "representation",
+    [pytest.param("soft", marks=pytest.mark.slow), "gumb", pytest.param("discr", marks=pytest.mark.slow)],
+)
+def test_no_update_of_any_model_waits_for_the_host(representation: str) -> None:
+    """Forward, loss and backward of the whole zoo stay on their device, as a captured update must."""
+    tried = 0
+    for task, model in stackable(representation):
+        shapes = {"sender": (2, 8, 3), "receiver": (2, 8, 6)}
+        x, y = (torch.zeros(shapes[side], dtype=torch.long, device="meta") for side in _sides(task))
+        keys = torch.zeros(2, dtype=torch.long, device="meta")
+        parameters = {
+            name: torch.empty(2, *p.shape, device="meta", requires_grad=True) for name, p in model.named_parameters()
+        }
+        inputs = (x, y) if getattr(model, "teacher_forcing", False) else (x,)
+        loss = supervised_loss(get_representation(representation), task.side)
+        with Watch() as watch:
+            loss(_call(model, parameters, keys, *inputs), y, Noise(keys)).sum().backward()
+        assert not watch.found, task.entry.qualified
+        tried += 1
+    assert tried > 50
+
+
+def _sides(task: Task) -> tuple[str, str]:
+    return ("sender", "receiver") if task.side == "sender" else ("receiver", "sender")
