@@ -1,22 +1,25 @@
-"""How long a probe may take: a few updates of every row are timed, nothing is kept."""
+"""How long a probe may take, and how much memory: a few updates of every row are made, nothing is kept."""
 
 from __future__ import annotations
 
 import contextlib
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
+from icy.devices import resolve_device
+from icy.memory import PeakMemory
 from icy.planning import Plan, Row
+from icy.probing import stacks_of
 from icy.training.job import Job, Reading, Replicate
 from icy.training.pair_job import SCRATCH, PairJob
 from icy.training.protocols import BASELINE
 from icy.training.running import one_thread
 
-STACK = 4  # replicates that are timed on a CPU, where a larger stack brings little more
+PAIRS = 4  # that are timed on a CPU, where a larger stack brings little more
 ASSUMED_STEPS = 500  # of concat, where none is on file
-OUT_OF_REACH = 2.0  # a target that no reading stops the timing by
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,10 @@ class Estimate:
         concat_steps: that the bounds assume: the mean of what is on file, else ASSUMED_STEPS.
         known: whether these steps are on file.
         cap: the longest another grammar is trained, as a multiple of these steps.
+        stack: replicates that are trained together.
+        memory: bytes that each of them takes at the peak, beside what a process takes anyhow; None where it cannot be
+            measured.
+        process: bytes that a process takes anyhow, on a CPU.
     """
 
     row: Row
@@ -40,6 +47,9 @@ class Estimate:
     concat_steps: float
     known: bool
     cap: float
+    stack: int
+    memory: int | None
+    process: int | None = None
 
     @property
     def least(self) -> float:
@@ -52,12 +62,13 @@ class Estimate:
         return self.update_seconds * self.concat_steps * (self.baselines + self.cap * self.others)
 
 
-def estimate(plan: Plan, updates: int = 3) -> list[Estimate]:
+def estimate(plan: Plan, updates: int = 3, told: Callable[[Row], None] = lambda row: None) -> list[Estimate]:
     """Time a few updates of every row that has something to train.
 
     Args:
         plan: what is going to be done.
         updates: how many are timed.
+        told: of every row before its turn.
 
     Returns:
         An estimate per row with missing replicates.
@@ -65,39 +76,80 @@ def estimate(plan: Plan, updates: int = 3) -> list[Estimate]:
     Raises:
         IcyError: a model cannot be trained at all.
     """
-    return [_estimate_row(row, plan, updates) for row in plan.rows if row.missing]
+    known: dict[str, _Rehearsal] = {}
+    found = []
+    for row in plan.rows:
+        if row.missing:
+            told(row)
+            found.append(_estimate_row(row, plan, updates, known))
+    return found
 
 
-def _estimate_row(row: Row, plan: Plan, updates: int) -> Estimate:
+def _estimate_row(row: Row, plan: Plan, updates: int, known: dict[str, _Rehearsal]) -> Estimate:
     on_file = [steps for steps in row.baselines().values() if isinstance(steps, int)]
     if isinstance(row.job, PairJob):
         return _estimate_pairs(row, row.job, plan, on_file, updates)
     baselines = sum(r.grammar == BASELINE for r in row.missing)
-    size = STACK if plan.device == "cpu" else len(row.missing)
-    stack = row.missing[:size]
-    with one_thread() if plan.device == "cpu" else contextlib.nullcontext():
-        seconds = time_updates(replace(row.job, replicates=stack), updates)
+    job = replace(row.job, replicates=largest_stack(row, plan), device=_device(plan))
+    # Rows that differ in when to stop, and in no more, are trained alike.
+    alike = str((job.task, job.settings, job.engine, len(job.replicates)))
+    if alike not in known:
+        known[alike] = _rehearsed(job, updates, first=not known)
+    seconds, memory, process = known[alike]
     return Estimate(
         row,
-        seconds / len(stack) / max(1, plan.workers),
+        seconds / len(job.replicates) / max(1, plan.workers),
         baselines,
         len(row.missing) - baselines,
         sum(on_file) / len(on_file) if on_file else ASSUMED_STEPS,
         bool(on_file),
         row.job.protocol.cap,
+        len(job.replicates),
+        None if memory is None else memory // len(job.replicates),
+        process,
     )
+
+
+def largest_stack(row: Row, plan: Plan) -> tuple[Replicate, ...]:
+    """The most replicates of a row that are trained together."""
+    return max((job.replicates for job in stacks_of(row, _device(plan), max(1, plan.workers))), key=len)
+
+
+def _device(plan: Plan) -> str:
+    """Where to measure; for a cluster, on this machine."""
+    return resolve_device(plan.device) if plan.runner == "local" or plan.device == "auto" else "cpu"
+
+
+class _Rehearsal(NamedTuple):
+    """Seconds for an update of a stack, bytes at its peak, and bytes of the process before."""
+
+    seconds: float
+    peak: int | None
+    process: int | None
+
+
+def _rehearsed(job: Job, updates: int, first: bool) -> _Rehearsal:
+    from icy.training.engine import rehearse
+
+    with one_thread() if job.device == "cpu" else contextlib.nullcontext():
+        if first:  # what is loaded and taken once, whatever is trained, is no replicate's
+            rehearse(replace(job, replicates=job.replicates[:1]), 1)
+        with PeakMemory(job.device) as peak:
+            seconds = rehearse(job, updates)
+    return _Rehearsal(seconds, peak.bytes, peak.before)
 
 
 def _estimate_pairs(row: Row, job: PairJob, plan: Plan, on_file: Sequence[int], updates: int) -> Estimate:
     """The game alone: how long pre-training takes depends on the grammar."""
-    stack = tuple(Replicate(SCRATCH, r.seed) for r in row.missing[: STACK if plan.device == "cpu" else None])
+    stack = tuple(Replicate(SCRATCH, r.seed) for r in row.missing[: PAIRS if plan.device == "cpu" else None])
     protocol = replace(job.protocol, steps=2 * updates, report_every=updates)
-    with one_thread() if plan.device == "cpu" else contextlib.nullcontext():
+    with one_thread() if plan.device == "cpu" else contextlib.nullcontext(), PeakMemory(plan.device) as peak:
         seconds = _time_game(replace(job, replicates=stack, protocol=protocol), updates)
     concat = sum(on_file) / len(on_file) if on_file else ASSUMED_STEPS
     steps = job.length(round(concat)) or 0
     update = seconds / len(stack) / plan.workers
-    return Estimate(row, update, 0, len(row.missing), steps, known=bool(on_file) and job.protocol.steps is None, cap=1)
+    known, memory = bool(on_file) and job.protocol.steps is None, peak.bytes and peak.bytes // len(stack)
+    return Estimate(row, update, 0, len(row.missing), steps, known, 1, len(stack), memory)
 
 
 def _time_game(job: PairJob, updates: int) -> float:
@@ -118,21 +170,3 @@ def _time_game(job: PairJob, updates: int) -> float:
 
 class _EnoughError(Exception):
     """Two readings have been taken."""
-
-
-def time_updates(job: Job, updates: int = 3) -> float:
-    """Seconds for one update of a job's whole stack, the first few left out as they are slower."""
-    settings = replace(job.settings, check_every=updates, evaluation_size=2, steps_from_zero=False)
-    protocol = replace(job.protocol, target=OUT_OF_REACH, cap=1_000_000)
-    baselines = {r.seed: 1 for r in job.replicates}
-    times: list[float] = []
-
-    def report(_: Sequence[Reading]) -> None:
-        times.append(time.perf_counter())
-        if len(times) == 2:
-            raise _EnoughError
-
-    with contextlib.suppress(_EnoughError):
-        for _ in replace(job, settings=settings, protocol=protocol, baselines=baselines).train(report):
-            pass
-    return (times[1] - times[0]) / updates if len(times) == 2 else math.nan  # all of them diverged at once

@@ -136,7 +136,7 @@ def _run_rows(plan: Plan, watcher: Watcher, retries: int) -> list[Row]:
 
         def submit(index: int) -> bool:
             """Queue what can be trained of a row now; whether there was anything."""
-            jobs = _ready_jobs(rows[index], runner)
+            jobs = stacks_of(rows[index], runner.device, runner.workers, ready=True)
             tickets.update({runner.submit(job): index for job in jobs})
             return bool(jobs)
 
@@ -172,15 +172,24 @@ class _Tables:
             self._written = begun + 20 * took
 
 
-def _ready_jobs(row: Row, runner: Runner) -> list[Job]:
-    """The jobs of a row that can start: everything if it is to be one stack, or else the baselines before the others.
+def stacks_of(row: Row, device: str, workers: int, ready: bool = False) -> list[Job]:
+    """What is missing of a row as jobs, each the stack of one worker.
 
     On a GPU a row is one stack, whoever shares it: many models at once are what fills it.
+
+    Args:
+        row: the row.
+        device: where to compute.
+        workers: how many there are.
+        ready: only the jobs that can start now: if the row is to be several stacks, the baselines before the others.
     """
-    on_cpu = runner.device == "cpu"
+    on_cpu = device == "cpu"
     most = STACK_ON_CPU if on_cpu else max(1, len(row.missing))
     baselines = tuple(r for r in row.missing if r.grammar == BASELINE)
-    together = len(row.missing) <= most and (runner.workers == 1 or not on_cpu)
-    ready = row.missing if together or not baselines else baselines
-    stacks = deal(ready, runner.workers if on_cpu else 1, most)
-    return [replace(row.job, replicates=s, baselines=row.baselines(), device=runner.device) for s in stacks]
+    together = len(row.missing) <= most and (workers == 1 or not on_cpu)
+    parts = [row.missing]
+    if baselines and not together:
+        others = tuple(r for r in row.missing if r.grammar != BASELINE)
+        parts = [baselines] if ready else [baselines, others]
+    stacks = [stack for part in parts for stack in deal(part, workers if on_cpu else 1, most)]
+    return [replace(row.job, replicates=stack, baselines=row.baselines(), device=device) for stack in stacks]

@@ -364,6 +364,19 @@ def counted(number: int, word: str) -> str:
     return f"{number} {word}{'s' * (number != 1)}"
 
 
+def size(number: int | None) -> str:
+    """Bytes in words short enough for a table; "-" if they are not known.
+
+    Example:
+        >>> size(7_170_000), size(431_000_000), size(2_340_000_000)
+        ('7.2 MB', '431 MB', '2.3 GB')
+    """
+    if number is None:
+        return "-"
+    value, unit = (number / 1e9, "GB") if number >= 1e9 else (number / 1e6, "MB")
+    return f"{value:.0f} {unit}" if value >= 10 else f"{value:.1f} {unit}"
+
+
 def duration(seconds: float) -> str:
     """Seconds in words short enough for a line.
 

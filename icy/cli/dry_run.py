@@ -1,23 +1,24 @@
-"""`--dry-run`: what would be trained, and how long that may take."""
+"""`--dry-run`: what would be trained, how long that may take, and how much memory."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from icy.planning import Plan, Row
 from icy.training.pair_job import SCRATCH, PairJob
 
-from .display import counted, duration
-from .printing import note, print_rows
+from .display import counted, duration, size
+from .printing import note, print_rows, stderr
 
 if TYPE_CHECKING:
     from icy.estimating import Estimate
 
-PLAN_HEADINGS = ["model", "parameters", "to train", "1000 updates", "in all"]
+PLAN_HEADINGS = ["model", "parameters", "to train", "memory", "1000 updates", "in all"]
 RAW_HEADINGS = [
     "model", "hidden_size", "meanings", "representation", "protocol", "preset", "parameters", "parameters_published",
-    "to_train", "on_file", "grammars", "update_seconds", "least_seconds", "most_seconds",
+    "to_train", "on_file", "grammars", "memory_bytes", "update_seconds", "least_seconds", "most_seconds",
 ]  # fmt: skip
 
 
@@ -27,7 +28,13 @@ def print_plan(plan: Plan, format_: str, quiet: bool) -> None:
 
     if not quiet and plan.total:
         note("Timing a few updates of every model ...")
-    estimates = {e.row.job.row: e for e in estimate(plan)}
+    with contextlib.nullcontext() if quiet else stderr().status("") as status:
+
+        def tell(row: Row) -> None:
+            if status is not None:
+                status.update(f"{row.name}, {counted(len(plan.rows), 'row')} in all")
+
+        estimates = {e.row.job.row: e for e in estimate(plan, told=tell)}
     if format_ in ("csv", "json"):
         print_rows(RAW_HEADINGS, [_raw_cells(row, estimates.get(row.job.row)) for row in plan.rows], format_)
     else:
@@ -44,7 +51,7 @@ def _grammars(row: Row) -> list[str]:
 
 def _raw_cells(row: Row, found: Estimate | None) -> list[Any]:
     parameters, grammars = row.job.parameters, " ".join(_grammars(row))
-    times = [found.update_seconds, found.least, found.most] if found else [None, None, None]
+    times = [found.memory, found.update_seconds, found.least, found.most] if found else [None] * 4
     counts = [parameters["true"], parameters["published"], len(row.missing), len(row.filed)]
     facts = [row.facts[name] for name in ("meanings", "representation", "protocol", "preset")]
     return [row.name, row.job.task.hidden_size, *facts, *counts, grammars, *times]
@@ -54,7 +61,9 @@ def _plan_cells(row: Row, varying: Sequence[str], found: Estimate | None) -> lis
     true, published = row.job.parameters["true"], row.job.parameters["published"]
     count = f"{true}" if true == published else f"{true}/{published}"
     replicates = f"{len(row.missing)} of {len(row.job.replicates)}"
-    times = [duration(1000 * found.update_seconds), _between(found.least, found.most)] if found else ["-", "-"]
+    times = ["-"] * 3
+    if found:
+        times = [size(found.memory), duration(1000 * found.update_seconds), _between(found.least, found.most)]
     return [row.name, *(row.facts[name] for name in varying), count, replicates, *times]
 
 
@@ -72,12 +81,29 @@ def _explain_estimate(plan: Plan, estimates: Sequence[Estimate]) -> None:
     what, workers = counted(plan.total, "replicate"), counted(max(1, plan.workers), "worker")
     where = "the Ray cluster" if plan.runner == "ray" else plan.device
     note(f"{what} on {where} with {workers}: {_between(least, most)}. Nothing was written.")
+    if (memory := _memory(plan, estimates)) is not None:
+        note(memory)
     if isinstance(plan.rows[0].job, PairJob):
         note(f"This is an estimate for games of {assumed} updates; pre-training, if there is any, comes on top.")
         return
     note(
         f"This is an estimate. The time of 1000 updates is that of one replicate; the whole supposes that concat takes "
         f"{assumed} updates, and every other grammar from as many to {plan.rows[0].job.protocol.cap:g} times as many."
+    )
+
+
+def _memory(plan: Plan, estimates: Sequence[Estimate]) -> str | None:
+    """What the largest stacks take together, if it could be measured."""
+    if any(e.memory is None for e in estimates):
+        return None
+    stacks = sorted(((e.memory or 0) * e.stack for e in estimates), reverse=True)
+    workers = max(1, plan.workers)
+    most = max(e.stack for e in estimates)
+    own = estimates[0].process if plan.device == "cpu" else None
+    beside = "" if own is None else f", beside {size(own)} of each worker's own"
+    return (
+        f"Memory is the peak of one replicate. Stacks of up to {most}, {counted(workers, 'worker')}: at most "
+        f"{size(stacks[0] * workers)}{beside}."
     )
 
 

@@ -58,6 +58,25 @@ def train(job: Job, report: Callable[[list[Reading]], None] | None = None) -> It
     yield from Run(job).go(report)
 
 
+def rehearse(job: Job, updates: int) -> float:
+    """Train the whole stack of a job a little and look at it, as a run does, and keep nothing.
+
+    Args:
+        job: what would be trained.
+        updates: how many are timed, after as many that are not: the first few are slower.
+
+    Returns:
+        Seconds for one update of the stack.
+    """
+    run = Run(replace(job, baselines={r.seed: 1 for r in job.replicates}))
+    run.rehearse(updates)
+    started = time.perf_counter()
+    run.rehearse(updates, look=False)
+    if job.device != "cpu":
+        torch.cuda.synchronize()
+    return (time.perf_counter() - started) / updates
+
+
 class Run:
     """The state of one call of `train`."""
 
@@ -112,6 +131,12 @@ class Run:
             if finished:
                 yield from self._retire(finished)
             next_check += self.settings.check_every
+
+    def rehearse(self, updates: int, look: bool = True) -> None:
+        """Some updates and, if asked, a look; no replicate ends by it."""
+        self._update(updates)
+        if look:
+            self._check()
 
     def _update(self, count: int) -> None:
         for first in range(0, count, DRAWN_AT_ONCE):
