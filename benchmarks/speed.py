@@ -1,15 +1,20 @@
 """How much faster icy is than the plain way, on one row: `python benchmarks/speed.py [--device cuda] [--quick]`.
 
-For each model, the same row (7 grammars x 3 seeds, the same number of updates each and a reading at the end) is trained
+For each model, the same row (7 grammars x 5 seeds, the same number of updates each and a reading at the end) is trained
 the plain way (benchmarks/plain.py: one model after another, ordinary modules, all cores) and by icy, in turn, on the
-same machine. Both times are whole, from nothing to readings: making languages and starting workers count.
-Writes benchmarks/speed-<device>.csv and .md.
+same machine. Both times are whole, from nothing to readings: making languages and starting workers count. On a GPU the
+plain way trains as many of the models as make their time known (--plain), and the rest is taken to be alike.
+
+Operations are those of the plain form's matrix products (forward and backward, as PyTorch counts them), for both; the
+device's peak is that of one large product, measured in the same run. Writes benchmarks/speed-<device>.csv and .md.
 """
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
+import itertools
+import math
 import tempfile
 import time
 from pathlib import Path
@@ -17,6 +22,7 @@ from pathlib import Path
 import pandas as pd
 import plain
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 import icy
 from icy.provenance import device_name, software, usable_cores
@@ -33,25 +39,54 @@ class Setting:
     updates: int
 
 
-ROWS = [
-    Setting("sender/FC2L", 3, 2000),
-    Setting("sender/RNNAutoReg:LSTM", 3, 100),
-    Setting("sender/HierZero:GRU", 3, 100),
-]
+ROWS = {
+    "cpu": [
+        Setting("sender/FC2L", 5, 1000),
+        Setting("sender/RNNAutoReg:LSTM", 5, 60),
+        Setting("sender/HierZero:GRU", 5, 60),
+        Setting("receiver/Hier:GRU", 5, 60),
+        Setting("sender/TransDecSoft", 5, 10),
+    ],
+    "cuda": [Setting(model, 5, 2000) for model in plain.MODELS],
+}
 
 
-def plain_seconds(row: Setting, device: str) -> float:
-    """Wall time of the plain way."""
+def plain_seconds(row: Setting, device: str, replicates: int) -> float:
+    """Wall time of the plain way, for so many of the row's replicates."""
     started = time.perf_counter()
     with torch.device(device):
-        for grammar in GRAMMARS:
-            for seed in range(row.seeds):
-                language = icy.make_language(grammar, "5x10", seed=seed)
-                plain.train(row.model, language, seed, row.updates, check_every=row.updates)
+        for grammar, seed in itertools.islice(itertools.product(GRAMMARS, range(row.seeds)), replicates):
+            language = icy.make_language(grammar, "5x10", seed=seed)
+            plain.train(row.model, language, seed, row.updates, check_every=row.updates)
     return time.perf_counter() - started
 
 
-def icy_seconds(row: Setting, device: str) -> float:
+def operations(row: Setting) -> float:
+    """Of the matrix products of one update of one replicate."""
+    language = icy.make_language("concat", "5x10")
+    model, space = plain.make(row.model, language), language.space
+    meanings, messages = (
+        torch.zeros(plain.BATCH, space.attributes).long(),
+        torch.tensor(language.messages.astype("int64")),
+    )
+    with FlopCounterMode(display=False) as counter:
+        model(meanings if row.model.startswith("sender") else messages[: plain.BATCH]).sum().backward()
+    return float(counter.get_total_flops())
+
+
+def peak(device: str) -> float:
+    """Operations a second of one large product, in single precision, the best of a few."""
+    size = 2048 if device == "cpu" else 16384
+    one = torch.randn(size, size, device=device)
+    best = math.inf
+    for _ in range(6):
+        started = time.perf_counter()
+        (one @ one).sum().item()
+        best = min(best, time.perf_counter() - started)
+    return 2 * size**3 / best
+
+
+def icy_seconds(row: Setting, device: str, engine: str) -> float:
     """Wall time of icy. Concat passes a target near 0 at its first check, and the others get as many updates."""
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as out:
@@ -63,6 +98,7 @@ def icy_seconds(row: Setting, device: str) -> float:
             seeds=list(range(row.seeds)),
             settings={"check_every": row.updates},
             device=device,
+            engine=engine,
             out=out,
         )
     done = result.to_dataframe()
@@ -71,11 +107,13 @@ def icy_seconds(row: Setting, device: str) -> float:
     return time.perf_counter() - started
 
 
-def compare(row: Setting, device: str) -> dict[str, object]:
-    """Both ways, one after the other."""
-    slow, fast = plain_seconds(row, device), icy_seconds(row, device)
+def compare(row: Setting, device: str, engine: str, few: int | None) -> dict[str, object]:
+    """Both ways, one after the other; of the plain one, `few` replicates stand for all, unless None."""
     replicates = len(GRAMMARS) * row.seeds
+    tried = min(few or replicates, replicates)
+    slow, fast = plain_seconds(row, device, tried) * replicates / tried, icy_seconds(row, device, engine)
     per_update = 1000 / (replicates * row.updates)
+    rate = operations(row) * replicates * row.updates / 1e9
     return {
         "model": row.model,
         "replicates": replicates,
@@ -84,17 +122,22 @@ def compare(row: Setting, device: str) -> dict[str, object]:
         "icy s": round(fast, 1),
         "plain ms per update": round(slow * per_update, 2),
         "icy ms per update": round(fast * per_update, 2),
+        "plain GFLOP/s": round(rate / slow, 1),
+        "icy GFLOP/s": round(rate / fast, 1),
         "ratio": round(slow / fast, 2),
     }
 
 
-def report(rows: list[dict[str, object]], device: str) -> str:
+def report(rows: list[dict[str, object]], device: str, peak_rate: float) -> str:
     """The table, with what it was measured on."""
     table = pd.DataFrame(rows)
     head = list(table.columns)
     lines = ["| " + " | ".join(map(str, line)) + " |" for line in [head, ["---"] * len(head), *table.values.tolist()]]
     versions = ", ".join(f"{name} {version}" for name, version in software().items())
-    measured = f"Measured on {device_name(device)}; {versions}; plain way on {torch.get_num_threads()} threads."
+    measured = (
+        f"Measured on {device_name(device)}; {versions}; plain way on {torch.get_num_threads()} threads. "
+        f"One large product makes {peak_rate / 1e9:.0f} GFLOP/s here, in single precision."
+    )
     return "\n".join(["# icy against the plain way", "", measured, "", *lines, ""])
 
 
@@ -102,18 +145,22 @@ def main() -> None:
     """Compare every row and write the table after each."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--engine", default="auto", help="of icy")
+    parser.add_argument("--plain", type=int, metavar="N", help="replicates of the plain way that stand for all")
     parser.add_argument("--quick", action="store_true", help="a tenth of the updates, to see that it works")
     arguments = parser.parse_args()
     out = Path(__file__).parent / f"speed-{arguments.device}"
-    print(f"{usable_cores()} cores, device {arguments.device}")
+    peak_rate = peak(arguments.device)
+    print(f"{usable_cores()} cores, device {arguments.device}, peak {peak_rate / 1e9:.0f} GFLOP/s")
+    few = arguments.plain or (None if arguments.device == "cpu" else 2)
     rows = []
-    for setting in ROWS:
+    for setting in ROWS["cpu" if arguments.device == "cpu" else "cuda"]:
         row = dataclasses.replace(setting, updates=setting.updates // 10) if arguments.quick else setting
-        rows.append(compare(row, arguments.device))
+        rows.append(compare(row, arguments.device, arguments.engine, few))
         print(rows[-1], flush=True)
         if not arguments.quick:
             pd.DataFrame(rows).to_csv(out.with_suffix(".csv"), index=False)
-            out.with_suffix(".md").write_text(report(rows, arguments.device))
+            out.with_suffix(".md").write_text(report(rows, arguments.device, peak_rate))
 
 
 if __name__ == "__main__":

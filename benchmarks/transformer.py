@@ -17,7 +17,7 @@ from collections.abc import Callable
 
 import plain
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn import functional as F
 
 import icy
@@ -31,34 +31,10 @@ ROUNDS = 3
 Update = Callable[[], None]
 
 
-class TransDecSoft(nn.Module):
-    """As a researcher would write it, with nothing but the library's modules."""
-
-    def __init__(self, layers: int) -> None:
-        super().__init__()
-        self.embed = plain.Embedding(A, K, E)
-        self.feed, self.out = nn.Linear(V + 1, E), nn.Linear(E, V + 1)
-        layer = nn.TransformerDecoderLayer(E, 1, 4 * E, dropout=0, batch_first=True)
-        self.decoder = nn.TransformerDecoder(layer, layers)
-        angles = torch.arange(L).unsqueeze(1) * torch.exp(torch.arange(0, E, 2) * (-math.log(10000) / E))
-        self.register_buffer("positions", torch.stack([angles.sin(), angles.cos()], -1).flatten(1))
-        self.register_buffer("mask", nn.Transformer.generate_square_subsequent_mask(L))
-
-    def forward(self, meanings: Tensor) -> Tensor:
-        memory = self.embed(meanings).unsqueeze(1)
-        seen, scores = memory.new_zeros(len(memory), 1, V + 1), []
-        seen[..., V] = 1
-        for t in range(1, L + 1):
-            y = self.decoder(self.feed(seen) + self.positions[:t], memory, tgt_mask=self.mask[:t, :t])
-            scores.append(self.out(y[:, -1]))
-            seen = torch.cat([seen, scores[-1].softmax(-1).unsqueeze(1)], 1)
-        return torch.stack(scores, 1)
-
-
 def plain_update(layers: int, device: str) -> Update:
     """(a)"""
     with torch.device(device):
-        model = TransDecSoft(layers)
+        model = plain.TransDecSoft(A, K, L, V + 1, E, layers)
         meanings, messages = torch.randint(K, (BATCH, A)), torch.randint(V, (BATCH, L))
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
 
