@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,7 +29,7 @@ class Watcher:
     plan: Plan | None = field(default=None, init=False)
 
     def started(self, plan: Plan) -> None:
-        """Before the first update."""
+        """Before the first update; also where all is on file, and nothing is going to be trained."""
         self.plan = plan
 
     def read(self, job: Job, readings: Sequence[Reading]) -> None:
@@ -36,6 +37,51 @@ class Watcher:
 
     def filed(self, record: Record) -> None:
         """As soon as a replicate is on file."""
+
+    def ended(self) -> None:
+        """After the last update, also when it was interrupted or failed."""
+
+
+class Watchers(Watcher):
+    """Several watchers as one: each is told everything, in the order given.
+
+    Args:
+        *watchers: who is told.
+
+    Example:
+        >>> class Loud(Watcher):
+        ...     def ended(self) -> None:
+        ...         print("ended")
+        >>> Watchers(Loud(), Loud()).ended()
+        ended
+        ended
+    """
+
+    def __init__(self, *watchers: Watcher) -> None:
+        super().__init__()
+        self.watchers = watchers
+
+    def started(self, plan: Plan) -> None:
+        """Pass it on."""
+        super().started(plan)
+        for watcher in self.watchers:
+            watcher.started(plan)
+
+    def read(self, job: Job, readings: Sequence[Reading]) -> None:
+        """Pass it on."""
+        for watcher in self.watchers:
+            watcher.read(job, readings)
+
+    def filed(self, record: Record) -> None:
+        """Pass it on."""
+        for watcher in self.watchers:
+            watcher.filed(record)
+
+    def ended(self) -> None:
+        """Pass it on, to all of them even if one raises: they may have files to close."""
+        with contextlib.ExitStack() as stack:
+            for watcher in reversed(self.watchers):
+                stack.callback(watcher.ended)
 
 
 def probe(
@@ -89,11 +135,12 @@ def run_plan(plan: Plan, watcher: Watcher | None = None, retries: int = 0) -> Pr
     rows = list(plan.rows)
     if plan.total:
         plan.store.prepare()
+    with contextlib.ExitStack() as at_the_end:  # also after an error or Ctrl-C
+        at_the_end.callback(watcher.ended)
         watcher.started(plan)
-        try:
+        if plan.total:
+            at_the_end.callback(write_tables, plan.store)  # for what had finished
             rows = _run_rows(plan, watcher, retries)
-        finally:
-            write_tables(plan.store)  # also after an error or Ctrl-C, for what had finished
     records = [record for row in rows for record in row.filed]
     paths = [plan.store.folder / name for name in ("results.csv", "results.parquet")]
     if records and not all(path.exists() for path in paths):  # someone removed them
