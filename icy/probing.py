@@ -23,7 +23,8 @@ STACK_ON_CPU = 16  # replicates in one stack; more bring nothing once a stack ou
 class Watcher:
     """What is told of a probe while it runs; override what you want to know.
 
-    The command line's progress display is one. All methods are called in the calling process.
+    The command line's progress display is one, and every tracker of `icy.tracking`. All methods are called in the
+    calling process.
     """
 
     plan: Plan | None = field(default=None, init=False)
@@ -97,8 +98,8 @@ def probe(
         grammar: names, chains or wildcards.
         watcher: told of progress.
         **options: protocol, meanings, vocab_size, word_length, seeds, target, cap, held_out, split, hidden,
-            representation, preset, options, settings, quick, device, workers, engine, out, rerun, plugin; ProbeSpec
-            describes each.
+            representation, preset, options, settings, quick, device, workers, engine, out, rerun, plugin, track;
+            ProbeSpec describes each.
 
     Returns:
         The results of this call's replicates, trained now or on file.
@@ -113,7 +114,11 @@ def probe(
         >>> result.to_dataframe("wide").columns.get_level_values(0).unique().tolist()
         ['concat', 'perm', 'rot']
     """
-    return run_plan(make_plan(ProbeSpec.asked(model=model, grammar=grammar, **options)), watcher)
+    from icy.tracking import watching  # it needs the Watcher above
+
+    spec = ProbeSpec.asked(model=model, grammar=grammar, **options)
+    plan = make_plan(spec)
+    return run_plan(plan, watching(watcher, spec.track, spec.out))
 
 
 spell_out(probe, ProbeSpec, ProbeResult)
