@@ -87,11 +87,16 @@ setup(
             "sb3-contrib",  # a stranger's trainer, which must run on S2B unchanged
             "scipy-stubs",
             "setuptools>=77",  # tests/test_packaging.py builds a wheel without fetching anything
+            "tensorboard",
             "wheel",
         ],
         "docs": ["mkdocs-material", "mkdocstrings[python]"],
         "notebooks": ["ipykernel", "nbclient", "nbformat"],
         "ray": ["ray"],
+        "tensorboard": ["tensorboard"],
+        "mlflow": ["mlflow>=3.7"],
+        "wandb": ["wandb>=0.20"],
+        "tracking": ["tensorboard", "mlflow>=3.7", "wandb>=0.20"],
         "yaml": ["pyyaml"],
     },
 )

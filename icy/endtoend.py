@@ -20,6 +20,7 @@ from icy.probing import Watcher, run_plan
 from icy.registry import Entry, registry
 from icy.results import ProbeResult
 from icy.store import Store
+from icy.tracking import watching
 from icy.training.job import Replicate
 from icy.training.pair_job import CURVE, SCRATCH, EndToEnd, PairEntry, PairJob, PairTask
 from icy.training.protocols import BASELINE
@@ -68,6 +69,8 @@ class EndToEndSpec(Asked):
         out: the results folder.
         rerun: "missing", "failed", "always" or "never"; see icy.store.RERUN.
         plugin: files that register models or grammars.
+        track: where results are shown beside the results folder, as soon as each is filed: "tensorboard", "mlflow" or
+            "wandb", or several; all of them local. See icy.tracking.
     """
 
     function = "icy.end_to_end"
@@ -99,6 +102,7 @@ class EndToEndSpec(Asked):
     out: str | Path = "icy-results"
     rerun: str = "missing"
     plugin: str | Path | Iterable[str | Path] = ()
+    track: str | Iterable[str] = ()
 
 
 @dataclass(frozen=True, repr=False)
@@ -191,7 +195,7 @@ def end_to_end(
         watcher: told of progress.
         **options: representation, steps, cap, most, target, pretrain_representation, report_every, meanings,
             vocab_size, word_length, seeds, hidden, preset, sender_options, receiver_options, settings, quick, device,
-            workers, engine, out, rerun, plugin; EndToEndSpec describes each.
+            workers, engine, out, rerun, plugin, track; EndToEndSpec describes each.
 
     Returns:
         The results of this call's runs, trained now or on file. A run whose pre-training did not reach its target is
@@ -208,9 +212,9 @@ def end_to_end(
         >>> result.language().space
         MeaningSpace(attributes=3, values=4)
     """
-    return run_pairs(
-        make_pair_plan(EndToEndSpec.asked(sender=sender, receiver=receiver, pretrain=pretrain, **options)), watcher
-    )
+    spec = EndToEndSpec.asked(sender=sender, receiver=receiver, pretrain=pretrain, **options)
+    plan = make_pair_plan(spec)
+    return run_pairs(plan, watching(watcher, spec.track, spec.out))
 
 
 spell_out(end_to_end, EndToEndSpec, EndToEndResult)

@@ -63,6 +63,8 @@ class ProbeSpec(Asked):
         out: the results folder.
         rerun: "missing", "failed", "always" or "never"; see icy.store.RERUN.
         plugin: files that register models or grammars.
+        track: where results are shown beside the results folder, as soon as each is filed: "tensorboard", "mlflow" or
+            "wandb", or several; all of them local. See icy.tracking.
     """
 
     function = "icy.probe"
@@ -93,6 +95,7 @@ class ProbeSpec(Asked):
     out: str | Path = "icy-results"
     rerun: str = "missing"
     plugin: str | Path | Iterable[str | Path] = ()
+    track: str | Iterable[str] = ()
 
 
 @dataclass(frozen=True)

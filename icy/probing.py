@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,13 +23,14 @@ STACK_ON_CPU = 16  # replicates in one stack; more bring nothing once a stack ou
 class Watcher:
     """What is told of a probe while it runs; override what you want to know.
 
-    The command line's progress display is one. All methods are called in the calling process.
+    The command line's progress display is one, and every tracker of `icy.tracking`. All methods are called in the
+    calling process.
     """
 
     plan: Plan | None = field(default=None, init=False)
 
     def started(self, plan: Plan) -> None:
-        """Before the first update."""
+        """Before the first update; also where all is on file, and nothing is going to be trained."""
         self.plan = plan
 
     def read(self, job: Job, readings: Sequence[Reading]) -> None:
@@ -36,6 +38,51 @@ class Watcher:
 
     def filed(self, record: Record) -> None:
         """As soon as a replicate is on file."""
+
+    def ended(self) -> None:
+        """After the last update, also when it was interrupted or failed."""
+
+
+class Watchers(Watcher):
+    """Several watchers as one: each is told everything, in the order given.
+
+    Args:
+        *watchers: who is told.
+
+    Example:
+        >>> class Loud(Watcher):
+        ...     def ended(self) -> None:
+        ...         print("ended")
+        >>> Watchers(Loud(), Loud()).ended()
+        ended
+        ended
+    """
+
+    def __init__(self, *watchers: Watcher) -> None:
+        super().__init__()
+        self.watchers = watchers
+
+    def started(self, plan: Plan) -> None:
+        """Pass it on."""
+        super().started(plan)
+        for watcher in self.watchers:
+            watcher.started(plan)
+
+    def read(self, job: Job, readings: Sequence[Reading]) -> None:
+        """Pass it on."""
+        for watcher in self.watchers:
+            watcher.read(job, readings)
+
+    def filed(self, record: Record) -> None:
+        """Pass it on."""
+        for watcher in self.watchers:
+            watcher.filed(record)
+
+    def ended(self) -> None:
+        """Pass it on, to all of them even if one raises: they may have files to close."""
+        with contextlib.ExitStack() as stack:
+            for watcher in reversed(self.watchers):
+                stack.callback(watcher.ended)
 
 
 def probe(
@@ -51,8 +98,8 @@ def probe(
         grammar: names, chains or wildcards.
         watcher: told of progress.
         **options: protocol, meanings, vocab_size, word_length, seeds, target, cap, held_out, split, hidden,
-            representation, preset, options, settings, quick, device, workers, engine, out, rerun, plugin; ProbeSpec
-            describes each.
+            representation, preset, options, settings, quick, device, workers, engine, out, rerun, plugin, track;
+            ProbeSpec describes each.
 
     Returns:
         The results of this call's replicates, trained now or on file.
@@ -67,7 +114,11 @@ def probe(
         >>> result.to_dataframe("wide").columns.get_level_values(0).unique().tolist()
         ['concat', 'perm', 'rot']
     """
-    return run_plan(make_plan(ProbeSpec.asked(model=model, grammar=grammar, **options)), watcher)
+    from icy.tracking import watching  # it needs the Watcher above
+
+    spec = ProbeSpec.asked(model=model, grammar=grammar, **options)
+    plan = make_plan(spec)
+    return run_plan(plan, watching(watcher, spec.track, spec.out))
 
 
 spell_out(probe, ProbeSpec, ProbeResult)
@@ -89,11 +140,12 @@ def run_plan(plan: Plan, watcher: Watcher | None = None, retries: int = 0) -> Pr
     rows = list(plan.rows)
     if plan.total:
         plan.store.prepare()
+    with contextlib.ExitStack() as at_the_end:  # also after an error or Ctrl-C
+        at_the_end.callback(watcher.ended)
         watcher.started(plan)
-        try:
+        if plan.total:
+            at_the_end.callback(write_tables, plan.store)  # for what had finished
             rows = _run_rows(plan, watcher, retries)
-        finally:
-            write_tables(plan.store)  # also after an error or Ctrl-C, for what had finished
     records = [record for row in rows for record in row.filed]
     paths = [plan.store.folder / name for name in ("results.csv", "results.parquet")]
     if records and not all(path.exists() for path in paths):  # someone removed them

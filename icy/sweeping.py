@@ -22,13 +22,14 @@ from icy.probing import Watcher, run_plan
 from icy.registry import SIDES
 from icy.results import ProbeResult
 from icy.store import Store
+from icy.tracking import watching
 from icy.training.job import RowKey
 
 log = logging.getLogger(__name__)
 
 AXES = ("protocol", "meanings", "vocab_size", "word_length", "representation", "preset")  # each one value or several
 # Of the whole sweep, not of a part.
-RUNNING = ("device", "workers", "runner", "per_gpu", "engine", "out", "rerun", "plugin", "quick")
+RUNNING = ("device", "workers", "runner", "per_gpu", "engine", "out", "rerun", "plugin", "quick", "track")
 PARTS = "sweep"  # the name of the parts in a file: [[sweep]]
 RETRIES = 2
 
@@ -101,7 +102,8 @@ def sweep(
     """
     given = {**({"model": model} if model else {}), **options}
     spec = SweepSpec.asked(**{**(read_sweep(file) if file is not None else {}), **given})
-    return run_plan(make_sweep(spec), watcher, retries=spec.retries)
+    plan = make_sweep(spec)
+    return run_plan(plan, watching(watcher, spec.track, spec.out), retries=spec.retries)
 
 
 def read_sweep(file: str | Path) -> dict[str, Any]:

@@ -24,7 +24,7 @@ LIBRARIES = (
     "torch", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "matplotlib", "joblib", "click", "rich",
     "jaxtyping", "rapidfuzz",
 )  # fmt: skip
-OPTIONAL = ("ray", "gymnasium", "pettingzoo")
+OPTIONAL = ("ray", "gymnasium", "pettingzoo", "tensorboard", "mlflow", "wandb")
 
 Fact = tuple[str, str, bool]  # what, its value, whether it is as it should be
 EPILOG = """\b

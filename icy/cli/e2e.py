@@ -87,11 +87,12 @@ def e2e_command(
     console = stderr()
     set_up_log(console, quiet, verbose)
     figure = None if plot is None else checked_plot(plot)
-    plan = make_pair_plan(EndToEndSpec.asked(**given_by_user(ctx, given)))
+    spec = EndToEndSpec.asked(**given_by_user(ctx, given))
+    plan = make_pair_plan(spec)
     if dry_run:
         print_plan(plan, format_, quiet)
         return DONE
-    result = run_watched(ctx, plan, run_pairs, None if quiet else make_watcher(console, verbose))
+    result = run_watched(ctx, plan, run_pairs, None if quiet else make_watcher(console, verbose), spec.track)
     print_result(result, format_, spread)
     if figure is not None:
         _draw(result, figure, quiet)

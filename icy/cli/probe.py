@@ -27,6 +27,7 @@ Examples:
   icy probe -m RNNZero:LSTM --protocol budget --preset published --format latex
   icy probe -m sender/FC2L -g all --protocol generalise --split combinations
   icy probe -m HierZero:GRU --hidden 64,128,256
+  icy probe -m HierZero:GRU -g all --track tensorboard
   icy probe -m all --dry-run
   icy probe -m MyModel --plugin mine.py --option layers=3 --set learning_rate=0.002
 
@@ -80,11 +81,12 @@ def probe_command(
     """
     console = stderr()
     set_up_log(console, quiet, verbose)
-    plan = make_plan(ProbeSpec.asked(**given_by_user(ctx, given)))
+    spec = ProbeSpec.asked(**given_by_user(ctx, given))
+    plan = make_plan(spec)
     if dry_run:
         print_plan(plan, format_, quiet)
         return DONE
-    result = run_watched(ctx, plan, run_plan, None if quiet else make_watcher(console, verbose))
+    result = run_watched(ctx, plan, run_plan, None if quiet else make_watcher(console, verbose), spec.track)
     print_result(result, format_, spread)
     if not quiet:
         print_remarks(plan, result)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import re
 import shlex
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 import click
@@ -16,6 +17,7 @@ from rich.text import Text
 from icy.planning import Plan
 from icy.probing import Watcher
 from icy.results import ProbeResult
+from icy.tracking import watching
 
 from .display import LiveWatcher, PlainWatcher, ProgressWatcher, counted
 from .errors import DONE, FAILED, Interrupted
@@ -25,15 +27,19 @@ Result = TypeVar("Result", bound=ProbeResult)
 
 
 def run_watched(
-    ctx: click.Context, plan: Plan, run: Callable[[Plan, Watcher | None], Result], watcher: ProgressWatcher | None
+    ctx: click.Context,
+    plan: Plan,
+    run: Callable[[Plan, Watcher | None], Result],
+    watcher: ProgressWatcher | None,
+    track: str | Iterable[str] = (),
 ) -> Result:
-    """Train what is missing, showing progress; Ctrl-C becomes a sentence."""
+    """Train what is missing, showing progress and telling the trackers; Ctrl-C becomes a sentence."""
     started = time.time()
+    shown = watcher if plan.total else None
     try:
-        if watcher is None or not plan.total:
-            return run(plan, None)
-        with watcher.showing():
-            return run(plan, watcher)
+        told = watching(shown, track, plan.store.folder)
+        with shown.showing() if shown else contextlib.nullcontext():
+            return run(plan, told)
     except KeyboardInterrupt:
         raise Interrupted(_how_to_resume(plan, started, ctx)) from None
 

@@ -85,6 +85,8 @@ class SpecOptions:
 
     def running(self) -> Decorator:
         """The options of where and how to run."""
+        from icy.tracking import TRACKERS  # here, as commands that train nothing import this module too
+
         return together(
             self.option("device"),
             self.option("workers", type=click.IntRange(min=1)),
@@ -100,6 +102,13 @@ class SpecOptions:
                 type=click.Choice(list(RERUN)),
                 metavar="|".join(RERUN),
                 help="; ".join(f"{name}: {what}" for name, what in RERUN.items()) + ".",
+            ),
+            self.option(
+                "track",
+                multiple=True,
+                type=click.Choice(list(TRACKERS)),
+                metavar="|".join(TRACKERS),
+                help="show every result there too, in files under FOLDER/tracking; repeatable.",
             ),
         )
 

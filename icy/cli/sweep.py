@@ -110,7 +110,7 @@ def sweep_command(
     def run(plan: Plan, watcher: Watcher | None) -> ProbeResult:
         return run_plan(plan, watcher, retries=spec.retries)
 
-    result = run_watched(ctx, plan, run, None if quiet else make_watcher(console, verbose))
+    result = run_watched(ctx, plan, run, None if quiet else make_watcher(console, verbose), spec.track)
     print_by_protocol(result, format_, spread)
     if not quiet:
         print_remarks(plan, result)
