@@ -32,31 +32,10 @@ def main() -> None:
     parser.add_argument("--workers", default="2")
     given = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="icy-faults-"))
-    command = [
-        sys.executable,
-        "-m",
-        "icy",
-        "sweep",
-        "--quick",
-        "--seeds",
-        given.seeds,
-        "--workers",
-        given.workers,
-        "-q",
-    ]
-    command += [word for model in MODELS for word in ("-m", model)]
-    command += [
-        "-g",
-        "perm",
-        "--representation",
-        "soft,gumb",
-        "--target",
-        "0.6",
-        "--cap",
-        "3",
-        "--set",
-        "check_every=20",
-    ]
+    options = f"--quick --seeds {given.seeds} --workers {given.workers} -q -g perm --representation soft,gumb"
+    options += " --target 0.6 --cap 3 --set check_every=20"
+    models = [word for model in MODELS for word in ("-m", model)]
+    command = [sys.executable, "-m", "icy", "sweep", *options.split(), *models]
     plain, faulty = folder / "plain", folder / "faulty"
     begun = time.monotonic()
     run(command, plain)

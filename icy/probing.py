@@ -98,8 +98,8 @@ def probe(
         grammar: names, chains or wildcards.
         watcher: told of progress.
         **options: protocol, meanings, vocab_size, word_length, seeds, target, cap, held_out, split, hidden,
-            representation, preset, options, settings, quick, device, workers, engine, out, rerun, plugin, track;
-            ProbeSpec describes each.
+            representation, preset, options, settings, quick, device, workers, runner, per_gpu, engine, out, rerun,
+            plugin, track; ProbeSpec describes each.
 
     Returns:
         The results of this call's replicates, trained now or on file.
