@@ -31,6 +31,8 @@ def main() -> None:
     parser.add_argument("--seeds", default="2")
     parser.add_argument("--workers", default="2")
     given = parser.parse_args()
+    # In the background of a shell Ctrl-C is ignored, which the sweep would inherit.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     folder = Path(tempfile.mkdtemp(prefix="icy-faults-"))
     options = f"--quick --seeds {given.seeds} --workers {given.workers} -q -g perm --representation soft,gumb"
     options += " --target 0.6 --cap 3 --set check_every=20"
@@ -40,9 +42,9 @@ def main() -> None:
     begun = time.monotonic()
     run(command, plain)
     whole = records(plain)
-    print(f"undisturbed: {len(whole)} replicates of {rows(whole)} rows in {time.monotonic() - begun:.0f} s")
+    print(f"undisturbed: {len(whole)} replicates of {rows(whole)} rows in {time.monotonic() - begun:.0f} s", flush=True)
     for fault in (kill_worker, kill_all, interrupt, fill_disk):
-        print(f"{fault.__name__}: {fault(command, faulty)}; {len(records(faulty))} on file")
+        print(f"{fault.__name__}: {fault(command, faulty)}; {len(records(faulty))} on file", flush=True)
     begun = time.monotonic()
     print(f"resumed: exit {run(command, faulty)} in {time.monotonic() - begun:.0f} s")
     found = records(faulty)
