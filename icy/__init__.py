@@ -22,6 +22,7 @@ _WHERE = {
     "Language": "icy.language:Language",
     "MeaningSpace": "icy.meanings:MeaningSpace",
     "ProbeResult": "icy.results:ProbeResult",
+    "Watcher": "icy.watcher:Watcher",
     "create_receiver": "icy.models:create_receiver",
     "create_sender": "icy.models:create_sender",
     "end_to_end": "icy.endtoend:end_to_end",
@@ -51,6 +52,7 @@ __all__ = [
     "Language",
     "MeaningSpace",
     "ProbeResult",
+    "Watcher",
     "__version__",
     "create_receiver",
     "create_sender",
@@ -98,6 +100,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors, wh
     )
     from icy.results import ProbeResult
     from icy.sweeping import sweep
+    from icy.watcher import Watcher
 else:  # hidden from type checkers: they would take any misspelt name for Any
 
     def __getattr__(name: str) -> object:

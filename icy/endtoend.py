@@ -16,7 +16,7 @@ from icy.language import Language
 from icy.meanings import MeaningSpace
 from icy.models.making import cannot_use
 from icy.planning import Plan, Row, plan_workers
-from icy.probing import Watcher, run_plan
+from icy.probing import run_plan
 from icy.registry import Entry, registry
 from icy.results import ProbeResult
 from icy.store import Store
@@ -25,6 +25,7 @@ from icy.training.job import Replicate
 from icy.training.pair_job import CURVE, SCRATCH, EndToEnd, PairEntry, PairJob, PairTask
 from icy.training.protocols import BASELINE
 from icy.training.settings import settings_for
+from icy.watcher import Watcher
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,84 +5,20 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from icy.asking import spell_out
 from icy.planning import Plan, ProbeSpec, Row, make_plan
 from icy.results import ProbeResult, write_tables
 from icy.store import Record, Store
-from icy.training.job import Job, Reading
+from icy.tracking import watching
+from icy.training.job import Job
 from icy.training.protocols import BASELINE
 from icy.training.running import LocalRunner, Runner, deal
+from icy.watcher import Watcher
 
 STACK_ON_CPU = 16  # replicates in one stack; more bring nothing once a stack outgrows the caches
-
-
-@dataclass
-class Watcher:
-    """What is told of a probe while it runs; override what you want to know.
-
-    The command line's progress display is one, and every tracker of `icy.tracking`. All methods are called in the
-    calling process.
-    """
-
-    plan: Plan | None = field(default=None, init=False)
-
-    def started(self, plan: Plan) -> None:
-        """Before the first update; also where all is on file, and nothing is going to be trained."""
-        self.plan = plan
-
-    def read(self, job: Job, readings: Sequence[Reading]) -> None:
-        """After every check of every stack."""
-
-    def filed(self, record: Record) -> None:
-        """As soon as a replicate is on file."""
-
-    def ended(self) -> None:
-        """After the last update, also when it was interrupted or failed."""
-
-
-class Watchers(Watcher):
-    """Several watchers as one: each is told everything, in the order given.
-
-    Args:
-        *watchers: who is told.
-
-    Example:
-        >>> class Loud(Watcher):
-        ...     def ended(self) -> None:
-        ...         print("ended")
-        >>> Watchers(Loud(), Loud()).ended()
-        ended
-        ended
-    """
-
-    def __init__(self, *watchers: Watcher) -> None:
-        super().__init__()
-        self.watchers = watchers
-
-    def started(self, plan: Plan) -> None:
-        """Pass it on."""
-        super().started(plan)
-        for watcher in self.watchers:
-            watcher.started(plan)
-
-    def read(self, job: Job, readings: Sequence[Reading]) -> None:
-        """Pass it on."""
-        for watcher in self.watchers:
-            watcher.read(job, readings)
-
-    def filed(self, record: Record) -> None:
-        """Pass it on."""
-        for watcher in self.watchers:
-            watcher.filed(record)
-
-    def ended(self) -> None:
-        """Pass it on, to all of them even if one raises: they may have files to close."""
-        with contextlib.ExitStack() as stack:
-            for watcher in reversed(self.watchers):
-                stack.callback(watcher.ended)
 
 
 def probe(
@@ -114,8 +50,6 @@ def probe(
         >>> result.to_dataframe("wide").columns.get_level_values(0).unique().tolist()
         ['concat', 'perm', 'rot']
     """
-    from icy.tracking import watching  # it needs the Watcher above
-
     spec = ProbeSpec.asked(model=model, grammar=grammar, **options)
     plan = make_plan(spec)
     return run_plan(plan, watching(watcher, spec.track, spec.out))

@@ -18,12 +18,13 @@ from typing import Any
 from icy.asking import names
 from icy.errors import IncompatibleError, InvalidSettingError, StoreError, unknown
 from icy.planning import Plan, ProbeSpec, Row, make_plan, planned
-from icy.probing import Watcher, run_plan
+from icy.probing import run_plan
 from icy.registry import SIDES
 from icy.results import ProbeResult
 from icy.store import Store
 from icy.tracking import watching
 from icy.training.job import RowKey
+from icy.watcher import Watcher
 
 log = logging.getLogger(__name__)
 

@@ -1,6 +1,6 @@
 """Results in TensorBoard, MLflow or Weights & Biases, beside the results folder.
 
-A tracker is a Watcher (`icy.probing`) which writes one row per result as soon as the result is filed: a run, with the
+A tracker is a Watcher (`icy.watcher`) which writes one row per result as soon as the result is filed: a run, with the
 result's configuration as its parameters, its numbers under the names that they have in results.csv, and its learning
 curve, under `curve/`, step by step. Everything stays on this machine, below `tracking` in the results folder, and none
 of the packages is imported before it is asked for.
@@ -30,9 +30,9 @@ from typing import Any, ClassVar
 from icy.errors import InvalidSettingError, StoreError, unknown, what_and_where
 from icy.long_table import value_of
 from icy.planning import Plan
-from icy.probing import Watcher, Watchers
 from icy.store import Record
 from icy.training.pair_job import CURVE
+from icy.watcher import Watcher, Watchers
 
 log = logging.getLogger(__name__)
 TRACKING = "tracking"  # the folder, beside the records

@@ -16,9 +16,9 @@ from test_sweeping import SMALL, numbers
 import icy
 from icy.errors import IcyError
 from icy.planning import ProbeSpec, make_plan
-from icy.probing import Watcher
 from icy.training import cluster as clusters
 from icy.training.job import Job, Replicate
+from icy.watcher import Watcher
 
 MODEL = """\
 import torch

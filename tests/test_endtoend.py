@@ -107,7 +107,7 @@ def test_resumed_equals_uninterrupted(tmp_path: Path, representation: str) -> No
     arguments = {**SMALL, "representation": representation, "steps": 20}
     whole = icy.end_to_end("FC2L", "RNN1L:RNN", ["concat", "perm"], out=tmp_path / "whole", **arguments)
 
-    class Stop(icy.probing.Watcher):
+    class Stop(icy.Watcher):
         def filed(self, record: Any) -> None:
             raise KeyboardInterrupt
 

@@ -13,10 +13,10 @@ import icy
 from icy.asking import hidden_list, seed_list
 from icy.errors import IcyError, IncompatibleError, InvalidSettingError, PluginError, StoreError, UnknownNameError
 from icy.planning import ProbeSpec, make_plan
-from icy.probing import Watcher, Watchers
 from icy.registry import registry
 from icy.training.job import Replicate
 from icy.training.running import deal
+from icy.watcher import Watcher, Watchers
 
 
 def curves(result: icy.ProbeResult) -> dict[tuple[str, int], Any]:

@@ -17,12 +17,13 @@ import icy
 from icy.cli import main
 from icy.errors import IcyError
 from icy.planning import ProbeSpec, make_plan
-from icy.probing import Watcher, run_plan
+from icy.probing import run_plan
 from icy.store import Record, Store
 from icy.sweeping import SweepSpec, cost, expand, make_sweep, read_sweep
 from icy.training import pool, work
 from icy.training.engine import train as real_train
 from icy.training.job import Job, row_of
+from icy.watcher import Watcher
 
 NUMBERS = (
     "model",

@@ -21,10 +21,10 @@ from icy.cli import main
 from icy.errors import IcyError, InvalidSettingError, StoreError, UnknownNameError
 from icy.long_table import LONG, to_long
 from icy.planning import ProbeSpec, make_plan
-from icy.probing import Watcher, Watchers
 from icy.store import Record, Store
 from icy.sweeping import SweepSpec, make_sweep
 from icy.tracking import TRACKERS, curve_of, make_tracker, metrics_of, parameters_of, run_name, version_of, watching
+from icy.watcher import Watcher, Watchers
 
 ONE = {**TINY, "seeds": [1], "workers": 1}
 ROOT = Path(__file__).resolve().parent.parent

@@ -15,11 +15,11 @@ from rich.text import Text
 
 from icy.long_table import value_of
 from icy.planning import Plan, Row
-from icy.probing import Watcher
 from icy.store import Record
 from icy.training.job import Job, Reading, Replicate, RowKey, row_of
 from icy.training.pair_job import GAME
 from icy.training.protocols import BASELINE
+from icy.watcher import Watcher
 
 Clock = Callable[[], float]
 BAR = 10  # characters

@@ -15,9 +15,9 @@ from rich.console import Console
 from rich.text import Text
 
 from icy.planning import Plan
-from icy.probing import Watcher
 from icy.results import ProbeResult
 from icy.tracking import watching
+from icy.watcher import Watcher
 
 from .display import LiveWatcher, PlainWatcher, ProgressWatcher, counted
 from .errors import DONE, FAILED, Interrupted

@@ -7,10 +7,11 @@ from typing import Any
 import click
 
 from icy.planning import Plan
-from icy.probing import Watcher, run_plan
+from icy.probing import run_plan
 from icy.results import ProbeResult
 from icy.splits import SPLITS
 from icy.sweeping import SweepSpec, make_sweep, read_sweep
+from icy.watcher import Watcher
 
 from . import completion
 from .dry_run import print_plan
