@@ -15,6 +15,7 @@ from icy.representations import Representation, get_representation
 from icy.streams import stream_key
 
 from .data import Draws
+from .issuing import WARM_UP
 from .job import Job, Outcome, Reading, Replicate, Task
 from .learners import Learner, accuracy, make_learner, supervised_loss
 from .protocols import BASELINE, decide
@@ -70,10 +71,13 @@ def rehearse(job: Job, updates: int) -> float:
     """
     run = Run(replace(job, baselines={r.seed: 1 for r in job.replicates}))
     run.rehearse(updates)
+    wait: Callable[[], None] = torch.cuda.synchronize if job.device.startswith("cuda") else lambda: None
+    if job.device != "cpu":
+        run.rehearse(WARM_UP + 1)  # in which an update is captured
+    wait()
     started = time.perf_counter()
     run.rehearse(updates, look=False)
-    if job.device != "cpu":
-        torch.cuda.synchronize()
+    wait()
     return (time.perf_counter() - started) / updates
 
 

@@ -248,8 +248,10 @@ class GradientLearner:
         with _products(self._tf32):
             self._stack.flat_grad.zero_()
             given = [inputs, targets] if self._teaches else [inputs]
-            self._last = self._loss(self._stack.forward(given, self._stacking, keys), targets, Noise(keys))
-            self._last.sum().backward()  # the replicates share nothing, so each gets the gradient of its own loss
+            losses = self._loss(self._stack.forward(given, self._stacking, keys), targets, Noise(keys))
+            losses.sum().backward()  # the replicates share nothing, so each gets the gradient of its own loss
+            # Without the graph that it came from, which would hold on to the stream that it ran on.
+            self._last = losses.detach()
             if self._clip is not None:
                 self._stack.clip(self._clip)
             self._optimiser.step()
@@ -278,7 +280,7 @@ class GradientLearner:
 
     def losses(self) -> Tensor | None:
         """The loss of each replicate at its last update."""
-        return None if self._last is None else self._last.detach()
+        return self._last
 
     def keep(self, which: list[int]) -> None:
         """Go on with these replicates only, their optimiser state with them."""
