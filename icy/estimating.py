@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from icy.devices import resolve_device
+from icy.devices import release, resolve_device
+from icy.errors import what_and_where
 from icy.memory import PeakMemory
 from icy.planning import Plan, Row
 from icy.probing import stacks_of
 from icy.training.job import Job, Reading, Replicate
 from icy.training.pair_job import SCRATCH, PairJob
 from icy.training.protocols import BASELINE
-from icy.training.running import one_thread
+from icy.training.running import one_thread, out_of_memory
+
+log = logging.getLogger(__name__)
 
 PAIRS = 4  # that are timed on a CPU, where a larger stack brings little more
 ASSUMED_STEPS = 500  # of concat, where none is on file
@@ -71,17 +75,24 @@ def estimate(plan: Plan, updates: int = 3, told: Callable[[Row], None] = lambda 
         told: of every row before its turn.
 
     Returns:
-        An estimate per row with missing replicates.
+        An estimate per row with missing replicates; none of a row that raises, with a remark in the log.
 
     Raises:
-        IcyError: a model cannot be trained at all.
+        IcyError: no row can be trained at all.
     """
     known: dict[str, _Rehearsal] = {}
-    found = []
+    found: list[Estimate] = []
+    errors: list[Exception] = []
     for row in plan.rows:
         if row.missing:
             told(row)
-            found.append(_estimate_row(row, plan, updates, known))
+            try:
+                found.append(_estimate_row(row, plan, updates, known))
+            except Exception as error:  # whatever a model does; the others are worth knowing of
+                errors.append(error)
+                log.warning("%s cannot be timed: %s", row.name, what_and_where(error))
+    if errors and not found:
+        raise errors[0]
     return found
 
 
@@ -95,17 +106,17 @@ def _estimate_row(row: Row, plan: Plan, updates: int, known: dict[str, _Rehearsa
     alike = str((job.task, job.settings, job.engine, len(job.replicates)))
     if alike not in known:
         known[alike] = _rehearsed(job, updates, first=not known)
-    seconds, memory, process = known[alike]
+    stack, seconds, memory, process = known[alike]
     return Estimate(
         row,
-        seconds / len(job.replicates) / max(1, plan.workers),
+        seconds / stack / max(1, plan.workers),
         baselines,
         len(row.missing) - baselines,
         sum(on_file) / len(on_file) if on_file else ASSUMED_STEPS,
         bool(on_file),
         row.job.protocol.cap,
-        len(job.replicates),
-        None if memory is None else memory // len(job.replicates),
+        stack,
+        None if memory is None else memory // stack,
         process,
     )
 
@@ -121,14 +132,26 @@ def _device(plan: Plan) -> str:
 
 
 class _Rehearsal(NamedTuple):
-    """Seconds for an update of a stack, bytes at its peak, and bytes of the process before."""
+    """Replicates of a stack, seconds for an update of it, bytes at its peak, and bytes of the process before."""
 
+    stack: int
     seconds: float
     peak: int | None
     process: int | None
 
 
 def _rehearsed(job: Job, updates: int, first: bool) -> _Rehearsal:
+    """Of a stack that does not fit in memory, its first half, as it would be trained in halves."""
+    try:
+        return _rehearsed_whole(job, updates, first)
+    except Exception as error:
+        if not out_of_memory(error) or len(job.replicates) == 1:
+            raise
+    release(job.device)
+    return _rehearsed(replace(job, replicates=job.replicates[: (len(job.replicates) + 1) // 2]), updates, first=False)
+
+
+def _rehearsed_whole(job: Job, updates: int, first: bool) -> _Rehearsal:
     from icy.training.engine import rehearse
 
     with one_thread() if job.device == "cpu" else contextlib.nullcontext():
@@ -136,12 +159,16 @@ def _rehearsed(job: Job, updates: int, first: bool) -> _Rehearsal:
             rehearse(replace(job, replicates=job.replicates[:1]), 1)
         with PeakMemory(job.device) as peak:
             seconds = rehearse(job, updates)
-    return _Rehearsal(seconds, peak.bytes, peak.before)
+    return _Rehearsal(len(job.replicates), seconds, peak.bytes, peak.before)
 
 
 def _estimate_pairs(row: Row, job: PairJob, plan: Plan, on_file: Sequence[int], updates: int) -> Estimate:
     """The game alone: how long pre-training takes depends on the grammar."""
     stack = tuple(Replicate(SCRATCH, r.seed) for r in row.missing[: PAIRS if plan.device == "cpu" else None])
+    if plan.device != "cpu":
+        from icy.training.issuing import WARM_UP
+
+        updates = max(updates, WARM_UP + 1)  # so that an update is captured before the clock starts
     protocol = replace(job.protocol, steps=2 * updates, report_every=updates)
     with one_thread() if plan.device == "cpu" else contextlib.nullcontext(), PeakMemory(plan.device) as peak:
         seconds = _time_game(replace(job, replicates=stack, protocol=protocol), updates)

@@ -17,8 +17,8 @@ RESET_PEAK = "5"  # what the kernel takes, written there, as the word to forget 
 class PeakMemory:
     """Measures the peak of what is taken within a `with` block: of a GPU's memory, or of this process on Linux.
 
-    Of a process it is what the system gave, so that what the allocator keeps in reserve counts, as it does for whoever
-    runs out of memory.
+    It is what the system gave, so that what the allocator keeps in reserve counts, as it does for whoever runs out of
+    memory.
 
     Args:
         device: "cpu", "cuda", ...
@@ -29,6 +29,7 @@ class PeakMemory:
     """
 
     def __init__(self, device: str) -> None:
+        self._device = device
         self._on_gpu = device.startswith("cuda")
         self.before: int | None = None
         self.bytes: int | None = None
@@ -39,8 +40,8 @@ class PeakMemory:
             import torch
 
             torch.cuda.empty_cache()
-            torch.cuda.reset_peak_memory_stats()
-            self.before = torch.cuda.memory_allocated()
+            torch.cuda.reset_peak_memory_stats(self._device)
+            self.before = torch.cuda.memory_reserved(self._device)
         else:
             self.before = _reset_peak()
         return self
@@ -53,7 +54,7 @@ class PeakMemory:
         if self._on_gpu:
             import torch
 
-            peak: int | None = torch.cuda.max_memory_allocated()
+            peak: int | None = torch.cuda.max_memory_reserved(self._device)
         else:
             peak = _status("VmHWM")
         self.bytes = None if peak is None else max(0, peak - self.before)

@@ -11,7 +11,7 @@ from typing import Any
 
 from icy.asking import FIRST_SEED, Asked, hidden_list, seed_list
 from icy.devices import resolve_device
-from icy.errors import IncompatibleError, InvalidSettingError, unknown
+from icy.errors import InvalidSettingError, unknown
 from icy.grammars import expand_grammars, make_language
 from icy.meanings import MeaningSpace
 from icy.models.making import cannot_use, count_parameters
@@ -24,6 +24,7 @@ from icy.training.protocols import BASELINE, Protocol, get_protocol
 from icy.training.settings import settings_for
 
 RUNNERS = ("local", "ray")
+ON_CLUSTERS = ("auto", "cpu", "cuda")  # devices
 log = logging.getLogger(__name__)
 
 
@@ -216,16 +217,17 @@ def planned(spec: ProbeSpec, rows: Sequence[Row]) -> Plan:
     """The plan of some rows, on the runner, the device and the workers that were asked for.
 
     Raises:
-        InvalidSettingError: fewer than one worker, or more than one to share no GPU.
-        IncompatibleError: a model or grammar of a notebook for another machine.
+        InvalidSettingError: fewer than one worker, more than one to share no GPU, or a model or grammar of a notebook
+            for another machine.
     """
     device = _device(spec)
     if spec.per_gpu < 1:
         raise InvalidSettingError(f"per_gpu must be at least 1, not {spec.per_gpu}.")
+    workers = plan_workers(spec.workers, device, rows)
     if spec.runner == "local":
         if spec.per_gpu != 1:
             raise InvalidSettingError("per_gpu is for --runner ray; on this machine --workers share the GPU.")
-        return Plan(tuple(rows), Store(spec.out), device, plan_workers(spec.workers, device, rows))
+        return Plan(tuple(rows), Store(spec.out), device, workers)
     for row in rows:
         _refuse_notebook(row)
     return Plan(tuple(rows), Store(spec.out), device, spec.workers or 0, spec.runner, spec.per_gpu)
@@ -235,7 +237,11 @@ def _device(spec: ProbeSpec) -> str:
     """Where to compute; of a cluster it is not known before it is there."""
     if spec.runner not in RUNNERS:
         raise unknown("runner", spec.runner, RUNNERS)
-    return spec.device if spec.runner == "ray" else resolve_device(spec.device)
+    if spec.runner == "local":
+        return resolve_device(spec.device)
+    if spec.device not in ON_CLUSTERS:
+        raise unknown("device of a cluster", spec.device, ON_CLUSTERS, "Its tasks see no GPU but their own.")
+    return spec.device
 
 
 def _refuse_notebook(row: Row) -> None:
@@ -245,7 +251,7 @@ def _refuse_notebook(row: Row) -> None:
     used = [entry, *([entry.cell] if entry.cell else []), *(registry.get(name, "grammar") for name in grammars)]
     for one in used:
         if one.origin == "__main__":
-            raise IncompatibleError(
+            raise InvalidSettingError(
                 f"'{one.name}' is defined in a notebook or script, which other machines cannot import: save it in a "
                 'file of its own, mine.py, and pass plugin="mine.py" (--plugin mine.py); or use the local runner.'
             )

@@ -129,6 +129,8 @@ def _run_rows(plan: Plan, watcher: Watcher, retries: int) -> list[Row]:
         def next_row() -> None:
             if waiting:
                 submit(waiting.pop(0))
+            while waiting and len(tickets) < runner.workers:
+                submit(waiting.pop(0))
 
         next_row()
         for ticket, records in runner.finished():

@@ -43,7 +43,8 @@ def device_name(device: str) -> str:
     if device.startswith("cuda"):
         import torch
 
-        return torch.cuda.get_device_name(device)
+        # Of a cluster, what is given up is recorded where there may be no GPU.
+        return torch.cuda.get_device_name(device) if torch.cuda.is_available() else device
     return f"{platform.machine()} CPU, {usable_cores()} cores"
 
 

@@ -26,7 +26,7 @@ import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, TypedDict, TypeVar, Unpack
+from typing import Any, NamedTuple, TypedDict, TypeVar, Unpack
 
 from icy.errors import DuplicateNameError, IcyError, PluginError, UnknownNameError, unknown, what_and_where
 
@@ -127,6 +127,20 @@ class Entry:
             raise
         except Exception as error:
             raise PluginError(f"{self.qualified} cannot be made: {what_and_where(error)}.") from error
+
+
+class Additions(NamedTuple):
+    """What a user has registered beyond what icy brings along.
+
+    Attributes:
+        files: plug-in files: where they are, and what is in them.
+        modules: names of modules that register on import.
+        entries: those of a notebook or script, which no other process can import.
+    """
+
+    files: list[tuple[str, str]]
+    modules: list[str]
+    entries: list[Entry]
 
 
 class Registry:
@@ -262,9 +276,34 @@ class Registry:
             raise self._unknown(pattern, kinds or KINDS)
         return hits
 
-    def defined_by_user(self) -> list[Entry]:
-        """Entries registered in a notebook or script, which other processes cannot import and must be handed."""
-        return [entry for entry in self._entries.values() if entry.origin == "__main__"]
+    def additions(self) -> Additions:
+        """What the user has added, so that another process can do the same."""
+        entries = self._entries.values()
+        loaded = {e.origin for e in entries if not e.origin.startswith((FILE_PREFIX, "icy.", "__main__"))}
+        return Additions(
+            [(file, Path(file).read_text() if Path(file).exists() else "") for file in self.plugin_files],
+            sorted(loaded),
+            [entry for entry in entries if entry.origin == "__main__"],
+        )
+
+    def add_all(self, additions: Additions) -> None:
+        """Register what another process has added.
+
+        Raises:
+            PluginError: a file fails to import.
+        """
+        for path, text in additions.files:
+            if Path(path).is_file() and Path(path).read_text() == text:
+                self.load_file(path)
+            else:
+                self.load_text(path, text)
+        for module in additions.modules:
+            try:
+                importlib.import_module(module)
+            except ImportError as error:  # it may not be needed; if it is, its names will be missed
+                log.warning("The module '%s', which registers models or grammars, is not here: %s", module, error)
+        for entry in additions.entries:
+            self.add(entry)
 
     # -- plug-ins ------------------------------------------------------------------------------------------------
 

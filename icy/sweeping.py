@@ -102,7 +102,7 @@ def sweep(
         [('receiver/FC1L', 'gumb'), ('receiver/FC1L', 'soft'), ('sender/FC1L', 'gumb'), ('sender/FC1L', 'soft')]
     """
     given = {**({"model": model} if model else {}), **options}
-    spec = SweepSpec.asked(**{**(read_sweep(file) if file is not None else {}), **given})
+    spec = SweepSpec.asked(**(given if file is None else over(read_sweep(file), given)))
     plan = make_sweep(spec)
     return run_plan(plan, watching(watcher, spec.track, spec.out), retries=spec.retries)
 
@@ -129,6 +129,19 @@ def read_sweep(file: str | Path) -> dict[str, Any]:
     if not isinstance(parts, (list, tuple)) or not all(isinstance(part, dict) for part in parts):
         raise InvalidSettingError(f"Parts of a sweep are tables, each under [[{PARTS}]].")
     return {name.replace("-", "_"): v for name, v in found.items()} | ({"parts": tuple(parts)} if parts else {})
+
+
+def over(of_file: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """What is given before what is in a file, its parts too.
+
+    Example:
+        >>> over({"seeds": 5, "parts": ({"model": "FC1L", "hidden": 8},)}, {"hidden": 16})
+        {'seeds': 5, 'parts': ({'model': 'FC1L'},), 'hidden': 16}
+    """
+    parts = tuple(
+        {n: v for n, v in part.items() if n.replace("-", "_") not in given} for part in of_file.get("parts", ())
+    )
+    return {**of_file, **({"parts": parts} if parts else {}), **given}
 
 
 def _parsed(text: str, suffix: str) -> Any:
@@ -202,10 +215,30 @@ def _combinations(given: Mapping[str, Any]) -> Iterable[ProbeSpec]:
     side = given["side"]
     if side is not None and side not in SIDES:
         raise unknown("side", str(side), SIDES)
-    of_side = [m if side is None or "/" in m else f"{side}/{'*' if m == 'all' else m}" for m in models]
+    of_side = [_on_side(model, side) for model in models]
     shared = {name: given[name] for name in names(ProbeSpec)}
-    for one, *values in product(of_side, *(several(given[axis]) for axis in AXES)):  # so that one may be left out
+    for one, *values in product(of_side, *(_along(axis, given[axis]) for axis in AXES)):  # so that one may be left out
         yield ProbeSpec(**{**shared, "model": one, **dict(zip(AXES, values, strict=True))})
+
+
+def _on_side(model: str, side: str | None) -> str:
+    """A name or wildcard, as of one side only.
+
+    Raises:
+        InvalidSettingError: it says the other side itself.
+    """
+    said, slash, _ = model.partition("/")
+    if side is None or (slash and said == side):
+        return model
+    if slash and said in SIDES:
+        raise InvalidSettingError(f"'{model}' is no {side}; leave out the one or the other.")
+    return f"{side}/{'*' if model == 'all' else model.removeprefix('*/')}"
+
+
+def _along(axis: str, value: Any) -> list[Any]:
+    """The values of an axis. A pair of numbers is one space of meanings, as for `icy.probe`."""
+    pair = isinstance(value, tuple) and len(value) == 2 and all(isinstance(n, int) for n in value)
+    return [value] if axis == "meanings" and pair else several(value)
 
 
 def several(value: Any) -> list[Any]:

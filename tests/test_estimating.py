@@ -64,6 +64,23 @@ def test_rows_that_are_trained_alike_are_measured_once(monkeypatch: pytest.Monke
     assert one.cap != other.cap
 
 
+def test_a_stack_that_does_not_fit_is_measured_by_its_half_and_a_row_that_raises_is_left_out(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def small(job: Any, updates: int) -> float:
+        if job.task.hidden_size == 8:
+            raise ValueError("broken")
+        if len(job.replicates) > 6:
+            raise MemoryError
+        return float(len(job.replicates))
+
+    monkeypatch.setattr(engine, "rehearse", small)
+    (found,) = estimate(plan(hidden="16,8", workers=1))
+    assert (found.stack, found.update_seconds) == (5, 1.0)  # of 18, 9, 5
+    assert "cannot be timed" in caplog.text
+    assert "broken" in caplog.text
+
+
 def test_a_rehearsal_ends_no_replicate() -> None:
     """Though every target is reached: readings are not acted upon."""
     job = plan(target=1e-6).rows[0].job

@@ -99,7 +99,7 @@ def learner(graph: bool, model: str = "sender/HierZero:GRU", representation: str
     found = make_learner(models, seeds, loss, settings, CPU, torch.zeros(4, 2, 3, dtype=torch.long))
     assert isinstance(found, GradientLearner)
     if graph:  # which a CPU is refused
-        found._issue = "graph"
+        found._issue, found._issued = "graph", None
         found._prepare_issue()
     return found
 

@@ -23,6 +23,7 @@ from icy.sweeping import SweepSpec, cost, expand, make_sweep, read_sweep
 from icy.training import pool, work
 from icy.training.engine import train as real_train
 from icy.training.job import Job, row_of
+from icy.training.running import LocalRunner
 from icy.watcher import Watcher
 
 NUMBERS = (
@@ -101,6 +102,20 @@ def test_parts_take_from_the_whole_what_they_do_not_say() -> None:
     assert all(len({r.seed for r in row.job.replicates}) == 3 for row in plan.rows)
 
 
+def test_what_is_given_goes_before_what_is_in_a_file_and_its_parts(tmp_path: Path) -> None:
+    file = tmp_path / "zoo.toml"
+    file.write_text('hidden = 8\nseeds = 2\n[[sweep]]\nmodel = "sender/FC1L"\nhidden = [16, 32]\n')
+    given: dict[str, Any] = {"grammar": "perm", "quick": True, "workers": 1, "out": str(tmp_path / "o")}
+    assert {r["hidden_size"] for r in icy.sweep(file=file, target=0.3, **given).records} == {16, 32}
+    assert {r["hidden_size"] for r in icy.sweep(file=file, target=0.3, hidden=8, **given).records} == {8}
+
+
+def test_a_pair_of_numbers_is_one_space() -> None:
+    assert {str(row.job.task.space) for row in make_sweep(spec(model="sender/FC1L", meanings=(2, 3))).rows} == {"2x3"}
+    sizes = make_sweep(spec(model="sender/FC1L", vocab_size=(4, 5))).rows
+    assert {row.job.task.vocab_size for row in sizes} == {4, 5}
+
+
 def test_a_row_that_two_parts_name_is_one_row() -> None:
     parts = ({"grammar": "perm"}, {"grammar": "rot", "seeds": [1, 2]})
     (row,) = make_sweep(spec(model="sender/FC1L", parts=parts, seeds=[1])).rows
@@ -158,6 +173,25 @@ def test_rows_of_records_are_those_of_the_plan(tmp_path: Path) -> None:
     assert {row_of(record) for record in result.records} == {row.job.row for row in plan.rows}
 
 
+def test_workers_are_given_rows_until_all_have_something_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a GPU each row is one job; with four workers, four are at work at once."""
+    most: list[int] = []
+
+    class Counting(LocalRunner):
+        workers = 4
+
+        def finished(self) -> Any:
+            for ticket, records in super().finished():
+                most.append(len(self._waiting) + 1)
+                yield ticket, records
+
+    monkeypatch.setattr("icy.probing.make_runner", lambda plan, watcher, retries: Counting())
+    monkeypatch.setattr("icy.probing.STACK_ON_CPU", 1000)
+    icy.sweep("*/FC*", grammar="concat", quick=True, workers=1, out=str(tmp_path), representation="soft,gumb", seeds=1)
+    assert max(most) == 4
+    assert most[0] == 4
+
+
 class Killer(Watcher):
     """Kills a worker at the first reading of every so many rows."""
 
@@ -170,9 +204,9 @@ class Killer(Watcher):
         if self.left:
             self.left -= 1
             assert self.runner is not None
-            for worker in list(self.runner._executor._processes or ())[:1]:  # none, while they begin again
-                with contextlib.suppress(ProcessLookupError):  # one that was killed a moment ago
-                    os.kill(worker, signal.SIGKILL)
+            for process in self.runner._pool[0].processes():  # none, while it begins again
+                with contextlib.suppress(ProcessLookupError):  # it was killed a moment ago
+                    os.kill(process.pid, signal.SIGKILL)
 
 
 @pytest.fixture
@@ -304,6 +338,9 @@ def test_the_command_plans_and_does_nothing(tmp_path: Path) -> None:
     ("words", "said"),
     [
         ((), "No model was given"),
+        (("-m", "sender/FC1L", "--side", "receiver"), "is no receiver"),
+        (("-m", "sender/FC1L", "--engine", "auto+graph"), "only on a GPU"),
+        (("-m", "sender/FC1L", "--runner", "ray", "--device", "cuda:1"), "device of a cluster"),
         (("-m", "FC3L"), "did you mean"),
         (("-m", "FC1L", "--side", "sender", "--shard", "3/2"), "A shard is i/n"),
         (("-m", "sender/FC1L", "--shard", "half"), "A shard is i/n"),

@@ -10,7 +10,7 @@ from icy.planning import Plan
 from icy.probing import run_plan
 from icy.results import ProbeResult
 from icy.splits import SPLITS
-from icy.sweeping import SweepSpec, make_sweep, read_sweep
+from icy.sweeping import SweepSpec, make_sweep, over, read_sweep
 from icy.watcher import Watcher
 
 from . import completion
@@ -102,7 +102,8 @@ def sweep_command(
     """
     console = stderr()
     set_up_log(console, quiet, verbose)
-    spec = SweepSpec.asked(**{**(read_sweep(file) if file else {}), **given_by_user(ctx, given)})
+    chosen = given_by_user(ctx, given)
+    spec = SweepSpec.asked(**(over(read_sweep(file), chosen) if file else chosen))
     plan = make_sweep(spec)
     if dry_run:
         print_plan(plan, format_, quiet)

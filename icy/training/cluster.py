@@ -12,20 +12,19 @@ from __future__ import annotations
 import logging
 import os
 import pickle
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 from types import TracebackType
 from typing import Any, Self
 
 from icy.errors import IcyError, InvalidSettingError
-from icy.registry import registry
+from icy.registry import Additions, registry
 from icy.store import Record, Store
 
 from .job import Job
 from .mail import MailedLog, pass_on_log
 from .pool import packed, unpacked
 from .running import Filed, Report, run_job
-from .work import Work, count_deaths
+from .work import Work
 
 RETRIES = 2
 POLL_SECONDS = 0.5
@@ -104,7 +103,7 @@ class RayRunner:
             ray.get_runtime_context().get_node_id(), soft=False
         )
         self._mail = ray.util.queue.Queue(actor_options={"num_cpus": 0, "scheduling_strategy": here})
-        self._plugins = [(file, Path(file).read_text()) for file in registry.plugin_files]
+        self._additions = registry.additions()._replace(entries=[])
         log.info("Ray: %s tasks at once on %s nodes, %s.", self.workers, len(ray.nodes()), self.device)
         return self
 
@@ -133,7 +132,7 @@ class RayRunner:
             # As bytes: what a plug-in file defines can be read only once the file is loaded.
             job = pickle.dumps(work.rest())
             level = logging.getLogger("icy").getEffectiveLevel()
-            self._tasks[self._run.remote(job, work.ticket, self._plugins, self._mail, level)] = work
+            self._tasks[self._run.remote(job, work.ticket, self._additions, self._mail, level)] = work
 
     def finished(self) -> Iterator[tuple[int, list[Record]]]:
         """Tickets and records of jobs, as they end; more may be submitted meanwhile.
@@ -158,10 +157,7 @@ class RayRunner:
             raise IcyError(f"A task of the Ray cluster failed: {error.cause or error}") from error
         except self._ray.exceptions.RayError as error:
             log.debug("Ray: %s", error)
-            count_deaths([work])
-            if work.left and work.deaths <= self.retries:
-                name = work.job.task.entry.qualified
-                log.warning("A node or worker was lost; %s replicates of %s begin again.", len(work.left), name)
+            if work.again(self.retries):
                 self._waiting.insert(0, work)
                 return True
             for record in work.given_up():
@@ -183,8 +179,6 @@ class RayRunner:
                 pass_on_log(content, self._said)
             elif work is None:
                 continue  # of a task that was taken for lost
-            elif kind == "begun":
-                work.begun = True
             elif kind == "filed" and content["key"] not in work.records:
                 self._file(work, content)
             elif kind == "read" and self._report is not None:
@@ -194,7 +188,7 @@ class RayRunner:
 # -- in a task ---------------------------------------------------------------------------------------------------------
 
 
-def _run_in_task(packed_job: bytes, ticket: int, plugins: Sequence[tuple[str, str]], mail: Any, log_level: int) -> None:
+def _run_in_task(packed_job: bytes, ticket: int, additions: Additions, mail: Any, log_level: int) -> None:
     import torch
 
     def send(kind: str, content: Any) -> None:
@@ -202,9 +196,7 @@ def _run_in_task(packed_job: bytes, ticket: int, plugins: Sequence[tuple[str, st
 
     torch.set_num_threads(1)
     logging.getLogger("icy").setLevel(log_level)
-    for place, text in plugins:
-        registry.load_text(place, text)
+    registry.add_all(additions)
     job: Job = pickle.loads(packed_job)
-    send("begun", None)
     with MailedLog(send):
         run_job(job, lambda _, readings: send("read", packed(readings)), lambda record: send("filed", record))

@@ -8,6 +8,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
+from icy.devices import make_current
 from icy.errors import IncompatibleError, InvalidSettingError
 from icy.grammars import make_language
 from icy.models.making import create
@@ -87,6 +88,7 @@ class Run:
     needs_baseline = True
 
     def __init__(self, job: Job) -> None:
+        make_current(job.device)
         self.task, self.protocol, self.settings = job.task, job.protocol, job.settings
         task, settings, replicates, device = job.task, job.settings, list(job.replicates), torch.device(job.device)
         self.active, self.baselines = replicates, dict(job.baselines)

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from icy.devices import make_current
 from icy.errors import StoreError
 from icy.grammars import make_language
 from icy.language import Language
@@ -97,6 +98,7 @@ class Game:
 
     def __init__(self, job: PairJob, players: list[Player]) -> None:
         self.job, self.players, self.settings = job, players, job.settings
+        make_current(job.device)
         device = torch.device(job.device)
         seeds = [p.replicate.seed for p in players]
         self.draws = Draws([_language(job.task, p.replicate) for p in players], seeds, device)

@@ -31,9 +31,13 @@ def capture_cuda(operations: Callable[[], None]) -> Replay:
     Raises:
         RuntimeError: something waits for the GPU or takes memory from elsewhere, which cannot be recorded.
     """
-    graph = torch.cuda.CUDAGraph()
-    # Other threads of this process, another stack's say, may go on meanwhile.
-    with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+    graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()
+    # The outer block puts this thread back on its stream where the inner one fails and does not. Other threads of this
+    # process may go on meanwhile.
+    with (
+        torch.cuda.stream(torch.cuda.current_stream()),
+        torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"),
+    ):
         operations()
     replay: Replay = graph.replay
     return replay
@@ -68,6 +72,9 @@ class CapturedUpdates:
     Args:
         step: one update of a batch.
         name: of the model, for the log.
+
+    Attributes:
+        failed: whether it could not be captured.
     """
 
     capture, warm_up = staticmethod(capture_cuda), staticmethod(warm_up_cuda)
@@ -76,7 +83,7 @@ class CapturedUpdates:
         self._step, self._name = step, name
         self._made = 0
         self._replay: Replay | None = None
-        self._plainly = False
+        self.failed = False
 
     def __call__(self, *blocks: Tensor) -> None:
         """Make one update for each of the batches, the first axis of every block."""
@@ -87,7 +94,7 @@ class CapturedUpdates:
         rest = [block[warming:] for block in blocks]
         if not len(rest[0]):
             return
-        if self._replay is None and not self._plainly:
+        if self._replay is None and not self.failed:
             self._prepare(rest)
         if self._replay is None:
             PlainUpdates(self._step)(*rest)
@@ -106,7 +113,7 @@ class CapturedUpdates:
         try:
             self._replay = self.capture(next_update)
         except RuntimeError as error:
-            self._plainly = True
+            self.failed = True
             why = str(error).strip().partition("\n")[0]
             log.warning("%s: an update cannot be captured (%s); its operations are launched singly.", self._name, why)
 

@@ -169,6 +169,8 @@ class Job:
     def __post_init__(self) -> None:
         if self.engine not in ENGINES:
             raise unknown("engine", self.engine, ENGINES)
+        if self.engine.endswith("+graph") and self.device == "cpu":
+            raise InvalidSettingError("Updates can be captured as a graph only on a GPU; leave out '+graph'.")
         if self.protocol.holds_out != (self.split is not None):
             needs = "needs a split" if self.split is None else "holds out no meanings and takes no split"
             raise InvalidSettingError(f"The protocol '{self.protocol.name}' {needs}.")

@@ -224,16 +224,20 @@ class GradientLearner:
         self._last: Tensor | None = None
         self._tf32 = settings.tf32 if device.type == "cuda" else None
         self._optimiser = self._new_optimiser()
+        self._issued: CapturedUpdates | PlainUpdates | None = None
         self._prepare_issue()
 
     @property
     def engine(self) -> str:
         """How the replicates are stacked and, other than plainly, how their updates are issued."""
-        return f"{self._stacking}+graph" if isinstance(self._issued, CapturedUpdates) else self._stacking
+        return f"{self._stacking}+graph" if self._captured() else self._stacking
+
+    def _captured(self) -> bool:
+        return isinstance(self._issued, CapturedUpdates) and not self._issued.failed
 
     def _prepare_issue(self) -> None:
-        """Whoever captured the stack as it was must do so anew."""
-        captured = self._issue == "graph"
+        """Whoever captured the stack as it was must do so anew; what could not be captured is not tried again."""
+        captured = self._issue == "graph" and (self._issued is None or self._captured())
         self._issued = CapturedUpdates(self.update, self._name) if captured else PlainUpdates(self.update)
         self._forward = CapturedCall(self._evaluate) if captured else self._evaluate
 
@@ -258,6 +262,7 @@ class GradientLearner:
 
     def train(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
         """One update for each of several batches."""
+        assert self._issued is not None
         self._issued(inputs, targets, keys)
 
     def scores(self, inputs: Tensor) -> Tensor:

@@ -15,8 +15,7 @@ _icy_log = logging.getLogger("icy")
 class Mailbox:
     """News from workers to this process: a file per job, appended to there and read on here.
 
-    A line is a pair: "begun" and nothing, "read" and readings, "filed" and the key of a record, or "log" and a log
-    record.
+    A line is a pair: "read" and readings, "filed" and the key of a record, or "log" and a log record.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -16,6 +16,7 @@ import signal
 import tempfile
 import threading
 import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from pathlib import Path
@@ -26,17 +27,83 @@ from joblib.externals.loky import ProcessPoolExecutor
 from joblib.externals.loky.process_executor import BrokenProcessPool
 
 from icy.errors import IcyError
-from icy.registry import Entry, registry
+from icy.registry import Additions, registry
 from icy.store import Record, Store
 
 from .job import Job, Reading, Replicate
 from .mail import Mailbox, MailedLog, pass_on_log
 from .running import Filed, Report, run_job
-from .work import KILLED, Work, count_deaths
+from .work import KILLED, Work
 
+POLL_SECONDS = 0.3
+PATIENCE_SECONDS = 5.0  # for a process that is being killed
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-log = logging.getLogger(__name__)
 _icy_log = logging.getLogger("icy")
+
+
+class Worker:
+    """A worker process, and the job that it is at.
+
+    Each is a pool of its own: loky takes the loss of one process for the loss of its pool, and so it is known whose
+    job was at work when a process was killed.
+
+    Args:
+        spool: the folder of the mail.
+    """
+
+    def __init__(self, spool: str) -> None:
+        self._spool = spool
+        self.work: Work | None = None
+        self.future: Future[list[Record]] | None = None
+        self._start()
+
+    def _start(self) -> None:
+        self._executor = ProcessPoolExecutor(
+            max_workers=1,
+            initializer=_start_worker,
+            initargs=(registry.additions(), _icy_log.getEffectiveLevel()),
+            env=dict.fromkeys(THREAD_VARIABLES, "1"),
+        )
+
+    def begin(self, work: Work) -> None:
+        """Hand it a job; it must have none."""
+        self.work = work
+        try:
+            with _without_interrupts():
+                self.future = self._executor.submit(_run_in_worker, work.rest(), work.ticket, self._spool)
+        except BrokenProcessPool as error:  # the process was killed while it had nothing to do
+            self.future = Future()
+            self.future.set_exception(error)
+
+    def end(self) -> Work:
+        """Take the job from it."""
+        assert self.work is not None
+        work, self.work, self.future = self.work, None, None
+        return work
+
+    def restart(self) -> None:
+        """Have another process in its place."""
+        self.kill()
+        self._start()
+
+    def processes(self) -> list[Any]:
+        """The process, or none while it is being started."""
+        return list((self._executor._processes or {}).values())
+
+    def kill(self) -> None:
+        """End the process at once, and wait until it is gone, so that it writes nothing beside another.
+
+        Not asked to end, as loky would: a process that was killed as it held a lock of the executor's queues leaves
+        no one to hear of it. In a thread, since loky may then wait for ever.
+        """
+        processes = self.processes()
+        closing = threading.Thread(target=self._executor.shutdown, kwargs={"kill_workers": True}, daemon=True)
+        closing.start()
+        closing.join(PATIENCE_SECONDS)
+        for process in processes:
+            with contextlib.suppress(Exception):  # it is gone already
+                process.kill()
+                process.join(PATIENCE_SECONDS)
 
 
 class PoolRunner:
@@ -46,13 +113,10 @@ class PoolRunner:
         workers: how many.
         report: called in this process with the readings of every check of every worker.
         filed: called in this process with every record once it is on file.
-        retries: how often a job that was at work when a worker was killed is begun again, before what it lacks is
-            filed as failed; 0, a worker that is killed is an error.
+        retries: how often a job whose worker was killed is begun again, before what it lacks is filed as failed; 0, a
+            worker that is killed is an error.
         device: where the workers compute.
     """
-
-    POLL_SECONDS = 0.3
-    PATIENCE_SECONDS = 5.0
 
     def __init__(
         self,
@@ -64,57 +128,40 @@ class PoolRunner:
     ) -> None:
         self.workers, self.retries, self.device = workers, retries, device
         self._report, self._filed = report, filed
-        self._futures: dict[Future[list[Record]], Work] = {}
+        self._pool: list[Worker] = []
+        self._waiting: deque[Work] = deque()
         self._said: set[str] = set()
         self._next = 0
 
     def __enter__(self) -> Self:
         self._spool = tempfile.TemporaryDirectory(prefix="icy-", ignore_cleanup_errors=True)
         self._mail = Mailbox(Path(self._spool.name))
-        self._start()
         return self
-
-    def _start(self) -> None:
-        self._executor = ProcessPoolExecutor(
-            max_workers=self.workers,
-            initializer=_start_worker,
-            initargs=(list(registry.plugin_files), registry.defined_by_user(), _icy_log.getEffectiveLevel()),
-            env=dict.fromkeys(THREAD_VARIABLES, "1"),
-        )
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._kill()
+        for worker in self._pool:
+            worker.kill()
         self._spool.cleanup()
-
-    def _kill(self) -> None:
-        """End the workers at once, and wait until they are gone, so that none writes beside those that follow."""
-        processes = list((self._executor._processes or {}).values())
-        # Not asked to end, as loky would: a worker that was killed as it held a lock of the executor's queues keeps the
-        # others from hearing of it. In a thread, since loky may then wait for ever.
-        closing = threading.Thread(target=self._executor.shutdown, kwargs={"kill_workers": True}, daemon=True)
-        closing.start()
-        closing.join(self.PATIENCE_SECONDS)
-        for process in processes:
-            with contextlib.suppress(Exception):  # it is gone already
-                process.kill()
-                process.join(self.PATIENCE_SECONDS)
 
     def submit(self, job: Job) -> int:
         """Queue a job; returns its ticket."""
         ticket, self._next = self._next, self._next + 1
-        self._begin(Work(ticket, job))
+        self._waiting.append(Work(ticket, job))
+        self._fill()
         return ticket
 
-    def _begin(self, work: Work) -> None:
-        try:
-            with _without_interrupts():
-                future = self._executor.submit(_run_in_worker, work.rest(), work.ticket, self._spool.name)
-        except BrokenProcessPool as error:  # a worker was lost this moment; it shows when futures are looked at
-            future = Future()
-            future.set_exception(error)
-        self._futures[future] = work
+    def _fill(self) -> None:
+        """Hand out what waits, to workers that have nothing to do and, up to their number, to new ones."""
+        while self._waiting:
+            idle = next((worker for worker in self._pool if worker.work is None), None)
+            if idle is None:
+                if len(self._pool) >= self.workers:
+                    return
+                idle = Worker(self._spool.name)
+                self._pool.append(idle)
+            idle.begin(self._waiting.popleft())
 
     def finished(self) -> Iterator[tuple[int, list[Record]]]:
         """Tickets and records of jobs, as they end; more may be submitted meanwhile.
@@ -122,53 +169,44 @@ class PoolRunner:
         Raises:
             IcyError: a worker was killed, and there are no retries.
         """
-        while self._futures:
-            done, _ = wait(self._futures, timeout=self.POLL_SECONDS, return_when=FIRST_COMPLETED)
-            self._pass_on_mail(self._futures.values())
+        while busy := {worker.future: worker for worker in self._pool if worker.future is not None}:
+            done, _ = wait(busy, timeout=POLL_SECONDS, return_when=FIRST_COMPLETED)
+            self._pass_on_mail()
             for future in done:
-                error = future.exception()
-                if isinstance(error, BrokenProcessPool):
-                    if not self.retries:
-                        raise IcyError(f"{KILLED} Run the same command to go on, with fewer --workers.") from error
-                    yield from self._again()
-                    break  # the futures of all jobs are void
-                work = self._futures.pop(future)
-                for record in future.result():
-                    work.filed(record)
-                yield work.ticket, list(work.records.values())
+                work = self._ended(busy[future], future)
+                self._fill()
+                if work is not None:
+                    yield work.ticket, list(work.records.values())
 
-    def _again(self) -> Iterator[tuple[int, list[Record]]]:
-        """Begin again what was at work or waiting when a worker was killed; what is killed time and again fails."""
-        self._kill()
-        lost, self._futures = list(self._futures.values()), {}
-        self._pass_on_mail(lost)
-        count_deaths(lost)
-        self._start()
-        for work in lost:
-            if work.left and work.deaths <= self.retries:
-                if work.deaths:
-                    name = work.job.task.entry.qualified
-                    log.warning("A worker was killed; %s replicates of %s begin again.", len(work.left), name)
-                self._begin(work)
-                continue
-            for record in work.given_up():
-                Store(work.job.folder).put(record)
-                self._file(work, record)
-            yield work.ticket, list(work.records.values())
+    def _ended(self, worker: Worker, future: Future[list[Record]]) -> Work | None:
+        """The work that a worker has come to the end of; None if it waits to begin again."""
+        work, error = worker.end(), future.exception()
+        if not isinstance(error, BrokenProcessPool):
+            for record in future.result():
+                work.filed(record)
+            return work
+        if not self.retries:
+            raise IcyError(f"{KILLED} Run the same command to go on, with fewer --workers.") from error
+        worker.restart()
+        if work.again(self.retries):
+            self._waiting.appendleft(work)
+            return None
+        for record in work.given_up():
+            Store(work.job.folder).put(record)
+            self._file(work, record)
+        return work
 
     def _file(self, work: Work, record: Record) -> None:
         work.filed(record)
         if self._filed is not None:
             self._filed(record)
 
-    def _pass_on_mail(self, at_work: Any) -> None:
-        works = {work.ticket: work for work in at_work}
+    def _pass_on_mail(self) -> None:
+        at_work = {worker.work.ticket: worker.work for worker in self._pool if worker.work is not None}
         for ticket, kind, content in self._mail.collect():
-            work = works[ticket]
+            work = at_work[ticket]
             if kind == "log":
                 pass_on_log(content, self._said)
-            elif kind == "begun":
-                work.begun = True
             elif kind == "filed":
                 record = Store(work.job.folder).get(content)
                 if record is not None:
@@ -190,17 +228,14 @@ def unpacked(content: Sequence[Sequence[Any]]) -> list[Reading]:
 # -- in a worker -------------------------------------------------------------------------------------------------------
 
 
-def _start_worker(plugin_files: list[str], user_entries: list[Entry], log_level: int) -> None:
+def _start_worker(additions: Additions, log_level: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
     _icy_log.setLevel(log_level)
     import torch
 
     torch.set_num_threads(1)
-    for file in plugin_files:
-        registry.load_file(file)
-    for entry in user_entries:
-        registry.add(entry)
+    registry.add_all(additions)
 
 
 def _end_with_parent(parent: int) -> None:
@@ -223,7 +258,6 @@ def _run_in_worker(job: Job, ticket: int, spool: str) -> list[Record]:
             write("filed", record["key"])
 
         file.write("\n")  # after a line that a killed worker may have left unfinished
-        write("begun", None)
         with MailedLog(write):
             return run_job(job, lambda _, readings: write("read", packed(readings)), put)
 

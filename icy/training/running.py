@@ -9,6 +9,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Protocol, Self
 
+from icy.devices import release
 from icy.errors import StoreError
 from icy.store import Record, Store
 
@@ -76,16 +77,19 @@ def run_job(job: Job, report: Report | None = None, put: Put | None = None) -> l
     except StoreError:
         raise  # a full disk or a vanished folder: there is nowhere to file anything
     except Exception as error:
-        too_large = _out_of_memory(error) and len(remaining) > 1
+        too_large = out_of_memory(error) and len(remaining) > 1
         for replicate in () if too_large else sorted(remaining):
             file(job.failure(replicate, error))
     else:
-        return records
+        too_large = False
     # Outside of the block above, as the error keeps what filled the memory alive.
+    if too_large or job.device != "cpu":
+        release(job.device)
     return records + (_in_halves(job, remaining, records, report, put) if too_large else [])
 
 
-def _out_of_memory(error: BaseException) -> bool:
+def out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that there was not enough memory."""
     # torch has an error of its own for a GPU's memory, and none for a CPU's
     full = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
     return full or (isinstance(error, RuntimeError) and "allocate memory" in str(error))

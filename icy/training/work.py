@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from icy.errors import IcyError
@@ -22,14 +21,12 @@ class Work:
     Attributes:
         ticket: its number.
         job: all of it.
-        begun: whether a worker is at it.
         deaths: how many workers were lost while they were at it.
         records: what has been filed since it was submitted, by key.
     """
 
     ticket: int
     job: Job
-    begun: bool = False
     deaths: int = 0
     records: dict[str, Record] = field(default_factory=dict)
 
@@ -47,25 +44,15 @@ class Work:
         known = {**self.job.baselines, **baselines_of(self.records.values())}
         return replace(self.job, replicates=self.left, baselines=known)
 
-    def died(self) -> None:
-        """Take note that the worker is lost."""
-        self.deaths += self.begun
-        self.begun = False
-        name, left = self.job.task.entry.qualified, len(self.left)
-        log.info("A worker was lost; %s replicates of %s are not done.", left, name)
+    def again(self, retries: int) -> bool:
+        """Take note that the worker at it is lost; whether another is to go on with it."""
+        self.deaths += 1
+        if not self.left or self.deaths > retries:
+            return False
+        name = self.job.task.entry.qualified
+        log.warning("A worker or node was lost; %s replicates of %s begin again.", len(self.left), name)
+        return True
 
     def given_up(self) -> list[Record]:
         """Records of failure of what is left."""
         return [self.job.failure(replicate, IcyError(KILLED)) for replicate in self.left]
-
-
-def count_deaths(lost: Sequence[Work]) -> None:
-    """Take note that workers are lost that were at some of this work.
-
-    Where no one had begun, workers die before they can; then all of it counts as begun, or it would go on for ever.
-    """
-    if not any(work.begun for work in lost):
-        for work in lost:
-            work.begun = True
-    for work in lost:
-        work.died()
