@@ -81,7 +81,7 @@ def test_a_cluster_that_loses_a_node_gives_the_numbers_of_one_machine(
     killer = NodeKiller(two_nodes)
     found = icy.sweep(**SMALL, runner="ray", out=str(tmp_path / "ray"), watcher=killer)
     assert killer.done
-    assert "A node or worker was lost" in caplog.text
+    assert "A worker or node was lost" in caplog.text
     assert not found.failures
     assert numbers(found.records) == numbers(plain.records)
     assert {r["key"] for r in found.records} == {r["key"] for r in plain.records}
