@@ -41,11 +41,11 @@ class Setting:
 
 ROWS = {
     "cpu": [
-        Setting("sender/FC2L", 5, 1000),
-        Setting("sender/RNNAutoReg:LSTM", 5, 60),
-        Setting("sender/HierZero:GRU", 5, 60),
-        Setting("receiver/Hier:GRU", 5, 60),
-        Setting("sender/TransDecSoft", 5, 10),
+        Setting("sender/FC2L", 5, 600),
+        Setting("sender/RNNAutoReg:LSTM", 5, 40),
+        Setting("sender/HierZero:GRU", 5, 40),
+        Setting("receiver/Hier:GRU", 5, 40),
+        Setting("sender/TransDecSoft", 5, 6),
     ],
     "cuda": [Setting(model, 5, 2000) for model in plain.MODELS],
 }

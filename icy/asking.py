@@ -52,9 +52,10 @@ def names(spec: type) -> list[str]:
 def spell_out(function: Callable[..., Any], spec: type[Asked], result: type) -> None:
     """Have help() and notebooks show every option of a function with its default, where it takes **options."""
     own, options = inspect.signature(function).parameters, inspect.signature(spec).parameters
-    first = [options[name] for name in own if name in options]
-    named = [p.replace(kind=p.KEYWORD_ONLY) for name, p in options.items() if name not in own]
-    signature = inspect.Signature([*first, *named, own["watcher"]], return_annotation=result)
+    first = [options[name] for name, p in own.items() if name in options and p.kind is p.POSITIONAL_OR_KEYWORD]
+    named = [p.replace(kind=p.KEYWORD_ONLY) for p in options.values() if p not in first]
+    beside = [p for name, p in own.items() if name not in options and p.kind is p.KEYWORD_ONLY]
+    signature = inspect.Signature([*first, *named, *beside], return_annotation=result)
     function.__signature__ = signature  # type: ignore[attr-defined]
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from icy.asking import names
+from icy.asking import names, spell_out
 from icy.errors import IncompatibleError, InvalidSettingError, StoreError, unknown
 from icy.planning import Plan, ProbeSpec, Row, make_plan, planned
 from icy.probing import run_plan
@@ -105,6 +105,9 @@ def sweep(
     spec = SweepSpec.asked(**(given if file is None else over(read_sweep(file), given)))
     plan = make_sweep(spec)
     return run_plan(plan, watching(watcher, spec.track, spec.out), retries=spec.retries)
+
+
+spell_out(sweep, SweepSpec, ProbeResult)
 
 
 def read_sweep(file: str | Path) -> dict[str, Any]:

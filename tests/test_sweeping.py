@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import inspect
 import json
 import logging
 import os
@@ -108,6 +110,13 @@ def test_what_is_given_goes_before_what_is_in_a_file_and_its_parts(tmp_path: Pat
     given: dict[str, Any] = {"grammar": "perm", "quick": True, "workers": 1, "out": str(tmp_path / "o")}
     assert {r["hidden_size"] for r in icy.sweep(file=file, target=0.3, **given).records} == {16, 32}
     assert {r["hidden_size"] for r in icy.sweep(file=file, target=0.3, hidden=8, **given).records} == {8}
+
+
+def test_help_shows_every_option() -> None:
+    parameters = inspect.signature(icy.sweep).parameters
+    assert list(parameters)[0] == "model"
+    assert {f.name for f in dataclasses.fields(SweepSpec)} | {"file", "watcher"} == set(parameters)
+    assert all(p.kind is p.KEYWORD_ONLY for name, p in parameters.items() if name != "model")
 
 
 def test_a_pair_of_numbers_is_one_space() -> None:

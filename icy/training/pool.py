@@ -204,9 +204,11 @@ class PoolRunner:
     def _pass_on_mail(self) -> None:
         at_work = {worker.work.ticket: worker.work for worker in self._pool if worker.work is not None}
         for ticket, kind, content in self._mail.collect():
-            work = at_work[ticket]
+            work = at_work.get(ticket)
             if kind == "log":
                 pass_on_log(content, self._said)
+            elif work is None:
+                continue  # of a worker that was lost, and said more before it was gone
             elif kind == "filed":
                 record = Store(work.job.folder).get(content)
                 if record is not None:
