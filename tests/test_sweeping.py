@@ -12,6 +12,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -390,3 +391,9 @@ def test_parts_are_the_arguments_of_a_probe() -> None:
     (one,) = expand(spec(model="sender/FC1L"))
     assert isinstance(one, ProbeSpec)
     assert not isinstance(one, SweepSpec)
+
+
+def test_every_option_of_the_command_says_what_it_is() -> None:
+    command = main.get_command(click.Context(main), "sweep")
+    assert command is not None
+    assert [p.name for p in command.params if isinstance(p, click.Option) and not p.help] == []

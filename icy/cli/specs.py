@@ -121,10 +121,13 @@ class SpecOptions:
 
 
 def _described(spec: type) -> dict[str, str]:
-    """What a spec says of each of its attributes."""
-    text = inspect.getdoc(spec) or ""
-    found = re.findall(r"^    (\w+): ((?:.*)(?:\n {8}.*)*)", text.partition("Attributes:")[2], re.MULTILINE)
-    return {name: " ".join(description.split()) for name, description in found}
+    """What a spec, or one that it extends, says of each of its attributes."""
+    found: dict[str, str] = {}
+    for one in reversed(spec.__mro__):
+        text = inspect.cleandoc(one.__doc__ or "").partition("Attributes:")[2]
+        said = re.findall(r"^    (\w+): ((?:.*)(?:\n {8}.*)*)", text, re.MULTILINE)
+        found.update((name, " ".join(description.split())) for name, description in said)
+    return found
 
 
 def _sentence(text: str) -> str:
@@ -142,7 +145,14 @@ def together(*options: Decorator) -> Decorator:
 
 SHOWN = together(
     click.option("--dry-run", is_flag=True, help="Show what would be trained and an estimate of the time; do nothing."),
-    click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True),
+    click.option(
+        "--format",
+        "format_",
+        type=click.Choice(FORMATS),
+        default="table",
+        show_default=True,
+        help="What is printed; json has every replicate, all others the table.",
+    ),
     click.option("--spread", type=click.Choice(SPREADS), default="sd", show_default=True, help="Of the seeds."),
     click.option("--quiet", "-q", is_flag=True, help="No progress, no remarks."),
     click.option("--verbose", "-v", count=True, help="Say how each model is stacked, and why; -vv for all of the log."),

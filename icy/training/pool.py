@@ -39,6 +39,7 @@ POLL_SECONDS = 0.3
 PATIENCE_SECONDS = 5.0  # for a process that is being killed
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 _icy_log = logging.getLogger("icy")
+_filing = threading.Lock()  # held by a worker while it writes a record
 
 
 class Worker:
@@ -244,6 +245,7 @@ def _end_with_parent(parent: int) -> None:
     """End this worker once its parent is gone: killed, it leaves no one to hand results to, or to stop the worker."""
     while os.getppid() == parent:
         time.sleep(1)
+    _filing.acquire()  # a record that is being written is written to its end
     os._exit(1)
 
 
@@ -256,7 +258,8 @@ def _run_in_worker(job: Job, ticket: int, spool: str) -> list[Record]:
                 file.write(json.dumps([kind, content]) + "\n")
 
         def put(record: Record) -> None:
-            store.put(record)
+            with _filing:
+                store.put(record)
             write("filed", record["key"])
 
         file.write("\n")  # after a line that a killed worker may have left unfinished
