@@ -38,6 +38,7 @@ from .work import KILLED, Work
 POLL_SECONDS = 0.3
 PATIENCE_SECONDS = 5.0  # for a process that is being killed
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has only the latter
 _icy_log = logging.getLogger("icy")
 _filing = threading.Lock()  # held by a worker while it writes a record
 
@@ -95,16 +96,18 @@ class Worker:
         """End the process at once, and wait until it is gone, so that it writes nothing beside another.
 
         Not asked to end, as loky would: a process that was killed as it held a lock of the executor's queues leaves
-        no one to hear of it. In a thread, since loky may then wait for ever.
+        no one to hear of it. Nor left to loky's own way to kill, which needs another package or program. In a thread,
+        since loky may wait for ever.
         """
         processes = self.processes()
+        for process in processes:
+            with contextlib.suppress(ProcessLookupError):  # it is gone already
+                os.kill(process.pid, KILL)
         closing = threading.Thread(target=self._executor.shutdown, kwargs={"kill_workers": True}, daemon=True)
         closing.start()
         closing.join(PATIENCE_SECONDS)
         for process in processes:
-            with contextlib.suppress(Exception):  # it is gone already
-                process.kill()
-                process.join(PATIENCE_SECONDS)
+            process.join(PATIENCE_SECONDS)
 
 
 class PoolRunner:
