@@ -22,7 +22,7 @@ from icy.representations import get_representation
 from icy.training.engine import make_model, train
 from icy.training.issuing import BLOCK, WARM_UP, CapturedCall, CapturedUpdates, PlainUpdates, choose_issue
 from icy.training.job import Job, Task
-from icy.training.learners import GradientLearner, make_learner, supervised_loss
+from icy.training.learners import GradientLearner, _products, make_learner, supervised_loss
 from icy.training.settings import TrainingSettings, settings_for
 from icy.training.stack import _call
 
@@ -172,11 +172,16 @@ def test_a_graph_gives_what_single_operations_give(model: str, representation: s
         assert graph[replicate][1] == pytest.approx(accuracy, abs=0.1)
 
 
-@gpu
-def test_full_precision_is_the_default_on_a_gpu() -> None:
-    full, coarse = (readings(job("sender/CNN", "cuda", tf32=tf32)) for tf32 in (False, True))
-    assert full.keys() == coarse.keys()
-    assert torch.backends.cudnn.allow_tf32  # as it was before
+@pytest.mark.parametrize("asked", [True, False])
+def test_products_are_as_asked_within_an_update_and_as_before_after_it(asked: bool) -> None:
+    """PyTorch's convolutions are in TF32 unless told: full precision must be said."""
+    places: Any = (torch.backends.cuda.matmul, torch.backends.cudnn)
+    before = [place.allow_tf32 for place in places]
+    with _products(asked):
+        assert [place.allow_tf32 for place in places] == [asked, asked]
+    assert [place.allow_tf32 for place in places] == before == [False, True]
+    with _products(None):  # without a GPU
+        assert [place.allow_tf32 for place in places] == before
 
 
 class Watch(TorchDispatchMode):

@@ -18,13 +18,12 @@ from typing import Any, Self
 
 from icy.errors import IcyError, InvalidSettingError
 from icy.registry import Additions, registry
-from icy.store import Record, Store
+from icy.store import Record
 
 from .job import Job
-from .mail import MailedLog, pass_on_log
-from .pool import packed, unpacked
+from .mail import MailedLog
 from .running import Filed, Report, run_job
-from .work import Work
+from .work import Work, Workplace, packed
 
 RETRIES = 2
 POLL_SECONDS = 0.5
@@ -48,7 +47,7 @@ def import_ray() -> Any:
     return ray
 
 
-class RayRunner:
+class RayRunner(Workplace):
     """Runs jobs as tasks on a Ray cluster.
 
     Args:
@@ -73,13 +72,10 @@ class RayRunner:
         per_gpu: int = 1,
     ) -> None:
         self._ray = import_ray()
-        self.workers, self.device, self.retries, self._per_gpu = workers, device, retries, per_gpu
-        self._report, self._filed = report, filed
+        super().__init__(report, filed, retries)
+        self.workers, self.device, self._per_gpu = workers, device, per_gpu
         self._tasks: dict[Any, Work] = {}
-        self._waiting: list[Work] = []
-        self._said: set[str] = set()
         self._mail: Any = None
-        self._next = 0
 
     def __enter__(self) -> Self:
         ray = self._ray
@@ -118,17 +114,10 @@ class RayRunner:
         elif self._mail is not None:
             self._mail.shutdown(force=True)
 
-    def submit(self, job: Job) -> int:
-        """Queue a job; returns its ticket."""
-        ticket, self._next = self._next, self._next + 1
-        self._waiting.append(Work(ticket, job))
-        self._fill()
-        return ticket
-
     def _fill(self) -> None:
         """Hand out work up to the number of tasks at once."""
         while self._waiting and len(self._tasks) < self.workers:
-            work = self._waiting.pop(0)
+            work = self._waiting.popleft()
             # As bytes: what a plug-in file defines can be read only once the file is loaded.
             job = pickle.dumps(work.rest())
             level = logging.getLogger("icy").getEffectiveLevel()
@@ -157,32 +146,18 @@ class RayRunner:
             raise IcyError(f"A task of the Ray cluster failed: {error.cause or error}") from error
         except self._ray.exceptions.RayError as error:
             log.debug("Ray: %s", error)
-            if work.again(self.retries):
-                self._waiting.insert(0, work)
-                return True
-            for record in work.given_up():
-                self._file(work, record)
+            return self._begins_again(work)
         return False
-
-    def _file(self, work: Work, record: Record) -> None:
-        Store(work.job.folder).put(record)
-        work.filed(record)
-        if self._filed is not None:
-            self._filed(record)
 
     def _pass_on_mail(self) -> None:
         works = {work.ticket: work for work in self._tasks.values()}
         waiting = self._mail.qsize()
         for ticket, kind, content in self._mail.get_nowait_batch(waiting) if waiting else ():
             work = works.get(ticket)
-            if kind == "log":
-                pass_on_log(content, self._said)
-            elif work is None:
-                continue  # of a task that was taken for lost
-            elif kind == "filed" and content["key"] not in work.records:
-                self._file(work, content)
-            elif kind == "read" and self._report is not None:
-                self._report(work.job, unpacked(content))
+            if kind != "filed":
+                self._pass_on(work, kind, content)
+            elif work is not None and content["key"] not in work.records:  # none of a task that was taken for lost
+                self._put(work, content)
 
 
 # -- in a task ---------------------------------------------------------------------------------------------------------

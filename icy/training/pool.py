@@ -16,8 +16,7 @@ import signal
 import tempfile
 import threading
 import time
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from pathlib import Path
 from types import TracebackType
@@ -30,10 +29,10 @@ from icy.errors import IcyError
 from icy.registry import Additions, registry
 from icy.store import Record, Store
 
-from .job import Job, Reading, Replicate
-from .mail import Mailbox, MailedLog, pass_on_log
+from .job import Job
+from .mail import Mailbox, MailedLog
 from .running import Filed, Report, run_job
-from .work import KILLED, Work
+from .work import KILLED, Work, Workplace, packed
 
 POLL_SECONDS = 0.3
 PATIENCE_SECONDS = 5.0  # for a process that is being killed
@@ -110,7 +109,7 @@ class Worker:
             process.join(PATIENCE_SECONDS)
 
 
-class PoolRunner:
+class PoolRunner(Workplace):
     """Runs jobs on worker processes.
 
     Args:
@@ -130,12 +129,9 @@ class PoolRunner:
         retries: int = 0,
         device: str = "cpu",
     ) -> None:
-        self.workers, self.retries, self.device = workers, retries, device
-        self._report, self._filed = report, filed
+        super().__init__(report, filed, retries)
+        self.workers, self.device = workers, device
         self._pool: list[Worker] = []
-        self._waiting: deque[Work] = deque()
-        self._said: set[str] = set()
-        self._next = 0
 
     def __enter__(self) -> Self:
         self._spool = tempfile.TemporaryDirectory(prefix="icy-", ignore_cleanup_errors=True)
@@ -148,13 +144,6 @@ class PoolRunner:
         for worker in self._pool:
             worker.kill()
         self._spool.cleanup()
-
-    def submit(self, job: Job) -> int:
-        """Queue a job; returns its ticket."""
-        ticket, self._next = self._next, self._next + 1
-        self._waiting.append(Work(ticket, job))
-        self._fill()
-        return ticket
 
     def _fill(self) -> None:
         """Hand out what waits, to workers that have nothing to do and, up to their number, to new ones."""
@@ -192,43 +181,18 @@ class PoolRunner:
         if not self.retries:
             raise IcyError(f"{KILLED} Run the same command to go on, with fewer --workers.") from error
         worker.restart()
-        if work.again(self.retries):
-            self._waiting.appendleft(work)
-            return None
-        for record in work.given_up():
-            Store(work.job.folder).put(record)
-            self._file(work, record)
-        return work
-
-    def _file(self, work: Work, record: Record) -> None:
-        work.filed(record)
-        if self._filed is not None:
-            self._filed(record)
+        return None if self._begins_again(work) else work
 
     def _pass_on_mail(self) -> None:
         at_work = {worker.work.ticket: worker.work for worker in self._pool if worker.work is not None}
         for ticket, kind, content in self._mail.collect():
             work = at_work.get(ticket)
-            if kind == "log":
-                pass_on_log(content, self._said)
-            elif work is None:
-                continue  # of a worker that was lost, and said more before it was gone
-            elif kind == "filed":
+            if kind == "filed" and work is not None:  # not of one that was lost, and said more before it was gone
                 record = Store(work.job.folder).get(content)
                 if record is not None:
-                    self._file(work, record)
-            elif kind == "read" and self._report is not None:
-                self._report(work.job, unpacked(content))
-
-
-def packed(readings: Sequence[Reading]) -> list[list[Any]]:
-    """Readings as JSON takes them."""
-    return [[r.replicate.grammar, r.replicate.seed, r.steps, r.accuracy, r.phase] for r in readings]
-
-
-def unpacked(content: Sequence[Sequence[Any]]) -> list[Reading]:
-    """Readings as `packed` made them."""
-    return [Reading(Replicate(grammar, seed), *rest) for grammar, seed, *rest in content]
+                    self._note(work, record)
+            else:
+                self._pass_on(work, kind, content)
 
 
 # -- in a worker -------------------------------------------------------------------------------------------------------

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import logging
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from icy.errors import IcyError
-from icy.store import Record
+from icy.store import Record, Store
 
-from .job import Job, Replicate, baselines_of
+from .job import Job, Reading, Replicate, baselines_of
+from .mail import pass_on_log
+from .running import Filed, Report
 
 KILLED = "A worker process was killed, perhaps for want of memory; what had finished is kept."
 log = logging.getLogger(__name__)
@@ -56,3 +62,68 @@ class Work:
     def given_up(self) -> list[Record]:
         """Records of failure of what is left."""
         return [self.job.failure(replicate, IcyError(KILLED)) for replicate in self.left]
+
+
+class Workplace(ABC):
+    """The common part of runners whose jobs are done elsewhere: what waits, what is filed, what begins again.
+
+    Args:
+        report: called in this process with the readings of every check.
+        filed: called in this process with every record once it is on file.
+        retries: how often a job is begun again whose worker was lost, before what it lacks is filed as failed.
+    """
+
+    def __init__(self, report: Report | None, filed: Filed | None, retries: int) -> None:
+        self._report, self._filed, self.retries = report, filed, retries
+        self._waiting: deque[Work] = deque()
+        self._submitted = 0
+        self._said: set[str] = set()
+
+    @abstractmethod
+    def _fill(self) -> None:
+        """Hand out what waits, as far as there is someone to do it."""
+
+    def submit(self, job: Job) -> int:
+        """Queue a job; returns its ticket."""
+        work = Work(self._submitted, job)
+        self._submitted += 1
+        self._waiting.append(work)
+        self._fill()
+        return work.ticket
+
+    def _note(self, work: Work, record: Record) -> None:
+        """Take note of a record that is on file."""
+        work.filed(record)
+        if self._filed is not None:
+            self._filed(record)
+
+    def _put(self, work: Work, record: Record) -> None:
+        """File a record."""
+        Store(work.job.folder).put(record)
+        self._note(work, record)
+
+    def _begins_again(self, work: Work) -> bool:
+        """Whether a job whose worker is lost waits for another; if not, what it lacks is filed as failed."""
+        if work.again(self.retries):
+            self._waiting.appendleft(work)
+            return True
+        for record in work.given_up():
+            self._put(work, record)
+        return False
+
+    def _pass_on(self, work: Work | None, kind: str, content: Any) -> None:
+        """Pass on a line of log, or readings of work that is still known."""
+        if kind == "log":
+            pass_on_log(content, self._said)
+        elif kind == "read" and work is not None and self._report is not None:
+            self._report(work.job, unpacked(content))
+
+
+def packed(readings: Sequence[Reading]) -> list[list[Any]]:
+    """Readings as JSON takes them."""
+    return [[r.replicate.grammar, r.replicate.seed, r.steps, r.accuracy, r.phase] for r in readings]
+
+
+def unpacked(content: Sequence[Sequence[Any]]) -> list[Reading]:
+    """Readings as `packed` made them."""
+    return [Reading(Replicate(grammar, seed), *rest) for grammar, seed, *rest in content]
