@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import csv
+import json
 import math
 from collections import Counter
 from typing import Any
 
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
 import icy.analysis
 from icy.analysis import find_table, published, published_tables
 from icy.analysis.literature import DATA, KEYS, NUMBERS, PublishedTable, end_to_end, supervised
+from icy.cli import main
 from icy.errors import UnknownNameError
 from icy.meanings import MeaningSpace
 from icy.registry import SIDES, registry
@@ -358,7 +361,7 @@ def test_what_is_given_out_can_be_changed_without_harm() -> None:
     assert published("icy22/table3")["mean"].min() > 0
 
 
-# -- icy.analysis ------------------------------------------------------------------------------------------------------
+# -- icy.analysis, icy list --------------------------------------------------------------------------------------------
 
 
 def test_public_names_of_analysis() -> None:
@@ -369,3 +372,31 @@ def test_public_names_of_analysis() -> None:
         assert not (DATA.parents[1] / f"{name}.py").exists()  # a submodule would take the function's place
     with pytest.raises(AttributeError, match=r"module 'icy\.analysis' has no attribute 'publishd'"):
         getattr(icy.analysis, "publishd")  # noqa: B009
+
+
+def listed(*words: str) -> list[dict[str, str]]:
+    result = CliRunner().invoke(main, ["list", "published", *words, "--format", "json"])
+    assert result.exit_code == 0
+    rows: list[dict[str, str]] = json.loads(result.stdout)
+    return rows
+
+
+def test_the_catalogue_is_listed() -> None:
+    assert [row["table"] for row in listed()] == [table.id for table in TABLES]
+    assert listed("perkins21/14") == [
+        {
+            "table": "perkins21/table13",
+            "in the paper": "13/14",
+            "title": "Senders, accuracy after as many updates as concat takes",
+            "numbers": "525",
+            "measured anew by": "icy probe",
+        }
+    ]
+    assert [row["table"] for row in listed("PERK*8")] == ["perkins21/table8", "perkins21/table17"]
+    assert {row["measured anew by"] for row in listed("metarg")} == {"-"}
+
+
+def test_a_misspelt_table_is_not_listed() -> None:
+    result = CliRunner().invoke(main, ["list", "published", "metarg22/listner"])
+    assert result.exit_code == 2
+    assert "did you mean metarg22/listener" in result.stderr
