@@ -19,7 +19,7 @@ COMMANDS = {
     "e2e": ("e2e", "Train a sender and a receiver together."),
     "metrics": ("metrics", "Measure how compositional languages are."),
     "s2b": ("s2b", "Play and measure meta-referential games."),
-    "list": ("listing", "List models, grammars, metrics, players, protocols, cells or presets."),
+    "list": ("listing", "List models, grammars, metrics, players, protocols, cells, presets or published tables."),
     "show": ("languages", "Show example messages of a grammar, and its facts."),
     "generate": ("languages", "Write the language of a grammar to a file."),
     "check": ("checking", "Check that a model or grammar keeps its contract."),
