@@ -154,28 +154,36 @@ def published(name: str) -> pd.DataFrame:
     return find_table(name).to_dataframe()
 
 
-def supervised() -> pd.DataFrame:
-    """All published cells that `icy probe` can measure anew, with the columns of KEYS among those of `published`.
+def supervised(table: str = "") -> pd.DataFrame:
+    """All published cells that `icy probe` can measure anew, with the columns of KEYS among those of `published`; or
+    those of one table.
 
     A cell that stands in several tables of a paper with the same numbers, such as RNNAutoReg:LSTM in Icy22 tables 3, 4
     and 5, is here once, under the first.
     """
-    whole = _together("probe")[["source", "table", *KEYS, *NUMBERS]]
+    whole = _together("probe", table)[["source", "table", *KEYS, *NUMBERS]]
     return whole.drop_duplicates(["source", *KEYS, "measure", "mean", "error", "n"], ignore_index=True)
 
 
-def end_to_end() -> pd.DataFrame:
-    """All published cells that `icy e2e` can measure anew, with the columns of `published`.
+def end_to_end(table: str = "") -> pd.DataFrame:
+    """All published cells that `icy e2e` can measure anew, with the columns of `published`; or those of one table.
 
     `model` is the pair, and `measure` a column of the long table.
     """
-    return _together("e2e")
+    return _together("e2e", table)
 
 
-def _together(reproduce: str) -> pd.DataFrame:
+def _together(reproduce: str, table: str) -> pd.DataFrame:
     import pandas as pd
 
-    return pd.concat([_read(t) for t in _catalogue() if t.reproduce == reproduce], ignore_index=True)
+    tables = [t for t in _catalogue() if t.reproduce == reproduce]
+    if table:
+        asked = find_table(table)
+        if asked not in tables:
+            known = [name for t in tables for name in t.names]
+            raise unknown(f"published table for `icy {reproduce}`", table, known, "`icy list published` shows all.")
+        tables = [asked]
+    return pd.concat([_read(t) for t in tables], ignore_index=True)
 
 
 @cache

@@ -1,0 +1,167 @@
+"""Tables of results as text, Markdown, LaTeX, csv and HTML."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from icy.errors import InvalidSettingError
+
+from .cells import CUT, Mark
+
+if TYPE_CHECKING:
+    from .tables import BiasTable
+
+Marker = Callable[[str, Mark], str]
+WIDE = 100  # characters; a wider table is set in smaller type
+TEX = {
+    "\\": r"\textbackslash{}",
+    "_": r"\_",
+    "%": r"\%",
+    "&": r"\&",
+    "#": r"\#",
+    "$": r"\$",
+    "{": r"\{",
+    "}": r"\}",
+    CUT: r"$^\dagger$",
+    "±": r"$\pm$",
+    "↑": r"$\uparrow$",
+    "↓": r"$\downarrow$",
+    "°": r"$^\circ$",
+    "σ": r"$\sigma$",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"$<$",
+    ">": r"$>$",
+}
+
+
+def render(table: BiasTable, format: str) -> str:
+    """A table as "text", "markdown", "latex" (needs the package booktabs), "csv" or "html".
+
+    Raises:
+        InvalidSettingError: another format.
+    """
+    if format not in RENDERERS:
+        raise InvalidSettingError(f"A table is printed as {', '.join(RENDERERS)} or json, not as '{format}'.")
+    return RENDERERS[format](table)
+
+
+def plain_mark(text: str, mark: Mark) -> str:
+    """The best of a column with a star, the worst with a ring."""
+    return text + {"best": "*", "worst": "°", "": ""}[mark]
+
+
+def _text(table: BiasTable) -> str:
+    head, groups = table.head(), table.groups(plain_mark)
+    lines = [head, *(line for _, part in groups for line in part)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
+    rule = "  ".join("-" * width for width in widths)
+    shown = [_aligned(head, widths), rule]
+    for heading, part in groups:
+        shown += [heading, *(_aligned(line, widths) for line in part)] if heading else []
+        shown += [] if heading else [_aligned(line, widths) for line in part]
+    return "\n".join([table.title, "", *shown, "", *table.remarks("* best, ° worst")]).strip()
+
+
+def _aligned(line: list[str], widths: list[int]) -> str:
+    first, *rest = line
+    return "  ".join(
+        [first.ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(rest, widths[1:], strict=True))]
+    ).rstrip()
+
+
+def _markdown(table: BiasTable) -> str:
+    def marked(text: str, mark: Mark) -> str:
+        return {"best": f"**{text}**", "worst": f"*{text}*", "": text}[mark]
+
+    head = table.head()
+    lines = [head, ["---", *["---:"] * (len(head) - 1)]]
+    for heading, part in table.groups(marked):
+        lines += [[f"**{heading}**", *[""] * (len(head) - 1)]] if heading else []
+        lines += part
+    body = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
+    notes = [note if i == 0 else f"\n{note}" for i, note in enumerate(table.remarks("bold: best, italic: worst"))]
+    return "\n".join([table.title, "", *body, *([""] if notes else []), *notes])
+
+
+def _latex(table: BiasTable) -> str:
+    def marked(text: str, mark: Mark) -> str:
+        return {"best": rf"\textbf{{{_tex(text)}}}", "worst": rf"\textit{{{_tex(text)}}}", "": _tex(text)}[mark]
+
+    head, groups = table.head(), table.groups(marked)
+    size = [r"\footnotesize", r"\setlength{\tabcolsep}{3pt}"] if _width(table) > WIDE else []
+    body: list[str] = []
+    for place, (heading, part) in enumerate(groups):
+        body += [r"\addlinespace"] if heading and place else []
+        body += [rf"\multicolumn{{{len(head)}}}{{l}}{{\emph{{{_tex(heading)}}}}} \\"] if heading else []
+        body += [" & ".join(_labels_escaped(line, table)) + r" \\" for line in part]
+    caption = ". ".join(_tex(said) for said in [table.title, *table.remarks("Bold: best, italic: worst")])
+    lines = [
+        r"% needs \usepackage{booktabs}",
+        r"\begin{table}",
+        r"\centering",
+        *size,
+        rf"\caption{{{caption}.}}",
+        rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}",
+        r"\toprule",
+        " & ".join(_tex(cell) for cell in head) + r" \\",
+        r"\midrule",
+        *body,
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+    return "\n".join(lines)
+
+
+def _labels_escaped(line: list[str], table: BiasTable) -> list[str]:
+    """A line whose cells are set already, and whose labels are not."""
+    labels = len(table.shown_labels)
+    return [*map(_tex, line[:labels]), *line[labels:]]
+
+
+def _tex(text: str) -> str:
+    return "".join(TEX.get(letter, letter) for letter in text)
+
+
+def _width(table: BiasTable) -> int:
+    columns = zip(*table.texts(), strict=True)
+    return sum(max(map(len, column)) + 1 for column in columns)
+
+
+def _csv(table: BiasTable) -> str:
+    frame = table.to_dataframe()
+    frame.columns = pd.Index(["_".join(map(str, names)) for names in frame.columns], dtype=object)
+    return str(frame.reset_index().to_csv(index=False)).rstrip("\n")
+
+
+def _html(table: BiasTable) -> str:
+    def marked(text: str, mark: Mark) -> str:
+        tag = {"best": "b", "worst": "i", "": ""}[mark]
+        return f"<{tag}>{html.escape(text)}</{tag}>" if tag else html.escape(text)
+
+    head, labels = table.head(), len(table.shown_labels)
+    body = ""
+    for heading, part in table.groups(marked):
+        if heading:
+            body += f'<tr><th colspan="{len(head)}" style="text-align:left">{html.escape(heading)}</th></tr>'
+        for line in part:
+            cells = [*map(html.escape, line[:labels]), *line[labels:]]
+            body += "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+    heads = "".join(f"<th>{html.escape(cell)}</th>" for cell in head)
+    notes = "".join(f"<p>{html.escape(note)}</p>" for note in table.remarks("bold: best, italic: worst"))
+    title = f'<caption style="text-align:left">{html.escape(table.title)}</caption>'
+    return f"<table>{title}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{notes}"
+
+
+RENDERERS: dict[str, Callable[[BiasTable], str]] = {
+    "text": _text,
+    "markdown": _markdown,
+    "latex": _latex,
+    "csv": _csv,
+    "html": _html,
+}
