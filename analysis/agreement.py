@@ -26,7 +26,7 @@ def agreement(long: pd.DataFrame, table: str = "") -> pd.DataFrame:
         the published mean and error, `distance` in combined standard errors, and `within`, whether that is at most 2.
     """
     good = long[_at_published_sizes(long) & ~long["failed"].astype(bool)].copy()
-    good["model"] = good["model"].str.partition("/")[2]
+    good["model"] = good["model"].str.replace(r"^\w+/", "", regex=True)
     kinds = ["preset", "settings", "options"]
     cells = good.groupby([*KEYS, *kinds], sort=False)["value"].agg(["mean", "sem", "count"]).reset_index()
     cells = cells.rename(columns={"mean": "icy", "sem": "icy_error", "count": "seeds"})

@@ -47,8 +47,10 @@ def _published_beside(long: pd.DataFrame, name: str) -> dict[Where, Beside]:
     """Of the published tables that have a row, the one with most of its cells."""
     cells = agreement(long) if name == PUBLISHED else agreement(long, name)
     kinds = ["preset", "settings", "options"]
-    rows = long.assign(model=long["model"].str.partition("/")[2])[["row", *KEYS, *kinds]].drop_duplicates()
+    rows = long.assign(model=long["model"].str.replace(r"^\w+/", "", regex=True))[["row", *KEYS, *kinds]].drop_duplicates()
     cells = cells.merge(rows, on=[*KEYS, *kinds])
+    if not len(cells):
+        return {}
     covered = cells.groupby(["row", "source", "table"])["grammar"].transform("size")
     # Of equals, that of Perkins21, which prints errors where Icy22's table 20 has none.
     cells = cells.assign(covered=covered).sort_values(["covered", "source"], ascending=False, kind="stable")

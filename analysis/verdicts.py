@@ -67,7 +67,7 @@ def judged(long: pd.DataFrame, wanted: pd.DataFrame, table: str) -> pd.DataFrame
 def _measured(long: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     """Mean, standard error and counts of every cell; a pair has a cell for each of its measures."""
     pairs = long["side"].eq("pair")
-    alone = long[~pairs].assign(model=long["model"].str.partition("/")[2])
+    alone = long[~pairs].assign(model=long["model"].str.replace(r"^\w+/", "", regex=True))
     names = [name for name in theirs["measure"].unique() if name in long]
     tall = long[pairs].drop(columns=["measure", "value"])
     kept = [*CELL[:-1], "failed", "cut"]
