@@ -45,9 +45,11 @@ def beside_of(long: pd.DataFrame, compare: Any) -> dict[Where, Beside]:
 
 def _published_beside(long: pd.DataFrame, name: str) -> dict[Where, Beside]:
     """Of the published tables that have a row, the one with most of its cells."""
-    cells = agreement(long) if name == PUBLISHED else agreement(long, name)
+    cells = agreement(long, "" if name == PUBLISHED else name)
     kinds = ["preset", "settings", "options"]
-    rows = long.assign(model=long["model"].str.replace(r"^\w+/", "", regex=True))[["row", *KEYS, *kinds]].drop_duplicates()
+    rows = long.assign(model=long["model"].str.replace(r"^\w+/", "", regex=True))[
+        ["row", *KEYS, *kinds]
+    ].drop_duplicates()
     cells = cells.merge(rows, on=[*KEYS, *kinds])
     if not len(cells):
         return {}
@@ -64,7 +66,7 @@ PAIR = ("model", "representation", "hidden_size", "preset")  # with grammar and 
 
 def pairs_beside(long: pd.DataFrame, name: str) -> dict[tuple[Any, ...], Beside]:
     """What was published of pairs, by PAIR, grammar and measure."""
-    cells = end_to_end_agreement(long) if name == PUBLISHED else end_to_end_agreement(long, name)
+    cells = end_to_end_agreement(long, "" if name == PUBLISHED else name)
     return {
         tuple(cell[column] for column in (*PAIR, "grammar", "measure")): _beside(cell) for _, cell in cells.iterrows()
     }

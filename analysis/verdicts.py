@@ -114,21 +114,26 @@ class Verdict:
 
     @classmethod
     def of(cls, cells: pd.DataFrame) -> Verdict:
-        """The verdict on some cells, of `judged`."""
+        """The verdict on some cells, of `judged`.
+
+        Reproduced: no more cells lie outside than chance alone puts there in 95 cases of 100, and none lies so far away
+        that among so many cells it would be there in fewer than 5.
+        """
         done = cells[cells["verdict"].isin(["agrees", "near", "differs"])]
-        agree = int(done["verdict"].eq("agrees").sum())
-        inside = _chances(done)
-        difference = float((done["icy"] - done["published"]).abs().median()) if len(done) else math.nan
-        correlation = float(stats.spearmanr(done["icy"], done["published"])[0]) if len(done) > 2 else math.nan
-        # So many cells outside are no surprise: the 95th percentile of what chance alone would put there.
-        most = stats.binom.ppf(SURE, len(done), 1 - inside.mean()) if len(done) else 0
         if not len(done):
-            word = "not measured"
-        elif len(done) - agree <= most:
+            return cls("not measured", len(cells), 0, 0, 0.0, math.nan, math.nan)
+        agree = int(done["verdict"].eq("agrees").sum())
+        freedom = _freedom(done)
+        inside = 1 - 2 * stats.t.sf(NEAR, freedom)
+        most_outside = stats.binom.ppf(SURE, len(done), 1 - inside.mean())
+        chance = 2 * stats.t.sf(done["distance"].abs().to_numpy(float), freedom)
+        far = done["verdict"].ne("agrees") & (chance * len(done) < 1 - SURE)
+        if len(done) - agree <= most_outside and not far.any():
             word = "reproduced"
         else:
             word = "reproduced in part" if agree >= len(done) / 2 else "not reproduced"
-        return cls(word, len(cells), len(done), agree, float(inside.sum()), difference, correlation)
+        gaps = (done["icy"] - done["published"]).abs()
+        return cls(word, len(cells), len(done), agree, float(inside.sum()), float(gaps.median()), _correlation(done))
 
     def __str__(self) -> str:
         if not self.measured:
@@ -142,8 +147,13 @@ class Verdict:
         )
 
 
-def _chances(cells: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """For each cell, how likely two measurements of one thing agree: few runs spread more than a normal law has it."""
+def _correlation(cells: pd.DataFrame) -> float:
+    varies = min(cells["icy"].nunique(), cells["published"].nunique()) > 1
+    return float(stats.spearmanr(cells["icy"], cells["published"])[0]) if len(cells) > 2 and varies else math.nan
+
+
+def _freedom(cells: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Welch's degrees of freedom of each cell: few runs spread more than a normal law has it."""
     ours, theirs = (cells[name].astype(float).to_numpy() for name in ("seeds", "n"))
     theirs = np.where(np.isnan(theirs), ours, theirs)
     own = np.nan_to_num(cells["icy_error"].astype(float).to_numpy())
@@ -151,8 +161,7 @@ def _chances(cells: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.float64]]:
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = [np.nan_to_num(e**4 / (n - 1), posinf=0.0) for e, n in ((own, ours), (rest, theirs))]
         freedom = (own**2 + rest**2) ** 2 / sum(terms)
-    freedom = np.where(np.isfinite(freedom) & (freedom > 0), freedom, np.inf)
-    return np.asarray(1 - 2 * stats.t.sf(NEAR, freedom))
+    return np.where(np.isfinite(freedom) & (freedom > 0), freedom, np.inf)
 
 
 # -- the page ----------------------------------------------------------------------------------------------------------
