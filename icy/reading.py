@@ -15,17 +15,23 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TABLES = (".csv", ".parquet")
+ATLAS = "atlas"
 
 
 def read_long(path: str | Path) -> pd.DataFrame:
     """Results in long form, a row per replicate.
 
     Args:
-        path: a results folder, a .json of `ProbeResult.save`, or a long table as .csv or .parquet.
+        path: a results folder, a .json of `ProbeResult.save`, a long table as .csv or .parquet, or "atlas", the one
+            that comes with icy.
 
     Raises:
         StoreError: there is no such file or folder, or it holds no results.
     """
+    if str(path) == ATLAS and not Path(path).exists():
+        from icy.analysis.atlas import shipped
+
+        return shipped().to_dataframe()
     path = Path(path)
     if path.suffix.lower() not in TABLES or path.is_dir():
         return ProbeResult.load(path).to_dataframe()

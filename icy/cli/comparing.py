@@ -10,6 +10,7 @@ import click
 
 from icy.errors import IcyError, InvalidSettingError
 from icy.planning import Plan
+from icy.reading import ATLAS
 from icy.results import ProbeResult
 
 from .plotting import checked_plot, save_figure
@@ -18,7 +19,6 @@ from .running import print_result
 if TYPE_CHECKING:
     from icy.analysis.atlas import Atlas
 
-ATLAS = "atlas"
 COMPARE = (
     "atlas: where the rows stand among all that icy has measured (or FILE.parquet, an atlas of your own); published, a "
     "published table such as perkins21/table13, or a results folder: what stands beside each cell."
