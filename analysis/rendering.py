@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from .tables import BiasTable
 
 Marker = Callable[[str, Mark], str]
-WIDE = 100  # characters; a wider table is set in smaller type
 TEX = {
     "\\": r"\textbackslash{}",
     "_": r"\_",
@@ -40,7 +39,7 @@ TEX = {
 
 
 def render(table: BiasTable, format: str) -> str:
-    """A table as "text", "markdown", "latex" (needs the package booktabs), "csv" or "html".
+    """A table as "text", "markdown", "latex" (needs the packages booktabs and graphicx), "csv" or "html".
 
     Raises:
         InvalidSettingError: another format.
@@ -92,45 +91,44 @@ def _latex(table: BiasTable) -> str:
     def marked(text: str, mark: Mark) -> str:
         return {"best": rf"\textbf{{{_tex(text)}}}", "worst": rf"\textit{{{_tex(text)}}}", "": _tex(text)}[mark]
 
-    head, groups = table.head(), table.groups(marked)
-    size = [r"\footnotesize", r"\setlength{\tabcolsep}{3pt}"] if _width(table) > WIDE else []
-    body: list[str] = []
-    for place, (heading, part) in enumerate(groups):
+    labels = len(table.shown_labels)
+    head, body = _halves(table.head(), labels, table)[0], []
+    for place, (heading, part) in enumerate(table.groups(marked)):
         body += [r"\addlinespace"] if heading and place else []
         body += [rf"\multicolumn{{{len(head)}}}{{l}}{{\emph{{{_tex(heading)}}}}} \\"] if heading else []
-        body += [" & ".join(_labels_escaped(line, table)) + r" \\" for line in part]
+        for line in part:
+            ours, beside = _halves([*map(_tex, line[:labels]), *line[labels:]], labels, table)
+            body.append(" & ".join(ours) + r" \\")
+            body += [" & ".join(rf"{{\scriptsize {cell}}}" for cell in beside) + r" \\"] if beside else []
     caption = ". ".join(_tex(said) for said in [table.title, *table.remarks("Bold: best, italic: worst")])
     lines = [
-        r"% needs \usepackage{booktabs}",
+        r"% needs \usepackage{booktabs,graphicx}",
         r"\begin{table}",
         r"\centering",
-        *size,
         rf"\caption{{{caption}.}}",
+        r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",  # smaller only where it is too wide
         rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}",
         r"\toprule",
         " & ".join(_tex(cell) for cell in head) + r" \\",
         r"\midrule",
         *body,
         r"\bottomrule",
-        r"\end{tabular}",
+        r"\end{tabular}}",
         r"\end{table}",
     ]
     return "\n".join(lines)
 
 
-def _labels_escaped(line: list[str], table: BiasTable) -> list[str]:
-    """A line whose cells are set already, and whose labels are not."""
-    labels = len(table.shown_labels)
-    return [*map(_tex, line[:labels]), *line[labels:]]
+def _halves(line: list[str], labels: int, table: BiasTable) -> tuple[list[str], list[str]]:
+    """A line as two where the table compares, since a page is narrow: the cells, and below what they are held against."""
+    if not table.compared:
+        return line, []
+    below = [rf"\quad {_tex(table.compared)}", *[""] * (labels - 1), *line[labels + 1 :: 2]]
+    return [*line[:labels], *line[labels::2]], below
 
 
 def _tex(text: str) -> str:
     return "".join(TEX.get(letter, letter) for letter in text)
-
-
-def _width(table: BiasTable) -> int:
-    columns = zip(*table.texts(), strict=True)
-    return sum(max(map(len, column)) + 1 for column in columns)
 
 
 def _csv(table: BiasTable) -> str:

@@ -124,7 +124,7 @@ class Verdict:
             return cls("not measured", len(cells), 0, 0, 0.0, math.nan, math.nan)
         agree = int(done["verdict"].eq("agrees").sum())
         freedom = _freedom(done)
-        inside = 1 - 2 * stats.t.sf(NEAR, freedom)
+        inside = np.asarray(1 - 2 * stats.t.sf(NEAR, freedom))
         most_outside = stats.binom.ppf(SURE, len(done), 1 - inside.mean())
         chance = 2 * stats.t.sf(done["distance"].abs().to_numpy(float), freedom)
         far = done["verdict"].ne("agrees") & (chance * len(done) < 1 - SURE)

@@ -215,8 +215,8 @@ def _probes(asked: Reproducing) -> Plan:
     """The sweep of a table of senders or receivers."""
     parts = []
     for key, rows in asked.wanted.groupby(PART, sort=False):
-        about = dict(zip(PART, key, strict=True))
-        about["hidden"] = int(about.pop("hidden_size"))
+        about: dict[str, Any] = dict(zip(PART, key, strict=True))
+        about["hidden"] = int(str(about.pop("hidden_size")))
         for grammars, models in _alike(rows).items():
             seeds = asked.seeds(rows["n"].max())
             parts.append({**about, "model": models, "grammar": list(grammars) or ["concat"], "seeds": seeds})

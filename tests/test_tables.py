@@ -189,7 +189,7 @@ def test_latex_compiles(tmp_path: Path) -> None:
     )
     body = table.render("latex")
     (tmp_path / "t.tex").write_text(
-        "\\documentclass{article}\\usepackage{booktabs}\\begin{document}\n" + body + "\n\\end{document}\n"
+        "\\documentclass{article}\\usepackage{booktabs,graphicx}\\begin{document}\n" + body + "\n\\end{document}\n"
     )
     done = subprocess.run(
         ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "t.tex"],

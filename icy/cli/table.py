@@ -31,7 +31,7 @@ Examples:
 \b
 RESULTS are results folders, files of ProbeResult.save, long tables (results.csv, results.parquet), or atlas; without
 any, icy-results. The arrows and the marks of the best and the worst read the numbers as a bias to composition: shuf and
-shufdet should be easy to learn, and proj, pairsum, rot and hol hard. In LaTeX the table needs the package booktabs.
+shufdet should be easy to learn, and proj, pairsum, rot and hol hard. In LaTeX the table needs booktabs and graphicx.
 """
 SUFFIXES = {".txt": "text", ".md": "markdown", ".tex": "latex", ".csv": "csv", ".html": "html"}
 
