@@ -100,7 +100,8 @@ def _latex(table: BiasTable) -> str:
             ours, beside = _halves([*map(_tex, line[:labels]), *line[labels:]], labels, table)
             body.append(" & ".join(ours) + r" \\")
             body += [" & ".join(rf"{{\scriptsize {cell}}}" for cell in beside) + r" \\"] if beside else []
-    caption = ". ".join(_tex(said) for said in [table.title, *table.remarks("Bold: best, italic: worst")])
+    said = [table.title, *table.remarks("bold: best, italic: worst")]
+    caption = ". ".join(_tex(sentence[:1].upper() + sentence[1:].rstrip(".")) for sentence in said)
     lines = [
         r"% needs \usepackage{booktabs,graphicx}",
         r"\begin{table}",
@@ -120,7 +121,7 @@ def _latex(table: BiasTable) -> str:
 
 
 def _halves(line: list[str], labels: int, table: BiasTable) -> tuple[list[str], list[str]]:
-    """A line as two where the table compares, since a page is narrow: the cells, and below what they are held against."""
+    """A line as two where the table compares, since a page is narrow: the cells, and what they are held against."""
     if not table.compared:
         return line, []
     below = [rf"\quad {_tex(table.compared)}", *[""] * (labels - 1), *line[labels + 1 :: 2]]

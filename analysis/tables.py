@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from scipy.stats import f as f_distribution
 
 from icy.errors import unknown
 from icy.long_table import ROW
@@ -23,6 +25,8 @@ ORDER = ("concat", "perm", "proj", "pairsum", "rot", "shuf", "shufdet", "hol")
 WANTED = {"shuf": 1, "shufdet": 1, "proj": -1, "pairsum": -1, "rot": -1, "hol": -1}
 ORDERED = {"representation": ("soft", "gumb", "discr"), "side": SIDES, "preset": ("default", "published")}
 FEWEST = 3  # rows, for one to be called the best
+LUCK = 0.05  # how likely rows that are alike may differ as much as they do, for one to be called so
+Z95 = 1.96  # standard errors of "ci95"
 MEASURES = {
     "ratio": "steps to the target as a ratio to concat's",
     "accuracy": "accuracy",
@@ -172,8 +176,9 @@ def bias_table(
         compare: what stands beside each cell, with the difference in combined standard errors: "published", the name
             of one published table, or results.
         compared: what other results are called.
-        mark: whether the best and the worst of a column are marked, among at least three rows. Models without
-            parameters, which learn by heart, are left out of it.
+        mark: whether the best and the worst of a column are marked, among at least three rows that differ by more than
+            their seeds do (one-way analysis of variance, 5 %). Models without parameters, which learn by heart, are
+            left out of it.
         decimals: of the numbers.
 
     Raises:
@@ -202,7 +207,7 @@ def bias_table(
         found.append((group.iloc[0], _labels(group.iloc[0], group, shown), cells))
     rows = _sorted(found, grouped, sort, grammars)
     alike = [name for name in ("side", *ROW[1:]) if name not in ("hidden_size", "settings", "options")]
-    arrows = _mark(rows, alike, grammars) if mark else {}
+    arrows = _mark(rows, alike, grammars, spread) if mark else {}
     labels = ["model", "parameters", *(_heading(name) for name in shown), "seeds", "concat steps"]
     return BiasTable(
         _title(long, varying),
@@ -297,7 +302,7 @@ def _place(name: str, value: Any) -> Any:
     return (usual.index(value) if value in usual else len(usual), str(value) if isinstance(value, str) else 0)
 
 
-def _mark(rows: list[Found], alike: Sequence[str], grammars: Sequence[str]) -> dict[str, str]:
+def _mark(rows: list[Found], alike: Sequence[str], grammars: Sequence[str], spread: str) -> dict[str, str]:
     """Mark the best and the worst cell of every column, among rows that differ in their model only.
 
     Returns:
@@ -312,22 +317,41 @@ def _mark(rows: list[Found], alike: Sequence[str], grammars: Sequence[str]) -> d
         low_is_good = members[0][0]["measure"] == "ratio"
         for grammar in grammars:
             wanted = WANTED.get(grammar, 0) * (-1 if low_is_good else 1)
-            if wanted and _mark_column([cells for _, _, cells in members], grammar, wanted):
+            if wanted and _mark_column([cells for _, _, cells in members], grammar, wanted, spread):
                 arrows.setdefault(grammar, set()).add("↑" if wanted > 0 else "↓")
     return {grammar: found.pop() for grammar, found in arrows.items() if len(found) == 1}
 
 
-def _mark_column(column: Sequence[dict[str, Cell]], grammar: str, wanted: int) -> bool:
-    """Mark the best and the worst of some cells; whether there are enough that differ."""
-    shown = {i: round(cells[grammar].mean, 3) for i, cells in enumerate(column) if cells.get(grammar, NOTHING).seeds}
-    if len(shown) < FEWEST or len(set(shown.values())) < 2:
+def _mark_column(column: Sequence[dict[str, Cell]], grammar: str, wanted: int, spread: str) -> bool:
+    """Mark the best and the worst of some cells; whether there are enough of them, and they differ."""
+    shown = {i: cells[grammar] for i, cells in enumerate(column) if cells.get(grammar, NOTHING).seeds}
+    means = {i: round(cell.mean, 3) for i, cell in shown.items()}
+    if len(shown) < FEWEST or len(set(means.values())) < 2 or not _differ(list(shown.values()), spread):
         return False
-    ends: dict[float, Mark] = {max(shown.values()): "best" if wanted > 0 else "worst"}
-    ends[min(shown.values())] = "worst" if wanted > 0 else "best"
-    for i, value in shown.items():
+    ends: dict[float, Mark] = {max(means.values()): "best" if wanted > 0 else "worst"}
+    ends[min(means.values())] = "worst" if wanted > 0 else "best"
+    for i, value in means.items():
         if value in ends:
             column[i][grammar] = replace(column[i][grammar], mark=ends[value])
     return True
+
+
+def _differ(cells: Sequence[Cell], spread: str) -> bool:
+    """Whether cells differ by more than their seeds do: a one-way analysis of variance of those with several seeds.
+
+    In hol, where all accuracies are that of chance, the best would be a matter of luck.
+    """
+    several = [cell for cell in cells if cell.seeds > 1]
+    if len(several) < FEWEST:
+        return True  # nothing is known of the seeds
+    counts, means = (np.array([getattr(cell, name) for cell in several], dtype=float) for name in ("seeds", "mean"))
+    scale = {"sd": np.ones_like(counts), "sem": np.sqrt(counts), "ci95": np.sqrt(counts) / Z95}[spread]
+    within = ((counts - 1) * (scale * [cell.spread for cell in several]) ** 2).sum()
+    between = (counts * (means - np.average(means, weights=counts)) ** 2).sum()
+    if within == 0:
+        return bool(between > 0)
+    freedom = len(several) - 1, counts.sum() - len(several)
+    return bool(f_distribution.sf(between / freedom[0] / (within / freedom[1]), *freedom) < LUCK)
 
 
 # -- labels, title and notes -------------------------------------------------------------------------------------------

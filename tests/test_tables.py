@@ -73,6 +73,15 @@ def test_two_rows_or_equal_rows_have_no_best() -> None:
     assert not marks(bias_table(long(THREE), mark=False))
 
 
+def test_rows_that_differ_no_more_than_their_seeds_have_no_best() -> None:
+    noise = {"A": {"hol": [0.24, 0.26]}, "B": {"hol": [0.25, 0.26]}, "C": {"hol": [0.25, 0.24]}}
+    assert not marks(bias_table(long(noise)))
+    assert not marks(bias_table(long(noise), "ci95"))
+    apart = {**noise, "C": {"hol": [0.45, 0.44]}}
+    for spread in ("sd", "sem", "ci95"):
+        assert marks(bias_table(long(apart), spread)) == {("sender/A", "hol"): "best", ("sender/C", "hol"): "worst"}
+
+
 def test_models_that_learn_by_heart_are_not_marked() -> None:
     memory = long({"Hashtable": {"rot": 0.99, "shufdet": 0.99}}, parameters=0)
     table = bias_table(pd.concat([long(THREE), memory]))

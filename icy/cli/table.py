@@ -109,20 +109,19 @@ def checked_file(given: str) -> Path:
 def _tables(
     long: pd.DataFrame, spread: str, diff: str | None, compare: str | None, look: dict[str, Any]
 ) -> list[BiasTable]:
-    """One table of senders and receivers, and one of pairs, as far as there are any."""
+    """A table per protocol of senders and receivers, and one of pairs, as far as there are any."""
     from icy.analysis.endtoend import end_to_end_table
     from icy.analysis.tables import bias_table, difference_table
     from icy.reading import read_long
 
     pairs = long["side"] == "pair"
     tables = []
-    if not pairs.all():
-        alone = long[~pairs].reset_index(drop=True)
+    other, name = _other(compare)
+    for _, alone in long[~pairs].groupby("protocol", sort=False):  # each measures something else
         if diff is not None:
             options = {name: value for name, value in look.items() if name != "mark"}
             tables.append(difference_table(alone, read_long(diff), Path(diff).name, spread, **options))
         else:
-            other, name = _other(compare)
             tables.append(bias_table(alone, spread, compare=other, compared=name, **look))
     if pairs.any():
         if diff is not None or compare not in (None, "published"):
