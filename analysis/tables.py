@@ -360,6 +360,8 @@ def _differ(cells: Sequence[Cell], spread: str) -> bool:
 def _labels(first: pd.Series, group: pd.DataFrame, varying: Sequence[str]) -> list[str]:
     count = first["parameters_published" if first["preset"] == "published" else "parameters"]
     concat = group[(group["grammar"] == "concat") & ~group["failed"].astype(bool)]["steps"].dropna()
+    if not len(concat):  # left out of the table, but not of its rows
+        concat = group.drop_duplicates("seed")["baseline_steps"].dropna()
     return [
         str(first["model"]),
         "-" if pd.isna(count) else f"{int(count)}",

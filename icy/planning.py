@@ -25,6 +25,7 @@ from icy.training.settings import settings_for
 
 RUNNERS = ("local", "ray")
 ON_CLUSTERS = ("auto", "cpu", "cuda")  # devices
+LanguageKey = tuple[str, MeaningSpace, int, int]  # grammar, space, V and w
 log = logging.getLogger(__name__)
 
 
@@ -186,8 +187,13 @@ class Plan:
         return list(dict.fromkeys(row.job.task.hidden_size for row in self.rows))
 
 
-def make_plan(spec: ProbeSpec) -> Plan:
-    """What a probe is going to do, without doing it. Errors as for `probe`."""
+def make_plan(spec: ProbeSpec, tried: set[LanguageKey] | None = None) -> Plan:
+    """What a probe is going to do, without doing it. Errors as for `probe`.
+
+    Args:
+        spec: what was asked for.
+        tried: languages that are known to be possible; those of this plan join them.
+    """
     for file in [spec.plugin] if isinstance(spec.plugin, (str, Path)) else spec.plugin:
         registry.load_file(file)
     space, seeds, sizes = MeaningSpace.of(spec.meanings), seed_list(spec.seeds), hidden_list(spec.hidden)
@@ -207,7 +213,7 @@ def make_plan(spec: ProbeSpec) -> Plan:
         preset=spec.preset,
         split=_split(spec, protocol, space),
     )
-    tried: set[str] = set()
+    tried = set() if tried is None else tried
     tasks = [replace(blank.task, entry=entry, hidden_size=size) for entry in entries for size in sizes]
     rows = tuple(_make_row(replace(blank, task=task), spec, seeds, tried) for task in tasks)
     return planned(spec, rows)
@@ -288,13 +294,14 @@ def _usable(models: str | Iterable[str], representation: str) -> list[Entry]:
     return list(entries.values())
 
 
-def _make_row(blank: Job, spec: ProbeSpec, seeds: list[int], tried: set[str]) -> Row:
+def _make_row(blank: Job, spec: ProbeSpec, seeds: list[int], tried: set[LanguageKey]) -> Row:
     task = blank.task
     names = [BASELINE, *(g for g in expand_grammars(spec.grammar, task.side) if g != BASELINE)]
     for name in names:  # now, so that a grammar that cannot be made at these sizes does not stop a long run later
-        if name not in tried:
-            make_language(name, task.space, task.vocab_size, task.word_length, seeds[0])
-            tried.add(name)
+        language = (name, task.space, task.vocab_size, task.word_length)
+        if language not in tried:
+            make_language(*language, seeds[0])
+            tried.add(language)
     replicates = tuple(Replicate(name, seed) for name in names for seed in seeds)
     job = replace(blank, replicates=replicates, parameters=parameter_counts(task))
     return Row.of(job, Store(spec.out), spec.rerun)

@@ -17,7 +17,7 @@ from typing import Any
 
 from icy.asking import names, spell_out
 from icy.errors import IncompatibleError, InvalidSettingError, StoreError, unknown
-from icy.planning import Plan, ProbeSpec, Row, make_plan, planned
+from icy.planning import LanguageKey, Plan, ProbeSpec, Row, make_plan, planned
 from icy.probing import run_plan
 from icy.registry import SIDES
 from icy.results import ProbeResult
@@ -173,9 +173,10 @@ def make_sweep(spec: SweepSpec) -> Plan:
     found: dict[RowKey, Row] = {}
     refused: list[IncompatibleError] = []
     plans = []
+    tried: set[LanguageKey] = set()
     for one in expand(spec):
         try:
-            plans.append(make_plan(one))
+            plans.append(make_plan(one, tried))
         except IncompatibleError as error:  # a model that does not work in one of several representations
             refused.append(error)
             continue
