@@ -174,8 +174,25 @@ def page(done: Reproduction) -> str:
     lines += [f"Of the published numbers: {source.caveats}", ""] if source.caveats else []
     lines += [_made(done.result.records), "", "Means ± standard errors; the distance is in combined standard errors."]
     for representation, part in done.cells.groupby("representation", sort=False):
-        lines += ["", f"## {representation}", "", *_cell_lines(part)]
+        there = part[part["verdict"] != "missing"]
+        lines += ["", f"## {representation}", ""]
+        lines += [*_cell_lines(there), *([""] if len(there) < len(part) else [])] if len(there) else []
+        lines += _missing(part)
     return "\n".join(lines) + "\n"
+
+
+def _missing(cells: pd.DataFrame) -> list[str]:
+    """The models that were not measured, or not on all grammars, as a sentence."""
+    found = []
+    for (model, hidden), part in cells.groupby(["model", "hidden_size"], sort=False):
+        missing = part[part["verdict"] == "missing"]
+        which = "" if len(missing) == len(part) else f" ({', '.join(dict.fromkeys(missing['grammar']))})"
+        found += [f"{_named(str(model), int(str(hidden)))}{which}"] if len(missing) else []
+    return [f"Not measured: {', '.join(found)}."] if found else []
+
+
+def _named(model: str, hidden: int) -> str:
+    return model if hidden == 128 else f"{model}, E={hidden}"
 
 
 def _cell_lines(cells: pd.DataFrame) -> list[str]:
@@ -184,11 +201,10 @@ def _cell_lines(cells: pd.DataFrame) -> list[str]:
     lines = [head, ["---", "---", *(["---"] if several else []), "---:", "---:", "---:", "---:", "---"]]
     decimals = 2 if cells["measure"].iloc[0] == "ratio" else 3
     for cell in cells.to_dict("records"):
-        wide = "" if cell["hidden_size"] == 128 else f", E={cell['hidden_size']}"
         shown = number(cell["icy"], cell["icy_error"], decimals) if cell["seeds"] else "-"
         away = "-" if math.isnan(cell["distance"]) else f"{cell['distance']:+.1f}"
         theirs = number(cell["published"], cell["published_error"], decimals)
-        about = [f"{cell['model']}{wide}", cell["grammar"], *([cell["measure"]] if several else [])]
+        about = [_named(cell["model"], cell["hidden_size"]), cell["grammar"], *([cell["measure"]] if several else [])]
         lines.append([*about, shown, str(cell["seeds"]), theirs, away, cell["verdict"]])
     return ["| " + " | ".join(line) + " |" for line in lines]
 

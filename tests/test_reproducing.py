@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +198,8 @@ def test_a_row_is_measured_and_judged(memory: tuple[icy.Reproduction, Path]) -> 
     page = done.page()
     assert page.startswith("# icy22/table3, reproduced")
     assert "| Hashtable | perm |" in page
+    partly = replace(done, wanted=published("icy22/3").query("model in ('Hashtable', 'FC2L')")).page()
+    assert "Not measured: FC2L, Hashtable (proj, rot, shufdet, hol)." in partly
     assert str(done.verdict) in repr(done)
     again = icy.reproduce("icy22/3", "Hashtable", grammar="perm", seeds=2, rerun="never", out=folder)
     pd.testing.assert_frame_equal(again.cells, done.cells)
