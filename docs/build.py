@@ -1,6 +1,6 @@
-"""Build the site into docs/_build/html: `python docs/build.py`. A warning is an error.
+"""Build the site: `python docs/build.py [FOLDER]`, into docs/_build/html unless told otherwise. A warning is an error.
 
-It needs `pip install -c constraints.txt -e ".[docs]"`, and no network. Further arguments go to sphinx-build.
+It needs `pip install -c constraints.txt -e ".[docs]"`, and no network.
 """
 
 import sys
@@ -9,7 +9,11 @@ from pathlib import Path
 from sphinx.cmd.build import main
 
 HERE = Path(__file__).resolve().parent
-STRICT = ["--fail-on-warning", "--keep-going", "--nitpicky"]
 
 if __name__ == "__main__":
-    sys.exit(main([*STRICT, *sys.argv[1:], "-b", "html", str(HERE), str(HERE / "_build" / "html")]))
+    out = sys.argv[1] if len(sys.argv) > 1 else str(HERE / "_build")
+    strict = ["--fail-on-warning", "--keep-going", "--nitpicky", "--quiet"]
+    folders = ["-d", f"{out}/doctrees", str(HERE), f"{out}/html"]
+    failed = main([*strict, "-b", "html", *folders])
+    print(f"The site was not built: {failed}." if failed else f"The site is {out}/html/index.html.")
+    sys.exit(failed)

@@ -34,7 +34,6 @@ myst_dmath_double_inline = True
 
 # -- API pages ---------------------------------------------------------------------------------------------------------
 default_role = "py:obj"  # `names` in docstrings are links where they name something public
-nitpicky = True
 nitpick_ignore_regex = [
     (r"py:obj", r".*"),  # `x` in a docstring may as well be code
     (r"py:.*", r"(?!icy\.).*"),  # types of other libraries, whose inventories would have to be fetched
@@ -57,6 +56,7 @@ html_static_path = ["_static"]
 html_css_files = ["icy.css"]
 html_math_renderer = "mathml"  # of docs/_ext/mathml.py: no script, nothing to fetch
 html_copy_source = False
+highlight_language = "text"  # of blocks that name none
 html_show_sphinx = False
 copybutton_exclude = ".linenos, .gp, .go"
 pygments_style, pygments_dark_style = "tango", "monokai"

@@ -308,7 +308,7 @@ def _command(command: click.Command, name: str, parent: click.Context, depth: in
     ctx = click.Context(command, info_name=name, parent=parent)
     usage = " ".join([ctx.command_path, *command.collect_usage_pieces(ctx)])
     parts = [f"{'#' * depth} {ctx.command_path}", _plain(inspect.cleandoc(command.help or ""))]
-    parts += [f"```console\n{usage}\n```", f"```{{program}} {ctx.command_path}\n```"]
+    parts += [f"```text\n{usage}\n```", f"```{{program}} {ctx.command_path}\n```"]
     parts += [_option(p, ctx) for p in command.params if isinstance(p, click.Option)]
     parts += [_below(paragraph) for paragraph in (command.epilog or "").split("\n\n")]
     if isinstance(command, click.Group):
@@ -332,7 +332,7 @@ def _below(paragraph: str) -> str:
 
 
 def _fenced(lines: Sequence[str]) -> str:
-    language = "toml" if any("[[" in line for line in lines) else "console"
+    language = "toml" if any("[[" in line for line in lines) else "sh"
     return "\n".join([f"```{language}", *(line[2:] for line in lines), "```"])
 
 

@@ -31,6 +31,8 @@ from icy.registry import registry
 
 ARRAY = re.compile(r"ndarray\[tuple\[(?:~?typing\.)?Any, \.\.\.\], (?:~?numpy\.)?dtype\[((?:[^][]|\[[^][]*\])*)\]\]")
 LONE_STAR = re.compile(r"(?<![\\*\w])\*(?=[\w\[])(?![^*]*\*)")
+LONE_LETTER = re.compile(r"^(\s*:\w+ \w+: )([A-Z]\.)$")  # or it would begin a list
+COLON = "\N{MODIFIER LETTER COLON}"  # stands for one for a while
 BENCHMARK = re.compile(r"\]\(\.\./benchmarks/(?:published/)?([\w-]+)\.md\)")
 VALUES = {  # which have no docstrings
     "icy.testing.MODEL_CHECKS": "The checks of models, by name.",
@@ -161,10 +163,16 @@ def _with_aliases(text: str | None) -> str | None:
     return ARRAY.sub(r"NDArray[\1]", text).replace("<factory>", "{}")
 
 
-def keep_stars(app: Sphinx, what: str, name: str, one: Any, options: Any, lines: list[str]) -> None:
-    """A star before a word is no markup, as in [*stack, batch], where no other on the line could close it."""
+def hide_colon(app: Sphinx, what: str, name: str, one: Any, options: Any, lines: list[str]) -> None:
+    """Napoleon takes what stands before a colon for the type of a property."""
+    if what == "property" and lines:
+        lines[0] = lines[0].replace(":", COLON)
+
+
+def keep_plain(app: Sphinx, what: str, name: str, one: Any, options: Any, lines: list[str]) -> None:
+    """What is no markup: a star before a word, as in [*stack, batch], that no other on the line could close; "L." """
     for i, line in enumerate(lines):
-        parts = line.split("`")
+        parts = LONE_LETTER.sub(r"\1\\\2", line.replace(COLON, ":")).split("`")
         parts[::2] = [LONE_STAR.sub(r"\\*", part) for part in parts[::2]]
         lines[i] = "`".join(parts)
 
@@ -208,7 +216,8 @@ def setup(app: Sphinx) -> dict[str, bool]:
         app.add_directive(name, directive)
     app.connect("builder-inited", draw_pictures)
     app.connect("autodoc-process-signature", readable_signature)
-    app.connect("autodoc-process-docstring", keep_stars, priority=900)  # after napoleon
+    app.connect("autodoc-process-docstring", hide_colon, priority=100)  # before napoleon
+    app.connect("autodoc-process-docstring", keep_plain, priority=900)  # and after it
     app.connect("source-read", link_benchmarks)
     app.connect("doctree-read", use_dashes)
     for field in PyObject.doc_field_types:
