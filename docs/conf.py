@@ -37,10 +37,6 @@ default_role = "py:obj"  # `names` in docstrings are links where they name somet
 nitpick_ignore_regex = [
     (r"py:obj", r".*"),  # `x` in a docstring may as well be code
     (r"py:.*", r"(?!icy\.).*"),  # types of other libraries, whose inventories would have to be fetched
-    (
-        r"py:class",
-        r"icy\.(planning\.Plan|training\.(job\.(Job|Task|Reading)|learners\.Learner)|registry\.F|s2b\.draws\.Draws)",
-    ),
 ]
 autodoc_typehints_format = "short"
 autodoc_member_order = "bysource"

@@ -31,6 +31,7 @@ from icy.registry import PLAYERS, SIDES, Entry, registry
 SPACE = "5x10"  # with icy.models.making.DEFAULTS the papers' main setting
 Part = Callable[..., str]
 PARTS: dict[str, Part] = {}
+ORDER = ("concat", "perm", "proj", "pairsum", "rot", "shuf", "shufdet", "hol")
 CITATION = Path(__file__).parents[2] / "CITATION.cff"
 
 
@@ -121,6 +122,11 @@ def protocols() -> str:
 # -- grammars ----------------------------------------------------------------------------------------------------------
 
 
+def grammars_in_order() -> list[str]:
+    """The grammars in the order of the papers' tables, and then all others."""
+    return sorted(icy.list_grammars(), key=[*ORDER, *icy.list_grammars()].index)
+
+
 @part
 def grammar(name: str) -> str:
     """What the registry knows of a grammar, and some messages of it."""
@@ -144,12 +150,9 @@ def _messages(name: str) -> str:
 @part
 def grammar_measures(space: str = "3x10", seeds: str = "5") -> str:
     """What metrics say of the language of every grammar."""
-    from icy.analysis.tables import ORDER
-
     metrics = ("topsim", "posdis", "bosdis", "hce")
-    names = sorted(icy.list_grammars(), key=[*ORDER, *icy.list_grammars()].index)
     rows = []
-    for name in names:
+    for name in grammars_in_order():
         languages = [icy.make_language(name, space, seed=123 + i) for i in range(int(seeds))]
         found = [[getattr(icy.metrics, metric)(one).value for one in languages] for metric in metrics]
         distinct = np.mean([one.distinct_messages / one.space.size for one in languages])

@@ -20,7 +20,9 @@ from docutils import nodes
 from docutils.parsers.rst import Directive
 from docutils.statemachine import StringList
 from generated import PARTS, first_line
+from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.domains import Domain
 from sphinx.domains.python import PyObject
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
@@ -118,7 +120,7 @@ def plain(one: object) -> bool:
 def documented(name: str, one: object) -> list[str]:
     """The directive of autodoc for an object."""
     if inspect.isclass(one):
-        return [f".. autoclass:: {name}", "   :members:", "   :inherited-members: Module, Exception, Score", ""]
+        return [f".. autoclass:: {name}", "   :members:", "   :inherited-members: Module, BaseException", ""]
     if plain(one):
         return [f".. py:data:: {name}", "", f"   {VALUES.get(name, 'A value.')}", ""]
     return [f".. autofunction:: {name}", ""]
@@ -177,6 +179,15 @@ def keep_plain(app: Sphinx, what: str, name: str, one: Any, options: Any, lines:
         lines[i] = "`".join(parts)
 
 
+def within_signature(app: Sphinx, domain: Domain | None, node: nodes.Node | None) -> bool | None:
+    """Types in signatures may well be inner ones, which no page describes: no warning for these."""
+    while node is not None:
+        if isinstance(node, addnodes.desc_signature):
+            return True
+        node = node.parent
+    return None
+
+
 def link_benchmarks(app: Sphinx, page: str, source: list[str]) -> None:
     """Links to benchmarks/ of the repository, which work there, as links to the pages that show these files."""
     if "/" not in page:
@@ -218,6 +229,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("autodoc-process-signature", readable_signature)
     app.connect("autodoc-process-docstring", hide_colon, priority=100)  # before napoleon
     app.connect("autodoc-process-docstring", keep_plain, priority=900)  # and after it
+    app.connect("warn-missing-reference", within_signature)
     app.connect("source-read", link_benchmarks)
     app.connect("doctree-read", use_dashes)
     for field in PyObject.doc_field_types:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from generated import grammars_in_order
 from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
 from matplotlib.colors import ListedColormap
@@ -16,14 +17,14 @@ from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
 import icy
-from icy.analysis.endtoend import COLOURS
-from icy.analysis.tables import ORDER
 from icy.language import Language
 
 SEED = 123
 SHOWN = "3x3"  # small enough to see the whole language: 27 messages of 12 tokens
 MEASURED = "5x10"
-TOKENS = ListedColormap([COLOURS[0], COLOURS[5], COLOURS[4], COLOURS[1]])  # two cool, two warm
+# Four of Okabe and Ito's colours, two cool and two warm, which stay apart under every common colour blindness.
+TOKENS = ListedColormap(["#0072B2", "#56B4E9", "#E69F00", "#D55E00"])
+BORDER = "#56B4E9"
 GAP = 0.35  # between words, in tokens
 INSET = 0.1  # of a word within its row
 CAPTION, LABEL = 9.5, 8.0  # sizes of letters
@@ -43,7 +44,7 @@ def draw_all(folder: Path) -> list[Path]:
 
 def overview() -> Figure:
     """The same meanings in every grammar."""
-    names = [name for name in ORDER if name in icy.list_grammars()]
+    names = grammars_in_order()
     figure = Figure(figsize=(9.6, 4.2))
     figure.subplots_adjust(left=0.005, right=0.995, top=0.93, bottom=0.005, wspace=0.1)
     for axes, name in zip(figure.subplots(1, len(names)), names, strict=True):
@@ -112,7 +113,7 @@ def draw_information(axes: Axes, name: str, labelled: bool) -> AxesImage:
     axes.set_xticks(np.arange(0, length, word), np.arange(0, length, word) + 1)
     axes.set_yticks(range(attributes), range(1, attributes + 1) if labelled else [])
     for edge in range(word, length, word):
-        axes.axvline(edge - 0.5, color=COLOURS[5], linewidth=0.8)
+        axes.axvline(edge - 0.5, color=BORDER, linewidth=0.8)
     axes.tick_params(labelsize=LABEL)
     axes.set_xlabel("position", fontsize=LABEL)
     if labelled:
