@@ -54,7 +54,7 @@ setup(
     ],
     package_dir=FOLDERS,
     packages=packages(),
-    package_data={"icy": ["py.typed"], "icy.analysis": ["**/*.csv", "**/*.json"]},
+    package_data={"icy": ["py.typed"], "icy.analysis": ["**/*.csv", "**/*.json", "**/*.parquet", "**/*.toml"]},
     entry_points={"console_scripts": ["icy=icy.cli:main"]},
     python_requires=">=3.11",
     install_requires=[

@@ -1,1 +1,44 @@
-"""Tables of results, and the published numbers to hold them against."""
+"""Tables of results, and the published numbers to hold them against.
+
+The names below are loaded on first use, so that what needs one of them does not wait for the others. A function is not
+among them where a submodule has its name: once imported, the submodule would stand in its place. So
+`from icy.analysis.agreement import agreement`.
+
+Example:
+    >>> from icy.analysis import published
+    >>> published("icy22/table20").query("model == 'FC2L' and grammar == 'rot'")["mean"].item()
+    0.481
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+_WHERE = {
+    "PublishedTable": "literature",
+    "end_to_end_agreement": "agreement",
+    "find_table": "literature",
+    "published": "literature",
+    "published_tables": "literature",
+}
+
+__all__ = ["PublishedTable", "end_to_end_agreement", "find_table", "published", "published_tables"]
+
+if TYPE_CHECKING:  # the same names once more, for type checkers and editors, which cannot see through __getattr__
+    from .agreement import end_to_end_agreement
+    from .literature import PublishedTable, find_table, published, published_tables
+else:  # hidden from type checkers: they would take any misspelt name for Any
+
+    def __getattr__(name: str) -> object:
+        """Import a public name when it is first asked for (PEP 562), and keep it."""
+        if name not in _WHERE:
+            raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+        from importlib import import_module
+
+        found = getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
+        globals()[name] = found
+        return found
+
+    def __dir__() -> list[str]:
+        """What is loaded and what would be."""
+        return sorted({*globals(), *_WHERE})

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -9,7 +12,9 @@ from matplotlib.ticker import MaxNLocator
 
 from icy.long_table import ROW
 
-from .tables import SPREADS, BiasTable, Cell, cell_of, in_order
+from .cells import SPREADS, Cell, cell_of
+from .comparing import PAIR, pairs_beside
+from .tables import BiasTable, compared_notes, in_order, long_of
 
 MEASURES = {  # columns of the long table, and what a reader calls them
     "sender_accuracy": "sender accuracy",
@@ -30,13 +35,17 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 DASHES = ("-", "--", "-.", ":")
 
 
-def end_to_end_table(long: pd.DataFrame, spread: str = "sd") -> BiasTable:
+def end_to_end_table(results: Any, spread: str = "sd", *, compare: str | None = None, compared: str = "") -> BiasTable:
     """A row per pair and measure, a column per grammar of pre-training ("none" from scratch).
 
     Args:
-        long: from `icy.long_table.to_long`.
+        results: an EndToEndResult, or a DataFrame in long form as of `icy.long_table.to_long`.
         spread: "sd", "sem" or "ci95".
+        compare: "published", or the name of a published table: what stands beside each cell.
+        compared: what that is called.
     """
+    long = long_of(results)
+    beside = {} if compare is None else pairs_beside(long, compare)
     varying = [name for name in ROW if name != "model" and _varies(long, name)]
     rows: list[tuple[list[str], dict[str, Cell]]] = []
     for _, group in long.groupby(["model", *varying], sort=False, dropna=False):
@@ -45,12 +54,23 @@ def end_to_end_table(long: pd.DataFrame, spread: str = "sd") -> BiasTable:
         for measure, label in MEASURES.items():
             if group[measure].notna().any() or measure == "end_to_end_accuracy":
                 cells = {
-                    str(g): cell_of(part.assign(value=part[measure]), spread)
+                    str(g): replace(
+                        cell_of(part.assign(value=part[measure]), spread),
+                        beside=beside.get((*(first[name] for name in PAIR), str(g), measure)),
+                    )
                     for g, part in group.groupby("grammar", sort=False)
                 }
                 rows.append(([*about, label], cells))
     labels = ["model", *(name.replace("_", " ") for name in varying), "seeds", "measure"]
-    return BiasTable(_title(long, varying), labels, in_order(long["grammar"]), rows, _notes(long, spread), decimals=3)
+    return BiasTable(
+        _title(long, varying),
+        labels,
+        in_order(long["grammar"]),
+        rows,
+        [*_notes(long, spread), *compared_notes(compare)],
+        decimals=3,
+        compared="" if compare is None else (compared or compare),
+    )
 
 
 def _varies(long: pd.DataFrame, name: str) -> bool:

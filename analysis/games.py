@@ -11,8 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from .cells import SPREADS, Cell, cell_of, checked_spread
 from .endtoend import COLOURS
-from .tables import SPREADS, BiasTable, Cell, cell_of, checked_spread
+from .tables import BiasTable
 
 MEASURES = {
     "zsct": "query",

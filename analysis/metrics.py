@@ -9,8 +9,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from .cells import SPREADS, Cell, cell_of, checked_spread
 from .endtoend import COLOURS
-from .tables import SPREADS, BiasTable, Cell, cell_of, checked_spread, in_order
+from .tables import BiasTable, in_order
 
 FACTS = ("rows", "attributes", "length", "vocab_size")
 PANELS_ACROSS = 5

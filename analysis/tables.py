@@ -2,20 +2,31 @@
 
 from __future__ import annotations
 
-import html
-import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from scipy.stats import f as f_distribution
 
-from icy.errors import InvalidSettingError
+from icy.errors import unknown
 from icy.long_table import ROW
+from icy.registry import SIDES
+
+from . import rendering
+from .cells import CUT, NOTHING, SPREADS, Cell, Mark, cell_of, checked_spread
+from .comparing import beside_of, numbered, paired_differences
 
 # The order of the papers' tables; other grammars follow in alphabetical order.
 ORDER = ("concat", "perm", "proj", "pairsum", "rot", "shuf", "shufdet", "hol")
-CUT = "†"
+# Whether an architecture with a bias to composition learns a grammar well (+) or not (-), as Perkins21's tables 9 to 11
+# read it: shuffled words are still words; proj, pairsum and rot leave none, and in hol there is nothing to be found.
+WANTED = {"shuf": 1, "shufdet": 1, "proj": -1, "pairsum": -1, "rot": -1, "hol": -1}
+ORDERED = {"representation": ("soft", "gumb", "discr"), "side": SIDES, "preset": ("default", "published")}
+FEWEST = 3  # rows, for one to be called the best
+LUCK = 0.05  # how likely rows that are alike may differ as much as they do, for one to be called so
+Z95 = 1.96  # standard errors of "ci95"
 MEASURES = {
     "ratio": "steps to the target as a ratio to concat's",
     "accuracy": "accuracy",
@@ -26,51 +37,12 @@ CUT_MEANS = {
     "held_out": "not learnt to the target within {cap} times concat's steps in at least one seed; "
     "train_accuracy in the long table says how far",
 }
-SPREADS: dict[str, tuple[str, Callable[[pd.Series[float]], float]]] = {
-    "sd": ("standard deviation over seeds", lambda v: float(v.std(ddof=1))),
-    "sem": ("standard error of the mean", lambda v: float(v.std(ddof=1)) / math.sqrt(len(v))),
-    "ci95": ("1.96 standard errors", lambda v: 1.96 * float(v.std(ddof=1)) / math.sqrt(len(v))),
-}
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One model on one grammar.
-
-    Attributes:
-        mean: over the seeds that gave a result; NaN if none did.
-        spread: over the same; NaN for a single seed.
-        seeds: how many gave a result.
-        cut: how many of them were stopped at the cap.
-        failed: how many gave none.
-    """
-
-    mean: float
-    spread: float
-    seeds: int
-    cut: int
-    failed: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Mean, spread and seeds, with None for what there is not."""
-        numbers = {"mean": self.mean, "spread": self.spread}
-        return {**{k: v if math.isfinite(v) else None for k, v in numbers.items()}, "seeds": self.seeds}
-
-    def text(self, decimals: int, plus_minus: str = "±") -> str:
-        """As printed: mean, spread, and marks for what was cut or failed."""
-        if not self.seeds:
-            return "failed" if self.failed else "-"
-        shown = f"{self.mean:.{decimals}f}"
-        if math.isfinite(self.spread):
-            shown += f"{plus_minus}{self.spread:.{decimals}f}"
-        if self.cut:
-            shown += CUT
-        return shown + (f" ({self.failed} failed)" if self.failed else "")
+Line = tuple[list[str], dict[str, Cell]]
 
 
 @dataclass(frozen=True)
 class BiasTable:
-    """The bias table, ready to be printed.
+    """A table of results, ready to be printed.
 
     Attributes:
         title: what was measured.
@@ -78,22 +50,32 @@ class BiasTable:
         grammars: names of the columns of cells.
         rows: the labels and the cells of each row.
         notes: what a reader must know, a sentence each.
+        decimals: of the numbers.
+        arrows: "↑" where large numbers are good, "↓" where small ones are, by grammar.
+        grouped: labels that head groups of rows, in place of columns.
+        compared: what the numbers beside the cells are; "" without any.
+        signed: whether numbers are differences, and carry their sign.
     """
 
     title: str
     labels: list[str]
     grammars: list[str]
-    rows: list[tuple[list[str], dict[str, Cell]]]
+    rows: list[Line]
     notes: list[str] = field(default_factory=list)
     decimals: int = 2
+    arrows: Mapping[str, str] = field(default_factory=dict)
+    grouped: Sequence[str] = ()
+    compared: str = ""
+    signed: bool = False
 
     def to_dataframe(self) -> pd.DataFrame:
-        """One row per model; columns (grammar, "mean") and (grammar, "spread")."""
+        """One row per model; columns (grammar, "mean") and (grammar, "spread"), and where the table compares, (grammar,
+        "other"), (grammar, "other_error") and (grammar, "distance")."""
         index = pd.MultiIndex.from_tuples([tuple(labels) for labels, _ in self.rows], names=self.labels)
-        columns = pd.MultiIndex.from_product([self.grammars, ["mean", "spread"]], names=["grammar", None])
-        nothing = Cell(math.nan, math.nan, 0, 0, 0)
-        cells = [[cells.get(g, nothing) for g in self.grammars] for _, cells in self.rows]
-        values = [[number for cell in row for number in (cell.mean, cell.spread)] for row in cells]
+        what = ["mean", "spread", *(["other", "other_error", "distance"] if self.compared else [])]
+        columns = pd.MultiIndex.from_product([self.grammars, what], names=["grammar", None])
+        cells = [[cells.get(g, NOTHING).to_dict() for g in self.grammars] for _, cells in self.rows]
+        values = [[cell.get(name) for cell in row for name in what] for row in cells]
         return pd.DataFrame(values, index=index, columns=columns, dtype=float)
 
     def to_records(self) -> list[dict[str, Any]]:
@@ -103,13 +85,54 @@ class BiasTable:
             for labels, cells in self.rows
         ]
 
-    def texts(self, plus_minus: str = "±") -> list[list[str]]:
-        """Header and rows as text."""
-        lines = [[*self.labels, *self.grammars]]
+    @property
+    def shown_labels(self) -> list[str]:
+        """The labels that are columns."""
+        return [label for label in self.labels if label not in self.grouped]
+
+    def head(self, grouped: bool = True) -> list[str]:
+        """The headings of the columns; without groups, of all labels."""
+        shown = [(f"{g} {self.arrows[g]}" if g in self.arrows else g) for g in self.grammars]
+        columns = [name for one in shown for name in ((one, self.compared) if self.compared else (one,))]
+        return [*(self.shown_labels if grouped else self.labels), *columns]
+
+    def groups(self, marker: rendering.Marker = rendering.plain_mark) -> list[tuple[str, list[list[str]]]]:
+        """The rows as text under the headings of their groups; of one group without a heading.
+
+        Args:
+            marker: how the best and the worst are marked.
+        """
+        places = [self.labels.index(label) for label in self.grouped]
+        found: dict[str, list[list[str]]] = {}
         for labels, cells in self.rows:
-            shown = [cells[g].text(self.decimals, plus_minus) if g in cells else "-" for g in self.grammars]
-            lines.append([*labels, *shown])
-        return lines
+            heading = ", ".join(_said(self.labels[place], labels[place]) for place in places if labels[place])
+            shown = [text for place, text in enumerate(labels) if place not in places]
+            found.setdefault(heading, []).append([*shown, *self._texts(cells, marker)])
+        return list(found.items())
+
+    def _texts(self, cells: Mapping[str, Cell], marker: rendering.Marker) -> list[str]:
+        texts = []
+        for grammar in self.grammars:
+            cell = cells.get(grammar, NOTHING)
+            texts.append(marker(cell.text(self.decimals, signed=self.signed), cell.mark))
+            if self.compared:
+                texts.append("-" if cell.beside is None else marker(cell.beside.text(self.decimals), ""))
+        return texts
+
+    def texts(self) -> list[list[str]]:
+        """Header and rows as text, every label a column."""
+        rows = [[*labels, *self._texts(cells, rendering.plain_mark)] for labels, cells in self.rows]
+        return [self.head(grouped=False), *rows]
+
+    def remarks(self, marks: str) -> list[str]:
+        """The notes, and what marks and arrows mean.
+
+        Args:
+            marks: how the best and the worst are marked here.
+        """
+        marked = any(cell.mark for _, cells in self.rows for cell in cells.values())
+        told = f"{marks} of a column, as a bias to composition has it (↑ large, ↓ small values are good)"
+        return [*self.notes, *([told] if marked else [])]
 
     def render(self, format: str) -> str:
         """The table as "text", "markdown", "latex", "csv" or "html".
@@ -117,21 +140,7 @@ class BiasTable:
         Raises:
             InvalidSettingError: another format.
         """
-        renderers = {"text": _text, "markdown": _markdown, "latex": _latex, "csv": _csv, "html": _html}
-        if format not in renderers:
-            raise InvalidSettingError(f"A table is printed as {', '.join(renderers)} or json, not as '{format}'.")
-        return renderers[format](self)
-
-
-def checked_spread(spread: str) -> str:
-    """A spread over seeds, one of SPREADS.
-
-    Raises:
-        InvalidSettingError: another.
-    """
-    if spread not in SPREADS:
-        raise InvalidSettingError(f"The spread is {', '.join(SPREADS)}, not '{spread}'.")
-    return spread
+        return rendering.render(self, format)
 
 
 def in_order(grammars: Iterable[str]) -> list[str]:
@@ -139,50 +148,224 @@ def in_order(grammars: Iterable[str]) -> list[str]:
     return sorted(set(grammars), key=lambda g: (ORDER.index(g) if g in ORDER else len(ORDER), g))
 
 
-def bias_table(long: pd.DataFrame, spread: str = "sd") -> BiasTable:
-    """The bias table of results in long form.
+def long_of(results: Any) -> pd.DataFrame:
+    """Results in long form: of a ProbeResult, or as they are."""
+    long: pd.DataFrame = results.to_dataframe() if hasattr(results, "to_dataframe") else results
+    return long
+
+
+def bias_table(
+    results: Any,
+    spread: str = "sd",
+    *,
+    by: str | Sequence[str] = "representation",
+    sort: str = "given",
+    compare: Any = None,
+    compared: str = "",
+    mark: bool = True,
+    decimals: int = 2,
+) -> BiasTable:
+    """The bias table of some results.
 
     Args:
-        long: from `icy.long_table.to_long`.
+        results: a ProbeResult, or a DataFrame in long form as of `icy.long_table.to_long`.
         spread: "sd", "sem" or "ci95"; all from the sample standard deviation (ddof 1).
+        by: what heads groups of rows, where it varies: names of columns of the long table, or "side".
+        sort: the order of rows within a group: "given", "model", "parameters", or a grammar; from the largest with
+            "-" before it.
+        compare: what stands beside each cell, with the difference in combined standard errors: "published", the name
+            of one published table, or results.
+        compared: what other results are called.
+        mark: whether the best and the worst of a column are marked, among at least three rows that differ by more than
+            their seeds do (one-way analysis of variance, 5 %). Models without parameters, which learn by heart, are
+            left out of it.
+        decimals: of the numbers.
 
     Raises:
-        InvalidSettingError: another spread.
+        InvalidSettingError: another spread, or results that cannot be told apart.
+        UnknownNameError: something else to group or sort by, or no such published table.
+
+    Example:
+        >>> import icy, tempfile
+        >>> from icy.analysis import bias_table
+        >>> result = icy.probe("sender/FC2L", "perm", quick=True, workers=1, out=tempfile.mkdtemp())
+        >>> bias_table(result, compare=result, compared="again").head()[-4:]
+        ['concat', 'again', 'perm', 'again']
     """
     checked_spread(spread)
+    long = numbered(long_of(results)).assign(side=lambda table: table["model"].str.partition("/")[0])
     grammars = in_order(long["grammar"])
-    varying = [name for name in ROW[1:] if long[name].nunique(dropna=False) > 1]
-    rows = [
-        (_labels(group, varying), {str(g): cell_of(part, spread) for g, part in group.groupby("grammar", sort=False)})
-        for _, group in long.groupby(list(ROW), sort=False, dropna=False)
-    ]
-    labels = ["model", "parameters", *(_heading(name) for name in varying), "seeds", "concat steps"]
-    return BiasTable(_title(long, varying), labels, grammars, rows, _notes(long, spread))
+    varying = [name for name in ("side", *ROW[1:]) if long[name].nunique(dropna=False) > 1]
+    grouped = [name for name in _groups(by) if name in varying]
+    beside = beside_of(long, compare if isinstance(compare, str | None) else long_of(compare))
+    grouped += [name for name in varying if grouped and _constant(long, name, grouped)]
+    shown = [name for name in varying if name != "side" or name in grouped]
+    found = []
+    for row, group in long.groupby("row"):
+        cells = {str(g): cell_of(part, spread) for g, part in group.groupby("grammar", sort=False)}
+        cells = {g: replace(cell, beside=beside.get((int(str(row)), g))) for g, cell in cells.items()}
+        found.append((group.iloc[0], _labels(group.iloc[0], group, shown), cells))
+    rows = _sorted(found, grouped, sort, grammars)
+    alike = [name for name in ("side", *ROW[1:]) if name not in ("hidden_size", "settings", "options")]
+    arrows = _mark(rows, alike, grammars, spread) if mark else {}
+    labels = ["model", "parameters", *(_heading(name) for name in shown), "seeds", "concat steps"]
+    return BiasTable(
+        _title(long, varying),
+        labels,
+        grammars,
+        [(names, cells) for _, names, cells in rows],
+        [*_notes(long, spread), *compared_notes(compare)],
+        decimals,
+        arrows,
+        [_heading(name) for name in grouped],
+        "" if compare is None else (compared or (compare if isinstance(compare, str) else "other")),
+    )
 
 
-def cell_of(part: pd.DataFrame, spread: str) -> Cell:
-    """The cell of some replicates, from their columns value, failed and cut."""
-    good = part[~part["failed"].astype(bool)]
-    values = good["value"].dropna()
-    if not len(values):
-        return Cell(math.nan, math.nan, 0, 0, len(part))
-    width = SPREADS[spread][1](values) if len(values) > 1 else math.nan
-    return Cell(float(values.mean()), width, len(values), int(good["cut"].sum()), len(part) - len(values))
+def difference_table(
+    results: Any, other: Any, name: str = "the other", spread: str = "sd", **options: Any
+) -> BiasTable:
+    """How far results lie above others of the same models, seed by seed.
+
+    Args:
+        results: a ProbeResult, or a DataFrame in long form.
+        other: likewise.
+        name: what the other is called.
+        spread: of the differences over seeds.
+        **options: by, sort and decimals, as of `bias_table`.
+
+    Raises:
+        InvalidSettingError: another spread, or nothing that both have.
+    """
+    both = paired_differences(long_of(results), long_of(other))
+    table = bias_table(both, spread, mark=False, **options)
+    notes = [note for note in table.notes if not note.startswith(CUT)]
+    cut = [f"{CUT} cut in at least one seed"] if both["cut"].any() else []
+    said = f"differences, seed by seed, from {name}: above 0, the value is larger here"
+    return replace(table, title=f"difference; {table.title}", notes=[said, *notes, *cut], signed=True)
 
 
-def _labels(group: pd.DataFrame, varying: list[str]) -> list[str]:
-    first = group.iloc[0]
-    published = first["preset"] == "published"
-    count = first["parameters_published" if published else "parameters"]
+# -- groups, order and marks -------------------------------------------------------------------------------------------
+
+Found = tuple[pd.Series, list[str], dict[str, Cell]]  # the first replicate of a row, its labels, its cells
+
+
+def _groups(by: str | Sequence[str]) -> list[str]:
+    """The columns that head groups.
+
+    Raises:
+        UnknownNameError: another column.
+    """
+    names = [name.strip().replace("-", "_") for name in (by.split(",") if isinstance(by, str) else by)]
+    known = ["side", *ROW[1:]]
+    for name in names:
+        if name and name not in known:
+            raise unknown("column to group by", name, known)
+    return [name for name in names if name]
+
+
+def _constant(long: pd.DataFrame, name: str, grouped: Sequence[str]) -> bool:
+    """Whether a column that varies is the same within each group, so that the heading can say it."""
+    own = name not in (*grouped, "side") and long.groupby(list(grouped), dropna=False)[name].nunique(dropna=False).max()
+    return own == 1
+
+
+def _said(label: str, text: str) -> str:
+    """A label of a group as its heading says it."""
+    return text if label in ORDERED else f"{label} {text}"
+
+
+def _sorted(rows: list[Found], grouped: Sequence[str], sort: str, grammars: Sequence[str]) -> list[Found]:
+    """Rows in the order of their groups, and within these as asked.
+
+    Raises:
+        UnknownNameError: neither "given", "model" nor "parameters", nor a grammar of the table.
+    """
+    down, what = sort.startswith("-"), sort.removeprefix("-")
+    if what not in ("given", "model", "parameters", *grammars):
+        raise unknown("order of rows", sort, ["given", "model", "parameters", *grammars])
+
+    def rank(row: Found) -> tuple[Any, ...]:
+        first, _, cells = row
+        if what in ("model", "parameters"):
+            return (first[what],)
+        mean = cells.get(what, NOTHING).mean
+        return (pd.isna(mean), -mean if down else mean)
+
+    ordered = rows if what == "given" else sorted(rows, key=rank, reverse=down and what in ("model", "parameters"))
+    return sorted(ordered, key=lambda row: [_place(name, row[0][name]) for name in grouped])
+
+
+def _place(name: str, value: Any) -> Any:
+    """Where a value stands among those of its column."""
+    usual = ORDERED.get(name, ())
+    return (usual.index(value) if value in usual else len(usual), str(value) if isinstance(value, str) else 0)
+
+
+def _mark(rows: list[Found], alike: Sequence[str], grammars: Sequence[str], spread: str) -> dict[str, str]:
+    """Mark the best and the worst cell of every column, among rows that differ in their model only.
+
+    Returns:
+        The arrows of the columns in which any was marked.
+    """
+    sets: dict[str, list[Found]] = {}
+    for row in rows:
+        if row[0]["parameters"] != 0:
+            sets.setdefault(str([row[0][name] for name in alike]), []).append(row)
+    arrows: dict[str, set[str]] = {}
+    for members in sets.values():
+        low_is_good = members[0][0]["measure"] == "ratio"
+        for grammar in grammars:
+            wanted = WANTED.get(grammar, 0) * (-1 if low_is_good else 1)
+            if wanted and _mark_column([cells for _, _, cells in members], grammar, wanted, spread):
+                arrows.setdefault(grammar, set()).add("↑" if wanted > 0 else "↓")
+    return {grammar: found.pop() for grammar, found in arrows.items() if len(found) == 1}
+
+
+def _mark_column(column: Sequence[dict[str, Cell]], grammar: str, wanted: int, spread: str) -> bool:
+    """Mark the best and the worst of some cells; whether there are enough of them, and they differ."""
+    shown = {i: cells[grammar] for i, cells in enumerate(column) if cells.get(grammar, NOTHING).seeds}
+    means = {i: round(cell.mean, 3) for i, cell in shown.items()}
+    if len(shown) < FEWEST or len(set(means.values())) < 2 or not _differ(list(shown.values()), spread):
+        return False
+    ends: dict[float, Mark] = {max(means.values()): "best" if wanted > 0 else "worst"}
+    ends[min(means.values())] = "worst" if wanted > 0 else "best"
+    for i, value in means.items():
+        if value in ends:
+            column[i][grammar] = replace(column[i][grammar], mark=ends[value])
+    return True
+
+
+def _differ(cells: Sequence[Cell], spread: str) -> bool:
+    """Whether cells differ by more than their seeds do: a one-way analysis of variance of those with several seeds.
+
+    In hol, where all accuracies are that of chance, the best would be a matter of luck.
+    """
+    several = [cell for cell in cells if cell.seeds > 1]
+    if len(several) < FEWEST:
+        return True  # nothing is known of the seeds
+    counts, means = (np.array([getattr(cell, name) for cell in several], dtype=float) for name in ("seeds", "mean"))
+    scale = {"sd": np.ones_like(counts), "sem": np.sqrt(counts), "ci95": np.sqrt(counts) / Z95}[spread]
+    within = ((counts - 1) * (scale * [cell.spread for cell in several]) ** 2).sum()
+    between = (counts * (means - np.average(means, weights=counts)) ** 2).sum()
+    if within == 0:
+        return bool(between > 0)
+    freedom = len(several) - 1, counts.sum() - len(several)
+    return bool(f_distribution.sf(between / freedom[0] / (within / freedom[1]), *freedom) < LUCK)
+
+
+# -- labels, title and notes -------------------------------------------------------------------------------------------
+
+
+def _labels(first: pd.Series, group: pd.DataFrame, varying: Sequence[str]) -> list[str]:
+    count = first["parameters_published" if first["preset"] == "published" else "parameters"]
     concat = group[(group["grammar"] == "concat") & ~group["failed"].astype(bool)]["steps"].dropna()
-    steps = f"{concat.astype(float).mean():.0f}" if len(concat) else "-"
-    name = str(first["model"])
     return [
-        name,
+        str(first["model"]),
         "-" if pd.isna(count) else f"{int(count)}",
-        *("-" if pd.isna(first[v]) else str(first[v]) for v in varying),
+        *("-" if pd.isna(first[name]) else str(first[name]) for name in varying),
         str(group["seed"].nunique()),
-        steps,
+        f"{concat.astype(float).mean():.0f}" if len(concat) else "-",
     ]
 
 
@@ -211,6 +394,14 @@ def _title(long: pd.DataFrame, varying: list[str]) -> str:
     return "; ".join(parts)
 
 
+def compared_notes(compare: Any) -> list[str]:
+    """What the brackets of a table that compares mean."""
+    if compare is None:
+        return []
+    what = "that was published" if isinstance(compare, str) else "of the other results"
+    return [f"in brackets: how far the mean lies above the one {what}, in combined standard errors"]
+
+
 def _notes(long: pd.DataFrame, spread: str) -> list[str]:
     notes = []
     if long["seed"].nunique() > 1:
@@ -224,69 +415,3 @@ def _notes(long: pd.DataFrame, spread: str) -> list[str]:
         reasons = "; ".join(sorted({str(e) for e in long.loc[long["failed"].astype(bool), "error"]}))
         notes.append(f"{failed} of {len(long)} runs failed: {reasons}")
     return notes
-
-
-def _text(table: BiasTable) -> str:
-    lines = table.texts()
-    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-    rule = "  ".join("-" * width for width in widths)
-    rows = ["  ".join(map(_pad, line, widths, range(len(widths)))).rstrip() for line in lines]
-    return "\n".join([table.title, "", rows[0], rule, *rows[1:], "", *table.notes]).strip()
-
-
-def _pad(cell: str, width: int, column: int) -> str:
-    return cell.ljust(width) if column == 0 else cell.rjust(width)
-
-
-def _markdown(table: BiasTable) -> str:
-    head, *rows = table.texts()
-    lines = [head, ["---", *["---:"] * (len(head) - 1)], *rows]
-    body = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
-    return "\n".join([table.title, "", *body, *([""] if table.notes else []), *table.notes])
-
-
-def _latex(table: BiasTable) -> str:
-    head, *rows = table.texts(plus_minus="$\\pm$")
-    line = " & ".join
-    body = [line(_tex(cell) for cell in row) + r" \\" for row in rows]
-    caption = _tex(". ".join([table.title, *table.notes]))
-    return "\n".join(
-        [
-            r"\begin{table}",
-            r"\centering",
-            rf"\caption{{{caption}}}",
-            rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}",
-            r"\hline",
-            line(_tex(cell) for cell in head) + r" \\",
-            r"\hline",
-            *body,
-            r"\hline",
-            r"\end{tabular}",
-            r"\end{table}",
-        ]
-    )
-
-
-def _tex(cell: str) -> str:
-    for plain, tex in (("_", r"\_"), ("%", r"\%"), ("&", r"\&"), ("#", r"\#"), (CUT, r"$^\dagger$"), ("±", r"$\pm$")):
-        cell = cell.replace(plain, tex)
-    return cell
-
-
-def _csv(table: BiasTable) -> str:
-    frame = table.to_dataframe()
-    frame.columns = pd.Index([f"{grammar}_{what}" for grammar in table.grammars for what in ("mean", "spread")])
-    return str(frame.reset_index().to_csv(index=False)).rstrip("\n")
-
-
-def _html(table: BiasTable) -> str:
-    head, *rows = table.texts()
-
-    def line(cells: list[str], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
-
-    notes: list[Any] = [html.escape(note) for note in table.notes]
-    return (
-        f"<table><caption>{html.escape(table.title)}</caption><thead>{line(head, 'th')}</thead>"
-        f"<tbody>{''.join(line(row, 'td') for row in rows)}</tbody></table>" + "".join(f"<p>{n}</p>" for n in notes)
-    )

@@ -14,8 +14,8 @@ from pathlib import Path
 import pandas as pd
 
 import icy
+from icy.analysis.agreement import end_to_end_agreement
 from icy.analysis.endtoend import plot_curves
-from icy.analysis.published import end_to_end_agreement
 
 HERE = Path(__file__).parent / "published"
 DRIFT = ["concat", "perm", "shufdet", "rot", "pairsum"]

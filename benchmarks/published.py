@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 import icy
-from icy.analysis.published import agreement
+from icy.analysis.agreement import agreement
 
 HERE = Path(__file__).parent / "published"
 SENDER_GRAMMARS = ["perm", "proj", "pairsum", "rot", "shufdet", "hol"]

@@ -18,11 +18,14 @@ from icy.version import __version__
 # The function `probe` lives in `icy.probing`: a module `icy.probe` would replace the function as soon as anyone
 # imported it, because Python binds an imported submodule in its package.
 _WHERE = {
+    "Atlas": "icy.analysis.atlas:Atlas",
     "IcyError": "icy.errors:IcyError",
     "Language": "icy.language:Language",
     "MeaningSpace": "icy.meanings:MeaningSpace",
     "ProbeResult": "icy.results:ProbeResult",
     "Watcher": "icy.watcher:Watcher",
+    "Reproduction": "icy.reproducing:Reproduction",
+    "atlas": "icy.analysis.atlas:shipped",
     "create_receiver": "icy.models:create_receiver",
     "create_sender": "icy.models:create_sender",
     "end_to_end": "icy.endtoend:end_to_end",
@@ -41,19 +44,23 @@ _WHERE = {
     "register_receiver": "icy.registry:register_receiver",
     "register_sender": "icy.registry:register_sender",
     "register_speaker": "icy.registry:register_speaker",
+    "reproduce": "icy.reproducing:reproduce",
     "s2b": "icy.s2b",
     "sweep": "icy.sweeping:sweep",
     "testing": "icy.testing",
 }
 
 __all__ = [
+    "Atlas",
     "EndToEndResult",
     "IcyError",
     "Language",
     "MeaningSpace",
     "ProbeResult",
+    "Reproduction",
     "Watcher",
     "__version__",
+    "atlas",
     "create_receiver",
     "create_sender",
     "end_to_end",
@@ -71,6 +78,7 @@ __all__ = [
     "register_receiver",
     "register_sender",
     "register_speaker",
+    "reproduce",
     "s2b",
     "sweep",
     "testing",
@@ -78,6 +86,8 @@ __all__ = [
 
 if TYPE_CHECKING:  # the same names once more, for type checkers and editors, which cannot see through __getattr__
     from icy import metrics, s2b, testing
+    from icy.analysis.atlas import Atlas
+    from icy.analysis.atlas import shipped as atlas
     from icy.endtoend import EndToEndResult, end_to_end
     from icy.errors import IcyError
     from icy.grammars import make_language
@@ -98,6 +108,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors, wh
         register_sender,
         register_speaker,
     )
+    from icy.reproducing import Reproduction, reproduce
     from icy.results import ProbeResult
     from icy.sweeping import sweep
     from icy.watcher import Watcher

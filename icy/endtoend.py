@@ -116,12 +116,12 @@ class EndToEndResult(ProbeResult):
 
     folder: Path | None = None
 
-    def bias_table(self, spread: str = "sd") -> BiasTable:
-        """The table, to be printed in any way."""
+    def bias_table(self, spread: str = "sd", **options: Any) -> BiasTable:
+        """The table, to be printed in any way; options as of `icy.analysis.end_to_end_table`."""
         from icy.analysis.endtoend import end_to_end_table
         from icy.long_table import to_long
 
-        return end_to_end_table(to_long(self.records), spread)
+        return end_to_end_table(to_long(self.records), spread, **options)
 
     def curves(self) -> pd.DataFrame:
         """A row per pair and reading: model, representation, grammar, seed, and the columns of CURVE.

@@ -69,25 +69,26 @@ class ProbeResult:
             return self.bias_table().to_dataframe()
         raise InvalidSettingError(f"The format of a DataFrame is 'long' or 'wide', not '{format}'.")
 
-    def table(self, format: str = "text", spread: str = "sd") -> str:
+    def table(self, format: str = "text", spread: str = "sd", **options: Any) -> str:
         """The bias table as text: one row per model, one column per grammar.
 
         Args:
             format: "text", "markdown", "latex", "csv", "json" or "html".
             spread: "sd" over seeds, "sem" its standard error, or "ci95", 1.96 standard errors.
+            **options: by, sort, compare and others, as of `icy.analysis.bias_table`.
 
         Raises:
             InvalidSettingError: another format or spread.
         """
         if format == "json":
             return json.dumps([without_nan(r) for r in self.records], indent=1)
-        return self.bias_table(spread).render(format)
+        return self.bias_table(spread, **options).render(format)
 
-    def bias_table(self, spread: str = "sd") -> BiasTable:
-        """The table, to be printed in any way."""
+    def bias_table(self, spread: str = "sd", **options: Any) -> BiasTable:
+        """The table, to be printed in any way; options as of `icy.analysis.bias_table`."""
         from icy.analysis.tables import bias_table
 
-        return bias_table(to_long(self.records), spread)
+        return bias_table(to_long(self.records), spread, **options)
 
     def _repr_html_(self) -> str:
         return self.table("html")

@@ -105,7 +105,7 @@ def test_every_command_has_examples(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("command", "spec", "more"),
-    [(probe_command, ProbeSpec, set()), (e2e_command, EndToEndSpec, {"plot"})],
+    [(probe_command, ProbeSpec, {"compare", "plot"}), (e2e_command, EndToEndSpec, {"plot"})],
     ids=["probe", "e2e"],
 )
 def test_options_are_the_fields_of_the_specification(command: click.Command, spec: type, more: set[str]) -> None:
@@ -118,9 +118,9 @@ def test_options_are_the_fields_of_the_specification(command: click.Command, spe
 
 
 def test_spreads_are_those_of_the_tables() -> None:
-    from icy.analysis import tables
+    from icy.analysis import cells
 
-    assert tuple(tables.SPREADS) == SPREADS
+    assert tuple(cells.SPREADS) == SPREADS
 
 
 def test_version() -> None:

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import icy
-from icy.analysis.published import agreement, end_to_end_agreement, published, published_end_to_end
+from icy.analysis.agreement import agreement, end_to_end_agreement
 
 
 @pytest.mark.slow
@@ -23,21 +23,6 @@ def test_a_row_agrees(model: str, protocol: str, seeds: int, grammars: list[str]
     cells = agreement(result.to_dataframe())
     assert len(cells) >= len(grammars)
     assert (cells["distance"].abs() <= 3).all(), cells
-
-
-def test_the_tables_are_those_of_the_papers() -> None:
-    table = published()
-    cell = table.query(
-        "representation == 'gumb' and side == 'receiver' and model == 'RNN2L:SRU' and grammar == 'shufdet'"
-    )
-    assert cell["mean"].tolist() == [0.967]
-    assert table.query("representation == 'discr'")["target"].eq(0.95).all()
-    pairs = published_end_to_end()
-    assert len(pairs.query("table == '17/18'")) == 194
-    drift = pairs.query("representation == 'soft' and model == 'RNNZero:GRU+RNN1L:GRU' and grammar == 'pairsum'")
-    assert drift[["mean", "spread"]].to_numpy().tolist() == [[0.78, 0.01]]
-    scratch = pairs.query("table == '6' and representation == 'discr' and model == 'HierZero:GRU+Hier:GRU'")
-    assert dict(zip(scratch["measure"], scratch["mean"], strict=True)) == {"end_to_end_accuracy": 0.43, "topsim": 0.151}
 
 
 def test_end_to_end_cells_stand_beside_the_published_ones() -> None:
@@ -68,5 +53,5 @@ def test_end_to_end_cells_stand_beside_the_published_ones() -> None:
     assert cell["icy"] == pytest.approx(0.88)
     assert abs(cell["distance"]) < 1e-6
     (alone,) = end_to_end_agreement(pd.DataFrame(rows[:1])).to_dict("records")
-    assert pd.isna(alone["distance"])
-    assert not alone["within"]
+    assert alone["icy_error"] == pytest.approx(alone["published_error"] * 3**0.5)  # a single run spreads as the paper's
+    assert alone["within"]

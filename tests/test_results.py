@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import icy
-from icy.analysis.published import agreement, published
+from icy.analysis.agreement import agreement
 from icy.analysis.tables import bias_table
 from icy.errors import InvalidSettingError, StoreError
 from icy.long_table import to_long, value_of
@@ -178,16 +178,6 @@ def test_load_of_what_is_no_result(tmp_path: Path) -> None:
 
 def test_load_of_a_folder(tiny: icy.ProbeResult, tiny_folder: Path) -> None:
     assert {r["key"] for r in ProbeResult.load(tiny_folder).records} == {r["key"] for r in tiny.records}
-
-
-def test_published_tables() -> None:
-    """Spot checks against reference/icy-facts.md section 8, one per table."""
-    table = published().set_index(["source", "table", "representation", "side", "model", "hidden_size", "grammar"])
-    assert table.loc[("Perkins21", "13/14", "soft", "sender", "HierZero:GRU", 128, "rot"), "mean"] == 0.73
-    assert table.loc[("Perkins21", "15/16", "discr", "receiver", "kNN", 128, "hol"), "mean"] == 0.76
-    assert table.loc[("Icy22", "3-5/12-14", "soft", "sender", "RNNAutoReg2L:LSTM", 128, "rot"), "mean"] == 4.6
-    assert table.loc[("Icy22", "6/15/19", "soft", "sender", "HierZero:dgsend", 128, "hol"), "spread"] == 0.04
-    assert table.loc[("Icy22", "20", "soft", "sender", "FC1L", 128, "hol"), "mean"] == 0.258
 
 
 def test_agreement_counts_combined_standard_errors() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from fnmatch import fnmatchcase
 
 import click
 
@@ -15,26 +16,25 @@ from .printing import format_option, print_rows
 
 Lines = tuple[list[str], list[list[str]]]
 
-KINDS = ("models", "grammars", "metrics", "players", "protocols", "cells", "presets")
+KINDS = ("models", "grammars", "metrics", "players", "protocols", "cells", "presets", "published")
 EPILOG = """\b
 Examples:
   icy list models
   icy list models 'receiver/*'
   icy list grammars --format markdown
   icy list presets
+  icy list published perkins21
   icy list models --plugin mine.py
 """
 
 
 @click.command("list", epilog=EPILOG)
-@click.argument(
-    "kind", type=click.Choice(["models", "grammars", "metrics", "players", "protocols", "cells", "presets"])
-)
+@click.argument("kind", type=click.Choice(KINDS))
 @click.argument("pattern", required=False)
 @plugin_option
 @format_option
 def list_command(kind: str, pattern: str | None, plugin: tuple[str, ...], format_: str) -> None:
-    """List models, grammars, metrics, players, protocols, recurrent cells, or what the presets change.
+    """List models, grammars, metrics, players, protocols, recurrent cells, what the presets change, published tables.
 
     PATTERN is a name, part of one, or a shell pattern such as '*GRU' or 'sender/RNN*'.
     """
@@ -109,6 +109,16 @@ def _presets(pattern: str | None) -> Lines:
     return ["preset", "departure", "settings", "reason"], _containing("preset", pattern, rows)
 
 
+def _published(pattern: str | None) -> Lines:
+    from icy.analysis.literature import find_table, published_tables
+
+    part = f"*{pattern or ''}*".lower()
+    found = [t for t in published_tables() if any(fnmatchcase(name, part) for name in t.names)]
+    found = found or [find_table(str(pattern))]
+    rows = [[t.id, t.label, t.title, str(t.rows), f"icy {t.reproduce}" if t.reproduce else "-"] for t in found]
+    return ["table", "in the paper", "title", "numbers", "measured anew by"], rows
+
+
 def _containing(what: str, pattern: str | None, rows: list[list[str]]) -> list[list[str]]:
     found = [row for row in rows if (pattern or "").strip("*").lower() in row[0]]
     if not found:
@@ -124,4 +134,5 @@ LISTS: dict[str, Callable[[str | None], Lines]] = {
     "players": _players,
     "cells": _cells,
     "presets": _presets,
+    "published": _published,
 }

@@ -109,18 +109,21 @@ def print_table(table: BiasTable, format_: str) -> None:
 def print_on_terminal(table: BiasTable, console: Console) -> None:
     """A bias table in as many parts as the terminal is narrow."""
     console.print(Text(table.title, style="bold"))
-    whole = table.texts()
-    turned = [list(column) for column in zip(*whole, strict=True)]
-    if _width(whole) <= console.width:
-        blocks = [whole]
-    elif _width(turned) <= console.width:
-        blocks = [turned]
-    else:
-        blocks = _cut(whole, len(table.labels), console.width)
-    for head, *body in blocks:
-        console.print(rich_table(head, body, numbers=range(1, len(head))))
-    for remark in table.notes:
+    for heading, rows in table.groups():
+        if heading:
+            console.print(Text(heading, style="italic"))
+        for head, *body in _blocks([table.head(), *rows], console.width):
+            console.print(rich_table(head, body, numbers=range(1, len(head))))
+    for remark in table.remarks("* best, ° worst"):
         console.print(Text(remark, style="dim"))
+
+
+def _blocks(whole: list[list[str]], room: int) -> list[list[list[str]]]:
+    """A table as it is if there is room, else turned on its side, else cut into several."""
+    turned = [list(column) for column in zip(*whole, strict=True)]
+    if _width(whole) <= room:
+        return [whole]
+    return [turned] if _width(turned) <= room else _cut(whole, room)
 
 
 def _width(lines: Sequence[Sequence[str]]) -> int:
@@ -128,7 +131,7 @@ def _width(lines: Sequence[Sequence[str]]) -> int:
     return sum(max(map(len, column)) + 3 for column in zip(*lines, strict=True))
 
 
-def _cut(lines: list[list[str]], labels: int, room: int) -> list[list[list[str]]]:
+def _cut(lines: list[list[str]], room: int) -> list[list[list[str]]]:
     """Several tables that each have the model and as many further columns as there is room for."""
     blocks: list[list[int]] = [[0]]
     for place in range(1, len(lines[0])):

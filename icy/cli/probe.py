@@ -12,11 +12,12 @@ from icy.splits import SPLITS
 from icy.training.protocols import PROTOCOLS
 
 from . import completion
+from .comparing import COMPARE, Comparison
 from .dry_run import print_plan
 from .errors import DONE
 from .options import Sizes
 from .printing import stderr
-from .running import make_watcher, print_remarks, print_result, run_watched, set_up_log, verdict
+from .running import make_watcher, print_remarks, run_watched, set_up_log, verdict
 from .specs import SHOWN, SpecOptions, given_by_user, together
 
 EPILOG = """\b
@@ -29,6 +30,8 @@ Examples:
   icy probe -m HierZero:GRU --hidden 64,128,256
   icy probe -m HierZero:GRU -g all --track tensorboard
   icy probe -m all --dry-run
+  icy probe -m MyModel --plugin mine.py --compare atlas --plot where.png
+  icy probe -m FC2L --protocol budget --preset published --compare perkins21/table13
   icy probe -m MyModel --plugin mine.py --option layers=3 --set learning_rate=0.002
 
 \b
@@ -70,9 +73,20 @@ WHAT = together(
 @_spec.running()
 @_spec.runner()
 @SHOWN
+@click.option("--compare", metavar="WITH", help=COMPARE)
+@click.option("--plot", type=click.Path(), metavar="FILE", help="With --compare atlas: draw where the rows stand.")
 @click.pass_context
 def probe_command(
-    ctx: click.Context, /, dry_run: bool, format_: str, spread: str, quiet: bool, verbose: int, **given: Any
+    ctx: click.Context,
+    /,
+    dry_run: bool,
+    format_: str,
+    spread: str,
+    quiet: bool,
+    verbose: int,
+    compare: str | None,
+    plot: str | None,
+    **given: Any,
 ) -> int:
     """Measure which grammars a model learns easily.
 
@@ -83,11 +97,12 @@ def probe_command(
     set_up_log(console, quiet, verbose)
     spec = ProbeSpec.asked(**given_by_user(ctx, given))
     plan = make_plan(spec)
+    beside = Comparison.asked(compare, plot, plan)
     if dry_run:
         print_plan(plan, format_, quiet)
         return DONE
     result = run_watched(ctx, plan, run_plan, None if quiet else make_watcher(console, verbose), spec.track)
-    print_result(result, format_, spread)
+    beside.show(result, format_, spread, quiet)
     if not quiet:
         print_remarks(plan, result)
     return verdict(result)

@@ -8,7 +8,7 @@ import re
 import shlex
 import time
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import click
 from rich.console import Console
@@ -73,12 +73,12 @@ def _same_command(ctx: click.Context) -> str:
 # -- afterwards --------------------------------------------------------------------------------------------------------
 
 
-def print_result(result: ProbeResult, format_: str, spread: str) -> None:
-    """The bias table; json has the replicates one by one."""
+def print_result(result: ProbeResult, format_: str, spread: str, **options: Any) -> None:
+    """The bias table; json has the replicates one by one. Options as of `icy.analysis.bias_table`."""
     if format_ == "json":
         click.echo(result.table(format_, spread))
     else:
-        print_table(result.bias_table(spread), format_)
+        print_table(result.bias_table(spread, **options), format_)
 
 
 def print_remarks(plan: Plan, result: ProbeResult) -> None:

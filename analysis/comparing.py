@@ -1,0 +1,155 @@
+"""Results beside other numbers: published ones, or those of other results."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from icy.errors import InvalidSettingError
+from icy.long_table import ROW
+
+from .agreement import agreement, end_to_end_agreement
+from .cells import Beside
+from .literature import KEYS
+
+PUBLISHED = "published"
+# What makes rows of two results the same, however they were trained; and what tells rows of one result apart besides.
+SAME = ["model", "representation", "meanings", "vocab_size", "word_length", "hidden_size", "protocol"]
+ELSE = [name for name in ROW if name not in SAME]
+Where = tuple[int, str]  # the number of a row, in the order of its first replicate; and a grammar
+
+
+def numbered(long: pd.DataFrame) -> pd.DataFrame:
+    """The same with a column `row`: which row of the table each replicate belongs to."""
+    return long.assign(row=long.groupby(list(ROW), sort=False, dropna=False).ngroup())
+
+
+def beside_of(long: pd.DataFrame, compare: Any) -> dict[Where, Beside]:
+    """What stands beside the cells of a table.
+
+    Args:
+        long: results in long form, with the column `row`.
+        compare: "published", the name of one published table, other results in long form, or None for nothing.
+
+    Raises:
+        UnknownNameError: no such table.
+        InvalidSettingError: two rows of the other results are alike, but for what this row has not.
+    """
+    if compare is None:
+        return {}
+    return _published_beside(long, compare) if isinstance(compare, str) else _others_beside(long, compare)
+
+
+def _published_beside(long: pd.DataFrame, name: str) -> dict[Where, Beside]:
+    """Of the published tables that have a row, the one with most of its cells."""
+    cells = agreement(long, "" if name == PUBLISHED else name)
+    kinds = ["preset", "settings", "options"]
+    rows = long.assign(model=long["model"].str.replace(r"^\w+/", "", regex=True))[
+        ["row", *KEYS, *kinds]
+    ].drop_duplicates()
+    cells = cells.merge(rows, on=[*KEYS, *kinds])
+    if not len(cells):
+        return {}
+    covered = cells.groupby(["row", "source", "table"])["grammar"].transform("size")
+    # Of equals, that of Perkins21, which prints errors where Icy22's table 20 has none.
+    cells = cells.assign(covered=covered).sort_values(["covered", "source"], ascending=False, kind="stable")
+    best = cells.drop_duplicates(["row"])[["row", "source", "table"]]
+    chosen = cells.merge(best, on=["row", "source", "table"])
+    return {(int(cell["row"]), str(cell["grammar"])): _beside(cell) for _, cell in chosen.iterrows()}
+
+
+PAIR = ("model", "representation", "hidden_size", "preset")  # with grammar and measure, a published cell of pairs
+
+
+def pairs_beside(long: pd.DataFrame, name: str) -> dict[tuple[Any, ...], Beside]:
+    """What was published of pairs, by PAIR, grammar and measure."""
+    cells = end_to_end_agreement(long, "" if name == PUBLISHED else name)
+    return {
+        tuple(cell[column] for column in (*PAIR, "grammar", "measure")): _beside(cell) for _, cell in cells.iterrows()
+    }
+
+
+def _beside(cell: pd.Series[Any]) -> Beside:
+    return Beside(cell["published"], cell["published_error"], cell["distance"])
+
+
+def _others_beside(long: pd.DataFrame, other: pd.DataFrame) -> dict[Where, Beside]:
+    pairs = matched_rows(long, numbered(other))
+    ours, theirs = _means(long), _means(numbered(other))
+    found = {}
+    for row, partner in pairs.items():
+        for grammar in {g for r, g in ours if r == row} & {g for r, g in theirs if r == partner}:
+            mean, error = theirs[partner, grammar]
+            own, own_error = ours[row, grammar]
+            combined = math.hypot(error, own_error)
+            found[row, grammar] = Beside(mean, error, (own - mean) / combined if combined else math.nan)
+    return found
+
+
+def _means(long: pd.DataFrame) -> dict[Where, tuple[float, float]]:
+    """Mean and standard error of every cell that has a result."""
+    good = long[~long["failed"].astype(bool)].dropna(subset="value")
+    table = good.groupby(["row", "grammar"])["value"].agg(["mean", "sem"])
+    return {(int(row), str(g)): (mean, sem) for (row, g), mean, sem in table.itertuples()}  # type: ignore[misc]
+
+
+def matched_rows(long: pd.DataFrame, other: pd.DataFrame) -> dict[int, int]:
+    """For the rows of one table, the rows of another that are of the same model, sizes and protocol.
+
+    Where several are, the one that was trained alike.
+
+    Raises:
+        InvalidSettingError: several are, and none or more than one of them was trained alike.
+    """
+    mine, theirs = (_first(table) for table in (long, other))
+    found = {}
+    for row, about in mine.iterrows():
+        alike = theirs[(theirs[SAME] == about[SAME]).all(axis=1)]
+        if len(alike) > 1:
+            alike = alike[[_equal(candidate, about) for _, candidate in alike.iterrows()]]
+            if len(alike) != 1:
+                raise InvalidSettingError(
+                    f"The other results have several rows of {about['model']} at {about['meanings']}, which differ in "
+                    "how they were trained; compare with a folder that has one."
+                )
+        if len(alike):
+            found[int(str(row))] = int(str(alike.index[0]))
+    return found
+
+
+def _first(long: pd.DataFrame) -> pd.DataFrame:
+    return long.drop_duplicates("row").set_index("row")[[*SAME, *ELSE]]
+
+
+def _equal(one: pd.Series[Any], other: pd.Series[Any]) -> bool:
+    return all(one[name] == other[name] or (pd.isna(one[name]) and pd.isna(other[name])) for name in ELSE)
+
+
+def paired_differences(long: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
+    """Replicate by replicate, how far `long` lies above `other`: rows of the same model, sizes and protocol, and the
+    same seed, which have the same words and see the same meanings.
+
+    Returns:
+        The part of `long` that has a partner, with the difference as value.
+
+    Raises:
+        InvalidSettingError: nothing of the one is in the other.
+    """
+    long, other = numbered(long), numbered(other)
+    partner = matched_rows(long, other)
+    values = other[~other["failed"].astype(bool)].set_index(["row", "grammar", "seed"])["value"]
+    keys = [
+        (partner.get(row), g, seed) for row, g, seed in zip(long["row"], long["grammar"], long["seed"], strict=True)
+    ]
+    theirs = np.array([values.get(key, math.nan) for key in keys], dtype=float)
+    both = long.assign(value=long["value"] - theirs)[np.isfinite(theirs) & ~long["failed"].astype(bool)]
+    if not len(both):
+        raise InvalidSettingError(
+            "The two results share no model, sizes, protocol, grammar and seed, so that nothing can be subtracted; "
+            "--compare shows them side by side."
+        )
+    found: pd.DataFrame = both.drop(columns="row")
+    return found

@@ -1,0 +1,206 @@
+"""How far a published table was reproduced: a verdict on each of its cells, and on all of them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from .agreement import NAMES, NEAR, with_distance
+from .cells import number
+from .tables import in_order
+
+if TYPE_CHECKING:
+    from icy.reproducing import Reproduction
+
+FAR = 3.0  # combined standard errors
+VERDICTS = {
+    "agrees": f"within {NEAR:g} combined standard errors, or stopped at the cap in both",
+    "near": f"within {FAR:g}",
+    "differs": f"more than {FAR:g} apart",
+    "undecided": "neither has an error",
+    "failed": "no seed gave a result",
+    "missing": "not measured yet",
+}
+CELL = ["representation", "side", "model", "hidden_size", "grammar", "measure"]
+COLUMNS = [
+    *CELL,
+    *("icy", "icy_error", "seeds", "cut", "published", "published_error", "n", "combined_error", "distance"),
+    "verdict",
+]
+SURE = 0.95
+
+
+def judged(long: pd.DataFrame, wanted: pd.DataFrame, table: str) -> pd.DataFrame:
+    """Published cells with what was measured, and a verdict on each.
+
+    Where one side has no error of its own (a single seed, or a paper that prints none), its runs are taken to have
+    spread as the other's did.
+
+    Args:
+        long: results in long form.
+        wanted: rows of `icy.analysis.published`.
+        table: its name.
+
+    Returns:
+        A row per row of `wanted`, with the columns of COLUMNS; `n` are the paper's runs.
+    """
+    theirs = wanted.rename(columns=NAMES)
+    if "side" not in theirs:
+        theirs["side"] = "pair"
+    key = [*CELL[:-1], "measure"]
+    cells = theirs.merge(_measured(long, theirs), on=key, how="left")
+    cells[["seeds", "failed", "cut"]] = cells[["seeds", "failed", "cut"]].fillna(0).astype(int)
+    cells = with_distance(cells)
+    cells["verdict"] = [_verdict(cell) for _, cell in cells.iterrows()]
+    place = {grammar: i for i, grammar in enumerate(in_order(cells["grammar"]))}
+    cells = cells.sort_values("grammar", key=lambda names: names.map(place), kind="stable")
+    models = {name: i for i, name in enumerate(dict.fromkeys(wanted["model"]))}
+    cells = cells.sort_values("model", key=lambda names: names.map(models), kind="stable")
+    return cells.sort_values("representation", ascending=False, kind="stable")[COLUMNS].reset_index(drop=True)
+
+
+def _measured(long: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
+    """Mean, standard error and counts of every cell; a pair has a cell for each of its measures."""
+    pairs = long["side"].eq("pair")
+    alone = long[~pairs].assign(model=long["model"].str.replace(r"^\w+/", "", regex=True))
+    names = [name for name in theirs["measure"].unique() if name in long]
+    tall = long[pairs].drop(columns=["measure", "value"])
+    kept = [*CELL[:-1], "failed", "cut"]
+    both = pd.concat([alone[[*kept, "measure", "value"]], tall.melt(kept, names, "measure", "value")])
+    both["value"] = both["value"].where(~both["failed"].astype(bool))
+    groups = both.groupby(CELL, sort=False)
+    found = groups["value"].agg(["mean", "sem", "count"]).set_axis(["icy", "icy_error", "seeds"], axis=1)
+    return found.join(groups[["failed", "cut"]].sum()).reset_index()
+
+
+def _verdict(cell: pd.Series[Any]) -> str:
+    if not cell["seeds"]:
+        return "failed" if cell["failed"] else "missing"
+    # Ratios above the cap: the papers' last check passed it by a little, icy's falls on it.
+    if cell["measure"] == "ratio" and cell["cut"] == cell["seeds"] and cell["published"] >= cell["icy"] - 0.05:
+        return "agrees"
+    if math.isnan(cell["distance"]):
+        return "undecided"
+    away = abs(cell["distance"])
+    return "agrees" if away <= NEAR else "near" if away <= FAR else "differs"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The verdict on a table.
+
+    Attributes:
+        word: "reproduced", "reproduced in part", "not reproduced", or "not measured".
+        cells: how many there are.
+        measured: how many of them have a result and an error.
+        agree: how many of these agree.
+        expected: how many would agree by chance if both had measured the same thing, by Welch's t.
+        difference: the median absolute difference from the published values, in units of the table.
+        correlation: Spearman's, between measured and published means over all cells; NaN below three.
+    """
+
+    word: str
+    cells: int
+    measured: int
+    agree: int
+    expected: float
+    difference: float
+    correlation: float
+
+    @classmethod
+    def of(cls, cells: pd.DataFrame) -> Verdict:
+        """The verdict on some cells, of `judged`.
+
+        Reproduced: no more cells lie outside than chance alone puts there in 95 cases of 100, and none lies so far away
+        that among so many cells it would be there in fewer than 5.
+        """
+        done = cells[cells["verdict"].isin(["agrees", "near", "differs"])]
+        if not len(done):
+            return cls("not measured", len(cells), 0, 0, 0.0, math.nan, math.nan)
+        agree = int(done["verdict"].eq("agrees").sum())
+        freedom = _freedom(done)
+        inside = np.asarray(1 - 2 * stats.t.sf(NEAR, freedom))
+        most_outside = stats.binom.ppf(SURE, len(done), 1 - inside.mean())
+        chance = 2 * stats.t.sf(done["distance"].abs().to_numpy(float), freedom)
+        far = done["verdict"].ne("agrees") & (chance * len(done) < 1 - SURE)
+        if len(done) - agree <= most_outside and not far.any():
+            word = "reproduced"
+        else:
+            word = "reproduced in part" if agree >= len(done) / 2 else "not reproduced"
+        gaps = (done["icy"] - done["published"]).abs()
+        return cls(word, len(cells), len(done), agree, float(inside.sum()), float(gaps.median()), _correlation(done))
+
+    def __str__(self) -> str:
+        if not self.measured:
+            return f"Not measured: none of {self.cells} cells."
+        part = "" if self.measured == self.cells else f" ({self.cells - self.measured} of {self.cells} not measured)"
+        rank = "" if math.isnan(self.correlation) else f", Spearman's correlation over cells {self.correlation:.2f}"
+        return (
+            f"{self.word.capitalize()}: {self.agree} of {self.measured} cells{part} agree within {NEAR:g} combined "
+            f"standard errors, where chance alone would let {self.expected:.1f}; median difference "
+            f"{self.difference:.3f}{rank}."
+        )
+
+
+def _correlation(cells: pd.DataFrame) -> float:
+    varies = min(cells["icy"].nunique(), cells["published"].nunique()) > 1
+    return float(stats.spearmanr(cells["icy"], cells["published"])[0]) if len(cells) > 2 and varies else math.nan
+
+
+def _freedom(cells: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Welch's degrees of freedom of each cell: few runs spread more than a normal law has it."""
+    ours, theirs = (cells[name].astype(float).to_numpy() for name in ("seeds", "n"))
+    theirs = np.where(np.isnan(theirs), ours, theirs)
+    own = np.nan_to_num(cells["icy_error"].astype(float).to_numpy())
+    rest = np.sqrt(np.maximum(cells["combined_error"].astype(float).to_numpy() ** 2 - own**2, 0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        terms = [np.nan_to_num(e**4 / (n - 1), posinf=0.0) for e, n in ((own, ours), (rest, theirs))]
+        freedom = (own**2 + rest**2) ** 2 / sum(terms)
+    return np.where(np.isfinite(freedom) & (freedom > 0), freedom, np.inf)
+
+
+# -- the page ----------------------------------------------------------------------------------------------------------
+
+
+def page(done: Reproduction) -> str:
+    """A reproduction as Markdown: the verdict, every cell, and how it was made."""
+    source = done.source
+    lines = [f"# {source.id}, reproduced", "", f"{source.title}: {source.measured}.", "", f"**{done.verdict}**", ""]
+    lines += [f"Of the published numbers: {source.caveats}", ""] if source.caveats else []
+    lines += [_made(done.result.records), "", "Means ± standard errors; the distance is in combined standard errors."]
+    for representation, part in done.cells.groupby("representation", sort=False):
+        lines += ["", f"## {representation}", "", *_cell_lines(part)]
+    return "\n".join(lines) + "\n"
+
+
+def _cell_lines(cells: pd.DataFrame) -> list[str]:
+    several = cells["measure"].nunique() > 1
+    head = ["model", "grammar", *(["measure"] if several else []), "icy", "seeds", "published", "distance", "verdict"]
+    lines = [head, ["---", "---", *(["---"] if several else []), "---:", "---:", "---:", "---:", "---"]]
+    decimals = 2 if cells["measure"].iloc[0] == "ratio" else 3
+    for cell in cells.to_dict("records"):
+        wide = "" if cell["hidden_size"] == 128 else f", E={cell['hidden_size']}"
+        shown = number(cell["icy"], cell["icy_error"], decimals) if cell["seeds"] else "-"
+        away = "-" if math.isnan(cell["distance"]) else f"{cell['distance']:+.1f}"
+        theirs = number(cell["published"], cell["published_error"], decimals)
+        about = [f"{cell['model']}{wide}", cell["grammar"], *([cell["measure"]] if several else [])]
+        lines.append([*about, shown, str(cell["seeds"]), theirs, away, cell["verdict"]])
+    return ["| " + " | ".join(line) + " |" for line in lines]
+
+
+def _made(records: Any) -> str:
+    """When, with what and where it was measured."""
+    if not records:
+        return "Nothing has been measured."
+    days = sorted(str(record["finished"])[:10] for record in records)
+    versions = {f"icy {r['versions'].get('icy')}, torch {r['versions'].get('torch')}" for r in records}
+    devices = {str(r.get("device_name") or r.get("device")) for r in records}
+    changed = sorted({f"{k}={v}" for r in records for k, v in r["config"]["settings"].items() if k == "check_every"})
+    when = days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
+    made = f"Made by icy under the preset `published` ({', '.join(changed)}), {when}"
+    return f"{made}, with {' and '.join(sorted(versions))}, on {' and '.join(sorted(devices))}."

@@ -1,0 +1,100 @@
+"""`--compare` of `icy probe`: results beside published ones or others, or placed in the atlas."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from icy.errors import IcyError, InvalidSettingError
+from icy.planning import Plan
+from icy.reading import ATLAS
+from icy.results import ProbeResult
+
+from .plotting import checked_plot, save_figure
+from .running import print_result
+
+if TYPE_CHECKING:
+    from icy.analysis.atlas import Atlas
+
+COMPARE = (
+    "atlas: where the rows stand among all that icy has measured (or FILE.parquet, an atlas of your own); published, a "
+    "published table such as perkins21/table13, or a results folder: what stands beside each cell."
+)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What the results of a probe are held against.
+
+    Attributes:
+        atlas: where they are placed, if anywhere.
+        other: what stands beside them: the name of a published table, or results in long form.
+        name: what other results are called.
+        plot: the file for a drawing of their place.
+    """
+
+    atlas: Atlas | None = None
+    other: Any = None
+    name: str = ""
+    plot: Path | None = None
+
+    @classmethod
+    def asked(cls, compare: str | None, plot: str | None, plan: Plan) -> Comparison:
+        """What was asked for; said now if it cannot be, and not after hours of work.
+
+        Raises:
+            IcyError: no such table, file or folder, or an atlas without the settings of the plan.
+        """
+        if plot is not None and (compare is None or not _is_atlas(compare)):
+            raise InvalidSettingError("--plot draws where rows stand in the atlas: give --compare atlas with it.")
+        path = None if plot is None else checked_plot(plot)
+        if compare is None:
+            return cls()
+        if _is_atlas(compare):
+            return cls(_atlas_for(compare, plan), plot=path)
+        if Path(compare).exists():
+            from icy.reading import read_long
+
+            return cls(other=read_long(compare), name=Path(compare).name)
+        if compare != "published":
+            from icy.analysis.literature import find_table
+
+            find_table(compare)
+        return cls(other=compare, name="published")
+
+    def show(self, result: ProbeResult, format_: str, spread: str, quiet: bool) -> None:
+        """Print the results, and what they are held against."""
+        if self.other is None:
+            print_result(result, format_, spread)
+        else:
+            print_result(result, format_, spread, compare=self.other, compared=self.name)
+        if self.atlas is None or all(record["failed"] for record in result.records):
+            return
+        placement = self.atlas.place(result)
+        if format_ not in ("json", "csv"):
+            click.echo(f"\n{placement!r}")
+        if self.plot is not None:
+            save_figure(placement.plot(), self.plot, quiet)
+
+
+def _is_atlas(compare: str) -> bool:
+    return compare == ATLAS or compare.endswith(".parquet")
+
+
+def _atlas_for(compare: str, plan: Plan) -> Atlas:
+    """The atlas that is meant, which has something under the settings of the plan.
+
+    Raises:
+        StoreError: there is none.
+        InvalidSettingError: it has not.
+    """
+    from icy.analysis.atlas import FILE, Atlas
+    from icy.long_table import to_long
+
+    atlas = Atlas.load(FILE if compare == ATLAS else compare)
+    for row in plan.rows:  # before anything is trained: what a record of each row will look like
+        atlas.alike(to_long([row.job.failure(row.job.replicates[0], IcyError())]))
+    return atlas

@@ -1,0 +1,312 @@
+"""Published tables, measured again: the sweep that a table asks for, and how far each of its cells lies away."""
+
+from __future__ import annotations
+
+import fnmatch
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from icy.asking import Asked, spell_out
+from icy.errors import InvalidSettingError, unknown
+from icy.planning import Plan, ProbeSpec
+from icy.probing import run_plan
+from icy.results import ProbeResult
+from icy.sweeping import RETRIES, SweepSpec, make_sweep
+from icy.tracking import watching
+from icy.watcher import Watcher
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from icy.analysis.literature import PublishedTable
+    from icy.analysis.tables import BiasTable
+    from icy.analysis.verdicts import Verdict
+
+log = logging.getLogger(__name__)
+PART = ["protocol", "representation", "side", "hidden_size", "target"]  # what the models of one part share
+
+
+@dataclass(frozen=True)
+class ReproduceSpec(Asked):
+    """What to measure again, and how: the arguments of `icy.reproduce`.
+
+    Attributes:
+        table: the name of a published table, as in "icy22/table3".
+        only: names or wildcards of models, of those in the table; by default all.
+        grammar: names of grammars, of those in the table; by default all. Concat is always trained.
+        representation: "soft", "gumb" or "discr", of those in the table; by default all.
+        seeds: how many, or which; by default as many as the paper had.
+        settings: changes to the training settings of the preset `published`.
+        quick: one seed of the smallest model, to see how it goes.
+        device: "cpu", "cuda", or "auto" for a GPU if there is one.
+        workers: processes at once.
+        engine: how replicates are stacked, and updates issued, as for `icy.probe`.
+        out: the results folder.
+        rerun: "missing", "failed", "always" or "never".
+        track: where results are shown beside the results folder, as for `icy.probe`.
+    """
+
+    function = "icy.reproduce"
+    small = MappingProxyType({"seeds": 1})
+
+    table: str
+    only: str | Iterable[str] = ()
+    grammar: str | Iterable[str] = ()
+    representation: str | Iterable[str] = ()
+    seeds: int | str | Iterable[int] | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    quick: bool = False
+    device: str = "auto"
+    workers: int | None = None
+    engine: str = "auto"
+    out: str | Path = "icy-results"
+    rerun: str = "missing"
+    track: str | Iterable[str] = ()
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A published table, measured again.
+
+    In a notebook it shows itself as the table and the verdict.
+
+    Attributes:
+        source: the published table.
+        result: what was measured.
+        wanted: the published cells that were asked for.
+    """
+
+    source: PublishedTable
+    result: ProbeResult
+    wanted: pd.DataFrame
+
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        """Every cell that was asked for: representation, side, model, hidden_size, grammar, icy, icy_error, seeds,
+        published, published_error, distance (in combined standard errors) and verdict; see `icy.analysis.verdicts`."""
+        from icy.analysis.verdicts import judged
+
+        return judged(self.result.to_dataframe(), self.wanted, self.source.id)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict on all of them."""
+        from icy.analysis.verdicts import Verdict
+
+        return Verdict.of(self.cells)
+
+    def table(self) -> BiasTable:
+        """What was measured, with the published values beside."""
+        return self.result.bias_table("sem", compare=self.source.id, compared="published", mark=False)
+
+    def page(self) -> str:
+        """All of it as Markdown."""
+        from icy.analysis.verdicts import page
+
+        return page(self)
+
+    def __repr__(self) -> str:
+        return f"{self.table().render('text')}\n\n{self.verdict}"
+
+    def _repr_html_(self) -> str:
+        return f"{self.table().render('html')}<p>{self.verdict}</p>"
+
+
+def reproduce(
+    table: str, only: str | Iterable[str] = (), *, watcher: Watcher | None = None, **options: Any
+) -> Reproduction:
+    """Measure a published table again, under the preset `published`, and hold it against what was printed.
+
+    What has finished is kept in the folder `out`; the same call again trains only what is missing.
+
+    Args:
+        table: its name, as in "icy22/table3"; `icy reproduce --list` shows all.
+        only: names or wildcards of models, of those in the table.
+        watcher: told of progress.
+        **options: grammar, representation, seeds, settings, quick, device, workers, engine, out, rerun, track;
+            ReproduceSpec describes each.
+
+    Returns:
+        What was measured, cell by cell beside what was printed.
+
+    Raises:
+        IcyError: no such table, one that is not a matter of training, a model that is in no table, and the like.
+        KeyboardInterrupt: at Ctrl-C. What had finished is kept.
+
+    Example:
+        >>> import icy, tempfile
+        >>> options = {"grammar": "perm", "seeds": 1, "workers": 1, "out": tempfile.mkdtemp()}
+        >>> done = icy.reproduce("icy22/table3", "Hashtable", **options)
+        >>> done.cells[["model", "grammar", "published", "verdict"]].to_numpy().tolist()
+        [['Hashtable', 'perm', 1.0, 'agrees']]
+    """
+    asked = Reproducing.of(ReproduceSpec.asked(table=table, only=only, **options))
+    return asked.run(asked.plan(), watching(watcher, asked.spec.track, asked.spec.out))
+
+
+spell_out(reproduce, ReproduceSpec, Reproduction)
+
+
+@dataclass(frozen=True)
+class Reproducing:
+    """A published table that is to be measured again.
+
+    Attributes:
+        spec: what was asked for.
+        source: the table.
+        wanted: its cells that were asked for.
+    """
+
+    spec: ReproduceSpec
+    source: PublishedTable
+    wanted: pd.DataFrame
+
+    @classmethod
+    def of(cls, spec: ReproduceSpec) -> Reproducing:
+        """The cells that are meant.
+
+        Raises:
+            UnknownNameError: no such table, or a name in no published table.
+            InvalidSettingError: a table that `icy.reproduce` cannot measure, or one with nothing of what was asked for.
+        """
+        from icy.analysis.literature import find_table, published
+
+        source = find_table(spec.table)
+        if source.reproduce not in PLANNERS:
+            other = "`icy metrics` measures languages." if source.reproduce == "metrics" else "icy cannot measure it."
+            raise InvalidSettingError(
+                f"{source.id} ({source.title}) is not a matter of training one side or a pair; {other}"
+            )
+        cells = published(source.id)
+        for column, patterns in (
+            ("model", spec.only),
+            ("grammar", spec.grammar),
+            ("representation", spec.representation),
+        ):
+            cells = _only(cells, column, _listed(patterns), source.id)
+        if spec.quick and not _listed(spec.only):
+            cells = cells[cells["model"] == _smallest(cells)]
+        return cls(spec, source, cells)
+
+    def plan(self) -> Plan:
+        """What is going to be trained."""
+        return PLANNERS[self.source.reproduce](self)
+
+    def run(self, plan: Plan, watcher: Watcher | None = None) -> Reproduction:
+        """Train what is missing of a plan, and hold all of it against what was printed."""
+        return Reproduction(self.source, run_plan(plan, watcher, retries=RETRIES), self.wanted)
+
+    def seeds(self, runs: float) -> Any:
+        """The seeds that are meant, or as many as the paper had."""
+        return int(runs) if self.spec.seeds is None else self.spec.seeds
+
+    def shared(self) -> dict[str, Any]:
+        """What goes to every plan as it is."""
+        names = ("settings", "device", "workers", "engine", "out", "rerun", "track")
+        return {"preset": "published", **{name: getattr(self.spec, name) for name in names}}
+
+
+def _probes(asked: Reproducing) -> Plan:
+    """The sweep of a table of senders or receivers."""
+    parts = []
+    for key, rows in asked.wanted.groupby(PART, sort=False):
+        about: dict[str, Any] = dict(zip(PART, key, strict=True))
+        about["hidden"] = int(str(about.pop("hidden_size")))
+        for grammars, models in _alike(rows).items():
+            seeds = asked.seeds(rows["n"].max())
+            parts.append({**about, "model": models, "grammar": list(grammars) or ["concat"], "seeds": seeds})
+    return make_sweep(SweepSpec(parts=parts, **asked.shared()))
+
+
+def _pairs(asked: Reproducing) -> Plan:
+    """The games of a table of pairs."""
+    from icy.endtoend import EndToEndSpec, make_pair_plan
+
+    plans = []
+    for (link, hidden), rows in asked.wanted.groupby(["representation", "hidden_size"], sort=False):
+        for grammars, models in _alike(rows, keep_concat=True).items():
+            senders, receivers = zip(*(str(model).split("+") for model in models), strict=True)
+            spec = EndToEndSpec(
+                sender=senders,
+                receiver=receivers,
+                pretrain="none" if grammars == ("none",) else grammars,
+                representation=str(link),
+                hidden=int(str(hidden)),
+                seeds=asked.seeds(rows["n"].max()),
+                **asked.shared(),
+            )
+            plans.append(make_pair_plan(spec))
+    first = plans[0]
+    workers = max(plan.workers for plan in plans)
+    return replace(first, rows=tuple(row for plan in plans for row in plan.rows), workers=workers)
+
+
+PLANNERS = {"probe": _probes, "e2e": _pairs}
+
+
+def _alike(rows: pd.DataFrame, keep_concat: bool = False) -> dict[tuple[str, ...], list[str]]:
+    """Models by the grammars that the table has of them; concat, which is always trained, is left out of these."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for model, cells in rows.groupby("model", sort=False):
+        grammars = [str(g) for g in dict.fromkeys(cells["grammar"]) if keep_concat or g != "concat"]
+        found.setdefault(tuple(grammars), []).append(str(model))
+    return found
+
+
+def _listed(names: str | Iterable[str]) -> list[str]:
+    given = [names] if isinstance(names, str) else names
+    return [part.strip() for name in given for part in name.split(",") if part.strip()]
+
+
+def _only(cells: pd.DataFrame, column: str, patterns: list[str], table: str) -> pd.DataFrame:
+    """The cells whose column matches a pattern. A name of another published table is passed over, with a warning.
+
+    Raises:
+        UnknownNameError: a pattern that matches nothing published.
+        InvalidSettingError: none of them matches anything in this table.
+    """
+    if not patterns:
+        return cells
+    there = [str(name) for name in dict.fromkeys(cells[column])]
+    wanted = {pattern: [name for name in there if _fits(name, pattern)] for pattern in patterns}
+    for pattern, found in wanted.items():
+        if not found:
+            elsewhere = _elsewhere(column, pattern)
+            if not elsewhere:
+                raise unknown(f"{column} of {table}", pattern, there)
+            log.warning("Left out: %s is not in %s, but in %s.", pattern, table, ", ".join(elsewhere))
+    names = {name for found in wanted.values() for name in found}
+    if not names:
+        raise InvalidSettingError(f"{table} has no {column} {' or '.join(patterns)}; it has {', '.join(there)}.")
+    return cells[cells[column].isin(names)]
+
+
+def _fits(name: str, pattern: str) -> bool:
+    return fnmatch.fnmatchcase(name.lower(), pattern.lower().removeprefix("sender/").removeprefix("receiver/"))
+
+
+def _elsewhere(column: str, pattern: str) -> list[str]:
+    """The tables that have what this one has not."""
+    from icy.analysis.literature import published, published_tables
+
+    tables = [table for table in published_tables() if table.reproduce in PLANNERS]
+    return [t.id for t in tables if any(_fits(str(name), pattern) for name in published(t.id)[column].unique())]
+
+
+def _smallest(cells: pd.DataFrame) -> str:
+    """The model with the fewest parameters that it has to learn."""
+    from icy.planning import make_plan
+
+    sides = cells.drop_duplicates("model")[["side", "model", "hidden_size"]] if "side" in cells else cells[["model"]]
+    if "side" not in cells:
+        return str(sides["model"].iloc[0])
+    counts: dict[str, int] = {}
+    for side, model, hidden in sides.itertuples(index=False):
+        spec = ProbeSpec(f"{side}/{model}", "concat", seeds=1, hidden=int(hidden), rerun="never")
+        counts[str(model)] = make_plan(spec).rows[0].job.parameters["true"]
+    return min((name for name, count in counts.items() if count), key=counts.__getitem__)

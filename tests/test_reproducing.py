@@ -1,0 +1,222 @@
+"""Published tables measured again: what is planned, the verdicts, and the command."""
+
+from __future__ import annotations
+
+import logging
+import math
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import icy
+from icy.analysis.agreement import with_distance
+from icy.analysis.literature import published
+from icy.analysis.verdicts import COLUMNS, Verdict, judged
+from icy.cli import main
+from icy.errors import InvalidSettingError, UnknownNameError
+from icy.long_table import LONG
+from icy.reproducing import ReproduceSpec, Reproducing
+
+
+def asked(table: str, **options: Any) -> Reproducing:
+    return Reproducing.of(ReproduceSpec.asked(table=table, **options))
+
+
+def rows_of(reproducing: Reproducing) -> dict[tuple[str, str, int], set[tuple[str, int]]]:
+    return {
+        (row.name, row.job.task.representation, row.job.task.hidden_size): {
+            (r.grammar, r.seed) for r in row.job.replicates
+        }
+        for row in reproducing.plan().rows
+    }
+
+
+def test_the_plan_is_the_table() -> None:
+    rows = rows_of(asked("icy22/table3"))
+    assert {name for name, _, _ in rows} == {
+        f"sender/{n}"
+        for n in ("FC1L", "FC2L", "RNNAutoReg:LSTM", "RNNAutoReg2L:LSTM", "TransDecSoft", "TransDecSoft2L", "Hashtable")
+    }
+    grammars = {"concat", "perm", "proj", "rot", "shufdet", "hol"}
+    assert rows["sender/FC2L", "soft", 128] == {(g, s) for g in grammars for s in range(123, 128)}
+    job = asked("icy22/table3", only="FC2L").plan().rows[0].job
+    assert (job.preset, job.protocol.name, job.protocol.target) == ("published", "acquire", 0.8)
+    assert job.settings.round_ratio
+
+
+def test_sizes_representations_and_targets_are_those_of_the_table() -> None:
+    four = rows_of(asked("icy22/table4"))
+    assert {hidden for _, _, hidden in four} == {128, 1280}
+    thirteen = asked("perkins21/table13", only=["FC2L"], grammar="rot", seeds=[7])
+    assert rows_of(thirteen) == {
+        ("sender/FC2L", r, 128): {("concat", 7), ("rot", 7)} for r in ("soft", "gumb", "discr")
+    }
+    assert {row.job.protocol.target for row in thirteen.plan().rows} == {0.99, 0.95}
+    assert {name for name, _, _ in rows_of(asked("perkins21/15", representation="gumb", only="RNN1L:*"))} == {
+        f"receiver/RNN1L:{cell}" for cell in ("RNN", "GRU", "LSTM", "dgrecv")
+    }
+
+
+def test_pairs_are_planned_from_scratch_and_after_grammars() -> None:
+    scratch = rows_of(asked("perkins21/table6", representation="discr", seeds=1))
+    assert {grammar for found in scratch.values() for grammar, _ in found} == {"none"}
+    assert len(scratch) == 3
+    (drift,) = rows_of(asked("perkins21/17", only="FC1L+FC", representation="soft", seeds=1)).values()
+    assert drift == {("concat", 123), ("perm", 123)}
+
+
+def test_quick_is_one_seed_of_the_smallest_model() -> None:
+    (((name, _, _), replicates),) = rows_of(asked("icy22/table20", quick=True)).items()
+    assert name == "sender/FC1L"
+    assert {seed for _, seed in replicates} == {123}
+
+
+def test_names_of_other_tables_are_passed_over(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "icy"):
+        found = asked("icy22/table3", only="FC2L,HierZero:dgsend")
+    assert set(found.wanted["model"]) == {"FC2L"}
+    assert "HierZero:dgsend is not in icy22/table3, but in perkins21/table13, icy22/table6" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "sentence"),
+    [
+        ({"table": "icy22/table33"}, UnknownNameError, "icy22/table3"),
+        ({"table": "icy22/table3", "only": "FC2"}, UnknownNameError, "did you mean FC2L"),
+        ({"table": "icy22/table3", "only": "HierZero:dgsend"}, InvalidSettingError, "has no model HierZero:dgsend"),
+        ({"table": "icy22/table3", "grammar": "shufdett"}, UnknownNameError, "shufdet"),
+        ({"table": "icy22/table9"}, InvalidSettingError, "icy metrics"),
+        ({"table": "metarg24/llm"}, InvalidSettingError, "cannot measure"),
+        ({"table": "icy22/table3", "seed": 3}, UnknownNameError, "seeds"),
+    ],
+)
+def test_mistakes(options: dict[str, Any], kind: type[Exception], sentence: str) -> None:
+    with pytest.raises(kind, match=sentence):
+        icy.reproduce(**options)
+
+
+# -- verdicts ----------------------------------------------------------------------------------------------------------
+
+
+def long_of(values: dict[str, list[float]], measure: str = "accuracy", cut: tuple[str, ...] = ()) -> pd.DataFrame:
+    rows = [
+        {
+            "model": "sender/FC2L", "side": "sender", "representation": "soft", "hidden_size": 128, "measure": measure,
+            "grammar": grammar, "seed": seed, "value": value, "failed": math.isnan(value), "cut": grammar in cut,
+        }
+        for grammar, numbers in values.items()
+        for seed, value in enumerate(numbers)
+    ]  # fmt: skip
+    return pd.DataFrame(rows).reindex(columns=list(LONG))
+
+
+def test_cells_are_judged_by_combined_standard_errors() -> None:
+    wanted = published("perkins21/table13").query("representation == 'soft' and model == 'FC2L'")
+    theirs = wanted.set_index("grammar")
+    near = float(theirs.loc["rot", "mean"]) + 2.5 * float(theirs.loc["rot", "standard_error"])
+    cells = judged(
+        long_of({"rot": [near] * 3, "proj": [0.5, 0.5, 0.5], "shufdet": [0.77, 0.76, 0.78], "hol": [math.nan]}),
+        wanted,
+        "perkins21/table13",
+    )
+    assert list(cells.columns) == COLUMNS
+    verdicts = cells.set_index("grammar")["verdict"].to_dict()
+    assert verdicts == {
+        "concat": "missing", "perm": "missing", "pairsum": "missing",
+        "rot": "near", "proj": "differs", "shufdet": "agrees", "hol": "failed",
+    }  # fmt: skip
+    assert cells.set_index("grammar").loc["rot", "distance"] == pytest.approx(2.5)
+    verdict = Verdict.of(cells)
+    assert (verdict.cells, verdict.measured, verdict.agree) == (7, 3, 1)
+    assert verdict.word == "not reproduced"
+    assert "4 of 7 not measured" in str(verdict)
+
+
+def test_runs_without_an_error_are_taken_to_spread_as_the_others() -> None:
+    columns = {"icy": [0.5, 0.5], "published": [0.6, 0.6], "rounding": [0.0, 0.0]}
+    cells = with_distance(
+        pd.DataFrame(
+            {
+                **columns,
+                "icy_error": [math.nan, 0.02],
+                "seeds": [1, 4],
+                "published_error": [0.01, math.nan],
+                "n": [4, 1],
+            }
+        )
+    )
+    assert cells["icy_error"][0] == pytest.approx(0.02)  # one run of a deviation of 0.02
+    assert cells["published_error"][1] == pytest.approx(0.04)
+    assert cells["distance"].tolist() == pytest.approx([-0.1 / math.hypot(0.02, 0.01), -0.1 / math.hypot(0.02, 0.04)])
+
+
+def test_both_cut_at_the_cap_agree() -> None:
+    wanted = published("icy22/table3").query("model == 'RNNAutoReg:LSTM' and grammar == 'hol'").assign(model="FC2L")
+    assert wanted["mean"].item() == 20.08
+    (cell,) = judged(long_of({"hol": [20.0] * 5}, "ratio", cut=("hol",)), wanted, "icy22/table3").to_dict("records")
+    assert cell["distance"] < -3
+    assert cell["verdict"] == "agrees"
+    (cell,) = judged(long_of({"hol": [19.0] * 5}, "ratio"), wanted, "icy22/table3").to_dict("records")
+    assert cell["verdict"] == "differs"
+
+
+def test_a_verdict_allows_for_chance() -> None:
+    cells = pd.DataFrame(
+        {
+            "icy": 0.5, "published": 0.5, "icy_error": 0.01, "combined_error": math.hypot(0.01, 0.01), "seeds": 3,
+            "n": 3, "distance": [0.0] * 17 + [2.5] * 3, "verdict": ["agrees"] * 17 + ["near"] * 3,
+        }
+    )  # fmt: skip
+    verdict = Verdict.of(cells)
+    assert verdict.expected == pytest.approx(20 * (1 - 0.1161), abs=0.01)  # t with 4 degrees of freedom
+    assert verdict.word == "reproduced"
+    assert Verdict.of(cells.assign(verdict="agrees")).word == "reproduced"
+    assert Verdict.of(cells.assign(verdict=["agrees"] * 12 + ["differs"] * 8)).word == "reproduced in part"
+    assert Verdict.of(cells.assign(verdict="missing")).word == "not measured"
+
+
+# -- the whole way -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def memory(tmp_path_factory: pytest.TempPathFactory) -> tuple[icy.Reproduction, Path]:
+    """The Hashtable row of Icy22 table 3, two seeds of one grammar: seconds even at 5x10."""
+    folder = tmp_path_factory.mktemp("memory") / "results"
+    return icy.reproduce("icy22/3", "Hashtable", grammar="perm", seeds=2, workers=1, out=folder), folder
+
+
+def test_a_row_is_measured_and_judged(memory: tuple[icy.Reproduction, Path]) -> None:
+    done, folder = memory
+    (cell,) = done.cells.to_dict("records")
+    assert (cell["model"], cell["grammar"], cell["seeds"], cell["published"]) == ("Hashtable", "perm", 2, 1.0)
+    assert cell["verdict"] == "agrees"
+    assert done.verdict.measured == 1
+    page = done.page()
+    assert page.startswith("# icy22/table3, reproduced")
+    assert "| Hashtable | perm |" in page
+    assert str(done.verdict) in repr(done)
+    again = icy.reproduce("icy22/3", "Hashtable", grammar="perm", seeds=2, rerun="never", out=folder)
+    pd.testing.assert_frame_equal(again.cells, done.cells)
+
+
+def test_command(memory: tuple[icy.Reproduction, Path], tmp_path: Path) -> None:
+    done, folder = memory
+    words = ["reproduce", "icy22/table3", "--only", "Hashtable", "-g", "perm", "--seeds", "2", "-o", str(folder)]
+    page, cells = tmp_path / "page.md", tmp_path / "cells.csv"
+    shown = CliRunner().invoke(main, [*words, "--save", str(page)])
+    assert shown.exit_code == 0, shown.output
+    assert "agree within 2 combined standard errors" in shown.stdout
+    assert "Nothing to train" in shown.stderr
+    assert page.read_text() == done.page()
+    assert CliRunner().invoke(main, [*words, "--save", str(cells)]).exit_code == 0
+    assert pd.read_csv(cells)["verdict"].tolist() == ["agrees"]
+    listed = CliRunner().invoke(main, ["reproduce", "--list"])
+    assert "perkins21/table13" in listed.stdout
+    assert CliRunner().invoke(main, ["reproduce"]).exit_code == 2
+    missing = CliRunner().invoke(
+        main, ["reproduce", "icy22/20", "--only", "FC1L", "--rerun", "never", "-o", str(tmp_path / "no")]
+    )
+    assert missing.stdout == "Not measured: none of 5 cells.\n"

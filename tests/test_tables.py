@@ -1,0 +1,275 @@
+"""Tables of several rows: groups, order, marks, and what stands beside a cell."""
+
+from __future__ import annotations
+
+import math
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from pandas.testing import assert_frame_equal
+
+import icy
+from icy.analysis.tables import bias_table, difference_table
+from icy.cli import main
+from icy.errors import InvalidSettingError, UnknownNameError
+from icy.long_table import LONG
+from icy.reading import read_all, read_long, selected
+
+SETTING = {
+    "representation": "soft", "meanings": "5x10", "vocab_size": 4, "word_length": 4, "hidden_size": 128,
+    "protocol": "budget", "target": 0.99, "cap": 1.0, "preset": "default", "settings": "", "options": "",
+    "measure": "accuracy", "cut": False, "failed": False, "parameters": 100, "parameters_published": 120, "steps": 500,
+}  # fmt: skip
+
+
+def long(values: dict[str, dict[str, Any]], **changes: Any) -> pd.DataFrame:
+    """A long table of models, grammars, and values over seeds from 123 on."""
+    rows = []
+    for model, grammars in values.items():
+        for grammar, numbers in grammars.items():
+            for seed, value in enumerate(numbers if isinstance(numbers, list) else [numbers], start=123):
+                about = {"model": f"sender/{model}", "side": "sender", "grammar": grammar, "seed": seed, "value": value}
+                rows.append({**SETTING, **about, "key": f"{model}{grammar}{seed}{changes}", **changes})
+    return pd.DataFrame(rows).reindex(columns=list(LONG))
+
+
+THREE = {
+    "A": {"concat": 1.0, "rot": [0.5, 0.7], "shufdet": 0.9, "perm": 1.0},
+    "B": {"concat": 1.0, "rot": [0.8, 0.8], "shufdet": 0.95, "perm": 0.9},
+    "C": {"concat": 1.0, "rot": [0.4, 0.4], "shufdet": 0.8, "perm": 0.8},
+}
+
+
+def marks(table: Any) -> dict[tuple[str, str], str]:
+    return {(labels[0], g): c.mark for labels, cells in table.rows for g, c in cells.items() if c.mark}
+
+
+def test_best_and_worst_are_those_of_a_bias_to_composition() -> None:
+    table = bias_table(long(THREE))
+    assert marks(table) == {
+        ("sender/B", "rot"): "worst",
+        ("sender/C", "rot"): "best",
+        ("sender/B", "shufdet"): "best",
+        ("sender/C", "shufdet"): "worst",
+    }
+    assert table.arrows == {"rot": "↓", "shufdet": "↑"}
+    assert table.head()[-4:] == ["concat", "perm", "rot ↓", "shufdet ↑"]
+
+
+def test_a_ratio_reads_the_other_way() -> None:
+    table = bias_table(long(THREE, measure="ratio", protocol="acquire"))
+    assert table.arrows == {"rot": "↑", "shufdet": "↓"}
+    assert marks(table)["sender/B", "rot"] == "best"
+
+
+def test_two_rows_or_equal_rows_have_no_best() -> None:
+    assert not marks(bias_table(long({name: THREE[name] for name in "AB"})))
+    assert not marks(bias_table(long({name: {"rot": 0.5} for name in "ABC"})))
+    assert not marks(bias_table(long(THREE), mark=False))
+
+
+def test_rows_that_differ_no_more_than_their_seeds_have_no_best() -> None:
+    noise = {"A": {"hol": [0.24, 0.26]}, "B": {"hol": [0.25, 0.26]}, "C": {"hol": [0.25, 0.24]}}
+    assert not marks(bias_table(long(noise)))
+    assert not marks(bias_table(long(noise), "ci95"))
+    apart = {**noise, "C": {"hol": [0.45, 0.44]}}
+    for spread in ("sd", "sem", "ci95"):
+        assert marks(bias_table(long(apart), spread)) == {("sender/A", "hol"): "best", ("sender/C", "hol"): "worst"}
+
+
+def test_models_that_learn_by_heart_are_not_marked() -> None:
+    memory = long({"Hashtable": {"rot": 0.99, "shufdet": 0.99}}, parameters=0)
+    table = bias_table(pd.concat([long(THREE), memory]))
+    assert marks(table)["sender/B", "shufdet"] == "best"
+    assert ("sender/Hashtable", "shufdet") not in marks(table)
+
+
+def test_rows_of_other_representations_are_groups_with_marks_of_their_own() -> None:
+    both = pd.concat([long(THREE, representation="discr", target=0.95), long(THREE)], ignore_index=True)
+    table = bias_table(both)
+    assert [(heading, len(rows)) for heading, rows in table.groups()] == [
+        ("soft, target 0.99", 3),
+        ("discr, target 0.95", 3),
+    ]
+    assert table.shown_labels == ["model", "parameters", "seeds", "concat steps"]
+    assert len(marks(table)) == 4
+    assert sum(cell.mark != "" for _, cells in table.rows for cell in cells.values()) == 8
+    text = table.render("text").splitlines()
+    assert text[text.index("soft, target 0.99") + 1].startswith("sender/A")
+    frame = table.to_dataframe()
+    assert frame.index.names[:4] == ["model", "parameters", "representation", "target"]
+
+
+def test_groups_and_order() -> None:
+    table = bias_table(long(THREE), sort="-rot")
+    assert [labels[0][-1] for labels, _ in table.rows] == ["B", "A", "C"]
+    mixed = pd.concat([long(THREE), long(THREE, hidden_size=64)], ignore_index=True)
+    assert [heading for heading, _ in bias_table(mixed, by="hidden-size").groups()] == [
+        "hidden size 128",
+        "hidden size 64",
+    ]
+    with pytest.raises(UnknownNameError, match="representation"):
+        bias_table(long(THREE), by="representations")
+    with pytest.raises(UnknownNameError, match="No order of rows is called 'hol'"):
+        bias_table(long(THREE), sort="hol")
+
+
+def test_other_results_stand_beside_in_combined_standard_errors() -> None:
+    other = long({"A": {"rot": [0.2, 0.4], "shufdet": 0.9}, "D": {"rot": 0.1}}, preset="published")
+    table = bias_table(long(THREE), "sem", compare=other, compared="old")
+    cells = {labels[0]: cells for labels, cells in table.rows}
+    beside = cells["sender/A"]["rot"].beside
+    assert beside is not None
+    assert (beside.mean, beside.error) == pytest.approx((0.3, 0.1))
+    assert beside.distance == pytest.approx(0.3 / math.hypot(0.1, 0.1))
+    assert cells["sender/B"]["rot"].beside is None
+    (first, *_) = table.groups()[0][1]
+    assert first[-6:] == ["1.00", "-", "0.60±0.10", "0.30±0.10 (+2.1)", "0.90*"[:-1], "0.90"]
+    assert table.head()[-4:] == ["rot ↓", "old", "shufdet ↑", "old"]
+    assert table.to_dataframe()[("rot", "distance")].iloc[0] == pytest.approx(2.1213, abs=1e-3)
+    assert {"other": pytest.approx(0.3)}.items() <= table.to_records()[0]["rot"].items()
+
+
+def test_published_values_stand_beside() -> None:
+    mine = long({"FC2L": {"rot": [0.48, 0.49, 0.50], "hol": [0.25, 0.25, 0.26]}}, preset="published")
+    table = bias_table(mine, "sem", compare="published")
+    cells = table.rows[0][1]
+    beside = cells["rot"].beside
+    assert beside is not None
+    assert beside.mean == 0.49  # of the table with most of the row's cells, Perkins21's
+    assert abs(beside.distance) < 1e-6
+    twenty = bias_table(mine, "sem", compare="icy22/table20").rows[0][1]["rot"].beside
+    assert twenty is not None
+    assert twenty.mean == 0.481
+    assert "in combined standard errors" in table.notes[-1]
+    with pytest.raises(UnknownNameError, match="perkins21/table14"):
+        bias_table(mine, compare="perkins21/table14b")
+
+
+def test_differences_are_taken_seed_by_seed() -> None:
+    other = long({"A": {"rot": [0.4, 0.5]}}, settings="check_every=400")
+    table = difference_table(long(THREE), other, "wide", "sem")
+    ((labels, cells),) = table.rows
+    assert labels[0] == "sender/A"
+    assert cells["rot"].mean == pytest.approx(0.15)
+    assert cells["rot"].spread == pytest.approx(0.05)  # of 0.1 and 0.2; apart they would have 0.11
+    assert table.groups()[0][1][0][-1] == "+0.15±0.05"
+    assert "from wide" in table.notes[0]
+    with pytest.raises(InvalidSettingError, match="--compare"):
+        difference_table(long(THREE), long({"D": {"rot": 0.1}}))
+
+
+def test_rows_of_other_results_that_are_alike_cannot_be_told_apart() -> None:
+    other = pd.concat([long({"A": {"rot": 0.1}}, settings=s, key=s) for s in ("x=1", "x=2")], ignore_index=True)
+    with pytest.raises(InvalidSettingError, match="several rows of sender/A"):
+        bias_table(long(THREE), compare=other)
+    same = long({"A": {"rot": 0.3}})
+    table = bias_table(long(THREE), compare=pd.concat([other, same], ignore_index=True))
+    beside = table.rows[0][1]["rot"].beside
+    assert beside is not None
+    assert beside.mean == 0.3
+
+
+def test_formats_mark_and_escape() -> None:
+    table = bias_table(pd.concat([long(THREE), long(THREE, representation="gumb")]))
+    markdown = table.render("markdown").splitlines()
+    assert "| **gumb** |" in "\n".join(markdown)
+    assert "| *0.80±0.00* |" in "\n".join(markdown)
+    latex = table.render("latex")
+    assert r"\toprule" in latex
+    assert r"rot $\downarrow$" in latex
+    assert r"\textbf{0.40$\pm$0.00}" in latex
+    assert r"\multicolumn{8}{l}{\emph{gumb}} \\" in latex
+    html = table.render("html")
+    assert '<th colspan="8" style="text-align:left">soft</th>' in html
+    assert "<b>0.95</b>" in html
+    assert len(table.render("csv").splitlines()) == 7
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="needs pdflatex")
+def test_latex_compiles(tmp_path: Path) -> None:
+    table = bias_table(
+        pd.concat([long(THREE), long(THREE, representation="gumb", options="a_b=50%")]), compare=long(THREE)
+    )
+    body = table.render("latex")
+    (tmp_path / "t.tex").write_text(
+        "\\documentclass{article}\\usepackage{booktabs,graphicx}\\begin{document}\n" + body + "\n\\end{document}\n"
+    )
+    done = subprocess.run(
+        ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "t.tex"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout[-1500:]
+
+
+# -- reading and the command -------------------------------------------------------------------------------------------
+
+
+def test_results_are_read_alike_from_everywhere(tiny: icy.ProbeResult, tiny_folder: Path, tmp_path: Path) -> None:
+    expected = tiny.to_dataframe().sort_values("key", ignore_index=True)
+    saved = tiny.save(tmp_path / "saved.json")
+    places = [tiny_folder, saved, tiny_folder / "results.csv", tiny_folder / "results.parquet"]
+    for place in places:
+        found = read_long(place).sort_values("key", ignore_index=True)
+        assert_frame_equal(found, expected, check_dtype=False)
+        assert bias_table(found).render("text").splitlines()[0] == tiny.table().splitlines()[0]
+    assert len(read_all(places)) == len(expected)
+
+
+def test_selection() -> None:
+    table = long(THREE)
+    assert set(selected(table, model=["a", "sender/B"])["model"]) == {"sender/A", "sender/B"}
+    assert set(selected(table, model=[], grammar=["*rot*"])["grammar"]) == {"rot"}
+    with pytest.raises(InvalidSettingError, match="No result has the grammar hol; there are concat, rot"):
+        selected(table, grammar=["hol"])
+
+
+def run(*words: str) -> Any:
+    return CliRunner().invoke(main, ["table", *words], standalone_mode=True)
+
+
+def test_command(tiny: icy.ProbeResult, tiny_folder: Path, tmp_path: Path) -> None:
+    shown = run(str(tiny_folder))
+    assert shown.exit_code == 0
+    assert shown.stdout.rstrip() == tiny.table()
+    assert "rot_mean" in run(str(tiny_folder), "--format", "csv", "-g", "rot").stdout
+    difference = run(str(tiny_folder), "--diff", str(tiny_folder / "results.csv"))
+    assert "+0.00±0.00" in difference.stdout
+    beside = run(str(tiny_folder), "--compare", str(tiny_folder))
+    assert "(+0.0)" in beside.stdout or "1.00±0.00  1.00±0.00" in beside.stdout
+    for suffix, word in (
+        (".md", "| model"),
+        (".tex", "tabular"),
+        (".html", "<table"),
+        (".csv", "model"),
+        (".txt", "---"),
+    ):
+        file = tmp_path / f"t{suffix}"
+        assert run(str(tiny_folder), "--save", str(file)).exit_code == 0
+        assert word in file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--sort", "hol"], "No order of rows is called 'hol'"),
+        (["--by", "models"], "No column to group by is called 'models'"),
+        (["--compare", "perkins21/table99"], "No published table is called"),
+        (["--diff", "nowhere"], "There is no file or folder nowhere"),
+        (["--diff", "x", "--compare", "published"], "give one of the two"),
+        (["--save", "t.doc"], "not as 't.doc'"),
+        (["-m", "GRU"], "No result has the model GRU"),
+    ],
+)
+def test_mistakes(words: list[str], sentence: str, tiny: icy.ProbeResult, tiny_folder: Path) -> None:
+    done = run(str(tiny_folder), *words)
+    assert done.exit_code == (1 if "nowhere" in words else 2)
+    assert sentence in done.stderr
+    assert done.stdout == ""
