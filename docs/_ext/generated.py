@@ -287,6 +287,15 @@ def check_same(what: str, described_names: Iterable[str], names: Iterable[str]) 
         raise LookupError(f"docs/_ext/fields.py, {what}: to be described {other - one}, gone {one - other}")
 
 
+@part
+def published_tables() -> str:
+    """The papers' tables that icy holds as data."""
+    from icy.analysis import published_tables as catalogue
+
+    rows = [(code(t.id), t.title, t.measured, t.rows, t.runs or "-") for t in catalogue()]
+    return table(("table", "title", "numbers are", "numbers", "runs each"), rows, numbers=(3, 4))
+
+
 # -- the command line --------------------------------------------------------------------------------------------------
 
 
