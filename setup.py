@@ -90,7 +90,7 @@ setup(
             "tensorboard",
             "wheel",
         ],
-        "docs": ["mkdocs-material", "mkdocstrings[python]"],
+        "docs": ["furo", "myst-parser>=5", "sphinx>=9", "sphinx-copybutton"],
         "notebooks": ["ipykernel", "nbclient", "nbformat"],
         "ray": ["ray"],
         "tensorboard": ["tensorboard"],

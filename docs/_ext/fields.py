@@ -1,0 +1,65 @@
+"""What the fields of a record and the columns of the long table mean. A build fails if one is missing here."""
+
+SETTING = {
+    "model": "the model, with its side",
+    "grammar": "the grammar, or chain of grammars",
+    "seed": "the seed of words, weights and meanings",
+    "meanings": "the meaning space, attributes x values",
+    "vocab_size": "number of tokens, V",
+    "word_length": "tokens per word, w",
+    "hidden_size": "hidden size, E",
+    "representation": "`soft`, `gumb` or `discr`",
+    "protocol": "`acquire`, `budget` or `generalise`; of a pair `e2e`",
+    "target": "the accuracy at which concat is learnt",
+    "cap": "the most steps of another grammar, as a multiple of concat's",
+    "side": "`sender`, `receiver` or `pair`",
+    "measure": "what the protocol reports: `ratio`, `accuracy` or `held_out`",
+    "preset": "the preset that the settings started from",
+}
+OUTCOME = {
+    "failed": "whether there is no result",
+    "reason": "how training ended: `target`, `cap`, `budget`, `steps`; or of a failure `max_steps`, `not_learnt`, "
+    "`no_baseline`, `diverged`, `error`",
+    "error": "of a failure, what went wrong",
+    "steps": "updates made, as the preset counts them",
+    "accuracy": "at the end: by default on meanings drawn anew",
+    "baseline_steps": "concat's steps at the same seed",
+    "engine": "how the replicate was stacked with others",
+    "seconds": "the replicate's share of the time of its stacks",
+    "device": "`cpu`, `cuda`, ...",
+    "finished": "when, in UTC",
+    "key": "the name that the record is filed under",
+}
+RECORD = {
+    **SETTING,
+    **OUTCOME,
+    "parameters": "number of trainable parameters, counted truly and as in the papers' tables",
+    "curve": "what every check read: steps and accuracy",
+    "config": "everything chosen that can move the numbers; it is hashed to the key, with the versions of model, "
+    "grammar and protocol",
+    "versions": "of icy, Python, torch and NumPy, and of model, grammar and protocol",
+    "git": "the commit that icy ran from, with `+changes` if files differed; null outside a checkout",
+    "device_name": "what the device is called by its maker",
+}
+LONG_TABLE = {
+    **SETTING,
+    **OUTCOME,
+    "held_out": "for `generalise`, the share of the meanings that was held out",
+    "split": "for `generalise`, which they were",
+    "settings": "training settings that were changed from the preset's",
+    "options": "further arguments of the model",
+    "pretrain_representation": "of a pair, the representation in which each side learnt its grammar",
+    "game_steps": "of a pair, the updates that were asked for",
+    "most": "of a pair, the limit of these after pre-training",
+    "report_every": "of a pair, updates between two readings of the game",
+    "parameters": "number of trainable parameters",
+    "parameters_published": "the same as the papers' tables count them",
+    "value": "the number that tables show: the ratio of steps to concat's, or the accuracy; NaN where it failed",
+    "cut": "whether training ended at the cap, so that the true ratio is larger",
+    "train_accuracy": "for `generalise`, the accuracy on the meanings that were trained on",
+    "sender_accuracy": "of a pair, the sender's accuracy on the language of pre-training",
+    "receiver_accuracy": "of a pair, the receiver's",
+    "end_to_end_accuracy": "of a pair, how well they understand each other",
+    "end_to_end_loss": "of a pair, the loss of the game",
+    "topsim": "of a pair, the topographic similarity of what the sender says",
+}

@@ -1,0 +1,411 @@
+"""Tables of the site that are made from icy itself, as Markdown, so that they cannot go stale.
+
+A page asks for one by `{generated} NAME ARGUMENT...`; the functions in PARTS answer. Nothing here needs Sphinx, so the
+tests can ask too.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import importlib
+import inspect
+import itertools
+import json
+import pkgutil
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+import icy
+from icy.cli.specs import _described as described  # what a dataclass says of its attributes
+from icy.grammars import grammar_sides
+from icy.models.making import DEFAULTS, count_parameters, create
+from icy.presets import Departure
+from icy.registry import PLAYERS, SIDES, Entry, registry
+
+SPACE = "5x10"  # with icy.models.making.DEFAULTS the papers' main setting
+Part = Callable[..., str]
+PARTS: dict[str, Part] = {}
+ORDER = ("concat", "perm", "proj", "pairsum", "rot", "shuf", "shufdet", "hol")
+CITATION = Path(__file__).parents[2] / "CITATION.cff"
+
+
+def part(function: Part) -> Part:
+    """Enter a function under its name."""
+    PARTS[function.__name__.replace("_", "-")] = function
+    return function
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[object]], numbers: Iterable[int] = ()) -> str:
+    """A Markdown table; the columns `numbers` are aligned right."""
+    right = set(numbers)
+    rule = ["---:" if i in right else "---" for i in range(len(headings))]
+    lines = [headings, rule, *([cell(value) for value in row] for row in rows)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def cell(value: object) -> str:
+    """A value as the text of a cell."""
+    return f"{value:,}" if isinstance(value, int) else str(value).replace("|", r"\|").replace("\n", " ")
+
+
+def code(text: object) -> str:
+    """Text as code."""
+    return f"`{text}`"
+
+
+# -- presets and settings ----------------------------------------------------------------------------------------------
+
+
+@part
+def departures() -> str:
+    """The departures of the preset `published`."""
+    from icy.training.settings import PUBLISHED
+
+    runs = {("probe", "e2e"): "all", ("probe",): "one side alone", ("e2e",): "pairs (`icy e2e`)"}
+    rows = [(name, _settings(d), runs[tuple(d.kinds)], d.reason) for name, d in PUBLISHED.items()]
+    return table(("departure", "settings", "runs", "what the program does"), rows)
+
+
+@part
+def s2b_departures() -> str:
+    """The departures of `compat="near32"`."""
+    from icy.s2b.settings import COMPATS
+
+    rows = [(code(n), name, _settings(d), d.reason) for n, found in COMPATS.items() for name, d in found.items()]
+    return table(("compat", "departure", "settings", "what the program does"), rows)
+
+
+def _settings(departure: Departure) -> str:
+    return ", ".join(code(f"{name}={json.dumps(value)}") for name, value in departure.settings.items()) or "-"
+
+
+@part
+def training_settings() -> str:
+    """Every training setting with its value under both presets."""
+    from icy.training.settings import TrainingSettings, settings_for
+
+    said = described(TrainingSettings)
+    published = {**vars(settings_for("published", "e2e")), **_changed("probe")}
+    rows = [
+        (code(f.name), code(f.default), "" if published[f.name] == f.default else code(published[f.name]), said[f.name])
+        for f in dataclasses.fields(TrainingSettings)
+    ]
+    return table(("setting", "default", "published", "meaning"), rows)
+
+
+def _changed(kind: str) -> dict[str, Any]:
+    from icy.training.settings import TrainingSettings, settings_for
+
+    usual = TrainingSettings()
+    return {name: v for name, v in vars(settings_for("published", kind)).items() if v != getattr(usual, name)}
+
+
+@part
+def protocols() -> str:
+    """The protocols."""
+    from icy.training.protocols import PROTOCOLS
+
+    rows = []
+    for p in PROTOCOLS.values():
+        targets = "".join(f", {value:g} under {name.upper()}" for name, value in p.targets.items())
+        cap = f"{p.cap:g}" if p.stops_at_target else "-"
+        rows.append((code(p.name), f"{p.target:g}{targets}", cap, p.description, p.source))
+    return table(("protocol", "target", "cap", "what is reported", "source"), rows)
+
+
+# -- grammars ----------------------------------------------------------------------------------------------------------
+
+
+def grammars_in_order() -> list[str]:
+    """The grammars in the order of the papers' tables, and then all others."""
+    return sorted(icy.list_grammars(), key=[*ORDER, *icy.list_grammars()].index)
+
+
+@part
+def grammar(name: str) -> str:
+    """What the registry knows of a grammar, and some messages of it."""
+    entry = registry.get(name, "grammar")
+    sides = grammar_sides(name)
+    whose = "senders and receivers" if sides == SIDES else f"{sides[0]}s only"
+    also = f" Also called {' or '.join(map(code, entry.aliases))}." if entry.aliases else ""
+    return f"*For {whose}. {entry.source}.*{also}\n\n{_messages(name)}"
+
+
+def _messages(name: str) -> str:
+    """A few messages at 3x10, beside those of concat."""
+    shown = icy.make_language(name, "3x10", seed=123).examples()
+    columns = {"meaning": shown["meaning"]}
+    if name != "concat":
+        columns["concat"] = icy.make_language("concat", "3x10", seed=123).examples()["message"]
+    columns[name] = shown["message"]
+    return table(list(columns), zip(*([code(v) for v in column] for column in columns.values()), strict=True))
+
+
+@part
+def grammar_measures(space: str = "3x10", seeds: str = "5") -> str:
+    """What metrics say of the language of every grammar."""
+    metrics = ("topsim", "posdis", "bosdis", "hce")
+    rows = []
+    for name in grammars_in_order():
+        languages = [icy.make_language(name, space, seed=123 + i) for i in range(int(seeds))]
+        found = [[getattr(icy.metrics, metric)(one).value for one in languages] for metric in metrics]
+        distinct = np.mean([one.distinct_messages / one.space.size for one in languages])
+        rows.append((code(name), f"{distinct:.1%}", *(f"{np.mean(v):.3f} ± {np.std(v, ddof=1):.3f}" for v in found)))
+    return table(("grammar", "distinct messages", *metrics), rows, numbers=range(1, 6))
+
+
+# -- models ------------------------------------------------------------------------------------------------------------
+
+
+def families(*patterns: str) -> dict[str, list[Entry]]:
+    """Registered models that patterns stand for, by the name of their family: all that differ in the cell alone."""
+    found: dict[str, list[Entry]] = {}
+    for entry in registry.match(patterns, *SIDES):
+        found.setdefault(entry.name.partition(":")[0], []).append(entry)
+    return found
+
+
+@part
+def models(*patterns: str) -> str:
+    """Sources, and the parameters of models at the main setting, in both ways of counting."""
+    found = families(*patterns)
+    cards = "\n".join(_card(name, entries[0]) for name, entries in found.items())
+    celled = all(entry.cell for entries in found.values() for entry in entries)
+    return f"{cards}\n\n{_by_cell(found) if celled else _one_by_one(found)}"
+
+
+def _card(name: str, entry: Entry) -> str:
+    works = f"; {' and '.join(entry.representations)} only" if entry.representations else ""
+    also = f"; also called {', '.join(code(a.partition(':')[0]) for a in entry.aliases)}" if entry.aliases else ""
+    shown = entry.description.replace(f", with the {entry.cell.name} cell", "") if entry.cell else entry.description
+    return f"- {code(name)}: {shown} *{entry.source}{works}{also}.*"
+
+
+def _one_by_one(found: Mapping[str, list[Entry]]) -> str:
+    rows = [(code(e.qualified), *_parameters(e.qualified)) for entries in found.values() for e in entries]
+    return table(("model", "parameters", "published"), rows, numbers=(1, 2))
+
+
+def _by_cell(found: Mapping[str, list[Entry]]) -> str:
+    """A row per cell, two columns per family."""
+    headings = ["cell", *(text for name in found for text in (code(name), "published"))]
+    rows = []
+    for entries in zip(*found.values(), strict=True):
+        counts = [count for entry in entries for count in _parameters(entry.qualified)]
+        rows.append((code(entries[0].cell.name if entries[0].cell else ""), *counts))
+    return table(headings, rows, numbers=range(1, len(headings)))
+
+
+@functools.cache
+def _parameters(name: str) -> tuple[int, int]:
+    counts = count_parameters(create(registry.get(name, *SIDES), SPACE, **DEFAULTS))
+    return counts["true"], counts["published"]
+
+
+@part
+def cell_card(name: str) -> str:
+    """Source of a cell, and its parameters with input and state of size E."""
+    entry = registry.get(name, "cell")
+    size = DEFAULTS["hidden_size"]
+    count = sum(p.numel() for p in entry.create(size, size).parameters())
+    return f"*{entry.source}.* {entry.description} {count:,} parameters with an input and a state of size {size}."
+
+
+# -- metrics -----------------------------------------------------------------------------------------------------------
+
+NO_CONVENTIONS = ("device", "workers", "progress")  # arguments that do not move a value
+
+
+@part
+def metric(name: str) -> str:
+    """Source and conventions of a metric."""
+    entry = registry.get(name, "metric")
+    arguments = list(inspect.signature(entry.load()).parameters.values())[2:]
+    conventions = ", ".join(code(f"{p.name}={p.default!r}") for p in arguments if p.name not in NO_CONVENTIONS)
+    return f"*{entry.source}.* {entry.description}\n\nConventions and their defaults: {conventions}."
+
+
+# -- results -----------------------------------------------------------------------------------------------------------
+
+
+@part
+def record_fields() -> str:
+    """Every field of a record."""
+    from fields import RECORD
+
+    example = example_record()
+    check_same("record", RECORD, example)
+    return table(("field", "example", "meaning"), [(code(n), code(_short(v)), RECORD[n]) for n, v in example.items()])
+
+
+def example_record() -> dict[str, Any]:
+    """A record as it is filed, made without training."""
+    from icy.meanings import MeaningSpace
+    from icy.training.job import Job, Outcome, Replicate, Task
+    from icy.training.protocols import get_protocol
+    from icy.training.settings import settings_for
+
+    replicate = Replicate("rot", 123)
+    task = Task(registry.get("HierZero:GRU", "sender"), MeaningSpace(5, 10))
+    true, published = _parameters(task.entry.qualified)
+    counts = {"true": true, "published": published}
+    job = Job(task, get_protocol("acquire"), settings_for("default"), (replicate,), parameters=counts)
+    curve = [(50, 0.31), (100, 0.36), (1650, 0.81)]
+    return job.record(Outcome(replicate, "target", 1650, 0.806, curve, "broadcast", 61.3, baseline_steps=350))
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else f"{text[:56]} ..."
+
+
+@part
+def long_columns() -> str:
+    """Every column of the long table."""
+    from fields import LONG_TABLE
+
+    from icy.long_table import LONG
+
+    check_same("long table", LONG_TABLE, LONG)
+    return table(("column", "meaning"), [(code(name), LONG_TABLE[name]) for name in LONG])
+
+
+def check_same(what: str, described_names: Iterable[str], names: Iterable[str]) -> None:
+    """Make sure that everything is described, and nothing else.
+
+    Raises:
+        LookupError: something is not, or is no more.
+    """
+    one, other = set(described_names), set(names)
+    if one != other:
+        raise LookupError(f"docs/_ext/fields.py, {what}: to be described {other - one}, gone {one - other}")
+
+
+@part
+def published_tables() -> str:
+    """The papers' tables that icy holds as data."""
+    from icy.analysis import published_tables as catalogue
+
+    rows = [(code(t.id), t.title, t.measured, t.rows, t.runs or "-") for t in catalogue()]
+    return table(("table", "title", "numbers are", "numbers", "runs each"), rows, numbers=(3, 4))
+
+
+# -- the command line --------------------------------------------------------------------------------------------------
+
+
+@part
+def commands() -> str:
+    """Every command with its arguments, options and examples, as its help has them."""
+    from icy.cli import COMMANDS, main
+
+    top = click.Context(main, info_name="icy")
+    return "\n\n".join(_command(_loaded(main, top, name), name, top, depth=2) for name in COMMANDS)
+
+
+def _loaded(group: click.Group, ctx: click.Context, name: str) -> click.Command:
+    found = group.get_command(ctx, name)
+    if found is None:
+        raise LookupError(f"there is no command {name}")
+    return found
+
+
+def _command(command: click.Command, name: str, parent: click.Context, depth: int) -> str:
+    """A section for a command, and one for each of its own commands."""
+    ctx = click.Context(command, info_name=name, parent=parent)
+    usage = " ".join([ctx.command_path, *command.collect_usage_pieces(ctx)])
+    parts = [f"{'#' * depth} {ctx.command_path}", _plain(inspect.cleandoc(command.help or ""))]
+    parts += [f"```text\n{usage}\n```", f"```{{program}} {ctx.command_path}\n```"]
+    parts += [_option(p, ctx) for p in command.params if isinstance(p, click.Option)]
+    parts += [_below(paragraph) for paragraph in (command.epilog or "").split("\n\n")]
+    if isinstance(command, click.Group):
+        names = command.list_commands(ctx)
+        parts += [_command(_loaded(command, ctx, one), one, ctx, depth + 1) for one in names]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _option(option: click.Option, ctx: click.Context) -> str:
+    record = option.get_help_record(ctx)
+    if record is None:  # hidden
+        return ""
+    return f"````{{option}} {record[0].replace(' / ', ', ')}\n{_plain(record[1])}\n````"
+
+
+def _below(paragraph: str) -> str:
+    """A paragraph below the options: lines that are indented are code, the others text."""
+    lines = paragraph.replace("\b", "").strip("\n").split("\n")
+    groups = [(is_code, list(found)) for is_code, found in itertools.groupby(lines, lambda one: one.startswith("  "))]
+    return "\n\n".join(_fenced(found) if is_code else _plain("\n".join(found)) for is_code, found in groups)
+
+
+def _fenced(lines: Sequence[str]) -> str:
+    language = "toml" if any("[[" in line for line in lines) else "sh"
+    return "\n".join([f"```{language}", *(line[2:] for line in lines), "```"])
+
+
+def _plain(text: str) -> str:
+    """Help as Markdown: outside of `code`, stars and the like mean themselves."""
+    parts = text.split("`")
+    return "`".join(one if i % 2 else re.sub(r"([*_<\[])", r"\\\1", one) for i, one in enumerate(parts))
+
+
+# -- citation ----------------------------------------------------------------------------------------------------------
+
+
+@part
+def citation() -> str:
+    """The BibTeX entry of the toolkit, from CITATION.cff and the version."""
+    title = re.search(r'^title: "(.+)"$', CITATION.read_text(), re.MULTILINE)
+    if title is None:
+        raise LookupError('CITATION.cff holds no line of the form title: "..."')
+    fields = {
+        "author": "{{The icy developers}}",  # braces twice, for BibTeX to take it as one name
+        "title": f"{{{title[1]}}}",
+        "version": f"{{{icy.__version__}}}",
+        "note": "{Python package icy-toolkit}",
+    }
+    lines = ",\n".join(f"  {name} = {value}" for name, value in fields.items())
+    return f"```bibtex\n@software{{icy,\n{lines}\n}}\n```"
+
+
+# -- contract, players, modules ----------------------------------------------------------------------------------------
+
+
+@part
+def checks(kind: str) -> str:
+    """The checks of a contract, of "model" or "grammar"."""
+    from icy.testing import GRAMMAR_CHECKS, MODEL_CHECKS
+
+    found = {"model": MODEL_CHECKS, "grammar": GRAMMAR_CHECKS}[kind]
+    return table(("check", "what it asks"), [(code(name), first_line(check)) for name, check in found.items()])
+
+
+@part
+def players() -> str:
+    """The players of S2B that do not learn."""
+    entries = registry.entries(*PLAYERS)
+    return table(("player", "description", "source"), [(code(e.qualified), e.description, e.source) for e in entries])
+
+
+@part
+def modules(package: str) -> str:
+    """The modules of a package, each in a line."""
+    paths = importlib.import_module(package).__path__
+    names = sorted(m.name for m in pkgutil.iter_modules(paths, f"{package}.") if not m.name.endswith("__main__"))
+    return table(("module", "what is in it"), [(code(n), first_line(importlib.import_module(n))) for n in names])
+
+
+@part
+def docstring(module: str) -> str:
+    """The docstring of a module that is written as a page, in Markdown, for one section of a page."""
+    return re.sub("^# ", "## ", inspect.getdoc(importlib.import_module(module)) or "")
+
+
+def first_line(documented: object) -> str:
+    """The first paragraph of a docstring, as one line."""
+    return " ".join((inspect.getdoc(documented) or "").partition("\n\n")[0].split())

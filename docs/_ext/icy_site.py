@@ -1,0 +1,238 @@
+"""What Sphinx is told of icy: directives that fill in what is generated, and small changes to what others generate.
+
+- `{generated} NAME ARGUMENT...` in Markdown: a table or text of `generated.py`.
+- `.. public:: PACKAGE` in `{eval-rst}`: the public names of a package, all documented.
+- `.. registered:: KIND...` in `{eval-rst}`: the classes and functions behind the names that icy registers.
+- Before a build pictures are drawn into `_generated/`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from docutils.parsers.rst import Directive
+from docutils.statemachine import StringList
+from generated import PARTS, first_line
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.domains import Domain
+from sphinx.domains.python import PyObject
+from sphinx.util import logging
+from sphinx.util.docutils import SphinxDirective
+from sphinx.util.inspect import stringify_signature
+from sphinx.util.nodes import nested_parse_with_titles
+
+from icy.registry import registry
+
+ARRAY = re.compile(r"ndarray\[tuple\[(?:~?typing\.)?Any, \.\.\.\], (?:~?numpy\.)?dtype\[((?:[^][]|\[[^][]*\])*)\]\]")
+LONE_STAR = re.compile(r"(?<![\\*\w])\*(?=[\w\[])(?![^*]*\*)")
+LONE_LETTER = re.compile(r"^(\s*:\w+ \w+: )([A-Z]\.)$")  # or it would begin a list
+COLON = "\N{MODIFIER LETTER COLON}"  # stands for one for a while
+BENCHMARK = re.compile(r"\]\(\.\./benchmarks/(?:published/)?([\w-]+)\.md\)")
+VALUES = {  # which have no docstrings
+    "icy.testing.MODEL_CHECKS": "The checks of models, by name.",
+    "icy.testing.GRAMMAR_CHECKS": "The checks of grammars, by name.",
+}
+HOMES = ("icy", "icy.metrics", "icy.s2b", "icy.grammars", "icy.models", "icy.analysis", "icy.testing")
+log = logging.getLogger(__name__)
+
+
+class Generated(SphinxDirective):
+    """Markdown of `generated.py`, parsed where it stands."""
+
+    required_arguments, optional_arguments = 1, 1
+    final_argument_whitespace = True
+
+    def run(self) -> list[nodes.Node]:
+        """The nodes of the part that is asked for."""
+        arguments = self.arguments[1].split() if len(self.arguments) > 1 else []
+        text = PARTS[self.arguments[0]](*arguments)
+        return self.parse_text_to_nodes(text, allow_section_headings=True)
+
+
+class Listed(SphinxDirective):
+    """Lines of reStructuredText, parsed where the directive stands."""
+
+    final_argument_whitespace = True
+
+    def lines(self) -> Iterator[str]:
+        """What is to be parsed."""
+        raise NotImplementedError
+
+    def run(self) -> list[nodes.Node]:
+        """The nodes of the lines."""
+        node = nodes.Element()
+        node.document = self.state.document
+        nested_parse_with_titles(self.state, StringList(list(self.lines()), source="generated"), node)
+        return node.children
+
+
+class Public(Listed):
+    """The public names of a package: a table of them, and the documentation of each whose home it is.
+
+    A name that several packages show is documented in the first of HOMES.
+    """
+
+    required_arguments = 1
+
+    def lines(self) -> Iterator[str]:
+        """A table, then a directive of autodoc for each name."""
+        module = importlib.import_module(self.arguments[0])
+        found = {name: getattr(module, name) for name in getattr(module, "__all__", ())}
+        found = {name: one for name, one in found.items() if not name.startswith("__")}
+        yield from (f".. automodule:: {module.__name__}", "")
+        yield from _overview(module.__name__, found) if found else ()
+        for name, one in found.items():
+            if not inspect.ismodule(one) and home(one, name) == module.__name__:
+                yield from documented(f"{module.__name__}.{name}", one)
+
+
+def _overview(package: str, found: dict[str, Any]) -> Iterator[str]:
+    yield from (".. list-table::", "   :widths: 30 70", "")
+    for name, one in found.items():
+        said = first_line(one) if not plain(one) else VALUES.get(f"{package}.{name}", "A value.")
+        where = one.__name__ if inspect.ismodule(one) else f"~{home(one, name) or package}.{name}"
+        yield from (f"   * - :py:obj:`{where}`", f"     - {said}")
+    yield ""
+
+
+def home(one: object, name: str) -> str | None:
+    """The package that a public name is documented in."""
+    for package in HOMES:
+        module = importlib.import_module(package)
+        if name in getattr(module, "__all__", ()) and getattr(module, name) is one:
+            return package
+    return None
+
+
+def plain(one: object) -> bool:
+    """Whether it is a value, which has no docstring of its own."""
+    return not (inspect.ismodule(one) or callable(one))
+
+
+def documented(name: str, one: object) -> list[str]:
+    """The directive of autodoc for an object."""
+    if inspect.isclass(one):
+        return [f".. autoclass:: {name}", "   :members:", "   :inherited-members: Module, BaseException", ""]
+    if plain(one):
+        return [f".. py:data:: {name}", "", f"   {VALUES.get(name, 'A value.')}", ""]
+    return [f".. autofunction:: {name}", ""]
+
+
+class Registered(Listed):
+    """What is behind the registered names of some kinds, each class or function once."""
+
+    required_arguments = 1
+
+    def lines(self) -> Iterator[str]:
+        """A directive of autodoc for each factory."""
+        factories = {id(f): f for f in (entry.load() for entry in registry.entries(*self.arguments[0].split()))}
+        for factory in factories.values():
+            yield from (f".. auto{'class' if inspect.isclass(factory) else 'function'}:: {of_module(factory)}", "")
+
+
+def of_module(one: Any) -> str:
+    """Its full name."""
+    return f"{one.__module__}.{one.__qualname__}"
+
+
+# -- changes to what others generate -----------------------------------------------------------------------------------
+
+
+def readable_signature(
+    app: Sphinx, what: str, name: str, one: Any, options: Any, arguments: str | None, returns: str | None
+) -> tuple[str | None, str | None] | None:
+    """Signatures that functions spell out themselves, where autodoc would look at their annotations; and aliases."""
+    signature = getattr(one, "__signature__", None) if what == "function" else None
+    if signature is not None:
+        bare = signature.replace(return_annotation=inspect.Signature.empty)
+        arguments, result = stringify_signature(bare, unqualified_typehints=True), signature.return_annotation
+        returns = result if isinstance(result, str) else of_module(result)
+    return _with_aliases(arguments), _with_aliases(returns)
+
+
+def _with_aliases(text: str | None) -> str | None:
+    """`NDArray[int64]` for what it is an alias of, and `{}` for an empty mapping made anew."""
+    if text is None:
+        return None
+    return ARRAY.sub(r"NDArray[\1]", text).replace("<factory>", "{}")
+
+
+def hide_colon(app: Sphinx, what: str, name: str, one: Any, options: Any, lines: list[str]) -> None:
+    """Napoleon takes what stands before a colon for the type of a property."""
+    if what == "property" and lines:
+        lines[0] = lines[0].replace(":", COLON)
+
+
+def keep_plain(app: Sphinx, what: str, name: str, one: Any, options: Any, lines: list[str]) -> None:
+    """What is no markup: a star before a word, as in [*stack, batch], that no other on the line could close; "L." """
+    for i, line in enumerate(lines):
+        parts = LONE_LETTER.sub(r"\1\\\2", line.replace(COLON, ":")).split("`")
+        parts[::2] = [LONE_STAR.sub(r"\\*", part) for part in parts[::2]]
+        lines[i] = "`".join(parts)
+
+
+def within_signature(app: Sphinx, domain: Domain | None, node: nodes.Node | None) -> bool | None:
+    """Types in signatures may well be inner ones, which no page describes: no warning for these."""
+    while node is not None:
+        if isinstance(node, addnodes.desc_signature):
+            return True
+        node = node.parent
+    return None
+
+
+def link_benchmarks(app: Sphinx, page: str, source: list[str]) -> None:
+    """Links to benchmarks/ of the repository, which work there, as links to the pages that show these files."""
+    if "/" not in page:
+        source[0] = BENCHMARK.sub(r"](benchmarks/\1.md)", source[0])
+
+
+def use_dashes(app: Sphinx, doctree: nodes.document) -> None:
+    """A dash between an argument and what is said of it, where Sphinx writes two hyphens."""
+    for text in list(doctree.findall(nodes.Text)):
+        if text == " -- ":
+            text.parent.replace(text, nodes.Text(" \N{EN DASH} "))
+
+
+def draw_pictures(app: Sphinx) -> None:
+    """Draw the pictures, unless they are newer than all that goes into them."""
+    import pictures
+
+    folder = Path(app.srcdir) / "_generated"
+    sources = [Path(pictures.__file__), *(Path(app.srcdir).parent / "grammars").glob("*.py")]
+    drawn = list(folder.glob("*.png"))
+    if not drawn or min(map(os.path.getmtime, drawn)) < max(map(os.path.getmtime, sources)):
+        log.info("drawing pictures ...")
+        pictures.draw_all(folder)
+
+
+DIRECTIVES: dict[str, type[Directive]] = {
+    "generated": Generated,
+    "public": Public,
+    "registered": Registered,
+}
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register all of it."""
+    app.setup_extension("mathml")
+    for name, directive in DIRECTIVES.items():
+        app.add_directive(name, directive)
+    app.connect("builder-inited", draw_pictures)
+    app.connect("autodoc-process-signature", readable_signature)
+    app.connect("autodoc-process-docstring", hide_colon, priority=100)  # before napoleon
+    app.connect("autodoc-process-docstring", keep_plain, priority=900)  # and after it
+    app.connect("warn-missing-reference", within_signature)
+    app.connect("source-read", link_benchmarks)
+    app.connect("doctree-read", use_dashes)
+    for field in PyObject.doc_field_types:
+        if field.name == "variable":
+            field.label = "Attributes"  # as docstrings have it
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,59 @@
+"""How Sphinx builds the site; `python docs/build.py` runs it.
+
+Everything that can be generated is, at every build, by docs/_ext: tables and parameter counts from the registry,
+pictures from the grammars, the command line's pages from its commands, and API pages from docstrings.
+"""
+
+import os
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE / "_ext"), str(HERE.parent)]
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+from icy.version import __version__  # noqa: E402  (it is found only now)
+
+project, author, copyright = "icy", "the icy developers", "the icy developers"
+version = release = __version__
+
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx_copybutton",
+    "icy_site",
+]
+exclude_patterns = ["_build", "_ext"]
+smartquotes = False  # `--model` and "5x10" are to stay what they are
+
+# -- Markdown ----------------------------------------------------------------------------------------------------------
+myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath", "fieldlist"]
+myst_heading_anchors = 4
+myst_dmath_double_inline = True
+
+# -- API pages ---------------------------------------------------------------------------------------------------------
+default_role = "py:obj"  # `names` in docstrings are links where they name something public
+nitpick_ignore_regex = [
+    (r"py:obj", r".*"),  # `x` in a docstring may as well be code
+    (r"py:.*", r"(?!icy\.).*"),  # types of other libraries, whose inventories would have to be fetched
+]
+autodoc_typehints_format = "short"
+autodoc_member_order = "bysource"
+napoleon_numpy_docstring = False
+napoleon_use_ivar = True
+napoleon_attr_annotations = False  # they stand in the signature
+maximum_signature_line_length = 110
+
+# -- HTML --------------------------------------------------------------------------------------------------------------
+html_theme = "furo"
+html_title = f"icy {__version__}"
+html_static_path = ["_static"]
+html_css_files = ["icy.css"]
+html_math_renderer = "mathml"  # of docs/_ext/mathml.py: no script, nothing to fetch
+html_copy_source = False
+highlight_language = "text"  # of blocks that name none
+html_show_sphinx = False
+copybutton_exclude = ".linenos, .gp, .go"
+pygments_style, pygments_dark_style = "tango", "monokai"
+toc_object_entries_show_parents = "hide"
