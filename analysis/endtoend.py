@@ -69,7 +69,7 @@ def end_to_end_table(results: Any, spread: str = "sd", *, compare: str | None = 
         rows,
         [*_notes(long, spread), *compared_notes(compare)],
         decimals=3,
-        compared="" if compare is None else (compared or compare),
+        compared=compared or "published",
     )
 
 

@@ -122,10 +122,13 @@ def _latex(table: BiasTable) -> str:
 
 def _halves(line: list[str], labels: int, table: BiasTable) -> tuple[list[str], list[str]]:
     """A line as two where the table compares, since a page is narrow: the cells, and what they are held against."""
-    if not table.compared:
-        return line, []
-    below = [rf"\quad {_tex(table.compared)}", *[""] * (labels - 1), *line[labels + 1 :: 2]]
-    return [*line[:labels], *line[labels::2]], below
+    cells, below = [], []
+    rest = iter(line[labels:])
+    for grammar in table.grammars:
+        cells.append(next(rest))
+        below.append(next(rest) if grammar in table.beside else "")
+    named = [rf"\quad {_tex(table.compared)}", *[""] * (labels - 1), *below]
+    return [*line[:labels], *cells], named if table.beside else []
 
 
 def _tex(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from icy.registry import SIDES
 
 from . import rendering
 from .cells import CUT, NOTHING, SPREADS, Cell, Mark, cell_of, checked_spread
-from .comparing import beside_of, numbered, paired_differences
+from .comparing import PUBLISHED, beside_of, numbered, paired_differences
 
 # The order of the papers' tables; other grammars follow in alphabetical order.
 ORDER = ("concat", "perm", "proj", "pairsum", "rot", "shuf", "shufdet", "hol")
@@ -53,7 +54,7 @@ class BiasTable:
         decimals: of the numbers.
         arrows: "↑" where large numbers are good, "↓" where small ones are, by grammar.
         grouped: labels that head groups of rows, in place of columns.
-        compared: what the numbers beside the cells are; "" without any.
+        compared: what the numbers beside the cells are called.
         signed: whether numbers are differences, and carry their sign.
     """
 
@@ -65,14 +66,14 @@ class BiasTable:
     decimals: int = 2
     arrows: Mapping[str, str] = field(default_factory=dict)
     grouped: Sequence[str] = ()
-    compared: str = ""
+    compared: str = "other"
     signed: bool = False
 
     def to_dataframe(self) -> pd.DataFrame:
         """One row per model; columns (grammar, "mean") and (grammar, "spread"), and where the table compares, (grammar,
         "other"), (grammar, "other_error") and (grammar, "distance")."""
         index = pd.MultiIndex.from_tuples([tuple(labels) for labels, _ in self.rows], names=self.labels)
-        what = ["mean", "spread", *(["other", "other_error", "distance"] if self.compared else [])]
+        what = ["mean", "spread", *(["other", "other_error", "distance"] if self.beside else [])]
         columns = pd.MultiIndex.from_product([self.grammars, what], names=["grammar", None])
         cells = [[cells.get(g, NOTHING).to_dict() for g in self.grammars] for _, cells in self.rows]
         values = [[cell.get(name) for cell in row for name in what] for row in cells]
@@ -92,9 +93,16 @@ class BiasTable:
 
     def head(self, grouped: bool = True) -> list[str]:
         """The headings of the columns; without groups, of all labels."""
-        shown = [(f"{g} {self.arrows[g]}" if g in self.arrows else g) for g in self.grammars]
-        columns = [name for one in shown for name in ((one, self.compared) if self.compared else (one,))]
+        columns = []
+        for grammar in self.grammars:
+            columns.append(f"{grammar} {self.arrows[grammar]}" if grammar in self.arrows else grammar)
+            columns += [self.compared] if grammar in self.beside else []
         return [*(self.shown_labels if grouped else self.labels), *columns]
+
+    @cached_property
+    def beside(self) -> set[str]:
+        """The grammars with another number beside them."""
+        return {grammar for _, cells in self.rows for grammar, cell in cells.items() if cell.beside is not None}
 
     def groups(self, marker: rendering.Marker = rendering.plain_mark) -> list[tuple[str, list[list[str]]]]:
         """The rows as text under the headings of their groups; of one group without a heading.
@@ -115,7 +123,7 @@ class BiasTable:
         for grammar in self.grammars:
             cell = cells.get(grammar, NOTHING)
             texts.append(marker(cell.text(self.decimals, signed=self.signed), cell.mark))
-            if self.compared:
+            if grammar in self.beside:
                 texts.append("-" if cell.beside is None else marker(cell.beside.text(self.decimals), ""))
         return texts
 
@@ -218,7 +226,7 @@ def bias_table(
         decimals,
         arrows,
         [_heading(name) for name in grouped],
-        "" if compare is None else (compared or (compare if isinstance(compare, str) else "other")),
+        compared or ("published" if isinstance(compare, str) else "other"),
     )
 
 
@@ -400,7 +408,9 @@ def compared_notes(compare: Any) -> list[str]:
     """What the brackets of a table that compares mean."""
     if compare is None:
         return []
-    what = "that was published" if isinstance(compare, str) else "of the other results"
+    what = "of the other results"
+    if isinstance(compare, str):
+        what = "that was published" + ("" if compare == PUBLISHED else f" in {compare}")
     return [f"in brackets: how far the mean lies above the one {what}, in combined standard errors"]
 
 

@@ -11,7 +11,8 @@ from icy.registry import registry
 from icy.sweeping import SweepSpec, make_sweep, read_sweep
 from icy.testing import check_model
 
-README = (Path(__file__).parent.parent / "README.md").read_text()
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
 
 
 def blocks(language: str) -> list[str]:
@@ -35,10 +36,14 @@ def test_its_plug_in_keeps_the_contract(tmp_path: Path) -> None:
         "list presets",
         "metrics all --meanings 3x5 -m topsim -m posdis -m hce -m tre",
         "s2b eval --listener binding --listener nearest --listener random --samples 1,4 --episodes 50 --seeds 3",
+        "table benchmarks/reproduced/replicates.parquet -m FC2L -g rot -g shufdet --protocol acquire --spread sem "
+        "--compare icy22/table3",
     ],
-    ids=["show", "presets", "metrics", "s2b"],
+    ids=["show", "presets", "metrics", "s2b", "table"],
 )
-def test_what_it_prints(command: str) -> None:
+def test_what_it_prints(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    assert command in README.replace("\n", " ")
     printed = CliRunner().invoke(main, command.split()).stdout.strip().splitlines()
     (shown,) = [b.strip().splitlines() for b in blocks("") if b.strip().splitlines()[0] == printed[0]]
     assert [line.rstrip() for line in printed] == [line.rstrip() for line in shown]

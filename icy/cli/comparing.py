@@ -63,7 +63,7 @@ class Comparison:
             from icy.analysis.literature import find_table
 
             find_table(compare)
-        return cls(other=compare, name="published")
+        return cls(other=compare)
 
     def show(self, result: ProbeResult, format_: str, spread: str, quiet: bool) -> None:
         """Print the results, and what they are held against."""
