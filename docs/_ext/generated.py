@@ -296,6 +296,23 @@ def published_tables() -> str:
     return table(("table", "title", "numbers are", "numbers", "runs each"), rows, numbers=(3, 4))
 
 
+@part
+def atlas() -> str:
+    """What the atlas holds, and how it was made."""
+    found = icy.atlas()
+    names = ["side", "representation", "protocol", "target", "meanings", "vocab_size", "word_length"]
+    counts = ["models", "grammars", "seeds", "runs"]
+    rows = found.settings()[[*names, *counts]].itertuples(index=False)
+    about = found.about
+    made = (
+        f"{about['runs']} runs, {about['hours']} hours of one core, made {' to '.join(dict.fromkeys(about['made']))} "
+        f"with {'; '.join(about['versions'])} on {', '.join(about['devices'])}. "
+        "`icy atlas --models` says which models and grammars are missing."
+    )
+    headings = [{"vocab_size": "V", "word_length": "w"}.get(name, name) for name in (*names, *counts)]
+    return table(headings, [list(row) for row in rows], numbers=range(5, 11)) + "\n\n" + made
+
+
 # -- the command line --------------------------------------------------------------------------------------------------
 
 
