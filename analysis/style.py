@@ -27,12 +27,13 @@ SMALL, MEDIUM, LARGE = 7.0, 8.0, 8.5  # points, of marks and notes, of names, of
 LINE = 1.4  # points
 ARROW = {"arrowstyle": "-|>,head_width=0.12,head_length=0.25", "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0}
 PER_MODEL = 7  # models that have a colour each; of more, families have
+NARROWEST = 1.6  # inches, of a panel that is one of several
 COARSE, FINE = (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7)  # numbers on an axis of ratios, times powers of ten
 
 
 @dataclass(frozen=True)
 class Look:
-    """How one thing is drawn, the same in every plot: it can be told by its colour, and by its shape where there is none."""
+    """How one thing is drawn, the same in every plot: told by its colour, and by its shape where there is none."""
 
     colour: str
     dash: Any = "-"
@@ -50,7 +51,7 @@ GRAMMARS = {
     "perm": Look("#0072B2", (0, (5, 1.5)), "s"),
     "proj": Look("#E69F00", (0, (6, 1.5, 1, 1.5)), "^"),
     "pairsum": Look("#CC79A7", (0, (1, 1)), "v"),
-    "rot": Look("#D55E00", "-", "D"),
+    "rot": Look("#D55E00", (0, (9, 1.5, 1, 1.5, 1, 1.5)), "D"),
     "shuf": Look("#56B4E9", (0, (3, 1, 1, 1, 1, 1)), "P"),
     "shufdet": Look("#009E73", (0, (8, 2)), "X"),
     "hol": Look(GREY, (0, (1, 2.5)), "p"),
@@ -149,6 +150,17 @@ def panels(
     return made, list(grid.flat[: len(names)])
 
 
+def across(count: int, width: float) -> int:
+    """How many panels stand side by side in a figure of this width: rows as full as one another.
+
+    Example:
+        >>> across(7, WIDTH), across(5, WIDTH), across(5, 3.4)
+        (4, 3, 2)
+    """
+    most = max(1, int(width / NARROWEST))
+    return -(-count // -(-count // most))
+
+
 def given_axes(names: Sequence[str], axes: Axes | Sequence[Axes]) -> list[Axes]:
     """The axes that were given, one for each panel.
 
@@ -191,6 +203,13 @@ def head(ax: Axes, name: str, width: float) -> None:
     """The name of a panel, in as many lines as a panel of this width in inches needs."""
     lines = [wrapped(line, 0.8 * width, MEDIUM) for line in name.split("\n")]
     ax.set_title("\n".join(lines), fontsize=MEDIUM)
+
+
+def tilt(names: Sequence[str], room: float, side: str = "right") -> dict[str, Any]:
+    """How to write names below (or, with "left", above) an axis so that they fit into `room` inches each."""
+    if max(text_size(name, MEDIUM)[0] for name in names) <= 66 * room:
+        return {}
+    return {"rotation": 40, "ha": side, "rotation_mode": "anchor"}
 
 
 def outer_labels(axes: Sequence[Axes], across: int, below: str, beside: Sequence[str]) -> None:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
@@ -16,11 +15,10 @@ from icy.training.protocols import BASELINE
 
 from .. import style
 from ..tables import CUT, Cell, checked_spread
-from .reading import Block, Line, Results, about, blocks, limits, long_of, notes, reach
+from .reading import Block, Line, Results, blocks, limits, long_of, reach, said
 
 UNMEASURED = "–"
 FEW = 5  # models whose bars can stand in groups
-ACROSS = 4  # panels side by side
 ROW_HEIGHT, GROUPS_HEIGHT = 0.16, 2.1  # inches
 BY = ("grammar", "measure")
 ERROR = {"elinewidth": 0.9, "capsize": 1.5, "capthick": 0.9, "ecolor": "black"}
@@ -57,8 +55,7 @@ def bars(
         InvalidSettingError: no results, another spread or way, or more panels than axes.
 
     Example:
-        >>> import pandas as pd
-        >>> from icy.analysis.plots import bars
+        >>>         >>> from icy.analysis.plots import bars
         >>> long = pd.DataFrame({"model": "sender/FC2L", "grammar": ["perm", "rot"], "seed": 1, "value": [0.99, 0.49]})
         >>> [round(float(bar.get_height()), 2) for bar in bars(long).axes[0].patches]
         [0.99, 0.49]
@@ -68,16 +65,18 @@ def bars(
     parts = blocks(long)
     if by not in (None, *BY):
         raise InvalidSettingError(f"Bars are drawn by {' or '.join(BY)}, not by '{by}'.")
-    most = max(len(part.lines()) for part in parts)
+    most = max(len(part.lines) for part in parts)
     draw = _by_measure if (by or ("measure" if most <= FEW else "grammar")) == "measure" else _by_grammar
     figure, drawn = draw(parts, spread, width or style.WIDTH, axes)
-    style.entitle(figure, drawn, axes is None, title, about(long), _notes(long, parts, spread))
+    usual, notes = said(long, spread)
+    notes += [f"{UNMEASURED} not measured"] if _lack(parts, spread) else []
+    style.entitle(figure, drawn, axes is None, title, usual, notes)
     return figure
 
 
-def _notes(long: pd.DataFrame, parts: Sequence[Block], spread: str) -> list[str]:
-    lacking = any(line.cell(g, spread) is None for part in parts for line in part.lines() for g in _shown(part))
-    return notes(long, spread) + [f"{UNMEASURED} not measured"] * lacking
+def _lack(parts: Sequence[Block], spread: str) -> bool:
+    """Whether a model was not measured on a grammar that others were."""
+    return any(line.cell(g, spread) is None for part in parts for line in part.lines for g in _shown(part))
 
 
 def _shown(part: Block) -> list[str]:
@@ -92,25 +91,26 @@ def _by_measure(
     parts: Sequence[Block], spread: str, width: float, axes: Axes | Sequence[Axes] | None
 ) -> tuple[Figure, list[Axes]]:
     """A panel per block; returns the figure and its panels."""
-    labels = list(dict.fromkeys(line.label for part in parts for line in part.lines()))
+    labels = list(dict.fromkeys(line.label for part in parts for line in part.lines))
     names = [part.name or "all grammars" for part in parts]
     figure, drawn = style.panels(names, axes, (width, GROUPS_HEIGHT * len(parts) + 0.4))
     for ax, part in zip(drawn, parts, strict=True):
-        _groups(ax, part, labels, spread)
+        _groups(ax, part, labels, spread, (width - 2) / len(_shown(part)))
     handles = [Patch(**_fill(i), label=label) for i, label in enumerate(labels)]
     if len(labels) > 1:
         style.legend(figure, drawn, axes is None, handles)
     return figure, drawn
 
 
-def _groups(ax: Axes, part: Block, labels: Sequence[str], spread: str) -> None:
-    lines, grammars = part.lines(), _shown(part)
+def _groups(ax: Axes, part: Block, labels: Sequence[str], spread: str, room: float) -> None:
+    """One panel, with `room` inches for each grammar."""
+    lines, grammars = part.lines, _shown(part)
     thick = 0.8 / len(lines)
     for i, line in enumerate(lines):
         places = np.arange(len(grammars)) - 0.4 + (i + 0.5) * thick
         fill = _fill(labels.index(line.label))
         _bars(ax, "y", places, [line.cell(g, spread) for g in grammars], part, thick * 0.92, fill)
-    ax.set_xticks(range(len(grammars)), grammars)
+    ax.set_xticks(range(len(grammars)), grammars, **style.tilt(grammars, room))
     _scale(ax, "y", part, spread)
     style.tidy(ax, grid="y")
     ax.set_ylabel(part.axis)
@@ -144,25 +144,25 @@ def _by_grammar(
         drawn = style.given_axes([f"{p.name}, {g}" if p.name else g for p, g in wanted], axes)
         figure = style.figure_of(drawn[0])
     for ax, (part, grammar) in zip(drawn, wanted, strict=True):
-        _panel(ax, part, part.lines(), grammar, spread)
+        _panel(ax, part, part.lines, grammar, spread)
         place, count = _shown(part).index(grammar), len(_shown(part))
-        ax.tick_params(labelleft=axes is not None or place % ACROSS == 0)
-        ax.tick_params(labelbottom=axes is not None or place + ACROSS >= count)
-        if axes is not None or place // ACROSS == (count - 1) // ACROSS:
+        across = style.across(count, width) if axes is None else 1
+        ax.tick_params(labelleft=place % across == 0, labelbottom=axes is not None or place + across >= count)
+        if axes is not None or place // across == (count - 1) // across:
             ax.set_xlabel(part.axis)
     return figure, drawn
 
 
 def _grids(parts: Sequence[Block], width: float) -> tuple[Figure, list[Axes]]:
     """A figure with a grid of panels for every block."""
-    downs = [-(-len(_shown(part)) // ACROSS) for part in parts]
-    heights = [(ROW_HEIGHT * len(part.lines()) + 0.5) * down + 0.35 for part, down in zip(parts, downs, strict=True)]
+    downs = [-(-len(_shown(part)) // style.across(len(_shown(part)), width)) for part in parts]
+    heights = [(ROW_HEIGHT * len(part.lines) + 0.5) * down + 0.35 for part, down in zip(parts, downs, strict=True)]
     figure = style.figure(width, sum(heights) + 0.5)
     drawn: list[Axes] = []
     rows = figure.subfigures(len(parts), 1, squeeze=False, height_ratios=heights)[:, 0]
     for row, part, down in zip(rows, parts, downs, strict=True):
         count = len(_shown(part))
-        grid = row.subplots(down, min(ACROSS, count), squeeze=False)
+        grid = row.subplots(down, style.across(count, width), squeeze=False)
         for ax in grid.flat[count:]:
             ax.remove()
         drawn.extend(grid.flat[:count])
@@ -235,7 +235,7 @@ def _write(ax: Axes, along: str, place: float, end: float, text: str) -> None:
 
 def _scale(ax: Axes, along: str, part: Block, spread: str) -> None:
     """The limits that all panels of a block have."""
-    low, high = limits([line.cell(g, spread) for line in part.lines() for g in _shown(part)], part.is_ratio)
+    low, high = limits([line.cell(g, spread) for line in part.lines for g in _shown(part)], part.is_ratio)
     if part.is_ratio:
         ax.set(**{f"{along}scale": "log"})
         (ax.axvline if along == "x" else ax.axhline)(1, color="black", linewidth=0.8)

@@ -55,7 +55,7 @@ def e2e(
     wanted = [name for name in PANELS if curves[name].notna().any()]
     pairs = _pairs(curves)
     names = [f"{name} of {pair}" for pair, _ in pairs for name in wanted]
-    size = (width or 3.0 * len(wanted), 2.6 * len(pairs) + 0.5)
+    size = (width or 1.6 * len(wanted), 1.65 * len(pairs) + 0.4)
     figure, drawn = style.panels(names, axes, size, across=len(wanted))
     for place, ax in enumerate(drawn):
         pair, part = pairs[place // len(wanted)]
@@ -63,7 +63,7 @@ def e2e(
         if place % len(wanted) == 0:
             ax.set_title(pair, loc="left", fontsize=style.LARGE, fontweight="bold")
     for ax in drawn[-len(wanted) :]:
-        ax.set_xlabel("updates of the game")
+        ax.set_xlabel("updates")
     _legend(figure, drawn, axes is None)
     style.entitle(figure, drawn, axes is None, title, "")
     return figure
@@ -93,7 +93,10 @@ def _curves(results: ProbeResult | pd.DataFrame) -> pd.DataFrame:
 
 
 def draw_panel(ax: Axes, curves: pd.DataFrame, panel: str, spread: str = "sem") -> None:
-    """One measure of one pair over time, on the given axes."""
+    """One measure of one pair over time, on the given axes; nothing where it was not measured."""
+    if not curves[panel].notna().any():
+        ax.set_axis_off()
+        return
     grammars = in_order(curves["grammar"])
     looks = {SCRATCH: style.Look(style.COLOURS[0])} | style.grammar_looks(g for g in grammars if g != SCRATCH)
     for grammar in grammars:
@@ -104,7 +107,7 @@ def draw_panel(ax: Axes, curves: pd.DataFrame, panel: str, spread: str = "sem") 
             continue
         mean, error = runs.mean(axis=1), runs.apply(SPREADS[spread][1], axis=1).fillna(0)
         look = looks[grammar]
-        ax.plot(runs.index, mean, color=look.colour, linestyle=look.dash, linewidth=1.6, label=grammar)
+        ax.plot(runs.index, mean, color=look.colour, linestyle=look.dash, linewidth=style.LINE, label=grammar)
         ax.fill_between(runs.index, mean - error, mean + error, color=look.colour, alpha=0.2, linewidth=0)
     ax.set_ylabel(PANELS[panel])
     style.tidy(ax)

@@ -14,9 +14,10 @@ from matplotlib.patches import Rectangle
 
 from .. import style
 from ..tables import CUT, Cell
-from .reading import Block, Line, Results, about, blocks, long_of, notes
+from .reading import Block, Line, Results, blocks, long_of, said
 
 CELL = 0.62, 0.23  # inches
+BESIDE = 1.0  # inches, of the bar of colours and what stands beside it
 COLOURS = "viridis"  # perceptually uniform, also under colour blindness and in grey; bright is easy
 
 
@@ -53,34 +54,32 @@ def heat(
     """
     long = long_of(results)
     parts = blocks(long)
-    lines = [part.lines() for part in parts]
+    lines = [part.lines for part in parts]
+    names = max(style.text_size(line.label, style.MEDIUM)[0] for rows in lines for line in rows) / 72
+    columns = max(len(part.grammars) for part in parts)
+    width = width or max(4.0, names + CELL[0] * columns + BESIDE)
     figure, drawn = style.panels(
         [part.name or "the table" for part in parts],
         axes,
-        (width or _width(parts, lines), 0.75 + sum(CELL[1] * len(rows) + 0.55 for rows in lines)),
+        (width, 0.75 + sum(CELL[1] * len(rows) + 0.55 for rows in lines)),
         gridspec_kw={"height_ratios": [len(rows) + 1 for rows in lines]},
     )
     for measure in dict.fromkeys(part.measure for part in parts):
         same = [(ax, part, rows) for ax, part, rows in zip(drawn, parts, lines, strict=True) if part.measure == measure]
-        _draw_measure(figure, same)
-    style.entitle(figure, drawn, axes is None, title, about(long), notes(long))
+        _draw_measure(figure, same, (width - names - BESIDE) / columns)
+    style.entitle(figure, drawn, axes is None, title, *said(long))
     return figure
 
 
-def _width(parts: Sequence[Block], lines: Sequence[Sequence[Line]]) -> float:
-    names = max(style.text_size(line.label, style.MEDIUM)[0] for rows in lines for line in rows) / 72
-    return max(4.0, names + CELL[0] * max(len(part.grammars) for part in parts) + 1.0)
-
-
-def _draw_measure(figure: Figure, panels: Sequence[tuple[Axes, Block, list[Line]]]) -> None:
-    """The panels of one measure, which share their colours."""
+def _draw_measure(figure: Figure, panels: Sequence[tuple[Axes, Block, list[Line]]], room: float) -> None:
+    """The panels of one measure, which share their colours, with columns of `room` inches."""
     cells = [_cells(part, rows) for _, part, rows in panels]
     first = panels[0][1]
     norm = _norm(first, [cell for rows in cells for row in rows for cell in row])
     colours = colormaps[COLOURS].reversed() if first.is_ratio else colormaps[COLOURS]
     for (ax, part, rows), found in zip(panels, cells, strict=True):
-        _draw_cells(ax, found, norm, colours)
-        _name(ax, [line.label for line in rows], part)
+        _draw_cells(ax, found, norm, colours, room)
+        _name(ax, [line.label for line in rows], part, room)
     own = [ax for ax, _, _ in panels]
     bar = figure.colorbar(own[0].images[0], ax=own, aspect=25, pad=0.015, fraction=0.05)
     bar.set_label(first.axis, fontsize=style.MEDIUM)
@@ -102,9 +101,12 @@ def _norm(part: Block, cells: Sequence[Cell | None]) -> Normalize:
     return LogNorm(min([1.0, *(m for m in means if m > 0)]), max([2.0, *means]))
 
 
-def _draw_cells(ax: Axes, cells: Sequence[Sequence[Cell | None]], norm: Normalize, colours: Colormap) -> None:
+def _draw_cells(
+    ax: Axes, cells: Sequence[Sequence[Cell | None]], norm: Normalize, colours: Colormap, room: float
+) -> None:
     means = np.array([[cell.mean if cell else math.nan for cell in row] for row in cells], dtype=float)
     ax.imshow(np.ma.masked_invalid(means), norm=norm, cmap=colours, aspect="auto", interpolation="nearest")
+    size = style.SMALL * min(1.0, 66 * room / style.text_size(f"20.00{CUT}", style.SMALL)[0])
     for y, row in enumerate(cells):
         for x, cell in enumerate(row):
             if cell is None or not cell.seeds:
@@ -112,7 +114,7 @@ def _draw_cells(ax: Axes, cells: Sequence[Sequence[Cell | None]], norm: Normaliz
                 continue
             shown = f"{cell.mean:.2f}{CUT if cell.cut else ''}"
             colour = style.ink(colours(float(norm(cell.mean))))
-            ax.text(x, y, shown, ha="center", va="center", fontsize=style.SMALL, color=colour)
+            ax.text(x, y, shown, ha="center", va="center", fontsize=size, color=colour)
 
 
 def _missing(ax: Axes, x: int, y: int, cell: Cell | None) -> None:
@@ -124,13 +126,10 @@ def _missing(ax: Axes, x: int, y: int, cell: Cell | None) -> None:
         ax.text(x, y, "failed", ha="center", va="center", fontsize=style.SMALL, color=style.DIM, bbox=back)
 
 
-def _name(ax: Axes, rows: Sequence[str], part: Block) -> None:
-    """Names of rows and columns, and white lines between the cells."""
+def _name(ax: Axes, rows: Sequence[str], part: Block, room: float) -> None:
+    """Names of rows and columns of `room` inches, and white lines between the cells."""
     ax.xaxis.tick_top()
-    tilted = max(map(len, part.grammars)) > 9
-    ax.set_xticks(
-        range(len(part.grammars)), part.grammars, rotation=30 if tilted else 0, ha="left" if tilted else "center"
-    )
+    ax.set_xticks(range(len(part.grammars)), part.grammars, **style.tilt(part.grammars, room, "left"))
     ax.set_yticks(range(len(rows)), rows)
     ax.tick_params(length=0, labelsize=style.MEDIUM)
     ax.set_xticks(np.arange(len(part.grammars) + 1) - 0.5, minor=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TypeAlias
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.text import Annotation
+from numpy.typing import NDArray
 
 from .. import style
 
@@ -16,27 +17,15 @@ DISTANCES = (4.5, 9.0, 15.0, 23.0, 33.0, 45.0, 60.0)  # points
 LEADER = 12.0  # the distance from where on a line leads from a point to its name
 MARK, STROKE = 3.5, 1.0  # half the width of a mark and of a line, in points
 COVERED, CROSSED = 100.0, 0.5  # what it costs to lie on a mark or a text, and on a line, per square point
-Way = Sequence[tuple[float, float]]  # corners of a line, in data coordinates
 
+Way: TypeAlias = Sequence[tuple[float, float]]  # corners of a line, in data coordinates
+Array: TypeAlias = NDArray[np.float64]  # of boxes, [n, 4]: left, bottom, right, top; of places, [n, 2]; in points
 
-class Box(NamedTuple):
-    """A rectangle in points."""
-
-    left: float
-    bottom: float
-    right: float
-    top: float
-
-    def overlap(self, other: Box) -> float:
-        """The area that both cover."""
-        across = min(self.right, other.right) - max(self.left, other.left)
-        up = min(self.top, other.top) - max(self.bottom, other.bottom)
-        return max(0.0, across) * max(0.0, up)
-
-    @property
-    def area(self) -> float:
-        """Its area."""
-        return (self.right - self.left) * (self.top - self.bottom)
+# From a point to the nearest edge or corner of its text.
+OFFSETS = np.array([
+    (across * distance * (0.7 if across and up else 1), up * distance * (0.7 if across and up else 1))
+    for distance in DISTANCES for across, up in DIRECTIONS
+])  # fmt: skip
 
 
 def place_labels(
@@ -56,71 +45,64 @@ def place_labels(
     figure = style.figure_of(ax)
     figure.draw_without_rendering()  # so that the axes are where they are going to be
     scale = 72 / figure.dpi
-    where = [(float(x) * scale, float(y) * scale) for x, y in ax.transData.transform(points)]
-    frame = Box(*(float(v) * scale for v in ax.bbox.extents))
-    taken = [(_around(x, y, MARK), COVERED) for x, y in where]
-    for line in lines:
-        corners = [(float(x) * scale, float(y) * scale) for x, y in ax.transData.transform(line)]
-        taken += [(box, CROSSED) for box in _along(corners)]
+    where = scale * ax.transData.transform(points)
+    strokes = [_along(scale * ax.transData.transform(line)) for line in lines]
+    taken = np.concatenate([_around(where, MARK), *strokes])
+    weights = np.concatenate([np.full(len(where), COVERED), np.full(len(taken) - len(where), CROSSED)])
     written = []
-    for (x, y), point, text in zip(where, points, texts, strict=True):
-        extent = style.text_size(text, size)
-        offset, box = min(
-            ((offset, _box(x, y, offset, extent)) for offset in _offsets()),
-            key=lambda choice: _cost(choice, taken, frame),
-        )
-        taken.append((box, COVERED))
-        written.append(_write(ax, point, text, offset, size))
+    for place, point, text in zip(where, points, texts, strict=True):
+        boxes = _boxes(place, style.text_size(text, size))
+        best = int(np.argmin(_costs(boxes, taken, weights, scale * np.array(ax.bbox.extents))))
+        taken, weights = np.concatenate([taken, boxes[best : best + 1]]), np.append(weights, COVERED)
+        written.append(_write(ax, point, text, OFFSETS[best], size))
     return written
 
 
-def _around(x: float, y: float, half: float) -> Box:
-    return Box(x - half, y - half, x + half, y + half)
+def _around(places: Array, half: float) -> Array:
+    return np.concatenate([places - half, places + half], axis=1)
 
 
-def _along(corners: Way) -> list[Box]:
+def _along(corners: Array) -> Array:
     """Boxes along a line."""
-    found = []
-    for (x0, y0), (x1, y1) in pairwise(corners):
-        count = 1 + int(max(abs(x1 - x0), abs(y1 - y0)) / (2 * STROKE))
-        found += [_around(x0 + (x1 - x0) * i / count, y0 + (y1 - y0) * i / count, STROKE) for i in range(count)]
-    return found
+    counts = 1 + (np.abs(np.diff(corners, axis=0)).max(axis=1) / (2 * STROKE)).astype(int)
+    pieces = [np.linspace(corners[i], corners[i + 1], count, endpoint=False) for i, count in enumerate(counts)]
+    return _around(np.concatenate([*pieces, corners[-1:]]), STROKE)
 
 
-def _offsets() -> Iterator[tuple[float, float]]:
-    """From the point to the nearest edge or corner of the text."""
-    for distance in DISTANCES:
-        for across, up in DIRECTIONS:
-            shorter = 0.7 if across and up else 1.0
-            yield across * distance * shorter, up * distance * shorter
+def _boxes(place: Array, extent: tuple[float, float]) -> Array:
+    """Where a text of this size would be at each of OFFSETS, with a margin."""
+    nearest = place + OFFSETS
+    lowest = nearest - np.array(extent) * (1 - np.sign(OFFSETS)) / 2
+    return np.concatenate([lowest - 1, lowest + np.array(extent) + 1], axis=1)
 
 
-def _box(x: float, y: float, offset: tuple[float, float], extent: tuple[float, float]) -> Box:
-    left = x + offset[0] - (0 if offset[0] > 0 else extent[0] if offset[0] < 0 else extent[0] / 2)
-    bottom = y + offset[1] - (0 if offset[1] > 0 else extent[1] if offset[1] < 0 else extent[1] / 2)
-    return Box(left - 1, bottom - 1, left + extent[0] + 1, bottom + extent[1] + 1)
+def _costs(boxes: Array, taken: Array, weights: Array, frame: Array) -> Array:
+    """What each box covers and what of it is outside the frame, before how far it is."""
+    area = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1)
+    outside = area - _overlaps(boxes, frame.reshape(1, 4))[:, 0]
+    costs: Array = _overlaps(boxes, taken) @ weights + COVERED * outside + np.hypot(*OFFSETS.T)
+    return costs
 
 
-def _cost(choice: tuple[tuple[float, float], Box], taken: Sequence[tuple[Box, float]], frame: Box) -> float:
-    """What it covers and what is outside the axes, before how far it is."""
-    (across, up), box = choice
-    covered = sum(weight * box.overlap(other) for other, weight in taken)
-    outside = COVERED * (box.area - box.overlap(frame))
-    return covered + outside + float((across**2 + up**2) ** 0.5)
+def _overlaps(some: Array, others: Array) -> Array:
+    """The areas that each of some boxes shares with each of others."""
+    low = np.maximum(some[:, None, :2], others[None, :, :2])
+    high = np.minimum(some[:, None, 2:], others[None, :, 2:])
+    areas: Array = np.prod(np.clip(high - low, 0, None), axis=2)
+    return areas
 
 
-def _write(ax: Axes, point: tuple[float, float], text: str, offset: tuple[float, float], size: float) -> Annotation:
-    across, up = offset
-    far = (across**2 + up**2) ** 0.5 > LEADER
+def _write(ax: Axes, point: tuple[float, float], text: str, offset: Array, size: float) -> Annotation:
+    across, up = map(float, offset)
     line = {"arrowstyle": "-", "color": style.GREY, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 2}
     return ax.annotate(
         text,
         point,
-        offset,
+        (across, up),
         textcoords="offset points",
         ha="left" if across > 0 else "right" if across < 0 else "center",
         va="bottom" if up > 0 else "top" if up < 0 else "center",
         fontsize=size,
-        arrowprops=line if far else None,
+        arrowprops=line if np.hypot(across, up) > LEADER else None,
         annotation_clip=False,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -16,12 +17,12 @@ from icy.store import Record
 
 from .. import style
 from ..tables import SPREADS, checked_spread, in_order
-from .reading import Block, Results, about, blocks, long_of, records_of
+from .reading import Block, Results, blocks, long_of, records_of, said
 
-ACROSS = 4
 PANEL_HEIGHT = 1.35  # inches
 LOG_FROM = 8  # times as long the longest run is as the shortest, from where on the axis is logarithmic
-THIN = {"linewidth": 0.6, "alpha": 0.6}
+THIN: dict[str, Any] = {"linewidth": 0.6, "alpha": 0.6}
+TARGET: dict[str, Any] = {"color": style.GREY, "linewidth": 0.8, "linestyle": "--"}
 
 
 def curves(
@@ -61,14 +62,16 @@ def curves(
         raise InvalidSettingError(_nothing(results, records))
     runs = _readings(drawn_of)
     long = long_of(ProbeResult(drawn_of))
-    found = [(_name(block, line.label), line.long) for block in blocks(long) for line in block.lines()]
+    found = [(_name(block, line.label), line.long) for block in blocks(long) for line in block.lines]
     names = [name for name, _ in found]
-    down = -(-len(found) // ACROSS)
+    width = width or style.WIDTH
+    across = style.across(len(found), width)
+    down = -(-len(found) // across)
     figure, drawn = style.panels(
         names,
         axes,
-        (width or style.WIDTH, PANEL_HEIGHT * down + (0.9 if down > 1 else 1.2)),
-        min(ACROSS, len(found)),
+        (width, PANEL_HEIGHT * down + (0.9 if down > 1 else 1.2)),
+        across,
         sharex=True,
         sharey=True,
     )
@@ -77,23 +80,19 @@ def curves(
     for ax, (name, part) in zip(drawn, found, strict=True):
         _panel(ax, runs[runs["key"].isin(part["key"])], looks, spread)
         _line_of_target(ax, part)
-        style.head(ax, name, figure.get_figwidth() / ACROSS)
+        style.head(ax, name, width / across)
     _axis_of_updates(drawn, runs, log)
-    style.outer_labels(drawn, ACROSS if axes is None else 1, "updates", ["accuracy"] * len(drawn))
-    handles = [_handle(g, looks[g]) for g in grammars] + [
-        Line2D([], [], color=style.GREY, lw=0.8, ls="--", label="target")
-    ]
+    style.outer_labels(drawn, across if axes is None else 1, "updates", ["accuracy"] * len(drawn))
+    handles = [*(_handle(g, looks[g]) for g in grammars), Line2D([], [], **TARGET, label="target")]
     style.legend(figure, drawn, axes is None, handles, handlelength=3)
     lost = len(records) - len(drawn_of)
-    style.entitle(figure, drawn, axes is None, title, about(long), _notes(runs, spread, lost))
+    style.entitle(figure, drawn, axes is None, title, said(long)[0], _notes(runs, spread, lost))
     return figure
 
 
 def _nothing(results: Results, records: Sequence[Record]) -> str:
     if not records:
-        return (
-            "These are end-to-end runs alone, whose curves are another plot: type `icy plot e2e` and the same results."
-        )
+        return "These are end-to-end runs alone, which have a plot of their own: `icy plot e2e` and the same results."
     failed = sum(bool(r["failed"]) for r in records)
     return (
         f"None of these {len(records)} results has a learning curve ({failed} failed): give the results folder of a "
@@ -149,7 +148,7 @@ def _draw(ax: Axes, part: pd.DataFrame, look: style.Look, spread: str, label: st
 
 def _line_of_target(ax: Axes, long: pd.DataFrame) -> None:
     for target in sorted(set(long["target"].dropna())):
-        ax.axhline(float(target), color=style.GREY, linewidth=0.8, linestyle="--", zorder=1)
+        ax.axhline(float(target), **TARGET, zorder=1)
 
 
 def _axis_of_updates(axes: Sequence[Axes], runs: pd.DataFrame, log: bool | None) -> None:
@@ -169,8 +168,8 @@ def _axis_of_updates(axes: Sequence[Axes], runs: pd.DataFrame, log: bool | None)
 
 
 def _handle(grammar: str, look: style.Look) -> Line2D:
-    mark = {"marker": look.marker, "markersize": 3.5, "markeredgewidth": 0.7}
-    return Line2D([], [], color=look.colour, linestyle=look.dash, linewidth=style.LINE, label=grammar, **mark)  # type: ignore[arg-type]
+    mark: dict[str, Any] = {"marker": look.marker, "markersize": 3.5, "markeredgewidth": 0.7}
+    return Line2D([], [], color=look.colour, linestyle=look.dash, linewidth=style.LINE, label=grammar, **mark)
 
 
 def _notes(runs: pd.DataFrame, spread: str, lost: int) -> list[str]:

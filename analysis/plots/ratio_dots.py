@@ -13,7 +13,7 @@ from icy.training.protocols import BASELINE
 
 from .. import style
 from ..tables import CUT, Cell, checked_spread, in_order
-from .reading import Block, Line, Results, about, blocks, limits, long_of, notes, reach
+from .reading import Block, Line, Results, blocks, limits, long_of, reach, said
 
 ROW_HEIGHT = 0.3  # inches
 BAND = 0.72  # of a row's height, which its grammars share
@@ -51,9 +51,9 @@ def ratios(
     every = long_of(results)
     long = every[every["measure"].eq("ratio") & every["grammar"].ne(BASELINE)]
     if not len(long):
-        raise InvalidSettingError(_nothing(every["protocol"].astype(str).unique(), every["grammar"].unique()))
+        raise InvalidSettingError(_nothing(sorted(set(every["protocol"].astype(str)))))
     parts = blocks(long)
-    counts = [len(part.lines()) for part in parts]
+    counts = [len(part.lines) for part in parts]
     figure, drawn = style.panels(
         [part.name or "all models" for part in parts],
         axes,
@@ -62,17 +62,18 @@ def ratios(
         sharex=True,
     )
     looks = style.grammar_looks(in_order(long["grammar"]))
-    cells = [line.cell(g, spread) for part in parts for line in part.lines() for g in part.grammars]
+    cells = [line.cell(g, spread) for part in parts for line in part.lines for g in part.grammars]
     for ax, part in zip(drawn, parts, strict=True):
         _panel(ax, part, looks, spread, limits(cells, ratio=True))
     drawn[-1].set_xlabel("steps to the target as a ratio to concat's")
     style.legend(figure, drawn, axes is None, [_handle(name, look) for name, look in looks.items()])
-    said = [note.replace(CUT, "hollow, with an arrow:") for note in notes(long, spread)]
-    style.entitle(figure, drawn, axes is None, title, about(long), said)
+    usual, notes = said(long, spread)
+    notes = [note.replace(CUT, "hollow, with an arrow:") for note in notes]
+    style.entitle(figure, drawn, axes is None, title, usual, notes)
     return figure
 
 
-def _nothing(protocols: Sequence[str], grammars: Sequence[str]) -> str:
+def _nothing(protocols: Sequence[str]) -> str:
     if "acquire" in protocols:
         return "Of the protocol 'acquire' there is concat alone, to which ratios are taken: probe another grammar too."
     return (
@@ -82,7 +83,7 @@ def _nothing(protocols: Sequence[str], grammars: Sequence[str]) -> str:
 
 
 def _panel(ax: Axes, part: Block, looks: dict[str, style.Look], spread: str, ends: tuple[float, float]) -> None:
-    lines = part.lines()
+    lines = part.lines
     ax.set_xscale("log")
     ax.set(xlim=ends, ylim=(len(lines) - 0.5, -0.5))
     ax.axvline(1, color="black", linewidth=0.8, zorder=1)

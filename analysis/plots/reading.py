@@ -5,7 +5,8 @@ from __future__ import annotations
 import fnmatch
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import pandas as pd
@@ -27,7 +28,7 @@ LETTERS = {"hidden_size": "E", "vocab_size": "V", "word_length": "w"}
 MEASURES = {"ratio": "ratio to concat", "held_out": "held-out accuracy"}  # as the names of axes
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Line:
     """One row of a bias table: a model under some settings.
 
@@ -40,14 +41,17 @@ class Line:
     label: str
     model: str
     long: pd.DataFrame
+    _cells: dict[tuple[str, str], Cell | None] = field(default_factory=dict, repr=False)
 
     def cell(self, grammar: str, spread: str) -> Cell | None:
         """Its cell of a grammar; None if that was not measured."""
-        part = self.long[self.long["grammar"] == grammar]
-        return cell_of(part, spread) if len(part) else None
+        if (grammar, spread) not in self._cells:
+            part = self.long[self.long["grammar"] == grammar]
+            self._cells[grammar, spread] = cell_of(part, spread) if len(part) else None
+        return self._cells[grammar, spread]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Block:
     """Results that may share an axis: of one side, protocol and representation.
 
@@ -61,7 +65,7 @@ class Block:
     measure: str
     long: pd.DataFrame
 
-    @property
+    @cached_property
     def grammars(self) -> list[str]:
         """In the order of the papers' tables."""
         return in_order(self.long["grammar"])
@@ -76,12 +80,13 @@ class Block:
         """Whether little is good, and the axis logarithmic."""
         return self.measure == "ratio"
 
-    def lines(self, together: Sequence[str] = ()) -> list[Line]:
-        """A line per row of the bias table, in natural order of their labels.
+    @cached_property
+    def lines(self) -> list[Line]:
+        """A line per row of the bias table, in natural order of their labels."""
+        return self.lines_over()
 
-        Args:
-            together: columns in which the rows of one line may differ.
-        """
+    def lines_over(self, *together: str) -> list[Line]:
+        """The same, where the rows of one line may differ in some columns."""
         apart = [name for name in ROW[1:] if name not in together]
         varying = [name for name in apart if self.long[name].nunique(dropna=False) > 1]
         several = self.long["side"].nunique(dropna=False) > 1
@@ -97,7 +102,13 @@ class Block:
 def _said(row: pd.Series[Any], names: Iterable[str]) -> list[str]:
     """The settings of a row as short words."""
     shown = {name: row[name] for name in names if not pd.isna(row[name]) and row[name] != ""}
-    return [f"{LETTERS[name]}={value}" if name in LETTERS else str(value) for name, value in shown.items()]
+    return [_word(name, value) for name, value in shown.items()]
+
+
+def _word(name: str, value: Any) -> str:
+    if name in LETTERS:
+        return f"{LETTERS[name]}={value}"
+    return value if isinstance(value, str) else f"{name.replace('_', ' ')} {value:g}"
 
 
 def reach(cell: Cell, ratio: bool) -> tuple[float, float]:
@@ -146,7 +157,7 @@ def _completed(table: pd.DataFrame) -> pd.DataFrame:
     for name in WHOLE:
         whole[name] = pd.to_numeric(whole[name], errors="coerce").astype("Int64")
     whole["side"] = whole["side"].fillna(whole["model"].astype(str).str.partition("/")[0])
-    whole["measure"] = whole["measure"].fillna("accuracy")
+    whole["measure"] = whole["measure"].astype(object).fillna("accuracy")
     return whole
 
 
@@ -187,15 +198,15 @@ def _place(block: Block) -> tuple[Any, ...]:
     return str(first["side"]) != "sender", str(first["side"]), str(first["protocol"]), block.measure, known
 
 
-def about(long: pd.DataFrame) -> str:
-    """What was measured, as the heading of the bias table says it."""
-    return bias_table(long).title
+def said(long: pd.DataFrame, spread: str | None = None) -> tuple[str, list[str]]:
+    """What stands above and below the bias table: what was measured; what its spread is, what was cut and failed.
 
-
-def notes(long: pd.DataFrame, spread: str | None = None) -> list[str]:
-    """What the bias table says below: what the spread is, what was cut, what failed."""
-    found = bias_table(long, spread or "sd").notes
-    return found if spread else [note for note in found if not note.startswith("mean ±")]
+    Args:
+        long: results.
+        spread: None where it is not shown.
+    """
+    table = bias_table(long, spread or "sd")
+    return table.title, [note for note in table.notes if spread or not note.startswith("mean ±")]
 
 
 def parameter_counts(long: pd.DataFrame) -> pd.Series[Any]:
@@ -251,7 +262,8 @@ def _matching(what: str, patterns: Sequence[str], names: Mapping[str, Sequence[s
     for pattern in patterns:
         fit = [n for n, forms in names.items() if any(fnmatch.fnmatchcase(f.lower(), pattern.lower()) for f in forms)]
         if not fit and pattern != "all":
-            raise unknown(what, pattern, list(names))
+            shortest = [forms[0] if "/" in pattern else forms[-1] for forms in names.values()]
+            raise unknown(what, pattern, list(dict.fromkeys(shortest)))
         found += fit or list(names)
     return found
 

@@ -16,7 +16,7 @@ from icy.errors import InvalidSettingError
 from .. import style
 from ..tables import SPREADS, checked_spread
 from .labels import Way, place_labels
-from .reading import Block, Line, Results, about, blocks, long_of
+from .reading import Block, Line, Results, blocks, long_of, said
 
 # Perkins21 wants the first to be easy and the others hard (the arrows of its tables 9 to 11).
 COMPOSITIONAL = ("shuf", "shufdet")
@@ -57,7 +57,7 @@ class Point:
 def tradeoff(
     results: Results,
     *,
-    spread: str = "sem",
+    spread: str = "sd",
     title: str | None = None,
     width: float | None = None,
     axes: Axes | Sequence[Axes] | None = None,
@@ -72,7 +72,7 @@ def tradeoff(
 
     Args:
         results: a ProbeResult, or its long table. Sides, protocols and representations have a panel each.
-        spread: "sem", "sd" or "ci95".
+        spread: "sd", "sem" or "ci95".
         title: by default what was measured; "" for none.
         width: of a figure of its own, in inches.
         axes: where to draw, one for each panel; a figure of its own unless given.
@@ -98,7 +98,7 @@ def tradeoff(
     figure, drawn = style.panels(names, axes, (width or style.WIDTH, height), across)
     for ax, part, found in zip(drawn, parts, points, strict=True):
         _panel(ax, part, found)
-    style.entitle(figure, drawn, axes is None, title, about(long), _notes(long, parts, points, spread))
+    style.entitle(figure, drawn, axes is None, title, said(long)[0], _notes(long, parts, points, spread))
     for ax, part, found in zip(drawn, parts, points, strict=True):
         names = [_name(point) if len(found) <= NAMED else str(point.rank) for point in found]
         lines = [_front(found, part), *(bar for point in found for bar in _bars(point))]
@@ -120,12 +120,12 @@ def _nothing(long: pd.DataFrame) -> str:
 # -- points ------------------------------------------------------------------------------------------------------------
 
 
-def ranked(part: Block, spread: str = "sem") -> list[Point]:
+def ranked(part: Block, spread: str = "sd") -> list[Point]:
     """The models of a block that have all grammars that count, the best first."""
     wanted = [g for g in COMPOSITIONAL if g in part.grammars]
     if not wanted:
         return []
-    found = [point for line in part.lines() if (point := _point(line, wanted, spread)) is not None]
+    found = [point for line in part.lines if (point := _point(line, wanted, spread)) is not None]
     order = sorted(found, key=lambda point: -_score(point, part))
     return [
         Point(p.line, p.noise, p.compositional, p.errors, p.cut, rank, not any(_beats(o, p, part) for o in found))
@@ -241,11 +241,11 @@ def _notes(long: pd.DataFrame, parts: Sequence[Block], points: Sequence[Sequence
     if ratio and not all(part.is_ratio for part in parts):
         by = "the difference of the two, and of ratios by their quotient"
     several = f"; bars: {SPREADS[spread][0]}" if long["seed"].nunique() > 1 else ""
-    said = [f"ranked by {by}{several}"]
+    notes = [f"ranked by {by}{several}"]
     if any(point.cut for found in points for point in found):
-        said.append("† of some runs that were cut at the cap: the true mean is larger")
+        notes.append("† of some runs that were cut at the cap: the true mean is larger")
     shown = sum(map(len, points))
-    lacking = sum(len(part.lines()) for part in blocks(long)) - shown
+    lacking = sum(len(part.lines) for part in blocks(long)) - shown
     if lacking:
-        said.append(f"{lacking} of {lacking + shown} rows lack some of these grammars and are not shown")
-    return said
+        notes.append(f"{lacking} of {lacking + shown} rows lack some of these grammars and are not shown")
+    return notes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -14,9 +15,8 @@ from icy.training.protocols import BASELINE
 
 from .. import style
 from ..tables import CUT, Cell, cell_of, checked_spread
-from .reading import Block, Results, about, blocks, limits, long_of, notes, parameter_counts, reach
+from .reading import Block, Results, blocks, limits, long_of, parameter_counts, reach, said
 
-ACROSS = 4
 PANEL_HEIGHT = 1.55  # inches
 MARK = 4.0  # points
 Point = tuple[int, Cell]  # a number of parameters, and what was measured with it
@@ -56,17 +56,18 @@ def parameters(
         raise InvalidSettingError(_nothing(every))
     wanted = [(part, g) for part in blocks(long) for g in part.grammars if not (part.is_ratio and g == BASELINE)]
     names = [f"{g}\n{part.name}" if part.name else g for part, g in wanted]
-    across = min(ACROSS, len(wanted))
+    width = width or style.WIDTH
+    across = style.across(len(wanted), width)
     height = PANEL_HEIGHT * -(-len(wanted) // across) + 0.9
-    figure, drawn = style.panels(names, axes, (width or style.WIDTH, height), across, sharex=True)
+    figure, drawn = style.panels(names, axes, (width, height), across, sharex=True)
     looks = style.model_looks(sorted(map(str, long["model"].unique()), key=str.lower))
     ends = float(long["size"].min()) / 1.4, float(long["size"].max()) * 1.4
     for ax, name, (part, grammar) in zip(drawn, names, wanted, strict=True):
         _panel(ax, part, grammar, looks, spread, ends)
-        style.head(ax, name, figure.get_figwidth() / ACROSS)
+        style.head(ax, name, width / across)
     style.outer_labels(drawn, across if axes is None else 1, "parameters", [part.axis for part, _ in wanted])
     style.legend(figure, drawn, axes is None, _handles(looks))
-    style.entitle(figure, drawn, axes is None, title, about(long), _notes(every, long, spread))
+    style.entitle(figure, drawn, axes is None, title, said(long)[0], _notes(every, long, spread))
     return figure
 
 
@@ -76,9 +77,9 @@ def _nothing(long: pd.DataFrame) -> str:
 
 
 def _notes(every: pd.DataFrame, long: pd.DataFrame, spread: str) -> list[str]:
-    said = [note.replace(CUT, "with an arrow:") for note in notes(long, spread)]
+    notes = [note.replace(CUT, "with an arrow:") for note in said(long, spread)[1]]
     without = sorted(set(every["model"].astype(str)) - set(long["model"].astype(str)))
-    return said + ([f"without parameters, and not shown: {', '.join(without)}"] if without else [])
+    return notes + ([f"without parameters, and not shown: {', '.join(without)}"] if without else [])
 
 
 def _panel(
@@ -88,16 +89,16 @@ def _panel(
     ax.set_xlim(ends)
     style.tidy(ax, grid="y")
     style.count_axis(ax.xaxis, *ends)
-    low, high = limits([line.cell(g, spread) for line in part.lines() for g in part.grammars], part.is_ratio)
+    low, high = limits([line.cell(g, spread) for line in part.lines for g in part.grammars], part.is_ratio)
     if part.is_ratio:
         ax.set_yscale("log")
         ax.axhline(1, color="black", linewidth=0.6)
         high *= 1.3 if part.long["cut"].any() else 1  # room for arrows
         style.ratio_axis(ax.yaxis, low, high)
     ax.set_ylim(low, high)
-    for line in part.lines(together=["hidden_size"]):
+    for line in part.lines_over("hidden_size"):
         rows = line.long[line.long["grammar"] == grammar]
-        points = [(int(size), cell_of(same, spread)) for size, same in rows.groupby("size", sort=True)]
+        points = [(size, cell_of(rows[rows["size"] == size], spread)) for size in sorted(set(map(int, rows["size"])))]
         _series(ax, [point for point in points if point[1].seeds], looks[line.model], part)
 
 
@@ -141,7 +142,6 @@ def _handles(looks: dict[str, style.Look]) -> list[Line2D]:
     return found
 
 
-def _handle(name: str, colour: str, marker: str, dash: str, face: str) -> Line2D:
-    return Line2D(
-        [], [], color=colour, marker=marker, linestyle=dash, markersize=MARK, markerfacecolor=face, label=name
-    )
+def _handle(name: str, colour: str, marker: str, dash: Any, face: str) -> Line2D:
+    mark: dict[str, Any] = {"marker": marker, "markersize": MARK, "markerfacecolor": face}
+    return Line2D([], [], color=colour, linestyle=dash, label=name, **mark)

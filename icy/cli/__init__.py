@@ -18,6 +18,7 @@ COMMANDS = {
     "sweep": ("sweep", "Probe many models under many settings."),
     "e2e": ("e2e", "Train a sender and a receiver together."),
     "metrics": ("metrics", "Measure how compositional languages are."),
+    "plot": ("plot", "Draw results: heat maps, bars, curves and more."),
     "s2b": ("s2b", "Play and measure meta-referential games."),
     "list": ("listing", "List models, grammars, metrics, players, protocols, cells or presets."),
     "show": ("languages", "Show example messages of a grammar, and its facts."),
