@@ -11,8 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
+from . import style
 from .cells import SPREADS, Cell, cell_of, checked_spread
-from .endtoend import COLOURS
 from .tables import BiasTable
 
 MEASURES = {
@@ -94,7 +94,7 @@ def plot_stimuli(
         samples: [N, values, O].
         title: of the figure.
     """
-    figure = Figure(figsize=(7.0, 1.5 * len(sizes) + 0.7), layout="constrained")
+    figure = style.figure(style.WIDTH, 1.5 * len(sizes) + 0.7)
     axes = figure.subplots(len(sizes), 1, squeeze=False, sharex=True)[:, 0]
     for dimension, ax in enumerate(axes):
         _densities(ax, int(sizes[dimension]), means[dimension], deviations[dimension], samples[dimension])
@@ -108,7 +108,7 @@ def plot_stimuli(
 def _densities(ax: Axes, count: int, means: NDArray[Any], deviations: NDArray[Any], samples: NDArray[Any]) -> None:
     for value in range(count):
         x = means[value] + deviations[value] * np.linspace(-REACH, REACH, STEPS)
-        colour = COLOURS[value % len(COLOURS)]
+        colour = style.COLOURS[value % len(style.COLOURS)]
         height = np.exp(-0.5 * ((x - means[value]) / deviations[value]) ** 2) / (deviations[value] * np.sqrt(2 * np.pi))
         ax.plot(x, height, color=colour, linewidth=1.5)
         ax.fill_between(x, height, color=colour, alpha=0.15, linewidth=0)

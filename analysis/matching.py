@@ -16,12 +16,11 @@ from matplotlib.figure import Figure
 from icy.errors import InvalidSettingError
 from icy.metrics import Score
 
-from .endtoend import COLOURS
+from . import style
 
 MOST = 30  # words, and concepts, that are shown
 THICKEST, FAINT_THICKEST, THINNEST, DOT = 6.0, 2.5, 0.3, 7.0  # points
 WEIGHT_AT = 0.82  # of the way from word to concept
-FAINT = "#8c8c8c"
 GAP = 0.8  # rows between the matched and the rest
 Pair = tuple[Hashable, Hashable, int]  # word, concept, weight
 SIDES = (0, 1)  # of words, of concepts
@@ -57,13 +56,11 @@ def plot_translation(score: Score, axes: Axes | None = None) -> Figure:
     board = Board.of(score)
     if axes is None:
         height = 1.25 + ROW_HEIGHT * board.bottom
-        axes = Figure(figsize=(PANEL_WIDTH, height), layout="constrained").subplots()
+        axes = style.figure(PANEL_WIDTH, height).subplots()
     draw_translation(axes, board)
     axes.set_title(_title(score), fontsize=9, pad=22)
-    axes.set_xlabel(board.legend(), fontsize=8, color=FAINT)
-    figure = axes.get_figure(root=True)
-    assert figure is not None  # axes that are being drawn on have one
-    return figure
+    axes.set_xlabel(board.legend(), fontsize=8, color=style.GREY)
+    return style.figure_of(axes)
 
 
 def _title(score: Score) -> str:
@@ -125,7 +122,7 @@ class Board:
 
     def colour(self, concept: Any) -> str:
         """The colour of a concept: that of its attribute, if it has one."""
-        return COLOURS[concept[0] % len(COLOURS)] if self.of_attributes else COLOURS[0]
+        return style.COLOURS[concept[0] % len(style.COLOURS)] if self.of_attributes else style.COLOURS[0]
 
 
 def _pairs(table: pd.DataFrame) -> list[Pair]:
@@ -157,7 +154,9 @@ def draw_translation(axes: Axes, board: Board) -> None:
     """Draw the lines, the marks and the names, on the given axes."""
     heaviest = max(pair[2] for pair in board.matched + board.others)
     faintness = min(0.5, 60 / max(1, len(board.others)))  # however many lines, they are no grey surface
-    _draw_lines(axes, board, board.others, heaviest * THICKEST / FAINT_THICKEST, [FAINT] * len(board.others), faintness)
+    _draw_lines(
+        axes, board, board.others, heaviest * THICKEST / FAINT_THICKEST, [style.GREY] * len(board.others), faintness
+    )
     _draw_lines(axes, board, board.matched, heaviest, [board.colour(pair[1]) for pair in board.matched], 0.85)
     for word, concept, weight in board.matched:
         _write_weight(axes, weight, board.words[word], board.colour(concept))
@@ -169,7 +168,7 @@ def draw_translation(axes: Axes, board: Board) -> None:
         _mark(axes, 1, height, board.name(concept), board.colour(concept) if concept in matched else None)
     for place, side, title in ((0, "right", "words"), (1, "left", "concepts")):
         axes.annotate(title, (place, 1), (0, 4), xycoords=("data", "axes fraction"), textcoords="offset points",
-                      ha=side, va="bottom", fontsize=8, color=FAINT)  # fmt: skip
+                      ha=side, va="bottom", fontsize=8, color=style.GREY)  # fmt: skip
     axes.set(xlim=(-0.35, 1.45), ylim=(board.bottom + 0.7, -0.7), xticks=[], yticks=[])
     axes.spines[:].set_visible(False)
 
@@ -190,8 +189,8 @@ def _write_weight(axes: Axes, weight: int, height: float, colour: str) -> None:
 
 def _mark(axes: Axes, place: int, height: float, name: str, colour: str | None) -> None:
     """A dot and its name, at the left (0) or at the right (1); hollow without a colour."""
-    axes.plot([place], [height], "o", markersize=DOT, markeredgewidth=1.2, markeredgecolor=colour or FAINT,
+    axes.plot([place], [height], "o", markersize=DOT, markeredgewidth=1.2, markeredgecolor=colour or style.GREY,
               markerfacecolor=colour or "white", clip_on=False)  # fmt: skip
     away, side = (8, "left") if place else (-8, "right")
     axes.annotate(name, (place, height), (away, 0), textcoords="offset points", ha=side, va="center", fontsize=9,
-                  color="black" if colour else FAINT)  # fmt: skip
+                  color="black" if colour else style.GREY)  # fmt: skip

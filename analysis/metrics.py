@@ -9,8 +9,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from . import style
 from .cells import SPREADS, Cell, cell_of, checked_spread
-from .endtoend import COLOURS
 from .tables import BiasTable, in_order
 
 FACTS = ("rows", "attributes", "length", "vocab_size")
@@ -68,7 +68,7 @@ def plot_metrics(scores: pd.DataFrame, metrics: Sequence[str]) -> Figure:
     names = in_order(map(str, scores["name"]))
     down, across = -(-len(metrics) // PANELS_ACROSS), min(len(metrics), PANELS_ACROSS)
     width, height = 2.1 * across + 1.0, (0.26 * len(names) + 0.9) * down
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = style.figure(width, height)
     axes = figure.subplots(down, across, squeeze=False, sharey=True)
     for ax in axes.flat[len(metrics) :]:
         ax.remove()
@@ -83,9 +83,9 @@ def _bars(ax: Axes, scores: pd.DataFrame, metric: str, names: list[str]) -> None
     if f"{metric}_error" in scores:
         spread = spread.fillna(scores.groupby("name")[f"{metric}_error"].mean().reindex(names))
     place = np.arange(len(names))
-    ax.barh(place, mean.fillna(0), 0.7, color=COLOURS[0], xerr=spread.fillna(0), error_kw={"elinewidth": 1})
+    ax.barh(place, mean.fillna(0), 0.7, color=style.COLOURS[0], xerr=spread.fillna(0), error_kw={"elinewidth": 1})
     for y in place[mean.isna()]:
-        ax.text(0, y, " undefined", va="center", fontsize="small", color="grey")
+        ax.text(0, y, " undefined", va="center", fontsize="small", color=style.GREY)
     ax.set_yticks(place, names)
     ax.invert_yaxis()
     ax.set_title(metric.replace("_", " "), fontsize="medium")

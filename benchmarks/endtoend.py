@@ -15,7 +15,7 @@ import pandas as pd
 
 import icy
 from icy.analysis.agreement import end_to_end_agreement
-from icy.analysis.endtoend import plot_curves
+from icy.analysis.plots.endtoend import e2e
 
 HERE = Path(__file__).parent / "published"
 DRIFT = ["concat", "perm", "shufdet", "rot", "pairsum"]
@@ -76,7 +76,7 @@ def compare() -> str:
         ("drift", curves[curves["grammar"] != "none"]),
     ):
         if len(part):
-            plot_curves(part).savefig(HERE / f"endtoend-{name}.png", dpi=110)
+            e2e(part).savefig(HERE / f"endtoend-{name}.png", dpi=110)
     text = "\n".join([*INTRODUCTION, "", *_rows(cells), ""])
     (HERE / "endtoend.md").write_text(text)
     return text

@@ -138,9 +138,9 @@ class EndToEndResult(ProbeResult):
 
     def plot(self) -> Figure:
         """The curves as a figure, in the form of Icy22 figure 7."""
-        from icy.analysis.endtoend import plot_curves
+        from icy.analysis.plots.endtoend import e2e
 
-        return plot_curves(self.curves())
+        return e2e(self)
 
     def language(self, grammar: str = SCRATCH, seed: int | None = None, model: str | None = None) -> Language:
         """The language that emerged in one run: what its sender says, greedily, of every meaning.

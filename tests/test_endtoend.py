@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 import icy
-from icy.analysis.endtoend import plot_curves
+from icy.analysis.plots.endtoend import e2e
 from icy.endtoend import EndToEndResult, EndToEndSpec, make_pair_plan
 from icy.errors import IncompatibleError, InvalidSettingError, StoreError, UnknownNameError
 from icy.language import Language
@@ -195,7 +195,7 @@ def test_table_and_figure(tmp_path: Path) -> None:
     concat = result.curves().query("grammar == 'concat'").groupby("steps")["sender_accuracy"].mean()
     np.testing.assert_allclose(mean, concat.loc[steps])
     scratch = result.curves().assign(grammar="none", sender_accuracy=math.nan, receiver_accuracy=math.nan)
-    assert len(plot_curves(scratch).axes) == 3
+    assert len(e2e(scratch).axes) == 3
 
 
 def test_results_of_both_kinds_live_in_one_folder(tmp_path: Path) -> None:

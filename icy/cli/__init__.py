@@ -18,6 +18,7 @@ COMMANDS = {
     "sweep": ("sweep", "Probe many models under many settings."),
     "e2e": ("e2e", "Train a sender and a receiver together."),
     "metrics": ("metrics", "Measure how compositional languages are."),
+    "plot": ("plot", "Draw results: heat maps, bars, curves and more."),
     "s2b": ("s2b", "Play and measure meta-referential games."),
     "table": ("table", "Print results as a table, beside published or other results."),
     "reproduce": ("reproduce", "Measure a published table again."),

@@ -33,6 +33,13 @@ def metrics(ctx: click.Context, param: click.Parameter, incomplete: str) -> Item
     return _matching(((entry.name, entry.description) for entry in _entries(ctx, "metric")), incomplete)
 
 
+def plots(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
+    """Kinds of plots."""
+    from icy.analysis.plots import KINDS
+
+    return _matching(((name, shows) for name, (_, shows) in KINDS.items()), incomplete)
+
+
 def speakers(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
     """Names of speakers of S2B."""
     return _matching(((entry.name, entry.description) for entry in _entries(ctx, "speaker")), incomplete)

@@ -1,0 +1,53 @@
+"""Plots of results: one function per kind, each of which takes results and, if wanted, axes, and returns the figure.
+
+    >>> from icy.analysis.plots import KINDS
+    >>> sorted(KINDS)
+    ['bars', 'curves', 'e2e', 'heat', 'parameters', 'ratios', 'tradeoff']
+
+Nothing here imports matplotlib before a plot is drawn.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+from icy.errors import unknown
+
+# name: (the module that has a function of this name, what it shows)
+KINDS = {
+    "heat": ("heat_map", "A heat map of the bias table: a row per model, a column per grammar, the mean in each cell."),
+    "bars": ("bar_panels", "Bars with errors: groups of them by grammar for few models, a panel per grammar for many."),
+    "curves": ("learning_curves", "Accuracy over updates: a panel per model, a line per grammar, bands over seeds."),
+    "ratios": ("ratio_dots", "Acquisition ratios on a log axis: a row per model, a dot per grammar, arrows where cut."),
+    "tradeoff": (
+        "scatter",
+        "What is learnt of compositional against noise grammars: models ranked, best at the front.",
+    ),
+    "parameters": ("sizes", "Results against the number of parameters: a panel per grammar, a line per model."),
+    "e2e": ("endtoend", "Sender and receiver together: accuracy, loss and topsim over the updates of the game."),
+}
+__all__ = ["KINDS", "bars", "curves", "e2e", "heat", "parameters", "plot_function", "ratios", "tradeoff"]
+
+
+def plot_function(kind: str) -> Callable[..., Any]:
+    """The function that draws a kind of plot, imported now.
+
+    Raises:
+        UnknownNameError: no such kind.
+    """
+    if kind not in KINDS:
+        raise unknown("plot", kind, list(KINDS), "`icy plot --list` describes them.")
+    function: Callable[..., Any] = getattr(importlib.import_module(f"{__name__}.{KINDS[kind][0]}"), kind)
+    return function
+
+
+def __getattr__(name: str) -> Any:
+    if name in KINDS:
+        return plot_function(name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *KINDS])

@@ -1,0 +1,244 @@
+"""Results as bars (in the form of Icy22 figure 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from icy.errors import InvalidSettingError
+from icy.training.protocols import BASELINE
+
+from .. import style
+from ..cells import CUT, Cell, checked_spread
+from .reading import Block, Line, Results, blocks, limits, long_of, reach, said
+
+UNMEASURED = "–"
+FEW = 5  # models whose bars can stand in groups
+ROW_HEIGHT, GROUPS_HEIGHT = 0.16, 2.1  # inches
+BY = ("grammar", "measure")
+ERROR = {"elinewidth": 0.9, "capsize": 1.5, "capthick": 0.9, "ecolor": "black"}
+
+
+def bars(
+    results: Results,
+    *,
+    by: str | None = None,
+    spread: str = "sd",
+    title: str | None = None,
+    width: float | None = None,
+    axes: Axes | Sequence[Axes] | None = None,
+) -> Figure:
+    """Bars with errors, in the form of Icy22 figure 3.
+
+    Bars of ratios start at 1, which is concat's, on a logarithmic axis. A dagger marks a mean of runs of which some
+    were cut at the cap.
+
+    Args:
+        results: a ProbeResult, or its long table.
+        by: "measure", one panel with a group of bars for each grammar, a bar per model; "grammar", a panel per grammar
+            with a bar per model. By default the former for at most five models. Sides, protocols and representations
+            have panels of their own.
+        spread: "sd", "sem" or "ci95".
+        title: by default what was measured; "" for none.
+        width: of a figure of its own, in inches.
+        axes: where to draw, one for each panel; a figure of its own unless given.
+
+    Returns:
+        The figure.
+
+    Raises:
+        InvalidSettingError: no results, another spread or way, or more panels than axes.
+
+    Example:
+        >>>         >>> from icy.analysis.plots import bars
+        >>> long = pd.DataFrame({"model": "sender/FC2L", "grammar": ["perm", "rot"], "seed": 1, "value": [0.99, 0.49]})
+        >>> [round(float(bar.get_height()), 2) for bar in bars(long).axes[0].patches]
+        [0.99, 0.49]
+    """
+    checked_spread(spread)
+    long = long_of(results)
+    parts = blocks(long)
+    if by not in (None, *BY):
+        raise InvalidSettingError(f"Bars are drawn by {' or '.join(BY)}, not by '{by}'.")
+    most = max(len(part.lines) for part in parts)
+    draw = _by_measure if (by or ("measure" if most <= FEW else "grammar")) == "measure" else _by_grammar
+    figure, drawn = draw(parts, spread, width or style.WIDTH, axes)
+    usual, notes = said(long, spread)
+    notes += [f"{UNMEASURED} not measured"] if _lack(parts, spread) else []
+    style.entitle(figure, drawn, axes is None, title, usual, notes)
+    return figure
+
+
+def _lack(parts: Sequence[Block], spread: str) -> bool:
+    """Whether a model was not measured on a grammar that others were."""
+    return any(line.cell(g, spread) is None for part in parts for line in part.lines for g in _shown(part))
+
+
+def _shown(part: Block) -> list[str]:
+    """The grammars with bars: concat is what ratios are to."""
+    return [g for g in part.grammars if not (part.is_ratio and g == BASELINE)] or part.grammars
+
+
+# -- a group of bars per grammar ---------------------------------------------------------------------------------------
+
+
+def _by_measure(
+    parts: Sequence[Block], spread: str, width: float, axes: Axes | Sequence[Axes] | None
+) -> tuple[Figure, list[Axes]]:
+    """A panel per block; returns the figure and its panels."""
+    labels = list(dict.fromkeys(line.label for part in parts for line in part.lines))
+    names = [part.name or "all grammars" for part in parts]
+    figure, drawn = style.panels(names, axes, (width, GROUPS_HEIGHT * len(parts) + 0.4))
+    for ax, part in zip(drawn, parts, strict=True):
+        _groups(ax, part, labels, spread, (width - 2) / len(_shown(part)))
+    handles = [Patch(**_fill(i), label=label) for i, label in enumerate(labels)]
+    if len(labels) > 1:
+        style.legend(figure, drawn, axes is None, handles)
+    return figure, drawn
+
+
+def _groups(ax: Axes, part: Block, labels: Sequence[str], spread: str, room: float) -> None:
+    """One panel, with `room` inches for each grammar."""
+    lines, grammars = part.lines, _shown(part)
+    thick = 0.8 / len(lines)
+    for i, line in enumerate(lines):
+        places = np.arange(len(grammars)) - 0.4 + (i + 0.5) * thick
+        fill = _fill(labels.index(line.label))
+        _bars(ax, "y", places, [line.cell(g, spread) for g in grammars], part, thick * 0.92, fill)
+    ax.set_xticks(range(len(grammars)), grammars, **style.tilt(grammars, room))
+    _scale(ax, "y", part, spread)
+    style.tidy(ax, grid="y")
+    ax.set_ylabel(part.axis)
+    ax.tick_params(axis="x", length=0, labelsize=style.MEDIUM)
+    ax.margins(x=0.01)
+    if part.name:
+        ax.set_title(part.name, loc="left", fontsize=style.MEDIUM, fontweight="bold")
+
+
+def _fill(place: int) -> dict[str, Any]:
+    """Colours for the screen, hatches for grey print."""
+    return {
+        "facecolor": style.COLOURS[place % 7],
+        "hatch": style.HATCHES[place % len(style.HATCHES)],
+        "edgecolor": "white",
+        "linewidth": 0,
+    }
+
+
+# -- a panel per grammar -----------------------------------------------------------------------------------------------
+
+
+def _by_grammar(
+    parts: Sequence[Block], spread: str, width: float, axes: Axes | Sequence[Axes] | None
+) -> tuple[Figure, list[Axes]]:
+    """A row of panels, or several, per block; returns the figure and its panels."""
+    wanted = [(part, grammar) for part in parts for grammar in _shown(part)]
+    if axes is None:
+        figure, drawn = _grids(parts, width)
+    else:
+        drawn = style.given_axes([f"{p.name}, {g}" if p.name else g for p, g in wanted], axes)
+        figure = style.figure_of(drawn[0])
+    for ax, (part, grammar) in zip(drawn, wanted, strict=True):
+        _panel(ax, part, part.lines, grammar, spread)
+        place, count = _shown(part).index(grammar), len(_shown(part))
+        across = style.across(count, width) if axes is None else 1
+        ax.tick_params(labelleft=place % across == 0, labelbottom=axes is not None or place + across >= count)
+        if axes is not None or place // across == (count - 1) // across:
+            ax.set_xlabel(part.axis)
+    return figure, drawn
+
+
+def _grids(parts: Sequence[Block], width: float) -> tuple[Figure, list[Axes]]:
+    """A figure with a grid of panels for every block."""
+    downs = [-(-len(_shown(part)) // style.across(len(_shown(part)), width)) for part in parts]
+    heights = [(ROW_HEIGHT * len(part.lines) + 0.5) * down + 0.35 for part, down in zip(parts, downs, strict=True)]
+    figure = style.figure(width, sum(heights) + 0.5)
+    drawn: list[Axes] = []
+    rows = figure.subfigures(len(parts), 1, squeeze=False, height_ratios=heights)[:, 0]
+    for row, part, down in zip(rows, parts, downs, strict=True):
+        count = len(_shown(part))
+        grid = row.subplots(down, style.across(count, width), squeeze=False)
+        for ax in grid.flat[count:]:
+            ax.remove()
+        drawn.extend(grid.flat[:count])
+        if part.name:
+            row.suptitle(part.name, x=0.01, ha="left", fontsize=style.MEDIUM, fontweight="bold")
+    return figure, drawn
+
+
+def _panel(ax: Axes, part: Block, lines: Sequence[Line], grammar: str, spread: str) -> None:
+    fill = {"facecolor": style.COLOURS[0], "linewidth": 0}
+    _bars(ax, "x", np.arange(len(lines)), [line.cell(grammar, spread) for line in lines], part, 0.75, fill)
+    ax.set_yticks(range(len(lines)), [line.label for line in lines])
+    ax.set_ylim(len(lines) - 0.4, -0.6)
+    _scale(ax, "x", part, spread)
+    style.tidy(ax, grid="x")
+    ax.tick_params(axis="y", length=0)
+    ax.set_title(grammar, fontsize=style.MEDIUM)
+
+
+# -- both ways ---------------------------------------------------------------------------------------------------------
+
+
+def _bars(
+    ax: Axes,
+    along: str,
+    places: Any,
+    cells: Sequence[Cell | None],
+    part: Block,
+    thick: float,
+    fill: dict[str, Any],
+) -> None:
+    """Bars along an axis ("x" or "y"), with their errors, and what is to be said of them at their ends."""
+    base = 1.0 if part.is_ratio else 0.0
+    found = [(place, cell) for place, cell in zip(places, cells, strict=True) if cell is not None and cell.seeds]
+    at = [place for place, _ in found]
+    means = np.array([cell.mean for _, cell in found])
+    errors = np.array([reach(cell, part.is_ratio) for _, cell in found]).reshape(-1, 2).T
+    if along == "y":
+        ax.bar(at, means - base, thick, bottom=base, yerr=errors, error_kw=ERROR, **fill)
+    else:
+        ax.barh(at, means - base, thick, left=base, xerr=errors, error_kw=ERROR, **fill)
+    for place, cell in zip(places, cells, strict=True):
+        if text := _remark(cell):
+            end = base if cell is None or not cell.seeds else cell.mean + reach(cell, part.is_ratio)[1]
+            _write(ax, along, float(place), end, text)
+
+
+def _remark(cell: Cell | None) -> str:
+    if cell is None:
+        return UNMEASURED
+    if not cell.seeds:
+        return "failed"
+    return CUT if cell.cut else ""
+
+
+def _write(ax: Axes, along: str, place: float, end: float, text: str) -> None:
+    upright = along == "y"
+    ax.annotate(
+        text,
+        (place, end) if upright else (end, place),
+        (0, 1) if upright else (2, 0),
+        textcoords="offset points",
+        ha="center" if upright else "left",
+        va="bottom" if upright else "center",
+        rotation=90 if upright and len(text) > 1 else 0,
+        fontsize=style.SMALL,
+        color=style.DIM,
+    )
+
+
+def _scale(ax: Axes, along: str, part: Block, spread: str) -> None:
+    """The limits that all panels of a block have."""
+    low, high = limits([line.cell(g, spread) for line in part.lines for g in _shown(part)], part.is_ratio)
+    if part.is_ratio:
+        ax.set(**{f"{along}scale": "log"})
+        (ax.axvline if along == "x" else ax.axhline)(1, color="black", linewidth=0.8)
+    ax.set(**{f"{along}lim": (low, high)})
+    if part.is_ratio:
+        style.ratio_axis(ax.xaxis if along == "x" else ax.yaxis, low, high)

@@ -1,0 +1,108 @@
+"""Names beside points that do not lie on one another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.text import Annotation
+from numpy.typing import NDArray
+
+from .. import style
+
+DIRECTIONS = ((1, 0), (-1, 0), (-1, 1), (0, 1), (1, 1), (0, -1), (1, -1), (-1, -1))  # the first are preferred
+DISTANCES = (4.5, 9.0, 15.0, 23.0, 33.0, 45.0, 60.0)  # points
+LEADER = 12.0  # the distance from where on a line leads from a point to its name
+MARK, STROKE = 3.5, 1.0  # half the width of a mark and of a line, in points
+COVERED, CROSSED = 100.0, 0.5  # what it costs to lie on a mark or a text, and on a line, per square point
+
+Way: TypeAlias = Sequence[tuple[float, float]]  # corners of a line, in data coordinates
+Array: TypeAlias = NDArray[np.float64]  # of boxes, [n, 4]: left, bottom, right, top; of places, [n, 2]; in points
+
+# From a point to the nearest edge or corner of its text.
+OFFSETS = np.array([
+    (across * distance * (0.7 if across and up else 1), up * distance * (0.7 if across and up else 1))
+    for distance in DISTANCES for across, up in DIRECTIONS
+])  # fmt: skip
+
+
+def place_labels(
+    ax: Axes, points: Way, texts: Sequence[str], lines: Sequence[Way] = (), size: float = style.SMALL
+) -> list[Annotation]:
+    """Write a text beside each point: one after another, where it covers least of marks, lines and texts, and near.
+
+    To be called last, when the axes have their limits and the figure all that takes room in it.
+
+    Args:
+        ax: where the points are.
+        points: in data coordinates.
+        texts: one for each.
+        lines: that are drawn.
+        size: of the letters, in points.
+    """
+    figure = style.figure_of(ax)
+    figure.draw_without_rendering()  # so that the axes are where they are going to be
+    scale = 72 / figure.dpi
+    where = scale * ax.transData.transform(points)
+    strokes = [_along(scale * ax.transData.transform(line)) for line in lines]
+    taken = np.concatenate([_around(where, MARK), *strokes])
+    weights = np.concatenate([np.full(len(where), COVERED), np.full(len(taken) - len(where), CROSSED)])
+    written = []
+    for place, point, text in zip(where, points, texts, strict=True):
+        boxes = _boxes(place, style.text_size(text, size))
+        best = int(np.argmin(_costs(boxes, taken, weights, scale * np.array(ax.bbox.extents))))
+        taken, weights = np.concatenate([taken, boxes[best : best + 1]]), np.append(weights, COVERED)
+        written.append(_write(ax, point, text, OFFSETS[best], size))
+    return written
+
+
+def _around(places: Array, half: float) -> Array:
+    return np.concatenate([places - half, places + half], axis=1)
+
+
+def _along(corners: Array) -> Array:
+    """Boxes along a line."""
+    counts = 1 + (np.abs(np.diff(corners, axis=0)).max(axis=1) / (2 * STROKE)).astype(int)
+    pieces = [np.linspace(corners[i], corners[i + 1], count, endpoint=False) for i, count in enumerate(counts)]
+    return _around(np.concatenate([*pieces, corners[-1:]]), STROKE)
+
+
+def _boxes(place: Array, extent: tuple[float, float]) -> Array:
+    """Where a text of this size would be at each of OFFSETS, with a margin."""
+    nearest = place + OFFSETS
+    lowest = nearest - np.array(extent) * (1 - np.sign(OFFSETS)) / 2
+    return np.concatenate([lowest - 1, lowest + np.array(extent) + 1], axis=1)
+
+
+def _costs(boxes: Array, taken: Array, weights: Array, frame: Array) -> Array:
+    """What each box covers and what of it is outside the frame, before how far it is."""
+    area = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1)
+    outside = area - _overlaps(boxes, frame.reshape(1, 4))[:, 0]
+    costs: Array = _overlaps(boxes, taken) @ weights + COVERED * outside + np.hypot(*OFFSETS.T)
+    return costs
+
+
+def _overlaps(some: Array, others: Array) -> Array:
+    """The areas that each of some boxes shares with each of others."""
+    low = np.maximum(some[:, None, :2], others[None, :, :2])
+    high = np.minimum(some[:, None, 2:], others[None, :, 2:])
+    areas: Array = np.prod(np.clip(high - low, 0, None), axis=2)
+    return areas
+
+
+def _write(ax: Axes, point: tuple[float, float], text: str, offset: Array, size: float) -> Annotation:
+    across, up = map(float, offset)
+    line = {"arrowstyle": "-", "color": style.GREY, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 2}
+    return ax.annotate(
+        text,
+        point,
+        (across, up),
+        textcoords="offset points",
+        ha="left" if across > 0 else "right" if across < 0 else "center",
+        va="bottom" if up > 0 else "top" if up < 0 else "center",
+        fontsize=size,
+        arrowprops=line if np.hypot(across, up) > LEADER else None,
+        annotation_clip=False,
+    )

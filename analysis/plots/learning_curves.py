@@ -1,0 +1,181 @@
+"""Learning curves: the readings of every check."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, NullLocator
+
+from icy.errors import InvalidSettingError
+from icy.results import ProbeResult
+from icy.store import Record
+
+from .. import style
+from ..cells import SPREADS, checked_spread
+from ..tables import in_order
+from .reading import Block, Results, blocks, long_of, records_of, said
+
+PANEL_HEIGHT = 1.35  # inches
+LOG_FROM = 8  # times as long the longest run is as the shortest, from where on the axis is logarithmic
+THIN: dict[str, Any] = {"linewidth": 0.6, "alpha": 0.6}
+TARGET: dict[str, Any] = {"color": style.GREY, "linewidth": 0.8, "linestyle": "--"}
+
+
+def curves(
+    results: Results,
+    *,
+    spread: str = "sem",
+    log: bool | None = None,
+    title: str | None = None,
+    width: float | None = None,
+    axes: Axes | Sequence[Axes] | None = None,
+) -> Figure:
+    """Accuracy at every check: a panel per model, a line per grammar, a band over seeds.
+
+    Runs of different length have no common mean: the thick line and the band are over the checks that all seeds of a
+    grammar have; from there on every seed is a thin line of its own, to a mark where it ended, which is hollow if it
+    was cut at the cap.
+
+    Args:
+        results: a ProbeResult; a table holds no curves.
+        spread: of the band, "sem", "sd" or "ci95".
+        log: whether the axis of updates is logarithmic (but for the first check); by default where runs differ much in
+            length.
+        title: by default what was measured; "" for none.
+        width: of a figure of its own, in inches.
+        axes: where to draw, one for each panel; a figure of its own unless given.
+
+    Returns:
+        The figure.
+
+    Raises:
+        InvalidSettingError: no curves, end-to-end runs alone, another spread, or more panels than axes.
+    """
+    checked_spread(spread)
+    records = [r for r in records_of(results, "curves") if r["side"] != "pair"]
+    drawn_of = [r for r in records if r.get("curve") and not r["failed"]]
+    if not drawn_of:
+        raise InvalidSettingError(_nothing(results, records))
+    runs = _readings(drawn_of)
+    long = long_of(ProbeResult(drawn_of))
+    found = [(_name(block, line.label), line.long) for block in blocks(long) for line in block.lines]
+    names = [name for name, _ in found]
+    width = width or style.WIDTH
+    across = style.across(len(found), width)
+    down = -(-len(found) // across)
+    figure, drawn = style.panels(
+        names,
+        axes,
+        (width, PANEL_HEIGHT * down + (0.9 if down > 1 else 1.2)),
+        across,
+        sharex=True,
+        sharey=True,
+    )
+    grammars = in_order(long["grammar"])
+    looks = style.grammar_looks(grammars)
+    for ax, (name, part) in zip(drawn, found, strict=True):
+        _panel(ax, runs[runs["key"].isin(part["key"])], looks, spread)
+        _line_of_target(ax, part)
+        style.head(ax, name, width / across)
+    _axis_of_updates(drawn, runs, log)
+    style.outer_labels(drawn, across if axes is None else 1, "updates", ["accuracy"] * len(drawn))
+    handles = [*(_handle(g, looks[g]) for g in grammars), Line2D([], [], **TARGET, label="target")]
+    style.legend(figure, drawn, axes is None, handles, handlelength=3)
+    lost = len(records) - len(drawn_of)
+    style.entitle(figure, drawn, axes is None, title, said(long)[0], _notes(runs, spread, lost))
+    return figure
+
+
+def _nothing(results: Results, records: Sequence[Record]) -> str:
+    if not records:
+        return "These are end-to-end runs alone, which have a plot of their own: `icy plot e2e` and the same results."
+    failed = sum(bool(r["failed"]) for r in records)
+    return (
+        f"None of these {len(records)} results has a learning curve ({failed} failed): give the results folder of a "
+        "probe, which keeps the readings of every check."
+    )
+
+
+def _readings(records: Sequence[Record]) -> pd.DataFrame:
+    """A row per reading: key, grammar, seed, reason, steps, accuracy."""
+    rows = [(r["key"], r["grammar"], r["seed"], r["reason"], *point[:2]) for r in records for point in r["curve"]]
+    return pd.DataFrame(rows, columns=["key", "grammar", "seed", "reason", "steps", "accuracy"])
+
+
+def _name(block: Block, label: str) -> str:
+    return f"{label}\n{block.name}" if block.name else label
+
+
+def _panel(ax: Axes, runs: pd.DataFrame, looks: dict[str, style.Look], spread: str) -> None:
+    for grammar in in_order(runs["grammar"]):
+        part = runs[runs["grammar"] == grammar]
+        _draw(ax, part, looks[grammar], spread, grammar)
+    ax.set_ylim(0, 1.03)
+    style.tidy(ax)
+
+
+def _draw(ax: Axes, part: pd.DataFrame, look: style.Look, spread: str, label: str) -> None:
+    """One grammar: the mean as far as all seeds go, then each seed to its end."""
+    every = part.pivot_table(index="steps", columns="key", values="accuracy").sort_index()
+    shared = every.dropna()
+    mean = shared.mean(axis=1)
+    if every.shape[1] > 1:
+        wide = shared.apply(SPREADS[spread][1], axis=1) if len(shared) else mean
+        ax.fill_between(shared.index, mean - wide, mean + wide, color=look.colour, alpha=0.2, linewidth=0)
+    ax.plot(shared.index, mean, color=look.colour, linestyle=look.dash, linewidth=style.LINE, label=label)
+    for key in every:
+        own = every[key].dropna()
+        later = own[own.index >= shared.index[-1]] if len(shared) else own
+        if len(later) > 1:
+            ax.plot(later.index, later, color=look.colour, **THIN)
+        cut = part.loc[part["key"] == key, "reason"].iloc[0] == "cap"
+        ax.plot(
+            [own.index[-1]],
+            [own.iloc[-1]],
+            look.marker,
+            markersize=3.2,
+            markerfacecolor="white" if cut else look.colour,
+            markeredgecolor=look.colour,
+            markeredgewidth=0.7,
+            clip_on=False,
+            zorder=3,
+        )
+
+
+def _line_of_target(ax: Axes, long: pd.DataFrame) -> None:
+    for target in sorted(set(long["target"].dropna())):
+        ax.axhline(float(target), **TARGET, zorder=1)
+
+
+def _axis_of_updates(axes: Sequence[Axes], runs: pd.DataFrame, log: bool | None) -> None:
+    """The axis of all panels: linear, or logarithmic from the second check on."""
+    ends = runs.groupby("key")["steps"].max()
+    last = float(ends.max())
+    for ax in axes:
+        if (last > LOG_FROM * max(1.0, ends.min())) if log is None else log:
+            first = float(runs.loc[runs["steps"] > 0, "steps"].min())
+            ax.set_xscale("symlog", linthresh=first, linscale=0.4)
+            ticks = [0, *(10.0**n for n in range(1, 8) if first <= 10**n <= last)]
+            ax.xaxis.set(major_locator=FixedLocator(ticks), minor_locator=NullLocator())
+            ax.set_xticklabels([style.short(tick) for tick in ticks])
+        else:
+            ax.locator_params(axis="x", nbins=4)
+        ax.set_xlim(0, last * 1.02)
+
+
+def _handle(grammar: str, look: style.Look) -> Line2D:
+    mark: dict[str, Any] = {"marker": look.marker, "markersize": 3.5, "markeredgewidth": 0.7}
+    return Line2D([], [], color=look.colour, linestyle=look.dash, linewidth=style.LINE, label=grammar, **mark)
+
+
+def _notes(runs: pd.DataFrame, spread: str, lost: int) -> list[str]:
+    seeds = runs["seed"].nunique()
+    several = f"line and band: mean ± {SPREADS[spread][0]}, as far as all seeds go; thin: each seed to its end; "
+    marks = ("mark" if seeds == 1 else f"{several}mark") + ": where a run ended"
+    marks += ", hollow if it was cut at the cap" if runs["reason"].eq("cap").any() else ""
+    return [marks] + ([f"{lost} of {lost + runs['key'].nunique()} runs have no curve"] if lost else [])

@@ -1,0 +1,128 @@
+"""Acquisition ratios as dots on a logarithmic axis (Icy22 tables 3 to 6 as a picture)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from icy.errors import InvalidSettingError
+from icy.training.protocols import BASELINE
+
+from .. import style
+from ..cells import CUT, Cell, checked_spread
+from ..tables import in_order
+from .reading import Block, Line, Results, blocks, limits, long_of, reach, said
+
+ROW_HEIGHT = 0.3  # inches
+BAND = 0.72  # of a row's height, which its grammars share
+MARK = 4.5  # points
+
+
+def ratios(
+    results: Results,
+    *,
+    spread: str = "sd",
+    title: str | None = None,
+    width: float | None = None,
+    axes: Axes | Sequence[Axes] | None = None,
+) -> Figure:
+    """Acquisition ratios: a row per model, a dot per grammar on a logarithmic axis, with its error.
+
+    1 is concat's. A hollow mark with an arrow to the right is a mean of runs of which some were cut at the cap: the
+    true ratio is larger.
+
+    Args:
+        results: a ProbeResult, or its long table, of the protocol `acquire`; what is of others is left out. Sides and
+            representations have a panel each.
+        spread: "sd", "sem" or "ci95".
+        title: by default what was measured; "" for none.
+        width: of a figure of its own, in inches.
+        axes: where to draw, one for each panel; a figure of its own unless given.
+
+    Returns:
+        The figure.
+
+    Raises:
+        InvalidSettingError: no ratios, another spread, or more panels than axes.
+    """
+    checked_spread(spread)
+    every = long_of(results)
+    long = every[every["measure"].eq("ratio") & every["grammar"].ne(BASELINE)]
+    if not len(long):
+        raise InvalidSettingError(_nothing(sorted(set(every["protocol"].astype(str)))))
+    parts = blocks(long)
+    counts = [len(part.lines) for part in parts]
+    figure, drawn = style.panels(
+        [part.name or "all models" for part in parts],
+        axes,
+        (width or style.WIDTH, 0.75 + sum(ROW_HEIGHT * count + 0.5 for count in counts)),
+        gridspec_kw={"height_ratios": counts},
+        sharex=True,
+    )
+    looks = style.grammar_looks(in_order(long["grammar"]))
+    cells = [line.cell(g, spread) for part in parts for line in part.lines for g in part.grammars]
+    for ax, part in zip(drawn, parts, strict=True):
+        _panel(ax, part, looks, spread, limits(cells, ratio=True))
+    drawn[-1].set_xlabel("steps to the target as a ratio to concat's")
+    style.legend(figure, drawn, axes is None, [_handle(name, look) for name, look in looks.items()])
+    usual, notes = said(long, spread)
+    notes = [note.replace(CUT, "hollow, with an arrow:") for note in notes]
+    style.entitle(figure, drawn, axes is None, title, usual, notes)
+    return figure
+
+
+def _nothing(protocols: Sequence[str]) -> str:
+    if "acquire" in protocols:
+        return "Of the protocol 'acquire' there is concat alone, to which ratios are taken: probe another grammar too."
+    return (
+        f"There are no acquisition ratios in these results, which are of the protocol {' and '.join(protocols)}; "
+        f"`icy probe --protocol acquire` measures them, and `icy plot bars` draws what is there."
+    )
+
+
+def _panel(ax: Axes, part: Block, looks: dict[str, style.Look], spread: str, ends: tuple[float, float]) -> None:
+    lines = part.lines
+    ax.set_xscale("log")
+    ax.set(xlim=ends, ylim=(len(lines) - 0.5, -0.5))
+    ax.axvline(1, color="black", linewidth=0.8, zorder=1)
+    for cap in sorted({float(cap) for cap in part.long.loc[part.long["cut"].astype(bool), "cap"]}):
+        ax.axvline(cap, color=style.GREY, linewidth=0.8, linestyle=":", zorder=1)
+        ax.annotate("cap", (cap, 1), (0, 1), xycoords=("data", "axes fraction"), textcoords="offset points",
+                    ha="center", va="bottom", fontsize=style.SMALL, color=style.DIM)  # fmt: skip
+    for y, line in enumerate(lines):
+        if y % 2 == 0:
+            ax.axhspan(y - 0.5, y + 0.5, color="#f3f3f3", zorder=0, linewidth=0)
+        _row(ax, y, line, part, looks, spread)
+    ax.set_yticks(range(len(lines)), [line.label for line in lines])
+    style.tidy(ax, grid="x")
+    style.ratio_axis(ax.xaxis, *ends)
+    ax.tick_params(axis="y", length=0, labelsize=style.MEDIUM)
+    if part.name:
+        ax.set_title(part.name, loc="left", fontsize=style.MEDIUM, fontweight="bold")
+
+
+def _row(ax: Axes, y: int, line: Line, part: Block, looks: dict[str, style.Look], spread: str) -> None:
+    """The dots of one model, a little apart in height, so that none hides another."""
+    step = BAND / max(1, len(part.grammars))
+    for i, grammar in enumerate(part.grammars):
+        cell = line.cell(grammar, spread)
+        if cell is not None and cell.seeds:
+            _dot(ax, y + (i - (len(part.grammars) - 1) / 2) * step, cell, looks[grammar])
+
+
+def _dot(ax: Axes, y: float, cell: Cell, look: style.Look) -> None:
+    down, up = reach(cell, ratio=True)
+    ax.errorbar([cell.mean], [y], xerr=[[down], [up]], fmt="none", ecolor=look.colour, elinewidth=0.9)
+    face = "white" if cell.cut else look.colour
+    ax.plot([cell.mean], [y], look.marker, markersize=MARK, markerfacecolor=face, markeredgecolor=look.colour,
+            markeredgewidth=0.9, clip_on=False, zorder=3)  # fmt: skip
+    if cell.cut:
+        start = cell.mean + up
+        ax.annotate("", (start * 1.16, y), (start, y), arrowprops={**style.ARROW, "color": look.colour})
+
+
+def _handle(grammar: str, look: style.Look) -> Line2D:
+    return Line2D([], [], linestyle="", marker=look.marker, color=look.colour, markersize=MARK, label=grammar)

@@ -1,0 +1,331 @@
+"""One style for all plots: colours, dashes and marks that stay apart under colour blindness and in grey print."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from icy.errors import InvalidSettingError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's colours, which stay apart under every common colour blindness; in print the dashes help.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
+DASHES = ("-", "--", "-.", ":")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "----")
+GREY = "#8c8c8c"  # of lines and marks that are not the matter
+DIM = "#595959"  # of words that are not
+WIDTH = 7.0  # inches, of a page's text
+SMALL, MEDIUM, LARGE = 7.0, 8.0, 8.5  # points, of marks and notes, of names, of titles
+LINE = 1.4  # points
+ARROW = {"arrowstyle": "-|>,head_width=0.12,head_length=0.25", "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0}
+PER_MODEL = 7  # models that have a colour each; of more, families have
+NARROWEST = 1.6  # inches, of a panel that is one of several
+COARSE, FINE = (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7)  # numbers on an axis of ratios, times powers of ten
+
+
+@dataclass(frozen=True)
+class Look:
+    """How one thing is drawn, the same in every plot: told by its colour, and by its shape where there is none."""
+
+    colour: str
+    dash: Any = "-"
+    marker: str = "o"
+    hollow: bool = False
+
+    @property
+    def face(self) -> str:
+        """The inside of its mark."""
+        return "white" if self.hollow else self.colour
+
+
+GRAMMARS = {
+    "concat": Look("#000000", "-", "o"),
+    "perm": Look("#0072B2", (0, (5, 1.5)), "s"),
+    "proj": Look("#E69F00", (0, (6, 1.5, 1, 1.5)), "^"),
+    "pairsum": Look("#CC79A7", (0, (1, 1)), "v"),
+    "rot": Look("#D55E00", (0, (9, 1.5, 1, 1.5, 1, 1.5)), "D"),
+    "shuf": Look("#56B4E9", (0, (3, 1, 1, 1, 1, 1)), "P"),
+    "shufdet": Look("#009E73", (0, (8, 2)), "X"),
+    "hol": Look(GREY, (0, (1, 2.5)), "p"),
+}
+
+
+def grammar_looks(grammars: Iterable[str]) -> dict[str, Look]:
+    """The papers' grammars look alike in all plots; others, such as chains, take what is left, in the order given.
+
+    Example:
+        >>> grammar_looks(["rot", "rot+perm"])["rot"].colour
+        '#D55E00'
+    """
+    names = list(grammars)
+    others = [name for name in names if name not in GRAMMARS]
+    places = {name: i for i, name in enumerate(others)}
+    return {name: GRAMMARS[name] if name in GRAMMARS else _nth(places[name]) for name in names}
+
+
+def _nth(place: int) -> Look:
+    return Look(COLOURS[place % 7], DASHES[place % len(DASHES)], MARKERS[place % len(MARKERS)], hollow=True)
+
+
+def family(model: str) -> str:
+    """The family of a model: its name without side, number of layers and cell.
+
+    Example:
+        >>> family("sender/RNNZero2L:GRU")
+        'RNNZero'
+    """
+    return re.sub(r"\d+L(v\d+)?$", "", model.rpartition("/")[2].partition(":")[0])
+
+
+def cell(model: str) -> str:
+    """The recurrent cell of a model, or "" if it has none."""
+    return model.partition(":")[2]
+
+
+def model_looks(models: Sequence[str]) -> dict[str, Look]:
+    """A colour and a mark for each model; for more than there are, a colour per family and a mark per cell.
+
+    Of the latter those with several layers (`2L`) are hollow.
+    """
+    models = list(dict.fromkeys(models))
+    if len(models) <= PER_MODEL:
+        return {name: Look(COLOURS[i], DASHES[i % len(DASHES)], MARKERS[i]) for i, name in enumerate(models)}
+    families, cells = (list(dict.fromkeys(map(of, models))) for of in (family, cell))
+    return {
+        name: Look(
+            COLOURS[families.index(family(name)) % 7],
+            "-",
+            MARKERS[cells.index(cell(name)) % len(MARKERS)],
+            hollow="2L" in name,
+        )
+        for name in models
+    }
+
+
+# -- figures -----------------------------------------------------------------------------------------------------------
+
+
+def figure(width: float = WIDTH, height: float = 3.0) -> Figure:
+    """An empty figure, in inches, whose parts make room for one another. It is none of pyplot's."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def panels(
+    names: Sequence[str],
+    axes: Axes | Sequence[Axes] | None,
+    size: tuple[float, float],
+    across: int = 1,
+    **more: Any,
+) -> tuple[Figure, list[Axes]]:
+    """Axes for some panels: those that were given, or a figure of its own.
+
+    Args:
+        names: of the panels.
+        axes: where to draw, one for each panel; or None.
+        size: of a figure of its own, in inches.
+        across: panels side by side.
+        **more: of `Figure.subplots`.
+
+    Raises:
+        InvalidSettingError: more or fewer axes than panels.
+    """
+    if axes is not None:
+        own = given_axes(names, axes)
+        return figure_of(own[0]), own
+    made = figure(*size)
+    down = -(-len(names) // across)
+    grid = made.subplots(down, across, squeeze=False, **more)
+    for ax in grid.flat[len(names) :]:
+        ax.remove()
+    return made, list(grid.flat[: len(names)])
+
+
+def across(count: int, width: float) -> int:
+    """How many panels stand side by side in a figure of this width: rows as full as one another.
+
+    Example:
+        >>> across(7, WIDTH), across(5, WIDTH), across(5, 3.4)
+        (4, 3, 2)
+    """
+    most = max(1, int(width / NARROWEST))
+    return -(-count // -(-count // most))
+
+
+def given_axes(names: Sequence[str], axes: Axes | Sequence[Axes]) -> list[Axes]:
+    """The axes that were given, one for each panel.
+
+    Raises:
+        InvalidSettingError: more or fewer of them than panels.
+    """
+    from matplotlib.axes import Axes
+
+    names = [name.replace("\n", ", ") for name in names]
+    own = [axes] if isinstance(axes, Axes) else list(axes)
+    if len(own) != len(names):
+        raise InvalidSettingError(
+            f"There {'is 1 panel' if len(names) == 1 else f'are {len(names)} panels'} to draw "
+            f"({'; '.join(names)}) and {len(own)} axes to draw on: give as many, or none for a figure of its own, or "
+            "choose among the results."
+        )
+    return own
+
+
+def figure_of(ax: Axes) -> Figure:
+    """The figure that axes belong to."""
+    found = ax.get_figure(root=True)
+    assert found is not None  # axes that are being drawn on have one
+    return found
+
+
+def tidy(ax: Axes, grid: str = "") -> None:
+    """Small numbers, no box, and faint lines across the axes in `grid` ("x", "y", "both")."""
+    ax.tick_params(labelsize=SMALL, length=2.5, pad=2)
+    ax.tick_params(which="minor", length=1.5)
+    ax.spines[["top", "right"]].set_visible(False)
+    for side in (ax.xaxis, ax.yaxis):
+        side.label.set_fontsize(MEDIUM)
+    if grid:
+        ax.grid(axis=grid, color="#dddddd", linewidth=0.6)  # type: ignore[arg-type]
+        ax.set_axisbelow(True)
+
+
+def head(ax: Axes, name: str, width: float) -> None:
+    """The name of a panel, in as many lines as a panel of this width in inches needs."""
+    lines = [wrapped(line, 0.8 * width, MEDIUM) for line in name.split("\n")]
+    ax.set_title("\n".join(lines), fontsize=MEDIUM)
+
+
+def tilt(names: Sequence[str], room: float, side: str = "right") -> dict[str, Any]:
+    """How to write names below (or, with "left", above) an axis so that they fit into `room` inches each."""
+    if max(text_size(name, MEDIUM)[0] for name in names) <= 66 * room:
+        return {}
+    return {"rotation": 40, "ha": side, "rotation_mode": "anchor"}
+
+
+def outer_labels(axes: Sequence[Axes], across: int, below: str, beside: Sequence[str]) -> None:
+    """Name the axes of panels in rows of `across`: where no panel stands below, and at the left of each row."""
+    for place, ax in enumerate(axes):
+        if place + across >= len(axes) or across == 1:
+            ax.set_xlabel(below)
+            ax.tick_params(labelbottom=True)
+        if place % across == 0 or beside[place] != beside[place - 1]:
+            ax.set_ylabel(beside[place])
+
+
+def ratio_axis(axis: Axis, low: float, high: float) -> None:
+    """Plain numbers at 1, 2, 5, 10 and so on, between the limits, on an axis that is logarithmic already."""
+    from matplotlib.ticker import FixedLocator, NullLocator
+
+    ticks = _between(COARSE, low, high)
+    if len(ticks) < 3:
+        ticks = _between(FINE, low, high)
+    axis.set(major_locator=FixedLocator(ticks), minor_locator=NullLocator())
+    axis.set_ticklabels([f"{tick:g}" for tick in ticks])
+
+
+def count_axis(axis: Axis, low: float, high: float) -> None:
+    """Short numbers (5k, 100k, 2M) at few places between the limits, on an axis that is logarithmic already."""
+    from matplotlib.ticker import FixedLocator, NullLocator
+
+    tens, ticks = _between((1,), low, high), _between(COARSE, low, high)
+    ticks = tens if len(tens) > 1 else ticks if len(ticks) > 1 else _between(FINE, low, high)
+    axis.set(major_locator=FixedLocator(ticks), minor_locator=NullLocator())
+    axis.set_ticklabels([short(tick) for tick in ticks])
+
+
+def short(number: float) -> str:
+    """A count in few letters.
+
+    Example:
+        >>> short(500), short(20_000), short(1_500_000)
+        ('500', '20k', '1.5M')
+    """
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if number >= size:
+            return f"{number / size:g}{letter}"
+    return f"{number:g}"
+
+
+def _between(steps: Sequence[float], low: float, high: float) -> list[float]:
+    numbers = [step * 10.0**power for power in range(-3, 10) for step in steps]
+    return [number for number in numbers if low <= number * 1.001 and number <= high * 1.001]
+
+
+def entitle(
+    figure: Figure, axes: Sequence[Axes], own: bool, title: str | None, usual: str, notes: Sequence[str] = ()
+) -> None:
+    """The title above and what a reader must know below; on axes that were given, a title that was given.
+
+    Args:
+        figure: that is drawn on.
+        axes: its panels.
+        own: whether the figure was made for them.
+        title: "" for none, None for the usual one.
+        usual: title of a figure of its own.
+        notes: sentences.
+    """
+    if not own:
+        if title:
+            axes[0].set_title(title, fontsize=LARGE, loc="left")
+        return
+    width = 0.97 * figure.get_figwidth()
+    if shown := usual if title is None else title:
+        figure.suptitle(wrapped(shown, width, LARGE), x=0.01, ha="left", fontsize=LARGE)
+    if notes:
+        text = "\n".join(wrapped(note, width, SMALL) for note in notes)
+        figure.supxlabel(text, x=0.01, ha="left", fontsize=SMALL, color=DIM)
+
+
+def wrapped(text: str, width: float, size: float) -> str:
+    """A text in lines that fit into a width in inches."""
+    lines = [""]
+    for word in text.split():
+        longer = f"{lines[-1]} {word}".strip()
+        fits = not lines[-1] or text_size(longer, size)[0] <= 72 * width
+        lines = [*lines[:-1], longer] if fits else [*lines, word]
+    return "\n".join(lines)
+
+
+@cache
+def text_size(text: str, size: float) -> tuple[float, float]:
+    """Width and height of a line of text, in points."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import TextToPath
+
+    width, height, _ = TextToPath().get_text_width_height_descent(text, FontProperties(size=size), ismath=False)
+    return float(width), float(height)
+
+
+def legend(figure: Figure, axes: Sequence[Axes], own: bool, handles: Sequence[Any], **more: Any) -> None:
+    """A legend at the right of a figure of one's own; on axes that were given, within the last."""
+    style = {"fontsize": SMALL, "frameon": False, "title_fontsize": SMALL, "alignment": "left", **more}
+    if own:
+        figure.legend(handles=list(handles), loc="outside right center", **style)
+    else:
+        axes[-1].legend(handles=list(handles), **{**style, "frameon": True, "framealpha": 0.8})
+
+
+def ink(colour: Sequence[float]) -> str:
+    """Black or white, whichever reads better on a colour (red, green, blue from 0 to 1), by WCAG 2's contrast.
+
+    Example:
+        >>> ink((1, 1, 0)), ink((0, 0, 0.5))
+        ('black', 'white')
+    """
+
+    def linear(part: float) -> float:
+        return part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
+
+    red, green, blue = map(linear, colour[:3])
+    luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue
+    return "black" if (luminance + 0.05) / 0.05 >= 1.05 / (luminance + 0.05) else "white"

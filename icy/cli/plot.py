@@ -1,0 +1,125 @@
+"""`icy plot`: results as pictures."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from icy.analysis.plots import KINDS, plot_function
+from icy.errors import InvalidSettingError, StoreError
+from icy.results import ProbeResult
+
+from . import completion
+from .options import Assignment
+from .plotting import checked_plot, save_figure
+from .printing import print_rows
+from .specs import SPREADS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from icy.analysis.plots.reading import Results
+
+TABLES = (".csv", ".parquet")
+EPILOG = """\b
+Examples:
+  icy plot heat bias
+  icy plot tradeoff bias --where protocol=budget --save tradeoff.pdf
+  icy plot curves icy-results --model 'HierZero:*' --grammar rot --grammar shufdet
+  icy plot bars icy-results elsewhere/results.csv --spread ci95 --width 3.4 --title '' --save bars.svg
+  icy plot --list
+
+\b
+RESULTS are results folders, files of ProbeResult.save (.json), or tables (results.parquet, results.csv, which hold no
+curves); several are drawn together. What a plot needs and where it is drawn is said by `icy plot --list` and, in
+Python, by help(icy.analysis.plots.heat) and so on, which return matplotlib's figure.
+"""
+
+
+@click.command("plot", epilog=EPILOG)
+@click.argument("kind", required=False, shell_complete=completion.plots)
+@click.argument("results", nargs=-1, type=click.Path(), metavar="[RESULTS]...")
+@click.option("--list", "list_", is_flag=True, help="List the kinds of plots, and what each shows.")
+@click.option("--save", metavar="FILE", help="Where to draw: .png, .svg or .pdf.  [default: KIND.png]")
+@click.option("--model", "-m", multiple=True, metavar="NAME", help="Draw these models: names or wildcards; repeatable.")
+@click.option("--grammar", "-g", multiple=True, metavar="NAME", help="Draw these grammars: the same; repeatable.")
+@click.option(
+    "--where",
+    multiple=True,
+    type=Assignment(),
+    metavar="COLUMN=VALUE",
+    help="Draw what has this value in the long table, as in representation=gumb; repeatable.",
+)
+@click.option("--spread", type=click.Choice(SPREADS), help="Of the seeds.  [default: sem for curves, else sd]")
+@click.option("--title", metavar="TEXT", help="Above the plot; '' for none.  [default: what was measured]")
+@click.option("--width", type=click.FloatRange(1, 40), metavar="INCHES", help="Of the figure.  [default: 7 or so]")
+@click.option("--quiet", "-q", is_flag=True, help="No remarks.")
+def plot_command(
+    kind: str | None,
+    results: Sequence[str],
+    list_: bool,
+    save: str | None,
+    model: Sequence[str],
+    grammar: Sequence[str],
+    where: Sequence[tuple[str, Any]],
+    quiet: bool,
+    **look: Any,
+) -> None:
+    """Draw results: a KIND of plot, of RESULTS.
+
+    Kinds are heat, bars, curves, ratios, tradeoff, parameters and e2e.
+    """
+    if list_:
+        print_rows(["plot", "what it shows"], [[name, shows] for name, (_, shows) in KINDS.items()])
+        return
+    if kind is None:
+        raise InvalidSettingError(f"Say which plot: {', '.join(KINDS)}; `icy plot --list` describes them.")
+    function = plot_function(kind)
+    if not results:
+        raise InvalidSettingError(f"Say of which results, as in `icy plot {kind} icy-results`.")
+    path = checked_plot(save or f"{kind}.png")
+    options = _options(kind, function, {name: value for name, value in look.items() if value is not None})
+    from icy.analysis.plots.reading import select
+
+    chosen = select(_read(results), model, grammar, dict(where))
+    save_figure(function(chosen, **options), path, quiet)
+
+
+def _options(kind: str, function: Callable[..., Any], given: dict[str, Any]) -> dict[str, Any]:
+    """How it is to look, which must be what this kind can do."""
+    known = inspect.signature(function).parameters
+    for name in given:
+        if name not in known:
+            raise InvalidSettingError(f"The plot '{kind}' has no --{name}: leave it out.")
+    return given
+
+
+# -- results -----------------------------------------------------------------------------------------------------------
+
+
+def _read(paths: Sequence[str]) -> Results:
+    """All results that were named, as one: a ProbeResult, or a long table where one of them is a table."""
+    found = [_table(Path(path)) if Path(path).suffix.lower() in TABLES else ProbeResult.load(path) for path in paths]
+    results = [one for one in found if isinstance(one, ProbeResult)]
+    if len(results) == len(found):
+        return sum(results[1:], start=results[0])
+    import pandas as pd
+
+    from icy.analysis.plots.reading import long_of
+
+    return pd.concat([long_of(one) for one in found], ignore_index=True)
+
+
+def _table(path: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    try:
+        return pd.read_csv(path) if path.suffix.lower() == ".csv" else pd.read_parquet(path)
+    except FileNotFoundError as error:
+        raise StoreError(f"There is no file {path}.") from error
+    except (OSError, ValueError) as error:  # pandas' and pyarrow's own errors are of these
+        raise StoreError(f"{path} is no table that can be read ({str(error).partition(chr(10))[0]}).") from error
