@@ -9,6 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from icy.errors import InvalidSettingError
+from icy.registry import natural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -90,12 +91,12 @@ def cell(model: str) -> str:
     return model.partition(":")[2]
 
 
-def model_looks(models: Sequence[str]) -> dict[str, Look]:
+def model_looks(models: Iterable[str]) -> dict[str, Look]:
     """A colour and a mark for each model; for more than there are, a colour per family and a mark per cell.
 
-    Of the latter those with several layers (`2L`) are hollow.
+    Of the latter those with several layers (`2L`) are hollow. The order of the models makes no difference.
     """
-    models = list(dict.fromkeys(models))
+    models = sorted(set(models), key=natural)
     if len(models) <= PER_MODEL:
         return {name: Look(COLOURS[i], DASHES[i % len(DASHES)], MARKERS[i]) for i, name in enumerate(models)}
     families, cells = (list(dict.fromkeys(map(of, models))) for of in (family, cell))
@@ -167,10 +168,11 @@ def given_axes(names: Sequence[str], axes: Axes | Sequence[Axes]) -> list[Axes]:
     Raises:
         InvalidSettingError: more or fewer of them than panels.
     """
+    import numpy as np
     from matplotlib.axes import Axes
 
     names = [name.replace("\n", ", ") for name in names]
-    own = [axes] if isinstance(axes, Axes) else list(axes)
+    own = [axes] if isinstance(axes, Axes) else list(np.ravel(np.array(axes, dtype=object)))  # of subplots, an array
     if len(own) != len(names):
         raise InvalidSettingError(
             f"There {'is 1 panel' if len(names) == 1 else f'are {len(names)} panels'} to draw "
@@ -308,7 +310,7 @@ def text_size(text: str, size: float) -> tuple[float, float]:
 
 def legend(figure: Figure, axes: Sequence[Axes], own: bool, handles: Sequence[Any], **more: Any) -> None:
     """A legend at the right of a figure of one's own; on axes that were given, within the last."""
-    style = {"fontsize": SMALL, "frameon": False, "title_fontsize": SMALL, "alignment": "left", **more}
+    style = {"fontsize": SMALL, "frameon": False, **more}
     if own:
         figure.legend(handles=list(handles), loc="outside right center", **style)
     else:

@@ -533,8 +533,9 @@ def test_plots_that_results_cannot_give() -> None:
         plots.curves(ProbeResult([record("A+B", "none", 1, side="pair", protocol="e2e")]))
     with pytest.raises(InvalidSettingError, match=r"no long table of results.*lacks the column value"):
         plots.heat(budget().to_dataframe().drop(columns="value"))
-    with pytest.raises(InvalidSettingError, match="no results to draw"):
-        plots.heat(ProbeResult([]))
+    for draw in (plots.heat, plots.curves):
+        with pytest.raises(InvalidSettingError, match="no results to draw"):
+            draw(ProbeResult([]))
 
 
 def test_kinds_are_functions_of_the_package() -> None:

@@ -55,7 +55,8 @@ def bars(
         InvalidSettingError: no results, another spread or way, or more panels than axes.
 
     Example:
-        >>>         >>> from icy.analysis.plots import bars
+        >>> import pandas as pd
+        >>> from icy.analysis.plots import bars
         >>> long = pd.DataFrame({"model": "sender/FC2L", "grammar": ["perm", "rot"], "seed": 1, "value": [0.99, 0.49]})
         >>> [round(float(bar.get_height()), 2) for bar in bars(long).axes[0].patches]
         [0.99, 0.49]

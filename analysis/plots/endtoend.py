@@ -122,9 +122,12 @@ def draw_panel(ax: Axes, curves: pd.DataFrame, panel: str, spread: str = "sem") 
 
 def _legend(figure: Figure, axes: Sequence[Axes], own: bool) -> None:
     """The grammars below; none where all is from scratch."""
-    handles, labels = max((ax.get_legend_handles_labels() for ax in axes), key=lambda found: len(found[1]))
+    found = {label: handle for ax in axes for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
+    labels = in_order(found)
+    handles = [found[label] for label in labels]
     if labels == [SCRATCH]:
         return
+    labels = ["from scratch" if label == SCRATCH else label for label in labels]
     if own:
         figure.legend(handles, labels, loc="outside lower center", ncols=min(8, len(labels)), frameon=False,
                       fontsize=style.MEDIUM, handlelength=3)  # fmt: skip

@@ -113,7 +113,7 @@ def _draw_cells(
                 _missing(ax, x, y, cell)
                 continue
             shown = f"{cell.mean:.2f}{CUT if cell.cut else ''}"
-            colour = style.ink(colours(float(norm(cell.mean))))
+            colour = style.ink(colours(float(norm(max(cell.mean, norm.vmin or 0)))))
             ax.text(x, y, shown, ha="center", va="center", fontsize=size, color=colour)
 
 

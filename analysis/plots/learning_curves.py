@@ -60,7 +60,7 @@ def curves(
     records = [r for r in records_of(results, "curves") if r["side"] != "pair"]
     drawn_of = [r for r in records if r.get("curve") and not r["failed"]]
     if not drawn_of:
-        raise InvalidSettingError(_nothing(results, records))
+        raise InvalidSettingError(_nothing(records))
     runs = _readings(drawn_of)
     long = long_of(ProbeResult(drawn_of))
     found = [(_name(block, line.label), line.long) for block in blocks(long) for line in block.lines]
@@ -91,7 +91,7 @@ def curves(
     return figure
 
 
-def _nothing(results: Results, records: Sequence[Record]) -> str:
+def _nothing(records: Sequence[Record]) -> str:
     if not records:
         return "These are end-to-end runs alone, which have a plot of their own: `icy plot e2e` and the same results."
     failed = sum(bool(r["failed"]) for r in records)
@@ -178,4 +178,4 @@ def _notes(runs: pd.DataFrame, spread: str, lost: int) -> list[str]:
     several = f"line and band: mean ± {SPREADS[spread][0]}, as far as all seeds go; thin: each seed to its end; "
     marks = ("mark" if seeds == 1 else f"{several}mark") + ": where a run ended"
     marks += ", hollow if it was cut at the cap" if runs["reason"].eq("cap").any() else ""
-    return [marks] + ([f"{lost} of {lost + runs['key'].nunique()} runs have no curve"] if lost else [])
+    return [marks] + ([f"{lost} of {lost + runs['key'].nunique()} runs failed or have no curve"] if lost else [])

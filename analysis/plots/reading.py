@@ -26,6 +26,8 @@ BLOCK = ("side", "protocol", "measure", "representation")  # what has a panel, o
 PLURAL = {"sender": "senders", "receiver": "receivers", "pair": "sender and receiver"}
 REPRESENTATIONS = ("soft", "gumb", "discr")
 LETTERS = {"hidden_size": "E", "vocab_size": "V", "word_length": "w"}
+NONE = "There are no results to draw; `icy probe` makes some."
+LEAST = 0.01  # ratio on a logarithmic axis; what was learnt at the first check has one of 0
 MEASURES = {"ratio": "ratio to concat", "held_out": "held-out accuracy"}  # as the names of axes
 
 
@@ -124,7 +126,7 @@ def limits(cells: Iterable[Cell | None], ratio: bool) -> tuple[float, float]:
     high = max([mean + up for mean, _, up in found], default=1.0)
     if not ratio:
         return 0.0, max(1.05, high)
-    low = min([0.9, *(max(mean - down, mean / 2) for mean, down, _ in found)])
+    low = min([0.9, *(max(mean - down, mean / 2, LEAST) for mean, down, _ in found)])
     return low / 1.1, max(2.0, high) * 1.35
 
 
@@ -144,7 +146,7 @@ def long_of(results: Results) -> pd.DataFrame:
             f"{', '.join(missing)}; ProbeResult.to_dataframe('long') makes one, and icy writes results.parquet."
         )
     if not len(table):
-        raise InvalidSettingError("There are no results to draw; `icy probe` makes some.")
+        raise InvalidSettingError(NONE)
     return table if isinstance(results, ProbeResult) else _completed(table)
 
 
@@ -157,7 +159,7 @@ def _completed(table: pd.DataFrame) -> pd.DataFrame:
         whole[name] = whole[name].map({True: True, "True": True}).eq(True)
     for name in WHOLE:
         whole[name] = pd.to_numeric(whole[name], errors="coerce").astype("Int64")
-    whole["side"] = whole["side"].fillna(whole["model"].astype(str).str.partition("/")[0])
+    whole["side"] = whole["side"].astype(object).fillna(whole["model"].astype(str).str.partition("/")[0])
     whole["measure"] = whole["measure"].astype(object).fillna("accuracy")
     return whole
 
@@ -166,9 +168,11 @@ def records_of(results: Results, kind: str) -> list[Record]:
     """The records behind results.
 
     Raises:
-        InvalidSettingError: a table, which has no curves.
+        InvalidSettingError: a table, which has no curves, or no results.
     """
     if isinstance(results, ProbeResult):
+        if not results.records:
+            raise InvalidSettingError(NONE)
         return list(results.records)
     raise InvalidSettingError(
         f"The plot '{kind}' needs the readings of every check, which a table does not hold: give the results folder, "
@@ -234,6 +238,7 @@ def select(
 
     Raises:
         UnknownNameError: a pattern or a value that fits nothing, or a column that there is not.
+        InvalidSettingError: nothing fits all of them.
 
     Example:
         >>> import pandas as pd

@@ -16,7 +16,7 @@ from icy.errors import InvalidSettingError
 from .. import style
 from ..cells import SPREADS, checked_spread
 from .labels import Way, place_labels
-from .reading import Block, Line, Results, blocks, long_of, said
+from .reading import LEAST, Block, Line, Results, blocks, long_of, said
 
 # Perkins21 wants the first to be easy and the others hard (the arrows of its tables 9 to 11).
 COMPOSITIONAL = ("shuf", "shufdet")
@@ -210,7 +210,7 @@ def _turn(ax: Axes, points: Iterable[Point]) -> None:
         (ax.xaxis, [p.noise for p in points], [p.errors[0] for p in points]),
         (ax.yaxis, [p.compositional for p in points], [p.errors[1] for p in points]),
     ):
-        low = min(max(v - e, v / 2) for v, e in zip(values, errors, strict=True)) / 1.15
+        low = min(max(v - e, v / 2, LEAST) for v, e in zip(values, errors, strict=True)) / 1.15
         high = max(v + e for v, e in zip(values, errors, strict=True)) * 1.15
         (ax.set_xscale if axis is ax.xaxis else ax.set_yscale)("log")
         (ax.set_xlim if axis is ax.xaxis else ax.set_ylim)(high, low)

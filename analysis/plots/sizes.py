@@ -60,7 +60,7 @@ def parameters(
     across = style.across(len(wanted), width)
     height = PANEL_HEIGHT * -(-len(wanted) // across) + 0.9
     figure, drawn = style.panels(names, axes, (width, height), across, sharex=True)
-    looks = style.model_looks(sorted(map(str, long["model"].unique()), key=str.lower))
+    looks = style.model_looks(map(str, long["model"].unique()))
     ends = float(long["size"].min()) / 1.4, float(long["size"].max()) * 1.4
     for ax, name, (part, grammar) in zip(drawn, names, wanted, strict=True):
         _panel(ax, part, grammar, looks, spread, ends)
