@@ -1,4 +1,4 @@
-"""Tables of results, and the published numbers to hold them against.
+"""Tables and plots of results, and the published numbers to hold them against.
 
 The names below are loaded on first use, so that what needs one of them does not wait for the others. A function is not
 among them where a submodule has its name: once imported, the submodule would stand in its place. So

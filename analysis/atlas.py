@@ -17,8 +17,9 @@ import pandas as pd
 
 from icy.errors import InvalidSettingError, StoreError
 from icy.files import whole_file
+from icy.reading import long_of
 
-from .tables import in_order, long_of
+from .tables import in_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

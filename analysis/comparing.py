@@ -125,7 +125,9 @@ def _first(long: pd.DataFrame) -> pd.DataFrame:
 
 
 def _equal(one: pd.Series[Any], other: pd.Series[Any]) -> bool:
-    return all(one[name] == other[name] or (pd.isna(one[name]) and pd.isna(other[name])) for name in ELSE)
+    return all(
+        pd.isna(one[name]) == pd.isna(other[name]) and (pd.isna(one[name]) or one[name] == other[name]) for name in ELSE
+    )
 
 
 def paired_differences(long: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:

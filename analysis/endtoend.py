@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pandas as pd
 
 from icy.long_table import ROW
+from icy.reading import Results, long_of
 
 from .cells import SPREADS, Cell, cell_of
 from .comparing import PAIR, pairs_beside
-from .tables import BiasTable, compared_notes, in_order, long_of
+from .tables import BiasTable, compared_notes, in_order
 
 MEASURES = {  # columns of the long table, and what a reader calls them
     "sender_accuracy": "sender accuracy",
@@ -22,7 +22,9 @@ MEASURES = {  # columns of the long table, and what a reader calls them
 SIZES = {"vocab_size": "V", "word_length": "w", "hidden_size": "E"}
 
 
-def end_to_end_table(results: Any, spread: str = "sd", *, compare: str | None = None, compared: str = "") -> BiasTable:
+def end_to_end_table(
+    results: Results, spread: str = "sd", *, compare: str | None = None, compared: str = ""
+) -> BiasTable:
     """A row per pair and measure, a column per grammar of pre-training ("none" from scratch).
 
     Args:

@@ -13,6 +13,7 @@ from scipy.stats import f as f_distribution
 
 from icy.errors import unknown
 from icy.long_table import ROW
+from icy.reading import Results, long_of
 from icy.registry import SIDES
 
 from . import rendering
@@ -156,14 +157,8 @@ def in_order(grammars: Iterable[str]) -> list[str]:
     return sorted(set(grammars), key=lambda g: (ORDER.index(g) if g in ORDER else len(ORDER), g))
 
 
-def long_of(results: Any) -> pd.DataFrame:
-    """Results in long form: of a ProbeResult, or as they are."""
-    long: pd.DataFrame = results.to_dataframe() if hasattr(results, "to_dataframe") else results
-    return long
-
-
 def bias_table(
-    results: Any,
+    results: Results,
     spread: str = "sd",
     *,
     by: str | Sequence[str] = "representation",
@@ -231,7 +226,7 @@ def bias_table(
 
 
 def difference_table(
-    results: Any, other: Any, name: str = "the other", spread: str = "sd", **options: Any
+    results: Results, other: Results, name: str = "the other", spread: str = "sd", **options: Any
 ) -> BiasTable:
     """How far results lie above others of the same models, seed by seed.
 
@@ -318,7 +313,7 @@ def _mark(rows: list[Found], alike: Sequence[str], grammars: Sequence[str], spre
     """
     sets: dict[str, list[Found]] = {}
     for row in rows:
-        if row[0]["parameters"] != 0:
+        if pd.isna(row[0]["parameters"]) or row[0]["parameters"] != 0:
             sets.setdefault(str([row[0][name] for name in alike]), []).append(row)
     arrows: dict[str, set[str]] = {}
     for members in sets.values():

@@ -1,90 +1,174 @@
-"""Results from wherever they were kept: results folders, saved results, and long tables."""
+"""Results from wherever they were kept: results folders, saved results, long tables, the atlas; and parts of them."""
 
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from icy.errors import InvalidSettingError, StoreError
-from icy.long_table import LONG, WHOLE
+from icy.errors import InvalidSettingError, StoreError, unknown
+from icy.long_table import LONG, ROW, WHOLE
 from icy.results import ProbeResult
 
 if TYPE_CHECKING:
     import pandas as pd
 
+Results: TypeAlias = "ProbeResult | pd.DataFrame"
 TABLES = (".csv", ".parquet")
-ATLAS = "atlas"
+ATLAS = "atlas"  # the name of the atlas that comes with icy, in place of a path
+NEEDED = ("model", "grammar", "seed", "value")
+NONE = "There are no results here; `icy probe` makes some."
 
 
-def read_long(path: str | Path) -> pd.DataFrame:
-    """Results in long form, a row per replicate.
+def read_results(paths: Sequence[str | Path]) -> Results:
+    """The results of several places as one; what is in more than one, once, from the last.
 
     Args:
-        path: a results folder, a .json of `ProbeResult.save`, a long table as .csv or .parquet, or "atlas", the one
-            that comes with icy.
+        paths: results folders, files of `ProbeResult.save`, long tables (.csv, .parquet), or "atlas".
+
+    Returns:
+        A ProbeResult, or a long table where one of the places is a table, which holds no curves.
 
     Raises:
         StoreError: there is no such file or folder, or it holds no results.
     """
+    found = [_read(path) for path in paths]
+    results = [one for one in found if isinstance(one, ProbeResult)]
+    if len(results) == len(found):
+        return sum(results[1:], start=results[0])
+    import pandas as pd
+
+    joined = pd.concat([long_of(one) for one in found], ignore_index=True)
+    twice = joined["key"].notna() & joined["key"].duplicated(keep="last")
+    return joined[~twice].reset_index(drop=True)
+
+
+def read_long(path: str | Path) -> pd.DataFrame:
+    """The results of one place in long form, a row per replicate. Errors as for `read_results`."""
+    return long_of(_read(path))
+
+
+def _read(path: str | Path) -> Results:
     if str(path) == ATLAS and not Path(path).exists():
         from icy.analysis.atlas import shipped
 
         return shipped().to_dataframe()
     path = Path(path)
-    if path.suffix.lower() not in TABLES or path.is_dir():
-        return ProbeResult.load(path).to_dataframe()
+    return _table(path) if path.suffix.lower() in TABLES and not path.is_dir() else ProbeResult.load(path)
+
+
+def _table(path: Path) -> pd.DataFrame:
     import pandas as pd
 
     try:
-        table = pd.read_csv(path) if path.suffix.lower() == ".csv" else pd.read_parquet(path)
+        return pd.read_csv(path) if path.suffix.lower() == ".csv" else pd.read_parquet(path)
     except FileNotFoundError as error:
         raise StoreError(f"There is no file {path}.") from error
-    except (OSError, ValueError) as error:
-        raise StoreError(f"{path} cannot be read as a table: {error}.") from error
-    lacking = [name for name in ("model", "grammar", "seed", "measure", "value") if name not in table]
-    if lacking:
-        raise StoreError(f"{path} is no table of results: it has no column {', '.join(lacking)}.")
-    table = table.reindex(columns=list(LONG))
-    for name in ("settings", "options"):  # an empty text in a csv is read as nothing
-        table[name] = table[name].astype(object).fillna("")
-    for name in ("split", "pretrain_representation", "error"):  # and a column of nothing as numbers
-        table[name] = table[name].astype(object).where(table[name].notna(), None)
-    for name in ("failed", "cut"):
-        table[name] = table[name].fillna(False).astype(bool)
-    return table.astype(dict.fromkeys(WHOLE, "Int64"))
+    except (OSError, ValueError) as error:  # pandas' and pyarrow's own errors are of these
+        raise StoreError(f"{path} is no table that can be read ({str(error).partition(chr(10))[0]}).") from error
 
 
-def read_all(paths: Iterable[str | Path]) -> pd.DataFrame:
-    """The results of several places in one long table; what is in more than one, once, from the last."""
-    import pandas as pd
-
-    tables = [read_long(path) for path in paths]
-    joined = tables[0] if len(tables) == 1 else pd.concat(tables, ignore_index=True)
-    twice = joined["key"].notna() & joined["key"].duplicated(keep="last")
-    return joined[~twice].reset_index(drop=True)
-
-
-def selected(long: pd.DataFrame, **patterns: Sequence[str]) -> pd.DataFrame:
-    """The rows of which each named column matches one of its wildcards; a column without wildcards is as it is.
-
-    A model matches with its side or without.
+def long_of(results: Results) -> pd.DataFrame:
+    """Results in long form, with every column of it, whatever version of icy wrote them.
 
     Raises:
-        InvalidSettingError: none is left; the sentence says what there is.
+        InvalidSettingError: a table that is none of results, or one without rows.
     """
-    for name, wanted in patterns.items():
-        if not wanted:
-            continue
-        values = long[name].astype(str)
-        bare = values.str.partition("/")[2].where(values.str.contains("/"), values)
-        fits = [
-            any(fnmatch.fnmatchcase(v.lower(), p.lower()) for v in pair for p in wanted)
-            for pair in zip(values, bare, strict=True)
-        ]
-        if not any(fits):
-            there = ", ".join(dict.fromkeys(values))
-            raise InvalidSettingError(f"No result has the {name} {' or '.join(wanted)}; there are {there}.")
-        long = long[fits]
-    return long.reset_index(drop=True)
+    table = results.to_dataframe("long") if isinstance(results, ProbeResult) else results
+    if missing := [name for name in NEEDED if name not in table]:
+        raise InvalidSettingError(
+            f"This is no long table of results, which has a row per model, grammar and seed: it lacks the column "
+            f"{', '.join(missing)}; ProbeResult.to_dataframe('long') makes one, and icy writes results.parquet."
+        )
+    if not len(table):
+        raise InvalidSettingError(NONE)
+    return table if isinstance(results, ProbeResult) else _completed(table)
+
+
+def _completed(table: pd.DataFrame) -> pd.DataFrame:
+    """A table from a file, or from an older version, with the columns and the types of `icy.long_table.to_long`."""
+    import pandas as pd
+
+    whole = table.reindex(columns=list(dict.fromkeys([*LONG, *table.columns])))
+    for name in ("settings", "options"):
+        whole[name] = whole[name].astype(object).where(whole[name].notna(), "")
+    for name in ("split", "pretrain_representation", "error"):  # a column of nothing is read as numbers
+        whole[name] = whole[name].astype(object).where(whole[name].notna(), None)
+    for name in ("cut", "failed"):
+        whole[name] = whole[name].map({True: True, "True": True}).eq(True)
+    for name in WHOLE:
+        whole[name] = pd.to_numeric(whole[name], errors="coerce").astype("Int64")
+    whole["side"] = whole["side"].astype(object).fillna(whole["model"].astype(str).str.partition("/")[0])
+    whole["measure"] = whole["measure"].astype(object).fillna("accuracy")
+    return whole
+
+
+def select(
+    results: Results,
+    models: Sequence[str] = (),
+    grammars: Sequence[str] = (),
+    where: Mapping[str, Any] | None = None,
+) -> Any:
+    """Some of the results, in the form they were given in.
+
+    Args:
+        results: a ProbeResult or a long table.
+        models: names or wildcards of models, with or without their side; none are all.
+        grammars: the same of grammars.
+        where: columns of the long table and the value that each must have.
+
+    Raises:
+        UnknownNameError: a pattern or a value that fits nothing, or a column that there is not.
+        InvalidSettingError: nothing fits all of them.
+
+    Example:
+        >>> import pandas as pd
+        >>> long = pd.DataFrame({"model": ["sender/FC1L", "sender/FC2L"], "grammar": "rot", "seed": 1, "value": 0.5})
+        >>> list(select(long, models=["FC2*"])["model"])
+        ['sender/FC2L']
+    """
+    import pandas as pd
+
+    long = long_of(results)
+    keep = pd.Series(True, index=long.index)
+    names = {m: (m, m.rpartition("/")[2]) for m in dict.fromkeys(long["model"].astype(str))}
+    keep &= long["model"].isin(_matching("model in these results", models, names))
+    keep &= long["grammar"].isin(
+        _matching("grammar in these results", grammars, {g: (g,) for g in sorted(set(long["grammar"]))})
+    )
+    for column, value in (where or {}).items():
+        keep &= _equal(long, column, value)
+    if not keep.any():
+        raise InvalidSettingError("Each of these choices fits some results, and all together none: leave one out.")
+    if isinstance(results, ProbeResult):
+        return replace(results, records=[r for r, kept in zip(results.records, keep, strict=True) if kept])
+    return results[keep]
+
+
+def _matching(what: str, patterns: Sequence[str], names: Mapping[str, Sequence[str]]) -> list[str]:
+    """The names that one of the patterns fits; all if there are none."""
+    found: list[str] = [] if patterns else list(names)
+    for pattern in patterns:
+        fit = [n for n, forms in names.items() if any(fnmatch.fnmatchcase(f.lower(), pattern.lower()) for f in forms)]
+        if not fit and pattern != "all":
+            shortest = [forms[0] if "/" in pattern else forms[-1] for forms in names.values()]
+            raise unknown(what, pattern, list(dict.fromkeys(shortest)))
+        found += fit or list(names)
+    return found
+
+
+def _equal(long: pd.DataFrame, column: str, value: Any) -> pd.Series[bool]:
+    if column not in long:
+        raise unknown("column of results", column, [name for name in (*ROW, "side", "seed", "measure") if name in long])
+    import pandas as pd
+
+    number = pd.to_numeric(pd.Series([value]), errors="coerce").iloc[0]
+    values = long[column]
+    equal = values.astype(str).str.lower().eq(str(value).lower())
+    if pd.notna(number):
+        equal |= pd.to_numeric(values, errors="coerce").eq(number).fillna(False).astype(bool)
+    if not equal.any():
+        raise unknown(f"{column.replace('_', ' ')} in these results", str(value), sorted(set(values.astype(str))))
+    return equal

@@ -25,10 +25,11 @@ from matplotlib.text import Annotation
 import icy
 from icy.analysis import plots, style
 from icy.analysis.plots.labels import place_labels
-from icy.analysis.plots.reading import blocks, long_of, select
+from icy.analysis.plots.reading import blocks
 from icy.analysis.tables import bias_table
 from icy.cli import main
 from icy.errors import InvalidSettingError, UnknownNameError
+from icy.reading import long_of, select
 from icy.results import ProbeResult
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -534,7 +535,7 @@ def test_plots_that_results_cannot_give() -> None:
     with pytest.raises(InvalidSettingError, match=r"no long table of results.*lacks the column value"):
         plots.heat(budget().to_dataframe().drop(columns="value"))
     for draw in (plots.heat, plots.curves):
-        with pytest.raises(InvalidSettingError, match="no results to draw"):
+        with pytest.raises(InvalidSettingError, match="no results here"):
             draw(ProbeResult([]))
 
 

@@ -36,8 +36,8 @@ def test_its_plug_in_keeps_the_contract(tmp_path: Path) -> None:
         "list presets",
         "metrics all --meanings 3x5 -m topsim -m posdis -m hce -m tre",
         "s2b eval --listener binding --listener nearest --listener random --samples 1,4 --episodes 50 --seeds 3",
-        "table benchmarks/reproduced/replicates.parquet -m FC2L -g rot -g shufdet --protocol acquire --spread sem "
-        "--compare icy22/table3",
+        "table benchmarks/reproduced/replicates.parquet -m FC2L -g rot -g shufdet --where protocol=acquire "
+        "--spread sem --compare icy22/table3",
     ],
     ids=["show", "presets", "metrics", "s2b", "table"],
 )

@@ -18,7 +18,7 @@ from icy.analysis.tables import bias_table, difference_table
 from icy.cli import main
 from icy.errors import InvalidSettingError, UnknownNameError
 from icy.long_table import LONG
-from icy.reading import read_all, read_long, selected
+from icy.reading import read_long, read_results, select
 
 SETTING = {
     "representation": "soft", "meanings": "5x10", "vocab_size": 4, "word_length": 4, "hidden_size": 128,
@@ -220,15 +220,18 @@ def test_results_are_read_alike_from_everywhere(tiny: icy.ProbeResult, tiny_fold
         found = read_long(place).sort_values("key", ignore_index=True)
         assert_frame_equal(found, expected, check_dtype=False)
         assert bias_table(found).render("text").splitlines()[0] == tiny.table().splitlines()[0]
-    assert len(read_all(places)) == len(expected)
+    both = read_results(places)
+    assert isinstance(both, pd.DataFrame)
+    assert len(both) == len(expected)
+    assert isinstance(read_results([tiny_folder, saved]), icy.ProbeResult)
 
 
 def test_selection() -> None:
     table = long(THREE)
-    assert set(selected(table, model=["a", "sender/B"])["model"]) == {"sender/A", "sender/B"}
-    assert set(selected(table, model=[], grammar=["*rot*"])["grammar"]) == {"rot"}
-    with pytest.raises(InvalidSettingError, match="No result has the grammar hol; there are concat, rot"):
-        selected(table, grammar=["hol"])
+    assert set(select(table, ["a", "sender/B"])["model"]) == {"sender/A", "sender/B"}
+    assert set(select(table, grammars=["*rot*"])["grammar"]) == {"rot"}
+    with pytest.raises(UnknownNameError, match="No grammar in these results is called 'hol'"):
+        select(table, grammars=["hol"])
 
 
 def run(*words: str) -> Any:
@@ -265,7 +268,7 @@ def test_command(tiny: icy.ProbeResult, tiny_folder: Path, tmp_path: Path) -> No
         (["--diff", "nowhere"], "There is no file or folder nowhere"),
         (["--diff", "x", "--compare", "published"], "give one of the two"),
         (["--save", "t.doc"], "not as 't.doc'"),
-        (["-m", "GRU"], "No result has the model GRU"),
+        (["-m", "GRU"], "No model in these results is called 'GRU'"),
     ],
 )
 def test_mistakes(words: list[str], sentence: str, tiny: icy.ProbeResult, tiny_folder: Path) -> None:

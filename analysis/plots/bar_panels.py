@@ -11,11 +11,12 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from icy.errors import InvalidSettingError
+from icy.reading import Results, long_of
 from icy.training.protocols import BASELINE
 
 from .. import style
 from ..cells import CUT, Cell, checked_spread
-from .reading import Block, Line, Results, blocks, limits, long_of, reach, said
+from .reading import Block, Line, blocks, limits, reach, said
 
 UNMEASURED = "–"
 FEW = 5  # models whose bars can stand in groups

@@ -12,9 +12,11 @@ from matplotlib.colors import Colormap, LogNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from icy.reading import Results, long_of
+
 from .. import style
 from ..cells import CUT, Cell
-from .reading import Block, Line, Results, blocks, long_of, said
+from .reading import Block, Line, blocks, said
 
 CELL = 0.62, 0.23  # inches
 BESIDE = 1.0  # inches, of the bar of colours and what stands beside it

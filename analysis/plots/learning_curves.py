@@ -12,13 +12,14 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from icy.errors import InvalidSettingError
+from icy.reading import Results, long_of
 from icy.results import ProbeResult
 from icy.store import Record
 
 from .. import style
 from ..cells import SPREADS, checked_spread
 from ..tables import in_order
-from .reading import Block, Results, blocks, long_of, records_of, said
+from .reading import Block, blocks, records_of, said
 
 PANEL_HEIGHT = 1.35  # inches
 LOG_FROM = 8  # times as long the longest run is as the shortest, from where on the axis is logarithmic

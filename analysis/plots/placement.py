@@ -53,7 +53,7 @@ def plot_placement(placement: Placement, axes: Axes | None = None) -> Figure:
     style.legend(figure, [ax], axes is None, handles)
     good = "low is easily learnt" if log else "high is easily learnt"
     title = f"Among {len(placement.others)} of the {placement.atlas.name}: {placement.setting}; {good}"
-    style.entitle(figure, [ax], axes is None, title, placement.notes())
+    style.entitle(figure, [ax], axes is None, None, title, placement.notes())
     return figure
 
 

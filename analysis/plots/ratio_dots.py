@@ -9,12 +9,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from icy.errors import InvalidSettingError
+from icy.reading import Results, long_of
 from icy.training.protocols import BASELINE
 
 from .. import style
 from ..cells import CUT, Cell, checked_spread
 from ..tables import in_order
-from .reading import Block, Line, Results, blocks, limits, long_of, reach, said
+from .reading import Block, Line, blocks, limits, reach, said
 
 ROW_HEIGHT = 0.3  # inches
 BAND = 0.72  # of a row's height, which its grammars share

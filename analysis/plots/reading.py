@@ -1,18 +1,18 @@
-"""What the plots read results as: panels that belong together, rows with a label, cells of a mean and a spread."""
+"""What the plots read in results: panels that belong together, rows with a label, cells of a mean and a spread."""
 
 from __future__ import annotations
 
-import fnmatch
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any
 
 import pandas as pd
 
-from icy.errors import InvalidSettingError, unknown
-from icy.long_table import LONG, ROW, WHOLE
+from icy.errors import InvalidSettingError
+from icy.long_table import ROW
+from icy.reading import NONE, Results
 from icy.registry import natural
 from icy.results import ProbeResult
 from icy.store import Record
@@ -20,13 +20,10 @@ from icy.store import Record
 from ..cells import Cell, cell_of
 from ..tables import bias_table, in_order
 
-Results: TypeAlias = "ProbeResult | pd.DataFrame"
-NEEDED = ("model", "grammar", "seed", "value")
 BLOCK = ("side", "protocol", "measure", "representation")  # what has a panel, or a row of panels, of its own
 PLURAL = {"sender": "senders", "receiver": "receivers", "pair": "sender and receiver"}
 REPRESENTATIONS = ("soft", "gumb", "discr")
 LETTERS = {"hidden_size": "E", "vocab_size": "V", "word_length": "w"}
-NONE = "There are no results to draw; `icy probe` makes some."
 LEAST = 0.01  # ratio on a logarithmic axis; what was learnt at the first check has one of 0
 MEASURES = {"ratio": "ratio to concat", "held_out": "held-out accuracy"}  # as the names of axes
 
@@ -130,40 +127,6 @@ def limits(cells: Iterable[Cell | None], ratio: bool) -> tuple[float, float]:
     return low / 1.1, max(2.0, high) * 1.35
 
 
-# -- results as tables -------------------------------------------------------------------------------------------------
-
-
-def long_of(results: Results) -> pd.DataFrame:
-    """Results in long form, with every column of it, whatever version of icy wrote them.
-
-    Raises:
-        InvalidSettingError: a table that is none of results, or one without rows.
-    """
-    table = results.to_dataframe("long") if isinstance(results, ProbeResult) else results
-    if missing := [name for name in NEEDED if name not in table]:
-        raise InvalidSettingError(
-            f"This is no long table of results, which has a row per model, grammar and seed: it lacks the column "
-            f"{', '.join(missing)}; ProbeResult.to_dataframe('long') makes one, and icy writes results.parquet."
-        )
-    if not len(table):
-        raise InvalidSettingError(NONE)
-    return table if isinstance(results, ProbeResult) else _completed(table)
-
-
-def _completed(table: pd.DataFrame) -> pd.DataFrame:
-    """A table from a file, or from an older version, with the columns and the types of `icy.long_table.to_long`."""
-    whole = table.reindex(columns=list(dict.fromkeys([*LONG, *table.columns])))
-    for name in ("settings", "options"):
-        whole[name] = whole[name].astype(object).where(whole[name].notna(), "")
-    for name in ("cut", "failed"):
-        whole[name] = whole[name].map({True: True, "True": True}).eq(True)
-    for name in WHOLE:
-        whole[name] = pd.to_numeric(whole[name], errors="coerce").astype("Int64")
-    whole["side"] = whole["side"].astype(object).fillna(whole["model"].astype(str).str.partition("/")[0])
-    whole["measure"] = whole["measure"].astype(object).fillna("accuracy")
-    return whole
-
-
 def records_of(results: Results, kind: str) -> list[Record]:
     """The records behind results.
 
@@ -217,71 +180,3 @@ def said(long: pd.DataFrame, spread: str | None = None) -> tuple[str, list[str]]
 def parameter_counts(long: pd.DataFrame) -> pd.Series[Any]:
     """The numbers of parameters that the tables show: under the preset `published` the published ones."""
     return long["parameters_published"].where(long["preset"].eq("published"), long["parameters"])
-
-
-# -- a part of results -------------------------------------------------------------------------------------------------
-
-
-def select(
-    results: Results,
-    models: Sequence[str] = (),
-    grammars: Sequence[str] = (),
-    where: Mapping[str, Any] | None = None,
-) -> Any:
-    """Some of the results, in the form they were given in.
-
-    Args:
-        results: a ProbeResult or a long table.
-        models: names or wildcards of models, with or without their side; none are all.
-        grammars: the same of grammars.
-        where: columns of the long table and the value that each must have.
-
-    Raises:
-        UnknownNameError: a pattern or a value that fits nothing, or a column that there is not.
-        InvalidSettingError: nothing fits all of them.
-
-    Example:
-        >>> import pandas as pd
-        >>> long = pd.DataFrame({"model": ["sender/FC1L", "sender/FC2L"], "grammar": "rot", "seed": 1, "value": 0.5})
-        >>> list(select(long, models=["FC2*"])["model"])
-        ['sender/FC2L']
-    """
-    long = long_of(results)
-    keep = pd.Series(True, index=long.index)
-    names = {m: (m, m.rpartition("/")[2]) for m in dict.fromkeys(long["model"].astype(str))}
-    keep &= long["model"].isin(_matching("model in these results", models, names))
-    keep &= long["grammar"].isin(
-        _matching("grammar in these results", grammars, {g: (g,) for g in in_order(long["grammar"])})
-    )
-    for column, value in (where or {}).items():
-        keep &= _equal(long, column, value)
-    if not keep.any():
-        raise InvalidSettingError("Each of these choices fits some results, and all together none: leave one out.")
-    if isinstance(results, ProbeResult):
-        return replace(results, records=[r for r, kept in zip(results.records, keep, strict=True) if kept])
-    return results[keep]
-
-
-def _matching(what: str, patterns: Sequence[str], names: Mapping[str, Sequence[str]]) -> list[str]:
-    """The names that one of the patterns fits; all if there are none."""
-    found: list[str] = [] if patterns else list(names)
-    for pattern in patterns:
-        fit = [n for n, forms in names.items() if any(fnmatch.fnmatchcase(f.lower(), pattern.lower()) for f in forms)]
-        if not fit and pattern != "all":
-            shortest = [forms[0] if "/" in pattern else forms[-1] for forms in names.values()]
-            raise unknown(what, pattern, list(dict.fromkeys(shortest)))
-        found += fit or list(names)
-    return found
-
-
-def _equal(long: pd.DataFrame, column: str, value: Any) -> pd.Series[bool]:
-    if column not in long:
-        raise unknown("column of results", column, [name for name in (*ROW, "side", "seed", "measure") if name in long])
-    number = pd.to_numeric(pd.Series([value]), errors="coerce").iloc[0]
-    values = long[column]
-    equal = values.astype(str).str.lower().eq(str(value).lower())
-    if pd.notna(number):
-        equal |= pd.to_numeric(values, errors="coerce").eq(number).fillna(False).astype(bool)
-    if not equal.any():
-        raise unknown(f"{column.replace('_', ' ')} in these results", str(value), sorted(set(values.astype(str))))
-    return equal

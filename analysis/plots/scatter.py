@@ -12,11 +12,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from icy.errors import InvalidSettingError
+from icy.reading import Results, long_of
 
 from .. import style
 from ..cells import SPREADS, checked_spread
 from .labels import Way, place_labels
-from .reading import LEAST, Block, Line, Results, blocks, long_of, said
+from .reading import LEAST, Block, Line, blocks, said
 
 # Perkins21 wants the first to be easy and the others hard (the arrows of its tables 9 to 11).
 COMPOSITIONAL = ("shuf", "shufdet")

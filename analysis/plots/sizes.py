@@ -11,11 +11,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from icy.errors import InvalidSettingError
+from icy.reading import Results, long_of
 from icy.training.protocols import BASELINE
 
 from .. import style
 from ..cells import CUT, Cell, cell_of, checked_spread
-from .reading import Block, Results, blocks, limits, long_of, parameter_counts, reach, said
+from .reading import Block, blocks, limits, parameter_counts, reach, said
 
 PANEL_HEIGHT = 1.55  # inches
 MARK = 4.0  # points

@@ -51,3 +51,24 @@ class Sizes(Seeds):
     """A hidden size, or several; `icy.asking.hidden_list` reads it."""
 
     name = "sizes"
+
+
+def selection(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options of which results to read, as of `icy.reading.select`."""
+    for option in (
+        click.option(
+            "--where",
+            multiple=True,
+            type=Assignment(),
+            metavar="COLUMN=VALUE",
+            help="Only what has this value in the long table, as in representation=gumb; repeatable.",
+        ),
+        click.option(
+            "--grammar", "-g", multiple=True, metavar="NAME", help="Only these grammars: the same; repeatable."
+        ),
+        click.option(
+            "--model", "-m", multiple=True, metavar="NAME", help="Only these: names or wildcards; repeatable."
+        ),
+    ):
+        command = option(command)
+    return command

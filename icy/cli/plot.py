@@ -4,27 +4,19 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from icy.analysis.plots import KINDS, plot_function
-from icy.errors import InvalidSettingError, StoreError
-from icy.results import ProbeResult
+from icy.errors import InvalidSettingError
 
 from . import completion
-from .options import Assignment
+from .options import selection
 from .plotting import checked_plot, save_figure
 from .printing import print_rows
 from .specs import SPREADS
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from icy.analysis.plots.reading import Results
-
-TABLES = (".csv", ".parquet")
 EPILOG = """\b
 Examples:
   icy plot heat bias
@@ -45,15 +37,7 @@ Python, by help(icy.analysis.plots.heat) and so on, which return matplotlib's fi
 @click.argument("results", nargs=-1, type=click.Path(), metavar="[RESULTS]...")
 @click.option("--list", "list_", is_flag=True, help="List the kinds of plots, and what each shows.")
 @click.option("--save", metavar="FILE", help="Where to draw: .png, .svg or .pdf.  [default: KIND.png]")
-@click.option("--model", "-m", multiple=True, metavar="NAME", help="Draw these models: names or wildcards; repeatable.")
-@click.option("--grammar", "-g", multiple=True, metavar="NAME", help="Draw these grammars: the same; repeatable.")
-@click.option(
-    "--where",
-    multiple=True,
-    type=Assignment(),
-    metavar="COLUMN=VALUE",
-    help="Draw what has this value in the long table, as in representation=gumb; repeatable.",
-)
+@selection
 @click.option("--spread", type=click.Choice(SPREADS), help="Of the seeds.  [default: sem for curves, else sd]")
 @click.option("--title", metavar="TEXT", help="Above the plot; '' for none.  [default: what was measured]")
 @click.option("--width", type=click.FloatRange(1, 40), metavar="INCHES", help="Of the figure.  [default: 7 or so]")
@@ -83,9 +67,9 @@ def plot_command(
         raise InvalidSettingError(f"Say of which results, as in `icy plot {kind} icy-results`.")
     path = checked_plot(save or f"{kind}.png")
     options = _options(kind, function, {name: value for name, value in look.items() if value is not None})
-    from icy.analysis.plots.reading import select
+    from icy.reading import read_results, select
 
-    chosen = select(_read(results), model, grammar, dict(where))
+    chosen = select(read_results(results), model, grammar, dict(where))
     save_figure(function(chosen, **options), path, quiet)
 
 
@@ -96,30 +80,3 @@ def _options(kind: str, function: Callable[..., Any], given: dict[str, Any]) -> 
         if name not in known:
             raise InvalidSettingError(f"The plot '{kind}' has no --{name}: leave it out.")
     return given
-
-
-# -- results -----------------------------------------------------------------------------------------------------------
-
-
-def _read(paths: Sequence[str]) -> Results:
-    """All results that were named, as one: a ProbeResult, or a long table where one of them is a table."""
-    found = [_table(Path(path)) if Path(path).suffix.lower() in TABLES else ProbeResult.load(path) for path in paths]
-    results = [one for one in found if isinstance(one, ProbeResult)]
-    if len(results) == len(found):
-        return sum(results[1:], start=results[0])
-    import pandas as pd
-
-    from icy.analysis.plots.reading import long_of
-
-    return pd.concat([long_of(one) for one in found], ignore_index=True)
-
-
-def _table(path: Path) -> pd.DataFrame:
-    import pandas as pd
-
-    try:
-        return pd.read_csv(path) if path.suffix.lower() == ".csv" else pd.read_parquet(path)
-    except FileNotFoundError as error:
-        raise StoreError(f"There is no file {path}.") from error
-    except (OSError, ValueError) as error:  # pandas' and pyarrow's own errors are of these
-        raise StoreError(f"{path} is no table that can be read ({str(error).partition(chr(10))[0]}).") from error

@@ -9,10 +9,10 @@ import click
 
 from icy.errors import InvalidSettingError
 
-from . import completion
 from .errors import DONE
+from .options import selection
 from .printing import note, print_table
-from .specs import FORMATS, SPREADS, together
+from .specs import FORMATS, SPREADS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,7 +26,7 @@ Examples:
   icy table bias --compare published --spread sem
   icy table bias --compare perkins21/table13 --format latex --save table.tex
   icy table wide --diff narrow
-  icy table icy-results -m 'sender/RNN*' -g rot -g shufdet --format markdown
+  icy table icy-results -m 'sender/RNN*' -g rot --where protocol=budget --format markdown
 
 \b
 RESULTS are results folders, files of ProbeResult.save, long tables (results.csv, results.parquet), or atlas; without
@@ -34,15 +34,6 @@ any, icy-results. The arrows and the marks of the best and the worst read the nu
 shufdet should be easy to learn, and proj, pairsum, rot and hol hard. In LaTeX the table needs booktabs and graphicx.
 """
 SUFFIXES = {".txt": "text", ".md": "markdown", ".tex": "latex", ".csv": "csv", ".html": "html"}
-
-SELECTION = together(
-    click.option("--model", "-m", multiple=True, metavar="NAME", shell_complete=completion.models,
-                 help="Only these; names or wildcards."),
-    click.option("--grammar", "-g", multiple=True, metavar="NAME", shell_complete=completion.grammars,
-                 help="Only these; names or wildcards."),
-    click.option("--representation", multiple=True, metavar="soft|gumb|discr", help="Only these."),
-    click.option("--protocol", multiple=True, metavar="NAME", help="Only these."),
-)  # fmt: skip
 
 
 @click.command("table", epilog=EPILOG)
@@ -55,7 +46,7 @@ SELECTION = together(
               help="What stands beside each cell, and how far it is in combined standard errors: published; one table, "
               "as in perkins21/table13; or other results.")  # fmt: skip
 @click.option("--diff", metavar="RUN", help="Print how far the results lie above those of RUN, seed by seed.")
-@SELECTION
+@selection
 @click.option("--spread", type=click.Choice(SPREADS), default="sd", show_default=True, help="Of the seeds.")
 @click.option("--decimals", type=click.IntRange(0, 6), default=2, show_default=True)
 @click.option("--no-marks", is_flag=True, help="No arrows, no marks of the best and the worst.")
@@ -72,17 +63,19 @@ def table_command(
     no_marks: bool,
     format_: str,
     save: str | None,
-    **patterns: Any,
+    model: tuple[str, ...],
+    grammar: tuple[str, ...],
+    where: tuple[tuple[str, Any], ...],
 ) -> int:
     """Print results as a bias table: a row per model, a column per grammar."""
-    from icy.reading import read_all, selected
+    from icy.reading import long_of, read_results, select
 
     path = None if save is None else checked_file(save)
     if diff and compare:
         raise InvalidSettingError(
             "--compare shows two numbers side by side, --diff subtracts them; give one of the two."
         )
-    long = selected(read_all(results or ["icy-results"]), **patterns)
+    long = long_of(select(read_results(results or ["icy-results"]), model, grammar, dict(where)))
     look = {"by": by, "sort": sort, "decimals": decimals}
     tables = list(_tables(long, spread, diff, compare, {**look, "mark": not no_marks}))
     if path is not None:
