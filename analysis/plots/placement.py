@@ -68,7 +68,7 @@ def _nearest(placement: Placement) -> list[tuple[str, str]]:
     near = placement.neighbours.groupby("model", sort=False).head(MOST_NEIGHBOURS if len(looks) == 1 else 1)
     for model, name in near[["model", "neighbour"]].itertuples(index=False):
         if name not in looks:
-            found.setdefault(str(name), looks[model].colour)
+            found.setdefault(str(name), "black" if len(looks) == 1 else looks[model].colour)
     return list(found.items())[:MOST_NEIGHBOURS]
 
 
@@ -94,12 +94,13 @@ def _line(ax: Axes, values: pd.Series[float], name: str, look: style.Look) -> An
     return line
 
 
-RINGS = ("o", "s", "D")
+RINGS = ("o", "s", "^")
+ASIDE = 0.16  # of a column: so that the marks of neighbours of like values are seen
 
 
 def _ring(ax: Axes, values: pd.Series[float], name: str, colour: str, place: int) -> Any:
     (line,) = ax.plot(
-        range(len(values)), values, RINGS[place % len(RINGS)], color=colour, markerfacecolor="none",
-        markersize=9 + 2 * place, markeredgewidth=1.1, label=f"near: {name}", zorder=3,
+        np.arange(len(values)) + ASIDE * (place - 1), values, RINGS[place % len(RINGS)], color=colour,
+        markerfacecolor="white", markersize=6, markeredgewidth=1.3, label=f"near: {name}", zorder=5,
     )  # fmt: skip
     return line

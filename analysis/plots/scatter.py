@@ -24,6 +24,7 @@ COMPOSITIONAL = ("shuf", "shufdet")
 NOISE = ("rot", "pairsum", "proj")
 PANEL_HEIGHT, SMALLER = 3.4, 2.6  # inches, of one panel across and of two
 NAMED = 12  # models whose names stand at their points; of more their ranks, and the names beside
+LISTED = 0.135  # inches, of one of the names beside
 MARK = 5.5  # points
 
 
@@ -94,7 +95,9 @@ def tradeoff(
     if not parts:
         raise InvalidSettingError(_nothing(long))
     across = 1 if len(parts) == 1 or max(map(len, points)) > NAMED else 2
-    height = (PANEL_HEIGHT if across == 1 else SMALLER) * -(-len(parts) // across) + 0.7
+    listed = max((len(found) for found in points if len(found) > NAMED), default=0)
+    panel = max(PANEL_HEIGHT if across == 1 else SMALLER, LISTED * (listed + 2))
+    height = panel * -(-len(parts) // across) + 0.7
     names = [part.name or "all models" for part in parts]
     figure, drawn = style.panels(names, axes, (width or style.WIDTH, height), across)
     for ax, part, found in zip(drawn, parts, points, strict=True):
