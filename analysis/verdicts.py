@@ -170,7 +170,7 @@ def _freedom(cells: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.float64]]:
 def page(done: Reproduction) -> str:
     """A reproduction as Markdown: the verdict, every cell, and how it was made."""
     source = done.source
-    lines = [f"# {source.id}, reproduced", "", f"{source.title}: {source.measured}.", "", f"**{done.verdict}**", ""]
+    lines = [f"# {source.id}, measured again", "", f"{source.title}: {source.measured}.", "", f"**{done.verdict}**", ""]
     lines += [f"Of the published numbers: {source.caveats}", ""] if source.caveats else []
     lines += [_made(done.result.records), "", "Means ± standard errors; the distance is in combined standard errors."]
     for representation, part in done.cells.groupby("representation", sort=False):

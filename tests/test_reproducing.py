@@ -196,7 +196,7 @@ def test_a_row_is_measured_and_judged(memory: tuple[icy.Reproduction, Path]) -> 
     assert cell["verdict"] == "agrees"
     assert done.verdict.measured == 1
     page = done.page()
-    assert page.startswith("# icy22/table3, reproduced")
+    assert page.startswith("# icy22/table3, measured again")
     assert "| Hashtable | perm |" in page
     partly = replace(done, wanted=published("icy22/3").query("model in ('Hashtable', 'FC2L')")).page()
     assert "Not measured: FC2L, Hashtable (proj, rot, shufdet, hol)." in partly

@@ -297,6 +297,19 @@ def published_tables() -> str:
 
 
 @part
+def plots() -> str:
+    """Every kind of plot: what it shows, and a picture of those that need no curves."""
+    from icy.analysis.plots import KINDS
+
+    parts = []
+    for kind, (_, shows) in KINDS.items():
+        parts.append(f"### {kind}\n\n{shows}")
+        if kind not in ("curves", "e2e"):
+            parts.append(f"![the plot {kind} of some models of the atlas](_generated/plot-{kind}.png)")
+    return "\n\n".join(parts)
+
+
+@part
 def atlas() -> str:
     """What the atlas holds, and how it was made."""
     found = icy.atlas()

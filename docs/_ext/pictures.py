@@ -35,11 +35,26 @@ def draw_all(folder: Path) -> list[Path]:
     """Draw every picture into a folder; returns the files."""
     folder.mkdir(parents=True, exist_ok=True)
     figures = {f"grammar-{name}": picture_of(name) for name in icy.list_grammars()} | {"grammars": overview()}
+    figures |= {f"plot-{name}": figure for name, figure in plots().items()}
     files = []
     for name, figure in figures.items():
         files.append(folder / f"{name}.png")
         figure.savefig(files[-1], dpi=DPI, facecolor="white")
     return files
+
+
+def plots() -> dict[str, Figure]:
+    """One of every kind of plot that needs no curves, and a place in the atlas, from what comes with icy."""
+    from icy.analysis.plots import plot_function
+    from icy.reading import select
+
+    atlas = icy.atlas().to_dataframe()
+    some = select(atlas, ["sender/FC*", "sender/HierZero:*", "sender/RNNZero:*", "sender/TransDecSoft"])
+    few = select(atlas, ["sender/FC2L", "sender/HierZero:GRU", "sender/TransDecSoft"])
+    whole = {"heat": some, "bars": few, "ratios": some, "tradeoff": some, "parameters": few}
+    drawn = {kind: plot_function(kind)(results) for kind, results in whole.items()}
+    mine = select(atlas, ["sender/Transformer"])
+    return {**drawn, "placement": icy.atlas().place(mine).plot()}
 
 
 def overview() -> Figure:
