@@ -14,7 +14,7 @@ Examples:
   icy atlas
   icy atlas --models --format csv
   icy probe --model MyNet --plugin mine.py --compare atlas
-  icy table atlas --sort -shufdet
+  icy table atlas --sort=-shufdet
   icy atlas --pack my-results --save mine.parquet
   icy probe --model MyNet --plugin mine.py --compare mine.parquet
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 EPILOG = """\b
 Examples:
   icy table icy-results
-  icy table bias --by side,representation --sort -shufdet
+  icy table bias --by side,representation --sort=-shufdet
   icy table bias --compare published --spread sem
   icy table bias --compare perkins21/table13 --format latex --save table.tex
   icy table wide --diff narrow
