@@ -95,11 +95,12 @@ class Verdict:
     """The verdict on a table.
 
     Attributes:
-        word: "reproduced", "reproduced in part", "not reproduced", or "not measured".
+        word: "reproduced", "reproduced in part", "not reproduced"; "undecided", where nothing has an error; or "not
+            measured".
         cells: how many there are.
-        measured: how many of them have a result and an error.
+        measured: how many of them have a result and, unless undecided, an error.
         agree: how many of these agree.
-        expected: how many would agree by chance if both had measured the same thing, by Welch's t.
+        expected: how many would agree by chance if both had measured the same thing, by Welch's t; NaN without errors.
         difference: the median absolute difference from the published values, in units of the table.
         correlation: Spearman's, between measured and published means over all cells; NaN below three.
     """
@@ -121,7 +122,9 @@ class Verdict:
         """
         done = cells[cells["verdict"].isin(["agrees", "near", "differs"])]
         if not len(done):
-            return cls("not measured", len(cells), 0, 0, 0.0, math.nan, math.nan)
+            found = cells[cells["verdict"].eq("undecided")]
+            word, gap = ("undecided", _gap(found)) if len(found) else ("not measured", math.nan)
+            return cls(word, len(cells), len(found), 0, math.nan, gap, _correlation(found))
         agree = int(done["verdict"].eq("agrees").sum())
         freedom = _freedom(done)
         inside = np.asarray(1 - 2 * stats.t.sf(NEAR, freedom))
@@ -132,19 +135,24 @@ class Verdict:
             word = "reproduced"
         else:
             word = "reproduced in part" if agree >= len(done) / 2 else "not reproduced"
-        gaps = (done["icy"] - done["published"]).abs()
-        return cls(word, len(cells), len(done), agree, float(inside.sum()), float(gaps.median()), _correlation(done))
+        return cls(word, len(cells), len(done), agree, float(inside.sum()), _gap(done), _correlation(done))
 
     def __str__(self) -> str:
         if not self.measured:
             return f"Not measured: none of {self.cells} cells."
         part = "" if self.measured == self.cells else f" ({self.cells - self.measured} of {self.cells} not measured)"
         rank = "" if math.isnan(self.correlation) else f", Spearman's correlation over cells {self.correlation:.2f}"
+        away = f"median difference {self.difference:.3f}{rank}."
+        if self.word == "undecided":
+            return f"Undecided: {self.measured} cells{part}, without an error here or in the paper; {away}"
         return (
             f"{self.word.capitalize()}: {self.agree} of {self.measured} cells{part} agree within {NEAR:g} combined "
-            f"standard errors, where chance alone would let {self.expected:.1f}; median difference "
-            f"{self.difference:.3f}{rank}."
+            f"standard errors, where chance alone would let {self.expected:.1f}; {away}"
         )
+
+
+def _gap(cells: pd.DataFrame) -> float:
+    return float((cells["icy"] - cells["published"]).abs().median())
 
 
 def _correlation(cells: pd.DataFrame) -> float:
@@ -156,6 +164,7 @@ def _freedom(cells: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Welch's degrees of freedom of each cell: few runs spread more than a normal law has it."""
     ours, theirs = (cells[name].astype(float).to_numpy() for name in ("seeds", "n"))
     theirs = np.where(np.isnan(theirs), ours, theirs)
+    ours = np.where(ours > 1, ours, theirs)  # whose spread a single seed is taken to have
     own = np.nan_to_num(cells["icy_error"].astype(float).to_numpy())
     rest = np.sqrt(np.maximum(cells["combined_error"].astype(float).to_numpy() ** 2 - own**2, 0))
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -16,12 +16,13 @@ from typing import Any
 import pandas as pd
 
 import icy
+from icy.analysis.plots.endtoend import e2e
 from icy.errors import IcyError
 from icy.long_table import to_long
 from icy.reproducing import Reproduction
 
 HERE = Path(__file__).parent
-RESULTS, PAGES = HERE / "published" / "results", HERE / "reproduced"
+RESULTS, PAIRS, PAGES = HERE / "published" / "results", HERE / "published" / "pairs", HERE / "reproduced"
 # Perkins21 looked at the clock, not at the steps, before it looked at the accuracy: its fast models were looked at
 # every few hundred updates, and overshot their target by as many. A wide grid stands in for that.
 CLOCK = {"check_every": 400}
@@ -33,7 +34,8 @@ class Page:
 
     table: str
     settings: dict[str, Any] = field(default_factory=dict)
-    why: str = ""
+    remark: str = ""
+    out: Path = RESULTS
 
     @property
     def name(self) -> str:
@@ -41,11 +43,27 @@ class Page:
         return "-".join([self.table.replace("/", "-"), *(f"{k}-{v}" for k, v in self.settings.items())])
 
 
-CLOCK_WHY = "`check_every=400` stands in for the paper's checks by the clock, which let fast models train on"
+GRID_REMARK = """The paper checked by the clock, and its models trained on past their target meanwhile; icy checks every
+50 updates. The page with `check_every=400` has a wide grid in place of the clock. CNN learns concat within 100 updates,
+so all hangs on when it was looked at."""
+TWENTY_REMARK = """The paper prints no errors, so its five runs are taken to have spread as icy's did; like icy's under
+this preset, its readings are of 128 meanings."""
+CLOCK_REMARK = "Here `check_every=400` stands in for the paper's checks by the clock, which let fast models train on."
+DRIFT_REMARK = """The paper's runs share one seed in pre-training (words, batches and first weights), so its errors
+leave out what pre-training adds to icy's. Once a pair understands itself perfectly, its loss is next to nothing, and now
+and then it leaps (see the loss in end-to-end-drift.png), after which the sender is further from its language. Adam
+without clipping, on gradients next to nothing, is the likely cause; that was not tested. Of HierZero:RNN+Hier:RNN after
+concat, one seed of three has no such leap and ends where the published runs do (0.86); the senders of all three read
+0.93 to 0.95 after 2000 updates, then one leaps before 3000, and one before 6600, from which it has not recovered at the
+end. The published row RNNZero2L:GRU after concat (0.55, beside 0.80 to 0.95 in most others) may be of this kind: its
+three runs start from one pre-trained pair, and agree."""
 TABLES = [
-    *(Page(f"icy22/table{number}") for number in (3, 4, 5, 6, 20)),
-    *(Page(f"perkins21/table{number}") for number in (13, 15)),
-    *(Page(f"perkins21/table{number}", CLOCK, CLOCK_WHY) for number in (13, 15)),
+    *(Page(f"icy22/table{number}") for number in (3, 4, 5, 6)),
+    Page("icy22/table20", remark=TWENTY_REMARK),
+    *(Page(f"perkins21/table{number}", remark=GRID_REMARK) for number in (13, 15)),
+    *(Page(f"perkins21/table{number}", CLOCK, CLOCK_REMARK) for number in (13, 15)),
+    Page("perkins21/table6", out=PAIRS),
+    Page("perkins21/table17", remark=DRIFT_REMARK, out=PAIRS),
 ]
 
 
@@ -54,7 +72,7 @@ def reproduce(page: Page, only: list[str], train: bool, workers: int | None) -> 
     rerun = "missing" if train else "never"
     try:
         return icy.reproduce(
-            page.table, only, settings=page.settings, rerun=rerun, out=RESULTS, device="cpu", workers=workers
+            page.table, only, settings=page.settings, rerun=rerun, out=page.out, device="cpu", workers=workers
         )
     except IcyError:
         if not only:
@@ -67,8 +85,8 @@ def write(page: Page) -> tuple[Reproduction, pd.DataFrame] | None:
     done = reproduce(page, [], train=False, workers=1)
     if done is None or not done.result.records:
         return None
-    text = done.page() if not page.why else done.page().replace("\n\n**", f"\n\nHere {page.why}.\n\n**", 1)
-    (PAGES / f"{page.name}.md").write_text(text)
+    head, table = done.page().split("\n\nMeans ±", 1)
+    (PAGES / f"{page.name}.md").write_text("\n\n".join([head, *filter(None, [page.remark]), f"Means ±{table}"]))
     done.cells.to_csv(PAGES / f"{page.name}.csv", index=False, float_format="%.5g")
     return done, to_long(done.result.records)
 
@@ -85,7 +103,8 @@ def summary(found: list[tuple[Page, Reproduction]]) -> str:
     for page, done in found:
         verdict = done.verdict
         name = page.table + "".join(f", {k}={v}" for k, v in page.settings.items())
-        counts = [f"{verdict.measured} of {verdict.cells}", str(verdict.agree), f"{verdict.expected:.1f}"]
+        chance = "-" if verdict.word == "undecided" else f"{verdict.expected:.1f}"
+        counts = [f"{verdict.measured} of {verdict.cells}", str(verdict.agree), chance]
         lines.append(f"| {' | '.join([f'[{name}]({page.name}.md)', done.source.title, *counts, verdict.word])} |")
     notes = [
         "",
@@ -94,6 +113,14 @@ def summary(found: list[tuple[Page, Reproduction]]) -> str:
         "The replicates are in replicates.parquet: `icy table benchmarks/reproduced/replicates.parquet`.",
     ]
     return "\n".join([*lines, *notes, ""])
+
+
+def draw_pairs() -> None:
+    """The curves of the games, from scratch and after learning a grammar."""
+    curves = icy.EndToEndResult.load(PAIRS).curves()
+    scratch = curves["grammar"] == "none"
+    for name, part in (("scratch", curves[scratch]), ("drift", curves[~scratch])):
+        e2e(part).savefig(PAGES / f"end-to-end-{name}.png", dpi=110)
 
 
 def main() -> None:
@@ -109,6 +136,7 @@ def main() -> None:
                 reproduce(page, given.only, True, given.workers)
     PAGES.mkdir(exist_ok=True)
     written = [(page, *found) for page in TABLES if (found := write(page)) is not None]
+    draw_pairs()
     replicates = pd.concat([long for _, _, long in written]).drop_duplicates("key")
     replicates.to_parquet(PAGES / "replicates.parquet", index=False)
     text = summary([(page, done) for page, done, _ in written])

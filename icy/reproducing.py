@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from icy.analysis.verdicts import Verdict
 
 log = logging.getLogger(__name__)
+# Updates between readings: enough for a curve; the accuracy from scratch is a mean over as many.
+SCRATCH_REPORTS, DRIFT_REPORTS = 1000, 100
 PART = ["protocol", "representation", "side", "hidden_size", "target"]  # what the models of one part share
 
 
@@ -102,7 +104,7 @@ class Reproduction:
 
     def table(self) -> BiasTable:
         """What was measured, with the published values beside."""
-        return self.result.bias_table("sem", compare=self.source.id, compared="published", mark=False)
+        return self.result.bias_table("sem", compare=self.source.id)
 
     def page(self) -> str:
         """All of it as Markdown."""
@@ -199,7 +201,12 @@ class Reproducing:
 
     def run(self, plan: Plan, watcher: Watcher | None = None) -> Reproduction:
         """Train what is missing of a plan, and hold all of it against what was printed."""
-        return Reproduction(self.source, run_plan(plan, watcher, retries=RETRIES), self.wanted)
+        result = run_plan(plan, watcher, retries=RETRIES)
+        if self.source.reproduce == "e2e":
+            from icy.endtoend import EndToEndResult
+
+            result = EndToEndResult(result.records, result.paths, plan.store.folder)
+        return Reproduction(self.source, result, self.wanted)
 
     def seeds(self, runs: float) -> Any:
         """The seeds that are meant, or as many as the paper had."""
@@ -238,6 +245,7 @@ def _pairs(asked: Reproducing) -> Plan:
                 representation=str(link),
                 hidden=int(str(hidden)),
                 seeds=asked.seeds(rows["n"].max()),
+                report_every=SCRATCH_REPORTS if grammars == ("none",) else DRIFT_REPORTS,
                 **asked.shared(),
             )
             plans.append(make_pair_plan(spec))
