@@ -50,7 +50,7 @@ TWENTY_REMARK = """The paper prints no errors, so its five runs are taken to hav
 this preset, its readings are of 128 meanings."""
 CLOCK_REMARK = "Here `check_every=400` stands in for the paper's checks by the clock, which let fast models train on."
 DRIFT_REMARK = """The paper's runs share one seed in pre-training (words, batches and first weights), so its errors
-leave out what pre-training adds to icy's. Once a pair understands itself perfectly, its loss is next to nothing, and now
+leave out what pre-training adds to icy's. Once a pair understands itself well, its loss is next to nothing, and now
 and then it leaps (see the loss in end-to-end-drift.png), after which the sender is further from its language. Adam
 without clipping, on gradients next to nothing, is the likely cause; that was not tested. Of HierZero:RNN+Hier:RNN after
 concat, one seed of three has no such leap and ends where the published runs do (0.86); the senders of all three read
