@@ -15,18 +15,39 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 _WHERE = {
+    "Atlas": "atlas",
+    "BiasTable": "tables",
+    "Placement": "atlas",
     "PublishedTable": "literature",
+    "bias_table": "tables",
+    "difference_table": "tables",
     "end_to_end_agreement": "agreement",
+    "end_to_end_table": "endtoend",
     "find_table": "literature",
     "published": "literature",
     "published_tables": "literature",
 }
 
-__all__ = ["PublishedTable", "end_to_end_agreement", "find_table", "published", "published_tables"]
+__all__ = [
+    "Atlas",
+    "BiasTable",
+    "Placement",
+    "PublishedTable",
+    "bias_table",
+    "difference_table",
+    "end_to_end_agreement",
+    "end_to_end_table",
+    "find_table",
+    "published",
+    "published_tables",
+]
 
 if TYPE_CHECKING:  # the same names once more, for type checkers and editors, which cannot see through __getattr__
     from .agreement import end_to_end_agreement
+    from .atlas import Atlas, Placement
+    from .endtoend import end_to_end_table
     from .literature import PublishedTable, find_table, published, published_tables
+    from .tables import BiasTable, bias_table, difference_table
 else:  # hidden from type checkers: they would take any misspelt name for Any
 
     def __getattr__(name: str) -> object:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
 from icy.long_table import EXTRA
@@ -12,14 +13,19 @@ from .literature import KEYS, PAIR_KEYS, end_to_end, supervised
 
 NEAR = 2.0  # combined standard errors
 NAMES = {"mean": "published", "standard_error": "published_error"}
+KINDS = ["preset", "settings", "options"]  # how else results may have been trained
+# The games that the papers played: 50,000 updates from scratch; after pre-training 20 times concat's, at most 10,000.
+SCRATCH, SCRATCH_STEPS, DRIFT_CAP, DRIFT_MOST = "none", 50_000, 20, 10_000
+FOUND = ["source", "table", "icy", "icy_error", "seeds", "published", "published_error", "distance", "within"]
 
 
-def agreement(long: pd.DataFrame, table: str = "") -> pd.DataFrame:
+def agreement(long: pd.DataFrame, table: str = "", by: Sequence[str] = ()) -> pd.DataFrame:
     """Every cell of `long` that was measured at the papers' sizes and has a published value, beside it.
 
     Args:
         long: results in long form, of `icy.long_table.to_long`.
         table: the name of one published table; by default all.
+        by: further columns that tell results apart.
 
     Returns:
         One row per model, preset, changed settings, grammar and table: mean, error (standard error of the mean), seeds,
@@ -27,26 +33,27 @@ def agreement(long: pd.DataFrame, table: str = "") -> pd.DataFrame:
     """
     good = long[_at_published_sizes(long) & ~long["failed"].astype(bool)].copy()
     good["model"] = good["model"].str.replace(r"^\w+/", "", regex=True)
-    kinds = ["preset", "settings", "options"]
-    cells = good.groupby([*KEYS, *kinds], sort=False)["value"].agg(["mean", "sem", "count"]).reset_index()
-    cells = cells.rename(columns={"mean": "icy", "sem": "icy_error", "count": "seeds"})
+    keys = [*by, *KEYS, *KINDS]
+    cells = _measured(good, keys)
     both = with_distance(cells.merge(supervised(table), on=KEYS).rename(columns=NAMES))
-    columns = ["source", "table", "icy", "icy_error", "seeds", "published", "published_error", "distance", "within"]
-    return both[[*KEYS, *kinds, *columns]]
+    return both[[*keys, *FOUND]]
 
 
-def end_to_end_agreement(long: pd.DataFrame, table: str = "") -> pd.DataFrame:
-    """As `agreement`, for end-to-end runs: a row per pair, link, grammar of pre-training and measure."""
+def end_to_end_agreement(long: pd.DataFrame, table: str = "", by: Sequence[str] = ()) -> pd.DataFrame:
+    """As `agreement`, for games of the papers' lengths: a row per pair, link, grammar of pre-training and measure."""
     theirs = end_to_end(table)
-    good = long[_at_published_sizes(long) & long["side"].eq("pair") & ~long["failed"].astype(bool)]
+    good = long[_at_published_sizes(long) & _at_published_lengths(long) & ~long["failed"].astype(bool)]
     measures = [name for name in EXTRA if theirs["measure"].eq(name).any()]
-    names = [*PAIR_KEYS[:-1], "preset", "seed"]
+    keys = [*by, *PAIR_KEYS, *KINDS]
+    names = [name for name in (*keys, "seed") if name != "measure"]
     tall = good[[*names, *measures]].melt(names, measures, "measure", "value").dropna(subset="value")
-    cells = tall.groupby([*PAIR_KEYS, "preset"], sort=False)["value"].agg(["mean", "sem", "count"]).reset_index()
-    cells = cells.rename(columns={"mean": "icy", "sem": "icy_error", "count": "seeds"})
-    both = with_distance(cells.merge(theirs, on=PAIR_KEYS).rename(columns=NAMES))
-    columns = ["source", "table", "icy", "icy_error", "seeds", "published", "published_error", "distance", "within"]
-    return both[[*PAIR_KEYS, "preset", *columns]]
+    both = with_distance(_measured(tall, keys).merge(theirs, on=PAIR_KEYS).rename(columns=NAMES))
+    return both[[*keys, *FOUND]]
+
+
+def _measured(good: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    cells = good.groupby(list(keys), sort=False)["value"].agg(["mean", "sem", "count"]).reset_index()
+    return cells.rename(columns={"mean": "icy", "sem": "icy_error", "count": "seeds"})
 
 
 def with_distance(cells: pd.DataFrame) -> pd.DataFrame:
@@ -59,26 +66,34 @@ def with_distance(cells: pd.DataFrame) -> pd.DataFrame:
         cells: with icy, icy_error, seeds, published, published_error, n (the paper's runs) and rounding.
 
     Returns:
-        The same, no error missing that can be had, with `combined_error`, `distance` in units of it (NaN without
-        one), and `within`, whether that is at most 2.
+        The same with `combined_error`; `distance` in units of it, NaN if neither has an error; `freedom`, the degrees
+        of freedom that the distance has as Student's t (Welch's, or those of the one that has an error); and `within`,
+        whether the distance is at most 2.
     """
-    seeds = cells["seeds"].clip(lower=1)
+    seeds = cells["seeds"].clip(lower=1).astype(float)
     runs = cells["n"].fillna(seeds).astype(float)
-    ours = cells["icy_error"].fillna(cells["published_error"] * (runs / seeds) ** 0.5)
-    spread = (cells["icy_error"] * (seeds / runs) ** 0.5).fillna(math.nan)
-    theirs = cells["published_error"].fillna((spread**2 + cells["rounding"] ** 2) ** 0.5)
+    own, printed = cells["icy_error"].astype(float), cells["published_error"].astype(float)
+    ours = own.fillna(printed * (runs / seeds) ** 0.5)
+    theirs = printed.fillna(((own * (seeds / runs) ** 0.5) ** 2 + cells["rounding"] ** 2) ** 0.5)
     combined = (ours**2 + theirs**2) ** 0.5
-    distance = (cells["icy"] - cells["published"]) / combined
-    return cells.assign(
-        icy_error=ours,
-        published_error=theirs,
-        combined_error=combined,
-        distance=distance,
-        within=distance.abs() <= NEAR,
-    )
+    distance = (cells["icy"] - cells["published"]) / combined.replace(0, np.nan)
+    distance = distance.mask(combined.eq(0) & cells["icy"].eq(cells["published"]), 0.0)
+    terms = [e**4 / (n - 1).clip(lower=1) for e, n in ((ours, seeds), (theirs, runs))]
+    welch = combined**4 / (terms[0] + terms[1]).replace(0, np.nan)
+    freedom = welch.mask(own.isna(), runs - 1).mask(printed.isna(), seeds - 1).clip(lower=1)
+    found = {"combined_error": combined, "distance": distance, "freedom": freedom}
+    return cells.assign(**found, within=distance.abs() <= NEAR)
 
 
 def _at_published_sizes(long: pd.DataFrame) -> pd.Series[bool]:
     """Which results are of the setting that the tables report: 5x10, V = 4, w = 4, and the usual cap."""
     sizes = long["meanings"].eq("5x10") & long["vocab_size"].eq(4) & long["word_length"].eq(4)
     return sizes & (long["measure"].ne("ratio") | long["cap"].eq(20))
+
+
+def _at_published_lengths(long: pd.DataFrame) -> pd.Series[bool]:
+    """Which games of pairs are as long as the papers'."""
+    steps, most = (pd.to_numeric(long[name], errors="coerce") for name in ("game_steps", "most"))
+    scratch = long["grammar"].eq(SCRATCH) & steps.ge(SCRATCH_STEPS)
+    drift = long["grammar"].ne(SCRATCH) & steps.isna() & long["cap"].eq(DRIFT_CAP) & most.eq(DRIFT_MOST)
+    return long["side"].eq("pair") & (scratch | drift)

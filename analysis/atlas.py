@@ -17,7 +17,7 @@ import pandas as pd
 
 from icy.errors import InvalidSettingError, StoreError
 from icy.files import whole_file
-from icy.reading import long_of
+from icy.reading import ATLAS_FILE, long_of
 
 from .tables import in_order
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from icy.store import Record
 
-FILE = Path(__file__).parent / "data" / "atlas.parquet"
+FILE = ATLAS_FILE
 ABOUT = b"icy atlas"  # the key of the file's own metadata
 # What two rows must share for their numbers to be comparable; models, sizes of models and options are what differs.
 SETTING = ["side", "representation", "protocol", "meanings", "vocab_size", "word_length", "target", "cap", "held_out",
@@ -192,7 +192,14 @@ class Atlas:
                 "Rows of several settings (sides, representations, protocols, ...) cannot be placed together: place "
                 "them one setting at a time."
             )
-        return Placement(_wide(long), _wide(self.alike(long)), str(long["measure"].iloc[0]), _said(long.iloc[0]), self)
+        mine, others = _named(_wide(long), _wide(self.alike(long)))
+        return Placement(mine, others, str(long["measure"].iloc[0]), _said(long.iloc[0]), self)
+
+    def places(self, result: Any) -> list[Placement]:
+        """The same for each setting that the result has; errors as for `place`."""
+        long = long_of(result)
+        good = long[~long["failed"].astype(bool)]
+        return [self.place(part) for _, part in good.groupby(SETTING, dropna=False, sort=False)]
 
 
 @cache
@@ -228,16 +235,20 @@ def _said(row: pd.Series[Any]) -> str:
 def _wide(long: pd.DataFrame) -> pd.DataFrame:
     """Means over seeds: a row per model, hidden size and options, a column per grammar."""
     table = long.pivot_table(index=ROW, columns="grammar", values="value", aggfunc="mean", sort=False)
-    sizes = len({hidden for _, hidden, _ in table.index}) > 1
-    names = [_name(str(model), int(hidden), str(options), sizes) for model, hidden, options in table.index]
-    table.index = pd.Index(names, name="model")
     return table[in_order(table.columns)]
 
 
-def _name(model: str, hidden: int, options: str, with_size: bool) -> str:
-    """What a row is called: its model, and what else tells it from others."""
-    more = ", ".join([*([f"E={hidden}"] if with_size else []), *([options] if options else [])])
-    return f"{model} ({more})" if more else model
+def _named(*tables: pd.DataFrame) -> list[pd.DataFrame]:
+    """The same with a name for each row, which says its hidden size where these differ in any, and its options."""
+    sizes = len({hidden for table in tables for _, hidden, _ in table.index}) > 1
+    found = []
+    for table in tables:
+        names = []
+        for model, hidden, options in table.index:
+            more = ", ".join([*([f"E={hidden}"] if sizes else []), *([options] if options else [])])
+            names.append(f"{model} ({more})" if more else str(model))
+        found.append(table.set_axis(pd.Index(names, name="model")))
+    return found
 
 
 @dataclass(frozen=True)
@@ -296,7 +307,7 @@ class Placement:
             own, rest = self._space(self.mine.loc[[name]]), self._space(self.rest(str(name)))
             gaps = rest - own.iloc[0]
             common = gaps.notna().sum(axis=1)
-            distance = np.sqrt((gaps**2).mean(axis=1))[common >= min(FEWEST, len(self.grammars))]
+            distance = np.sqrt((gaps**2).mean(axis=1))[common >= max(1, min(FEWEST, len(self.grammars)))]
             for neighbour, value in distance.sort_values(kind="stable").head(NEIGHBOURS).items():
                 rows.append([name, neighbour, float(value), int(common[neighbour])])
         return pd.DataFrame(rows, columns=["model", "neighbour", "distance", "grammars"])

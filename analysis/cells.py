@@ -37,7 +37,7 @@ class Beside:
     def text(self, decimals: int) -> str:
         """As printed: the number, and the distance in brackets."""
         shown = number(self.mean, self.error, decimals)
-        return f"{shown} ({self.distance:+.1f})" if math.isfinite(self.distance) else shown
+        return f"{shown} ({round(self.distance, 1) + 0.0:+.1f})" if math.isfinite(self.distance) else shown
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from icy.errors import InvalidSettingError
@@ -13,7 +12,6 @@ from icy.long_table import ROW
 
 from .agreement import agreement, end_to_end_agreement
 from .cells import Beside
-from .literature import KEYS
 
 PUBLISHED = "published"
 # What makes rows of two results the same, however they were trained; and what tells rows of one result apart besides.
@@ -45,14 +43,7 @@ def beside_of(long: pd.DataFrame, compare: Any) -> dict[Where, Beside]:
 
 def _published_beside(long: pd.DataFrame, name: str) -> dict[Where, Beside]:
     """Of the published tables that have a row, the one with most of its cells."""
-    cells = agreement(long, "" if name == PUBLISHED else name)
-    kinds = ["preset", "settings", "options"]
-    rows = long.assign(model=long["model"].str.replace(r"^\w+/", "", regex=True))[
-        ["row", *KEYS, *kinds]
-    ].drop_duplicates()
-    cells = cells.merge(rows, on=[*KEYS, *kinds])
-    if not len(cells):
-        return {}
+    cells = agreement(long, "" if name == PUBLISHED else name, by=["row"])
     covered = cells.groupby(["row", "source", "table"])["grammar"].transform("size")
     # Of equals, that of Perkins21, which prints errors where Icy22's table 20 has none.
     cells = cells.assign(covered=covered).sort_values(["covered", "source"], ascending=False, kind="stable")
@@ -61,14 +52,16 @@ def _published_beside(long: pd.DataFrame, name: str) -> dict[Where, Beside]:
     return {(int(cell["row"]), str(cell["grammar"])): _beside(cell) for _, cell in chosen.iterrows()}
 
 
-PAIR = ("model", "representation", "hidden_size", "preset")  # with grammar and measure, a published cell of pairs
+def pairs_beside(long: pd.DataFrame, name: str) -> dict[tuple[int, str, str], Beside]:
+    """What was published of pairs, by row, grammar and measure.
 
-
-def pairs_beside(long: pd.DataFrame, name: str) -> dict[tuple[Any, ...], Beside]:
-    """What was published of pairs, by PAIR, grammar and measure."""
-    cells = end_to_end_agreement(long, "" if name == PUBLISHED else name)
+    Args:
+        long: results in long form, with the column `row`.
+        name: "published", or the name of one published table.
+    """
+    cells = end_to_end_agreement(long, "" if name == PUBLISHED else name, by=["row"])
     return {
-        tuple(cell[column] for column in (*PAIR, "grammar", "measure")): _beside(cell) for _, cell in cells.iterrows()
+        (int(cell["row"]), str(cell["grammar"]), str(cell["measure"])): _beside(cell) for _, cell in cells.iterrows()
     }
 
 
@@ -142,12 +135,12 @@ def paired_differences(long: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
     """
     long, other = numbered(long), numbered(other)
     partner = matched_rows(long, other)
-    values = other[~other["failed"].astype(bool)].set_index(["row", "grammar", "seed"])["value"]
-    keys = [
-        (partner.get(row), g, seed) for row, g, seed in zip(long["row"], long["grammar"], long["seed"], strict=True)
-    ]
-    theirs = np.array([values.get(key, math.nan) for key in keys], dtype=float)
-    both = long.assign(value=long["value"] - theirs)[np.isfinite(theirs) & ~long["failed"].astype(bool)]
+    good = other[~other["failed"].astype(bool)].set_index(["row", "grammar", "seed"])[["value", "cut"]]
+    keys = pd.MultiIndex.from_arrays([long["row"].map(partner), long["grammar"], long["seed"]])
+    theirs = good.reindex(keys).set_index(long.index)
+    cut = long["cut"].astype(bool) | theirs["cut"].eq(True)
+    both = long.assign(value=long["value"] - theirs["value"], cut=cut)
+    both = both[both["value"].notna() & ~long["failed"].astype(bool)]
     if not len(both):
         raise InvalidSettingError(
             "The two results share no model, sizes, protocol, grammar and seed, so that nothing can be subtracted; "

@@ -10,7 +10,7 @@ from icy.long_table import ROW
 from icy.reading import Results, long_of
 
 from .cells import SPREADS, Cell, cell_of
-from .comparing import PAIR, pairs_beside
+from .comparing import numbered, pairs_beside
 from .tables import BiasTable, compared_notes, in_order
 
 MEASURES = {  # columns of the long table, and what a reader calls them
@@ -33,7 +33,7 @@ def end_to_end_table(
         compare: "published", or the name of a published table: what stands beside each cell.
         compared: what that is called.
     """
-    long = long_of(results)
+    long = numbered(long_of(results))
     beside = {} if compare is None else pairs_beside(long, compare)
     varying = [name for name in ROW if name != "model" and _varies(long, name)]
     rows: list[tuple[list[str], dict[str, Cell]]] = []
@@ -45,7 +45,7 @@ def end_to_end_table(
                 cells = {
                     str(g): replace(
                         cell_of(part.assign(value=part[measure]), spread),
-                        beside=beside.get((*(first[name] for name in PAIR), str(g), measure)),
+                        beside=beside.get((int(first["row"]), str(g), measure)),
                     )
                     for g, part in group.groupby("grammar", sort=False)
                 }

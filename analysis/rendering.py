@@ -135,10 +135,15 @@ def _tex(text: str) -> str:
     return "".join(TEX.get(letter, letter) for letter in text)
 
 
-def _csv(table: BiasTable) -> str:
+def flat(table: BiasTable) -> pd.DataFrame:
+    """A table as a frame of plain columns: the labels, and grammar_mean, grammar_spread and so on."""
     frame = table.to_dataframe()
     frame.columns = pd.Index(["_".join(map(str, names)) for names in frame.columns], dtype=object)
-    return str(frame.reset_index().to_csv(index=False)).rstrip("\n")
+    return frame.reset_index()
+
+
+def _csv(table: BiasTable) -> str:
+    return str(flat(table).to_csv(index=False)).rstrip("\n")
 
 
 def _html(table: BiasTable) -> str:

@@ -306,7 +306,7 @@ def _place(name: str, value: Any) -> Any:
 
 
 def _mark(rows: list[Found], alike: Sequence[str], grammars: Sequence[str], spread: str) -> dict[str, str]:
-    """Mark the best and the worst cell of every column, among rows that differ in their model only.
+    """Mark the best and the worst cell of every column, among rows that are alike in some columns.
 
     Returns:
         The arrows of the columns in which any was marked.

@@ -29,7 +29,7 @@ VERDICTS = {
 CELL = ["representation", "side", "model", "hidden_size", "grammar", "measure"]
 COLUMNS = [
     *CELL,
-    *("icy", "icy_error", "seeds", "cut", "published", "published_error", "n", "combined_error", "distance"),
+    *("icy", "icy_error", "seeds", "cut", "published", "published_error", "n", "combined_error", "distance", "freedom"),
     "verdict",
 ]
 SURE = 0.95
@@ -126,7 +126,7 @@ class Verdict:
             word, gap = ("undecided", _gap(found)) if len(found) else ("not measured", math.nan)
             return cls(word, len(cells), len(found), 0, math.nan, gap, _correlation(found))
         agree = int(done["verdict"].eq("agrees").sum())
-        freedom = _freedom(done)
+        freedom = done["freedom"].to_numpy(float)
         inside = np.asarray(1 - 2 * stats.t.sf(NEAR, freedom))
         most_outside = stats.binom.ppf(SURE, len(done), 1 - inside.mean())
         chance = 2 * stats.t.sf(done["distance"].abs().to_numpy(float), freedom)
@@ -137,6 +137,12 @@ class Verdict:
             word = "reproduced in part" if agree >= len(done) / 2 else "not reproduced"
         return cls(word, len(cells), len(done), agree, float(inside.sum()), _gap(done), _correlation(done))
 
+    @property
+    def said(self) -> str:
+        """The word, and that it is about a part, if it is."""
+        whole = self.measured == self.cells or self.word in ("not measured", "undecided")
+        return self.word if whole else f"{self.word} as far as measured"
+
     def __str__(self) -> str:
         if not self.measured:
             return f"Not measured: none of {self.cells} cells."
@@ -146,7 +152,7 @@ class Verdict:
         if self.word == "undecided":
             return f"Undecided: {self.measured} cells{part}, without an error here or in the paper; {away}"
         return (
-            f"{self.word.capitalize()}: {self.agree} of {self.measured} cells{part} agree within {NEAR:g} combined "
+            f"{self.said.capitalize()}: {self.agree} of {self.measured} cells{part} agree within {NEAR:g} combined "
             f"standard errors, where chance alone would let {self.expected:.1f}; {away}"
         )
 
@@ -158,19 +164,6 @@ def _gap(cells: pd.DataFrame) -> float:
 def _correlation(cells: pd.DataFrame) -> float:
     varies = min(cells["icy"].nunique(), cells["published"].nunique()) > 1
     return float(stats.spearmanr(cells["icy"], cells["published"])[0]) if len(cells) > 2 and varies else math.nan
-
-
-def _freedom(cells: pd.DataFrame) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Welch's degrees of freedom of each cell: few runs spread more than a normal law has it."""
-    ours, theirs = (cells[name].astype(float).to_numpy() for name in ("seeds", "n"))
-    theirs = np.where(np.isnan(theirs), ours, theirs)
-    ours = np.where(ours > 1, ours, theirs)  # whose spread a single seed is taken to have
-    own = np.nan_to_num(cells["icy_error"].astype(float).to_numpy())
-    rest = np.sqrt(np.maximum(cells["combined_error"].astype(float).to_numpy() ** 2 - own**2, 0))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        terms = [np.nan_to_num(e**4 / (n - 1), posinf=0.0) for e, n in ((own, ours), (rest, theirs))]
-        freedom = (own**2 + rest**2) ** 2 / sum(terms)
-    return np.where(np.isfinite(freedom) & (freedom > 0), freedom, np.inf)
 
 
 # -- the page ----------------------------------------------------------------------------------------------------------

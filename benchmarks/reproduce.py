@@ -17,7 +17,7 @@ import pandas as pd
 
 import icy
 from icy.analysis.plots.endtoend import e2e
-from icy.errors import IcyError
+from icy.errors import InvalidSettingError, UnknownNameError
 from icy.long_table import to_long
 from icy.reproducing import Reproduction
 
@@ -74,7 +74,7 @@ def reproduce(page: Page, only: list[str], train: bool, workers: int | None) -> 
         return icy.reproduce(
             page.table, only, settings=page.settings, rerun=rerun, out=page.out, device="cpu", workers=workers
         )
-    except IcyError:
+    except (InvalidSettingError, UnknownNameError):  # nothing of `only` is in this table
         if not only:
             raise
         return None
@@ -105,7 +105,7 @@ def summary(found: list[tuple[Page, Reproduction]]) -> str:
         name = page.table + "".join(f", {k}={v}" for k, v in page.settings.items())
         chance = "-" if verdict.word == "undecided" else f"{verdict.expected:.1f}"
         counts = [f"{verdict.measured} of {verdict.cells}", str(verdict.agree), chance]
-        lines.append(f"| {' | '.join([f'[{name}]({page.name}.md)', done.source.title, *counts, verdict.word])} |")
+        lines.append(f"| {' | '.join([f'[{name}]({page.name}.md)', done.source.title, *counts, verdict.said])} |")
     notes = [
         "",
         "*measured*: cells with a result; *agree*: those within two combined standard errors of the printed value;",

@@ -13,6 +13,7 @@ from icy.devices import resolve_device
 from icy.errors import IncompatibleError, InvalidSettingError, StoreError
 from icy.grammars import expand_grammars, make_language
 from icy.language import Language
+from icy.long_table import game_curves
 from icy.meanings import MeaningSpace
 from icy.models.making import cannot_use
 from icy.planning import Plan, Row, plan_workers
@@ -22,7 +23,7 @@ from icy.results import ProbeResult
 from icy.store import Store
 from icy.tracking import watching
 from icy.training.job import Replicate
-from icy.training.pair_job import CURVE, SCRATCH, EndToEnd, PairEntry, PairJob, PairTask
+from icy.training.pair_job import SCRATCH, EndToEnd, PairEntry, PairJob, PairTask
 from icy.training.protocols import BASELINE
 from icy.training.settings import settings_for
 from icy.watcher import Watcher
@@ -129,12 +130,7 @@ class EndToEndResult(ProbeResult):
         `accuracy` and `loss` are those of the game, `sender_accuracy` and `receiver_accuracy` those on the language of
         pre-training.
         """
-        import pandas as pd
-
-        names = ("model", "representation", "hidden_size", "grammar", "seed")
-        played = [r for r in self.records if not r["failed"]]
-        rows = [[*(r[name] for name in names), *reading] for r in played for reading in r["curve"]]
-        return pd.DataFrame(rows, columns=[*names, *CURVE]).astype(dict.fromkeys(CURVE[1:], float))
+        return game_curves(self.records)
 
     def plot(self) -> Figure:
         """The curves as a figure, in the form of Icy22 figure 7."""

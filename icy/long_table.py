@@ -78,3 +78,16 @@ def to_long(records: Iterable[Record]) -> pd.DataFrame:
     for name in ("accuracy", *EXTRA, "held_out", "value", "seconds"):
         table[name] = table[name].astype(float)
     return table
+
+
+def game_curves(records: Iterable[Record]) -> pd.DataFrame:
+    """One row per pair and reading of its game: model, representation, hidden_size, grammar, seed, and the columns of
+    `icy.training.pair_job.CURVE`. Results of one side alone are left out."""
+    import pandas as pd
+
+    from icy.training.pair_job import CURVE
+
+    names = ("model", "representation", "hidden_size", "grammar", "seed")
+    played = [r for r in records if r["side"] == "pair" and not r["failed"]]
+    rows = [[*(r[name] for name in names), *reading] for r in played for reading in r["curve"]]
+    return pd.DataFrame(rows, columns=[*names, *CURVE]).astype(dict.fromkeys(CURVE[1:], float))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from icy.errors import InvalidSettingError, StoreError, unknown
 from icy.long_table import LONG, ROW, WHOLE
+from icy.registry import canonical
 from icy.results import ProbeResult
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 Results: TypeAlias = "ProbeResult | pd.DataFrame"
 TABLES = (".csv", ".parquet")
 ATLAS = "atlas"  # the name of the atlas that comes with icy, in place of a path
+ATLAS_FILE = Path(__file__).parent / "analysis" / "data" / "atlas.parquet"
 NEEDED = ("model", "grammar", "seed", "value")
 NONE = "There are no results here; `icy probe` makes some."
 
@@ -41,8 +43,10 @@ def read_results(paths: Sequence[str | Path]) -> Results:
     import pandas as pd
 
     joined = pd.concat([long_of(one) for one in found], ignore_index=True)
-    twice = joined["key"].notna() & joined["key"].duplicated(keep="last")
-    return joined[~twice].reset_index(drop=True)
+    what = [*ROW, "grammar", "seed"]
+    keyed = joined["key"].notna()
+    twice = joined["key"].duplicated(keep="last").where(keyed, joined.duplicated(what, keep="last"))
+    return joined[~twice.astype(bool)].reset_index(drop=True)
 
 
 def read_long(path: str | Path) -> pd.DataFrame:
@@ -51,11 +55,7 @@ def read_long(path: str | Path) -> pd.DataFrame:
 
 
 def _read(path: str | Path) -> Results:
-    if str(path) == ATLAS and not Path(path).exists():
-        from icy.analysis.atlas import shipped
-
-        return shipped().to_dataframe()
-    path = Path(path)
+    path = ATLAS_FILE if str(path) == ATLAS and not Path(path).exists() else Path(path)
     return _table(path) if path.suffix.lower() in TABLES and not path.is_dir() else ProbeResult.load(path)
 
 
@@ -151,7 +151,8 @@ def _matching(what: str, patterns: Sequence[str], names: Mapping[str, Sequence[s
     """The names that one of the patterns fits; all if there are none."""
     found: list[str] = [] if patterns else list(names)
     for pattern in patterns:
-        fit = [n for n, forms in names.items() if any(fnmatch.fnmatchcase(f.lower(), pattern.lower()) for f in forms)]
+        wanted = {pattern.lower(), canonical(pattern).lower()}
+        fit = [n for n, forms in names.items() if any(fnmatch.fnmatchcase(f.lower(), p) for f in forms for p in wanted)]
         if not fit and pattern != "all":
             shortest = [forms[0] if "/" in pattern else forms[-1] for forms in names.values()]
             raise unknown(what, pattern, list(dict.fromkeys(shortest)))

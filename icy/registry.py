@@ -557,3 +557,17 @@ def list_players(pattern: str | Iterable[str] | None = None) -> list[str]:
         ['speaker/posdis', 'listener/posdis']
     """
     return [entry.qualified for entry in registry.match(pattern, *PLAYERS)]
+
+
+def canonical(name: str) -> str:
+    """The name of a model or grammar that is called so, under the side that was given if any; or what was given.
+
+    Example:
+        >>> canonical("RNN:GRU"), canonical("comp"), canonical("sender/FC2L"), canonical("FC*")
+        ('RNN1L:GRU', 'concat', 'sender/FC2L', 'FC*')
+    """
+    try:
+        entry = registry.get(name, *SIDES, "grammar")
+    except UnknownNameError:
+        return name
+    return entry.qualified if "/" in name else entry.name

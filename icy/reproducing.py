@@ -15,6 +15,7 @@ from icy.asking import Asked, spell_out
 from icy.errors import InvalidSettingError, unknown
 from icy.planning import Plan, ProbeSpec
 from icy.probing import run_plan
+from icy.registry import canonical
 from icy.results import ProbeResult
 from icy.sweeping import RETRIES, SweepSpec, make_sweep
 from icy.tracking import watching
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from icy.analysis.verdicts import Verdict
 
 log = logging.getLogger(__name__)
+# Rows that were looked at at every update, others of their table every 50 (icy-facts 3.2).
+CHECKS: dict[tuple[str, int], dict[str, Any]] = {("icy22/table4", 1280): {"check_every": 1}}
 # Updates between readings: enough for a curve; the accuracy from scratch is a mean over as many.
 SCRATCH_REPORTS, DRIFT_REPORTS = 1000, 100
 PART = ["protocol", "representation", "side", "hidden_size", "target"]  # what the models of one part share
@@ -192,7 +195,7 @@ class Reproducing:
         ):
             cells = _only(cells, column, _listed(patterns), source.id)
         if spec.quick and not _listed(spec.only):
-            cells = cells[cells["model"] == _smallest(cells)]
+            cells = _smallest(cells)
         return cls(spec, source, cells)
 
     def plan(self) -> Plan:
@@ -224,6 +227,8 @@ def _probes(asked: Reproducing) -> Plan:
     for key, rows in asked.wanted.groupby(PART, sort=False):
         about: dict[str, Any] = dict(zip(PART, key, strict=True))
         about["hidden"] = int(str(about.pop("hidden_size")))
+        own = CHECKS.get((asked.source.id, about["hidden"]), {})
+        about["settings"] = {**own, **asked.spec.settings}
         for grammars, models in _alike(rows).items():
             seeds = asked.seeds(rows["n"].max())
             parts.append({**about, "model": models, "grammar": list(grammars) or ["concat"], "seeds": seeds})
@@ -295,7 +300,9 @@ def _only(cells: pd.DataFrame, column: str, patterns: list[str], table: str) -> 
 
 
 def _fits(name: str, pattern: str) -> bool:
-    return fnmatch.fnmatchcase(name.lower(), pattern.lower().removeprefix("sender/").removeprefix("receiver/"))
+    """Whether a wildcard fits a name; of the parts of a pattern, each may be another name of the same thing."""
+    wanted = "+".join(canonical(part).rpartition("/")[2] for part in pattern.split("+"))
+    return fnmatch.fnmatchcase(name.lower(), wanted.lower())
 
 
 def _elsewhere(column: str, pattern: str) -> list[str]:
@@ -306,15 +313,17 @@ def _elsewhere(column: str, pattern: str) -> list[str]:
     return [t.id for t in tables if any(_fits(str(name), pattern) for name in published(t.id)[column].unique())]
 
 
-def _smallest(cells: pd.DataFrame) -> str:
-    """The model with the fewest parameters that it has to learn."""
+def _smallest(cells: pd.DataFrame) -> pd.DataFrame:
+    """The cells of the model with the fewest parameters that it has to learn; of pairs those of the first."""
     from icy.planning import make_plan
 
-    sides = cells.drop_duplicates("model")[["side", "model", "hidden_size"]] if "side" in cells else cells[["model"]]
     if "side" not in cells:
-        return str(sides["model"].iloc[0])
-    counts: dict[str, int] = {}
-    for side, model, hidden in sides.itertuples(index=False):
+        first: pd.DataFrame = cells[cells["model"] == cells["model"].iloc[0]]
+        return first
+    counts: dict[tuple[str, int], int] = {}
+    for side, model, hidden in cells[["side", "model", "hidden_size"]].drop_duplicates().itertuples(index=False):
         spec = ProbeSpec(f"{side}/{model}", "concat", seeds=1, hidden=int(hidden), rerun="never")
-        counts[str(model)] = make_plan(spec).rows[0].job.parameters["true"]
-    return min((name for name, count in counts.items() if count), key=counts.__getitem__)
+        counts[str(model), int(hidden)] = make_plan(spec).rows[0].job.parameters["true"]
+    model, hidden = min((key for key, count in counts.items() if count), key=counts.__getitem__)
+    smallest: pd.DataFrame = cells[(cells["model"] == model) & (cells["hidden_size"] == hidden)]
+    return smallest

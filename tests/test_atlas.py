@@ -92,6 +92,21 @@ def test_rows_of_several_sizes_say_so() -> None:
     assert list(ATLAS.place(mine).mine.index) == ["sender/New (E=32)", "sender/New (E=64)"]
 
 
+def test_a_row_of_another_size_is_another_row() -> None:
+    twins = pd.concat([long({"A": {"rot": 2.0}}, hidden_size=32), long({"A": {"rot": 2.0}}, hidden_size=64)])
+    placed = ATLAS.place(twins)
+    assert list(placed.mine.index) == ["sender/A (E=32)", "sender/A (E=64)"]
+    of = placed.ranks.set_index("model")["of"]
+    assert of.to_dict() == {"sender/A (E=32)": 4, "sender/A (E=64)": 5}  # the first is in the atlas itself
+    assert "sender/A (E=32)" not in placed.neighbours.query("model == 'sender/A (E=32)'")["neighbour"].tolist()
+
+
+def test_nothing_in_common_has_no_neighbours() -> None:
+    placed = ATLAS.place(long({"New": {"concat": 1.0}}))
+    assert placed.neighbours.empty
+    assert placed.ranks.empty
+
+
 def test_it_shows_itself() -> None:
     placed = ATLAS.place(long({"New": {"concat": 1.0, "rot": 4.0, "shufdet": 4.0}}))
     text = repr(placed)
@@ -165,6 +180,8 @@ def test_a_new_model_is_placed_from_the_command_line(tmp_path: Path) -> None:
     [
         (["--compare", "atlas", "--meanings", "7x3"], "it has acquire to 0.8"),
         (["--plot", "x.png"], "give --compare atlas"),
+        (["--compare", "atlas", "--quick", "--format", "json"], "prints for readers"),
+        (["--compare", "atlas", "--quick", "-m", "receiver/FC2L", "--plot", "x.png"], "a plot of each"),
         (["--compare", "nowhere.parquet"], "There is no atlas"),
         (["--compare", "icy22/table333"], "No published table"),
     ],

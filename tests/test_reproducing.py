@@ -8,13 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 
 import icy
 from icy.analysis.agreement import with_distance
-from icy.analysis.literature import published
+from icy.analysis.literature import find_table, published
 from icy.analysis.verdicts import COLUMNS, Verdict, judged
 from icy.cli import main
 from icy.errors import InvalidSettingError, UnknownNameError
@@ -149,9 +150,33 @@ def test_runs_without_an_error_are_taken_to_spread_as_the_others() -> None:
             }
         )
     )
-    assert cells["icy_error"][0] == pytest.approx(0.02)  # one run of a deviation of 0.02
-    assert cells["published_error"][1] == pytest.approx(0.04)
+    assert cells["icy_error"].isna().tolist() == [True, False]  # what is borrowed is not shown as one's own
+    assert cells["freedom"].tolist() == [3, 3]  # of the one that has an error
     assert cells["distance"].tolist() == pytest.approx([-0.1 / math.hypot(0.02, 0.01), -0.1 / math.hypot(0.02, 0.04)])
+
+
+def test_degrees_of_freedom_are_welchs() -> None:
+    errors = {"icy_error": [0.01, 0.01], "published_error": [0.01, 1e-9], "seeds": [3, 5], "n": [3, 3]}
+    cells = with_distance(pd.DataFrame({"icy": 0.5, "published": 0.5, "rounding": 0.0, **errors}))
+    assert cells["freedom"].tolist() == pytest.approx([4, 4])  # 2 + 2 of equal errors; 5 - 1 where one error is all
+
+
+def test_chance_is_what_it_is_with_borrowed_errors() -> None:
+    """Of two measurements of one thing, five runs here, five there without an error, 11.6 % lie two errors apart."""
+    random = np.random.default_rng(1)
+    ours, theirs = random.normal(size=(2, 4000, 5))
+    cells = with_distance(
+        pd.DataFrame(
+            {
+                "icy": ours.mean(axis=1), "icy_error": ours.std(axis=1, ddof=1) / 5**0.5, "seeds": 5,
+                "published": theirs.mean(axis=1), "published_error": math.nan, "n": 5, "rounding": 0.0,
+                "verdict": "agrees",
+            }
+        )
+    )  # fmt: skip
+    outside = (cells["distance"].abs() > 2).mean()
+    assert outside == pytest.approx(0.116, abs=0.015)
+    assert 1 - Verdict.of(cells).expected / len(cells) == pytest.approx(outside, abs=0.015)
 
 
 def test_both_cut_at_the_cap_agree() -> None:
@@ -168,7 +193,7 @@ def test_a_verdict_allows_for_chance() -> None:
     cells = pd.DataFrame(
         {
             "icy": 0.5, "published": 0.5, "icy_error": 0.01, "combined_error": math.hypot(0.01, 0.01), "seeds": 3,
-            "n": 3, "distance": [0.0] * 17 + [2.5] * 3, "verdict": ["agrees"] * 17 + ["near"] * 3,
+            "n": 3, "freedom": 4.0, "distance": [0.0] * 17 + [2.5] * 3, "verdict": ["agrees"] * 17 + ["near"] * 3,
         }
     )  # fmt: skip
     verdict = Verdict.of(cells)
@@ -203,6 +228,43 @@ def test_a_row_is_measured_and_judged(memory: tuple[icy.Reproduction, Path]) -> 
     assert str(done.verdict) in repr(done)
     again = icy.reproduce("icy22/3", "Hashtable", grammar="perm", seeds=2, rerun="never", out=folder)
     pd.testing.assert_frame_equal(again.cells, done.cells)
+
+
+def test_pairs_are_judged_and_shown() -> None:
+    """Three games after learning perm, as the store has them."""
+    about = {
+        "model": "RNNZero:GRU+RNN1L:GRU", "side": "pair", "grammar": "perm", "representation": "soft", "failed": False,
+        "meanings": "5x10", "vocab_size": 4, "word_length": 4, "hidden_size": 128, "protocol": "e2e", "target": 0.99,
+        "cap": 20, "most": 10_000, "pretrain_representation": "soft", "report_every": 100, "preset": "published",
+        "measure": "accuracy", "reason": "steps", "steps": 10_000, "accuracy": 1.0, "end_to_end_accuracy": 1.0,
+        "parameters": {}, "config": {"settings": {}, "options": {}}, "versions": {}, "finished": "2026-01-01",
+        "curve": [],
+    }  # fmt: skip
+    records = [{**about, "seed": s, "key": str(s), "sender_accuracy": 0.87 + 0.01 * s, "topsim": 0.5} for s in range(3)]
+    source = find_table("perkins21/table17")
+    wanted = published(source.id).query("model == @about['model'] and grammar == 'perm' and representation == 'soft'")
+    done = icy.Reproduction(source, icy.EndToEndResult(records), wanted)
+    (cell,) = done.cells.to_dict("records")
+    assert (cell["icy"], cell["published"], cell["verdict"]) == (pytest.approx(0.88), 0.88, "agrees")
+    assert "0.880±0.006" in done.table().render("text")
+    assert "0.880±0.012 (+0.0)" in done.table().render("text")
+    assert "| RNNZero:GRU+RNN1L:GRU | perm | 0.880±0.006 | 3 |" in done.page()
+
+
+def test_quick_and_checks_of_wide_models() -> None:
+    rows = asked("icy22/table4", seeds=1).plan().rows
+    checks = {(row.name, row.job.task.hidden_size): row.job.settings.check_every for row in rows}
+    assert checks["sender/FC2L", 1280] == 1
+    assert checks["sender/FC2L", 128] == 50
+    ((_, _, hidden),) = rows_of(asked("icy22/table4", quick=True))
+    assert hidden == 128
+
+
+def test_other_names_of_models_and_grammars() -> None:
+    assert set(asked("perkins21/15", only="RNN:GRU", grammar="comp", representation="soft").wanted["model"]) == {
+        "RNN1L:GRU"
+    }
+    assert set(asked("perkins21/17", only="RNNZero:GRU+RNN:GRU").wanted["model"]) == {"RNNZero:GRU+RNN1L:GRU"}
 
 
 def test_command(memory: tuple[icy.Reproduction, Path], tmp_path: Path) -> None:

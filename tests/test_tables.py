@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 import math
 import shutil
 import subprocess
@@ -151,6 +153,21 @@ def test_published_values_stand_beside() -> None:
         bias_table(mine, compare="perkins21/table14b")
 
 
+def test_published_values_stand_beside_their_own_sizes_only() -> None:
+    both = pd.concat(
+        [long({"FC2L": {"rot": [0.48, 0.49]}}, preset="published"), long({"FC2L": {"rot": 5.0}}, meanings="3x10")],
+        ignore_index=True,
+    )
+    beside = [cells["rot"].beside for _, cells in bias_table(both, compare="published").rows]
+    assert beside[0] is not None
+    assert beside[1] is None
+
+
+def test_a_cut_is_marked_on_whichever_side_of_a_difference() -> None:
+    other = long({"A": {"rot": [20.0, 20.0]}}, cut=True)
+    assert difference_table(long(THREE), other).rows[0][1]["rot"].cut == 2
+
+
 def test_differences_are_taken_seed_by_seed() -> None:
     other = long({"A": {"rot": [0.4, 0.5]}}, settings="check_every=400")
     table = difference_table(long(THREE), other, "wide", "sem")
@@ -246,7 +263,8 @@ def test_command(tiny: icy.ProbeResult, tiny_folder: Path, tmp_path: Path) -> No
     difference = run(str(tiny_folder), "--diff", str(tiny_folder / "results.csv"))
     assert "+0.00±0.00" in difference.stdout
     beside = run(str(tiny_folder), "--compare", str(tiny_folder))
-    assert "(+0.0)" in beside.stdout or "1.00±0.00  1.00±0.00" in beside.stdout
+    assert f"  {tiny_folder.name}  " in beside.stdout
+    assert beside.stdout.count("(+0.0)") == 2  # perm and rot; concat has no error
     for suffix, word in (
         (".md", "| model"),
         (".tex", "tabular"),
@@ -257,6 +275,18 @@ def test_command(tiny: icy.ProbeResult, tiny_folder: Path, tmp_path: Path) -> No
         file = tmp_path / f"t{suffix}"
         assert run(str(tiny_folder), "--save", str(file)).exit_code == 0
         assert word in file.read_text()
+
+
+def test_several_protocols_are_one_json_and_one_csv(tmp_path: Path) -> None:
+    both = pd.concat([long(THREE), long(THREE, protocol="acquire", measure="ratio")], ignore_index=True)
+    both.to_parquet(tmp_path / "both.parquet")
+    records = json.loads(run(str(tmp_path / "both.parquet"), "--format", "json").stdout)
+    assert [(r["protocol"], r["model"]) for r in records][::3] == [("budget", "sender/A"), ("acquire", "sender/A")]
+    frame = pd.read_csv(io.StringIO(run(str(tmp_path / "both.parquet"), "--format", "csv").stdout))
+    assert frame["protocol"].tolist() == ["budget"] * 3 + ["acquire"] * 3
+    least = both[["model", "grammar", "seed", "value"]].drop_duplicates(["model", "grammar", "seed"])
+    least.to_csv(tmp_path / "least.csv", index=False)
+    assert "sender/B" in run(str(tmp_path / "least.csv"), str(tmp_path / "least.csv")).stdout
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from icy.errors import InvalidSettingError
+from icy.long_table import game_curves
 from icy.results import ProbeResult
 
 from .. import style
@@ -79,12 +80,7 @@ def _pairs(curves: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
 
 
 def _curves(results: ProbeResult | pd.DataFrame) -> pd.DataFrame:
-    if isinstance(results, ProbeResult):
-        from icy.endtoend import EndToEndResult  # imports torch
-
-        curves = EndToEndResult([r for r in results.records if r["side"] == "pair"]).curves()
-    else:
-        curves = results
+    curves = game_curves(results.records) if isinstance(results, ProbeResult) else results
     if not len(curves) or not {*PANELS, "steps", "seed", "representation"} <= set(curves):
         raise InvalidSettingError(
             "There are no curves of end-to-end runs in these results: `icy e2e` trains a sender and a receiver "

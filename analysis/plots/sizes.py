@@ -56,6 +56,8 @@ def parameters(
     if not len(long):
         raise InvalidSettingError(_nothing(every))
     wanted = [(part, g) for part in blocks(long) for g in part.grammars if not (part.is_ratio and g == BASELINE)]
+    if not wanted:
+        raise InvalidSettingError("Of ratios concat alone is nothing to draw: its ratio is 1; give other grammars too.")
     names = [f"{g}\n{part.name}" if part.name else g for part, g in wanted]
     width = width or style.WIDTH
     across = style.across(len(wanted), width)

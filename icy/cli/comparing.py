@@ -42,7 +42,7 @@ class Comparison:
     plot: Path | None = None
 
     @classmethod
-    def asked(cls, compare: str | None, plot: str | None, plan: Plan) -> Comparison:
+    def asked(cls, compare: str | None, plot: str | None, plan: Plan, format_: str) -> Comparison:
         """What was asked for; said now if it cannot be, and not after hours of work.
 
         Raises:
@@ -54,7 +54,12 @@ class Comparison:
         if compare is None:
             return cls()
         if _is_atlas(compare):
-            return cls(_atlas_for(compare, plan), plot=path)
+            if format_ in ("json", "csv"):
+                raise InvalidSettingError(
+                    f"--compare atlas prints for readers, not as {format_}; in Python, icy.atlas().place(result) has "
+                    "ranks and neighbours as tables."
+                )
+            return cls(_atlas_for(compare, plan, path), plot=path)
         if Path(compare).exists():
             from icy.reading import read_long
 
@@ -73,28 +78,33 @@ class Comparison:
             print_result(result, format_, spread, compare=self.other, compared=self.name)
         if self.atlas is None or all(record["failed"] for record in result.records):
             return
-        placement = self.atlas.place(result)
-        if format_ not in ("json", "csv"):
+        placements = self.atlas.places(result)
+        for placement in placements:
             click.echo(f"\n{placement!r}")
         if self.plot is not None:
-            save_figure(placement.plot(), self.plot, quiet)
+            save_figure(placements[0].plot(), self.plot, quiet)
 
 
 def _is_atlas(compare: str) -> bool:
     return compare == ATLAS or compare.endswith(".parquet")
 
 
-def _atlas_for(compare: str, plan: Plan) -> Atlas:
+def _atlas_for(compare: str, plan: Plan, plot: Path | None) -> Atlas:
     """The atlas that is meant, which has something under the settings of the plan.
 
     Raises:
         StoreError: there is none.
-        InvalidSettingError: it has not.
+        InvalidSettingError: it has not, or rows of several settings are to be in one drawing.
     """
-    from icy.analysis.atlas import FILE, Atlas
+    from icy.analysis.atlas import FILE, SETTING, Atlas
     from icy.long_table import to_long
 
     atlas = Atlas.load(FILE if compare == ATLAS else compare)
-    for row in plan.rows:  # before anything is trained: what a record of each row will look like
-        atlas.alike(to_long([row.job.failure(row.job.replicates[0], IcyError())]))
+    # Before anything is trained: what a record of each row will look like.
+    rows = to_long([row.job.failure(row.job.replicates[0], IcyError()) for row in plan.rows])
+    settings = rows.drop_duplicates(SETTING)
+    if plot is not None and len(settings) > 1:
+        raise InvalidSettingError("--plot draws rows of one side and setting; make a plot of each in a run of its own.")
+    for place in range(len(settings)):
+        atlas.alike(settings.iloc[[place]])
     return atlas

@@ -97,7 +97,7 @@ def probe_command(
     set_up_log(console, quiet, verbose)
     spec = ProbeSpec.asked(**given_by_user(ctx, given))
     plan = make_plan(spec)
-    beside = Comparison.asked(compare, plot, plan)
+    beside = Comparison.asked(compare, plot, plan, format_)
     if dry_run:
         print_plan(plan, format_, quiet)
         return DONE

@@ -89,10 +89,10 @@ def reproduce_command(
         return found[0].result
 
     result = run_watched(ctx, plan, run, None if quiet else make_watcher(console, verbose), asked.spec.track)
-    _print(found[0], format_)
     if path is not None:
         _save(found[0], path)
         note(f"Written: {path}.")
+    _print(found[0], format_)
     if not quiet:
         print_remarks(plan, result)
     return FAILED if result.failures else DONE

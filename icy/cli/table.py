@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from icy.errors import InvalidSettingError
+from icy.store import write_atomically
 
 from .errors import DONE
 from .options import selection
@@ -77,16 +79,33 @@ def table_command(
         )
     long = long_of(select(read_results(results or ["icy-results"]), model, grammar, dict(where)))
     look = {"by": by, "sort": sort, "decimals": decimals}
-    tables = list(_tables(long, spread, diff, compare, {**look, "mark": not no_marks}))
+    tables = _tables(long, spread, diff, compare, {**look, "mark": not no_marks})
     if path is not None:
-        path.write_text("\n\n".join(table.render(SUFFIXES[path.suffix.lower()]) for table in tables) + "\n")
+        write_atomically(path, (_rendered(tables, SUFFIXES[path.suffix.lower()]) + "\n").encode())
         note(f"Written: {path}.")
-        return DONE
-    for place, table in enumerate(tables):
-        if place and format_ != "json":
-            click.echo()
-        print_table(table, format_)
+    elif format_ in ("json", "csv"):
+        click.echo(_rendered(tables, format_))
+    else:
+        for place, table in enumerate(tables.values()):
+            if place:
+                click.echo()
+            print_table(table, format_)
     return DONE
+
+
+def _rendered(tables: dict[str, BiasTable], format_: str) -> str:
+    """Several tables as one text; what programs read is one list, or one csv, that says the protocol."""
+    if format_ == "json":
+        records = [{"protocol": name, **record} for name, table in tables.items() for record in table.to_records()]
+        return json.dumps(records, indent=1)
+    if format_ != "csv" or len(tables) == 1:
+        return "\n\n".join(table.render(format_) for table in tables.values())
+    import pandas as pd
+
+    from icy.analysis.rendering import flat
+
+    parts = [flat(table).assign(protocol=name) for name, table in tables.items()]
+    return str(pd.concat(parts).to_csv(index=False)).rstrip("\n")
 
 
 def checked_file(given: str) -> Path:
@@ -101,32 +120,54 @@ def checked_file(given: str) -> Path:
 
 def _tables(
     long: pd.DataFrame, spread: str, diff: str | None, compare: str | None, look: dict[str, Any]
-) -> list[BiasTable]:
-    """A table per protocol of senders and receivers, and one of pairs, as far as there are any."""
+) -> dict[str, BiasTable]:
+    """A table per protocol, since each measures something else."""
     from icy.analysis.endtoend import end_to_end_table
     from icy.analysis.tables import bias_table, difference_table
+
+    other, name = _other(compare)
+    found: dict[str, BiasTable] = {}
+    for protocol, part in long.groupby("protocol", sort=False, dropna=False):
+        part = part.reset_index(drop=True)
+        pairs = part["side"].eq("pair").all()
+        if diff is not None:
+            if pairs:
+                raise InvalidSettingError("Games of pairs are not subtracted; choose what learnt alone, with --model.")
+            options = {key: value for key, value in look.items() if key != "mark"}
+            table = difference_table(part, _read_other(diff), Path(diff).name, spread, **options)
+        elif pairs:
+            if not isinstance(other, str | None):
+                raise InvalidSettingError("Games of pairs are compared with what was published, and with nothing else.")
+            table = end_to_end_table(part, spread, compare=_about(other, "e2e"))
+        else:
+            about = _about(other, "probe") if isinstance(other, str) else other
+            table = bias_table(part, spread, compare=about, compared=name, **look)
+        found[str(protocol)] = table
+    return found
+
+
+def _about(compare: str | None, kind: str) -> str | None:
+    """The published table to compare with, unless it is about something else; None then."""
+    if compare in (None, "published"):
+        return compare
+    from icy.analysis.literature import find_table
+
+    assert compare is not None
+    found = find_table(compare)
+    if found.reproduce == kind:
+        return compare
+    note(f"{found.id} has nothing that these could be compared with: {found.title}.")
+    return None
+
+
+def _read_other(path: str) -> pd.DataFrame:
     from icy.reading import read_long
 
-    pairs = long["side"] == "pair"
-    tables = []
-    other, name = _other(compare)
-    for _, alone in long[~pairs].groupby("protocol", sort=False):  # each measures something else
-        if diff is not None:
-            options = {name: value for name, value in look.items() if name != "mark"}
-            tables.append(difference_table(alone, read_long(diff), Path(diff).name, spread, **options))
-        else:
-            tables.append(bias_table(alone, spread, compare=other, compared=name, **look))
-    if pairs.any():
-        if diff is not None or compare not in (None, "published"):
-            raise InvalidSettingError("Pairs are compared with what was published, --compare published, and no other.")
-        tables.append(end_to_end_table(long[pairs].reset_index(drop=True), spread, compare=compare))
-    return tables
+    return read_long(path)
 
 
 def _other(compare: str | None) -> tuple[Any, str]:
     """What to compare with, and its name: results where there are any of that name, else what was published."""
-    from icy.reading import read_long
-
-    if compare is not None and Path(compare).exists():
-        return read_long(compare), Path(compare).name
+    if compare is not None and (compare == "atlas" or Path(compare).exists()):
+        return _read_other(compare), Path(compare).name
     return compare, ""
