@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 _WHERE = {
     "Atlas": "atlas",
     "BiasTable": "tables",
-    "Placement": "atlas",
+    "Placement": "placing",
     "PublishedTable": "literature",
     "bias_table": "tables",
     "difference_table": "tables",
@@ -44,9 +44,10 @@ __all__ = [
 
 if TYPE_CHECKING:  # the same names once more, for type checkers and editors, which cannot see through __getattr__
     from .agreement import end_to_end_agreement
-    from .atlas import Atlas, Placement
+    from .atlas import Atlas
     from .endtoend import end_to_end_table
     from .literature import PublishedTable, find_table, published, published_tables
+    from .placing import Placement
     from .tables import BiasTable, bias_table, difference_table
 else:  # hidden from type checkers: they would take any misspelt name for Any
 

@@ -7,9 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 import pandas as pd
-from scipy.stats import f as f_distribution
 
 from icy.errors import unknown
 from icy.long_table import ROW
@@ -17,18 +15,13 @@ from icy.reading import Results, long_of
 from icy.registry import SIDES
 
 from . import rendering
-from .cells import CUT, NOTHING, SPREADS, Cell, Mark, cell_of, checked_spread
+from .cells import CUT, NOTHING, SPREADS, Cell, cell_of, checked_spread
 from .comparing import PUBLISHED, beside_of, numbered, paired_differences
+from .marking import Found, mark_ends
 
 # The order of the papers' tables; other grammars follow in alphabetical order.
 ORDER = ("concat", "perm", "proj", "pairsum", "rot", "shuf", "shufdet", "hol")
-# Whether an architecture with a bias to composition learns a grammar well (+) or not (-), as Perkins21's tables 9 to 11
-# read it: shuffled words are still words; proj, pairsum and rot leave none, and in hol there is nothing to be found.
-WANTED = {"shuf": 1, "shufdet": 1, "proj": -1, "pairsum": -1, "rot": -1, "hol": -1}
 ORDERED = {"representation": ("soft", "gumb", "discr"), "side": SIDES, "preset": ("default", "published")}
-FEWEST = 3  # rows, for one to be called the best
-LUCK = 0.05  # how likely rows that are alike may differ as much as they do, for one to be called so
-Z95 = 1.96  # standard errors of "ci95"
 MEASURES = {
     "ratio": "steps to the target as a ratio to concat's",
     "accuracy": "accuracy",
@@ -210,7 +203,7 @@ def bias_table(
         found.append((group.iloc[0], _labels(group.iloc[0], group, shown), cells))
     rows = _sorted(found, grouped, sort, grammars)
     alike = [name for name in ("side", *ROW[1:]) if name not in ("hidden_size", "settings", "options")]
-    arrows = _mark(rows, alike, grammars, spread) if mark else {}
+    arrows = mark_ends(rows, alike, grammars, spread) if mark else {}
     labels = ["model", "parameters", *(_heading(name) for name in shown), "seeds", "concat steps"]
     return BiasTable(
         _title(long, varying),
@@ -248,9 +241,7 @@ def difference_table(
     return replace(table, title=f"difference; {table.title}", notes=[said, *notes, *cut], signed=True)
 
 
-# -- groups, order and marks -------------------------------------------------------------------------------------------
-
-Found = tuple[pd.Series, list[str], dict[str, Cell]]  # the first replicate of a row, its labels, its cells
+# -- groups and order --------------------------------------------------------------------------------------------------
 
 
 def _groups(by: str | Sequence[str]) -> list[str]:
@@ -303,58 +294,6 @@ def _place(name: str, value: Any) -> Any:
     """Where a value stands among those of its column."""
     usual = ORDERED.get(name, ())
     return (usual.index(value) if value in usual else len(usual), str(value) if isinstance(value, str) else 0)
-
-
-def _mark(rows: list[Found], alike: Sequence[str], grammars: Sequence[str], spread: str) -> dict[str, str]:
-    """Mark the best and the worst cell of every column, among rows that are alike in some columns.
-
-    Returns:
-        The arrows of the columns in which any was marked.
-    """
-    sets: dict[str, list[Found]] = {}
-    for row in rows:
-        if pd.isna(row[0]["parameters"]) or row[0]["parameters"] != 0:
-            sets.setdefault(str([row[0][name] for name in alike]), []).append(row)
-    arrows: dict[str, set[str]] = {}
-    for members in sets.values():
-        low_is_good = members[0][0]["measure"] == "ratio"
-        for grammar in grammars:
-            wanted = WANTED.get(grammar, 0) * (-1 if low_is_good else 1)
-            if wanted and _mark_column([cells for _, _, cells in members], grammar, wanted, spread):
-                arrows.setdefault(grammar, set()).add("↑" if wanted > 0 else "↓")
-    return {grammar: found.pop() for grammar, found in arrows.items() if len(found) == 1}
-
-
-def _mark_column(column: Sequence[dict[str, Cell]], grammar: str, wanted: int, spread: str) -> bool:
-    """Mark the best and the worst of some cells; whether there are enough of them, and they differ."""
-    shown = {i: cells[grammar] for i, cells in enumerate(column) if cells.get(grammar, NOTHING).seeds}
-    means = {i: round(cell.mean, 3) for i, cell in shown.items()}
-    if len(shown) < FEWEST or len(set(means.values())) < 2 or not _differ(list(shown.values()), spread):
-        return False
-    ends: dict[float, Mark] = {max(means.values()): "best" if wanted > 0 else "worst"}
-    ends[min(means.values())] = "worst" if wanted > 0 else "best"
-    for i, value in means.items():
-        if value in ends:
-            column[i][grammar] = replace(column[i][grammar], mark=ends[value])
-    return True
-
-
-def _differ(cells: Sequence[Cell], spread: str) -> bool:
-    """Whether cells differ by more than their seeds do: a one-way analysis of variance of those with several seeds.
-
-    In hol, where all accuracies are that of chance, the best would be a matter of luck.
-    """
-    several = [cell for cell in cells if cell.seeds > 1]
-    if len(several) < FEWEST:
-        return True  # nothing is known of the seeds
-    counts, means = (np.array([getattr(cell, name) for cell in several], dtype=float) for name in ("seeds", "mean"))
-    scale = {"sd": np.ones_like(counts), "sem": np.sqrt(counts), "ci95": np.sqrt(counts) / Z95}[spread]
-    within = ((counts - 1) * (scale * [cell.spread for cell in several]) ** 2).sum()
-    between = (counts * (means - np.average(means, weights=counts)) ** 2).sum()
-    if within == 0:
-        return bool(between > 0)
-    freedom = len(several) - 1, counts.sum() - len(several)
-    return bool(f_distribution.sf(between / freedom[0] / (within / freedom[1]), *freedom) < LUCK)
 
 
 # -- labels, title and notes -------------------------------------------------------------------------------------------

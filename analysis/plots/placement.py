@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from icy.analysis.atlas import Placement
+    from icy.analysis.placing import Placement
 
 SPREAD = 0.34  # of a column: how far dots of like values move aside
 BINS = 24

@@ -91,19 +91,20 @@ def training_settings() -> str:
     from icy.training.settings import TrainingSettings, settings_for
 
     said = described(TrainingSettings)
-    published = {**vars(settings_for("published", "e2e")), **_changed("probe")}
+    presets = [vars(settings_for("published", kind)) for kind in ("probe", "e2e")]
     rows = [
-        (code(f.name), code(f.default), "" if published[f.name] == f.default else code(published[f.name]), said[f.name])
+        (code(f.name), code(f.default), _under_preset(f.default, *(p[f.name] for p in presets)), said[f.name])
         for f in dataclasses.fields(TrainingSettings)
     ]
     return table(("setting", "default", "published", "meaning"), rows)
 
 
-def _changed(kind: str) -> dict[str, Any]:
-    from icy.training.settings import TrainingSettings, settings_for
-
-    usual = TrainingSettings()
-    return {name: v for name, v in vars(settings_for("published", kind)).items() if v != getattr(usual, name)}
+def _under_preset(default: Any, alone: Any, paired: Any) -> str:
+    """A setting's value under the preset `published`, where it is not the default."""
+    if alone == paired:
+        return "" if alone == default else code(alone)
+    kinds = {"one side alone": alone, "pairs": paired}
+    return "; ".join(f"{code(value)} ({kind})" for kind, value in kinds.items() if value != default)
 
 
 @part

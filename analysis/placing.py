@@ -1,0 +1,130 @@
+"""Where a new model stands in the atlas: its ranks, and its neighbours in bias space."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from .atlas import Atlas
+
+NEIGHBOURS = 5
+FEWEST = 2  # grammars that two rows must have in common, beside concat, to be near or far
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where some rows stand among those of an atlas.
+
+    In a notebook it shows itself as tables.
+
+    Attributes:
+        mine: means of the rows that are placed, a column per grammar.
+        others: those of the atlas under the same settings.
+        measure: "ratio", "accuracy" or "held_out".
+        setting: the settings, in words.
+        atlas: the atlas.
+    """
+
+    mine: pd.DataFrame
+    others: pd.DataFrame
+    measure: str
+    setting: str
+    atlas: Atlas
+
+    @property
+    def grammars(self) -> list[str]:
+        """The grammars that are compared: those of both, less concat, to which the others are relative."""
+        return [g for g in self.mine.columns if g in self.others.columns and g != "concat"]
+
+    def rest(self, name: str) -> pd.DataFrame:
+        """The rows of the atlas less the one that is placed."""
+        return self.others.drop(index=name, errors="ignore")
+
+    @property
+    def ranks(self) -> pd.DataFrame:
+        """A row per model and grammar: value; rank, 1 for the one that learns it most easily, and equals share the
+        better; of, how many are ranked, itself among them; and the atlas's median."""
+        rows = []
+        for name, values in self.mine.iterrows():
+            for grammar in self.grammars:
+                others = self.rest(str(name))[grammar].dropna()
+                value = values[grammar]
+                if pd.isna(value) or not len(others):
+                    continue
+                better = int((others < value).sum() if self.measure == "ratio" else (others > value).sum())
+                rows.append([name, grammar, float(value), better + 1, len(others) + 1, float(others.median())])
+        return pd.DataFrame(rows, columns=["model", "grammar", "value", "rank", "of", "median"])
+
+    @property
+    def neighbours(self) -> pd.DataFrame:
+        """The nearest rows of the atlas in bias space, the nearest first: model, neighbour, distance, grammars.
+
+        The distance is the root mean square over the grammars that both have of the difference in accuracy, or in the
+        binary logarithm of the ratio, of which 1 is twice as many steps.
+        """
+        rows = []
+        for name in self.mine.index:
+            own, rest = self._space(self.mine.loc[[name]]), self._space(self.rest(str(name)))
+            gaps = rest - own.iloc[0]
+            common = gaps.notna().sum(axis=1)
+            distance = np.sqrt((gaps**2).mean(axis=1))[common >= max(1, min(FEWEST, len(self.grammars)))]
+            for neighbour, value in distance.sort_values(kind="stable").head(NEIGHBOURS).items():
+                rows.append([name, neighbour, float(value), int(common[neighbour])])
+        return pd.DataFrame(rows, columns=["model", "neighbour", "distance", "grammars"])
+
+    def _space(self, table: pd.DataFrame) -> pd.DataFrame:
+        values = table[self.grammars].astype(float)
+        return values.apply(np.log2) if self.measure == "ratio" else values
+
+    def plot(self, axes: Axes | None = None) -> Figure:
+        """A column per grammar with a dot per model of the atlas, and the new rows among them."""
+        from .plots.placement import plot_placement
+
+        return plot_placement(self, axes)
+
+    def _tables(self) -> list[tuple[str, pd.DataFrame]]:
+        """For each row, a sentence, its ranks and its neighbours."""
+        found = []
+        for name in self.mine.index:
+            ranks = self.ranks.query("model == @name").drop(columns="model")
+            near = self.neighbours.query("model == @name").drop(columns="model")
+            how = "fewest steps" if self.measure == "ratio" else "highest accuracy"
+            among = f"{name} among {len(self.rest(str(name)))} of the {self.atlas.name}"
+            found.append((f"{among}: {self.setting}; rank 1 is the {how}", ranks))
+            found.append((f"Nearest in bias space ({self._unit()})", near))
+        return found
+
+    def _unit(self) -> str:
+        return "root mean square of log2 of the ratios" if self.measure == "ratio" else "root mean square of accuracies"
+
+    def notes(self) -> list[str]:
+        """What a reader must know of the atlas."""
+        about = self.atlas.about
+        lacking = self.others[self.grammars].isna().sum()
+        thin = [f"{g} ({len(self.others) - n} of {len(self.others)})" for g, n in lacking.items() if n]
+        made = f"{self.atlas.name}: {about['runs']} runs, {' to '.join(dict.fromkeys(about['made']))}"
+        return [made, *([f"not every model has every grammar: {', '.join(thin)}"] if thin else [])]
+
+    def __repr__(self) -> str:
+        parts = [f"{said}\n\n{_plain(table)}" for said, table in self._tables()]
+        return "\n\n".join([*parts, "\n".join(self.notes())])
+
+    def _repr_html_(self) -> str:
+        parts = [f"<p>{html.escape(said)}</p>{_shown(table).to_html(index=False)}" for said, table in self._tables()]
+        return "".join([*parts, *(f"<p>{html.escape(note)}</p>" for note in self.notes())])
+
+
+def _shown(table: pd.DataFrame) -> pd.DataFrame:
+    return table.assign(**{n: table[n].map("{:.2f}".format) for n in ("value", "median", "distance") if n in table})
+
+
+def _plain(table: pd.DataFrame) -> str:
+    return str(_shown(table).to_string(index=False))
