@@ -24,6 +24,7 @@ _WHERE = {
     "end_to_end_agreement": "agreement",
     "end_to_end_table": "endtoend",
     "find_table": "literature",
+    "plots": "plots",
     "published": "literature",
     "published_tables": "literature",
 }
@@ -38,11 +39,13 @@ __all__ = [
     "end_to_end_agreement",
     "end_to_end_table",
     "find_table",
+    "plots",
     "published",
     "published_tables",
 ]
 
 if TYPE_CHECKING:  # the same names once more, for type checkers and editors, which cannot see through __getattr__
+    from . import plots
     from .agreement import end_to_end_agreement
     from .atlas import Atlas
     from .endtoend import end_to_end_table
@@ -57,7 +60,8 @@ else:  # hidden from type checkers: they would take any misspelt name for Any
             raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
         from importlib import import_module
 
-        found = getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
+        module = import_module(f"{__name__}.{_WHERE[name]}")
+        found = module if name == _WHERE[name] else getattr(module, name)
         globals()[name] = found
         return found
 

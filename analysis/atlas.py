@@ -35,7 +35,7 @@ ROW = ["model", "hidden_size", "options"]
 NAMES = {"vocab_size": "V", "word_length": "w"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Atlas:
     """Results of many models under the same settings.
 
@@ -116,6 +116,19 @@ class Atlas:
     def to_dataframe(self) -> pd.DataFrame:
         """A row per replicate, in long form."""
         return self.table.copy()
+
+    def __repr__(self) -> str:
+        counts = f"{len(self.table)} runs of {self.table['model'].nunique()} models"
+        return f"{self.name}: {counts}\n\n{self._overview().to_string(index=False)}"
+
+    def _repr_html_(self) -> str:
+        return self._overview().to_html(index=False)
+
+    def _overview(self) -> pd.DataFrame:
+        found = self.settings()
+        return found.loc[
+            :, [name for name in found if found[name].notna().any() and name not in ("settings", "preset")]
+        ]
 
     def settings(self) -> pd.DataFrame:
         """What was measured under which settings: a row per setting, with the numbers of models, grammars and seeds."""
@@ -198,9 +211,9 @@ class Atlas:
 
 
 @cache
-def shipped() -> Atlas:
-    """The atlas that comes with icy."""
-    return Atlas.load()
+def atlas(path: str | Path = FILE) -> Atlas:
+    """The atlas that comes with icy, or one of your own; see `Atlas.load`."""
+    return Atlas.load(path)
 
 
 def _about(records: Sequence[Record]) -> dict[str, Any]:

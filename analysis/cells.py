@@ -26,17 +26,20 @@ class Beside:
 
     Attributes:
         mean: the number.
-        error: its standard error; NaN if unknown.
-        distance: how far the cell's mean lies above it, in combined standard errors; NaN if neither has an error.
+        error: its standard error, or its spread over seeds; NaN if unknown.
+        distance: how far the cell's mean lies above it, in combined standard errors; NaN if neither has an error, or
+            both were cut.
+        cut: whether it was stopped at the cap.
     """
 
     mean: float
     error: float
     distance: float
+    cut: bool = False
 
     def text(self, decimals: int) -> str:
         """As printed: the number, and the distance in brackets."""
-        shown = number(self.mean, self.error, decimals)
+        shown = number(self.mean, self.error, decimals) + (CUT if self.cut else "")
         return f"{shown} ({round(self.distance, 1) + 0.0:+.1f})" if math.isfinite(self.distance) else shown
 
 
@@ -65,7 +68,8 @@ class Cell:
     def to_dict(self) -> dict[str, Any]:
         """Mean, spread and seeds, with None for what there is not; and what it is compared with, if it is."""
         numbers = {"mean": self.mean, "spread": self.spread}
-        shown = {**{k: finite(v) for k, v in numbers.items()}, "seeds": self.seeds}
+        counts = {"seeds": self.seeds, "cut": self.cut, "failed": self.failed}
+        shown: dict[str, Any] = {**{k: finite(v) for k, v in numbers.items()}, **counts}
         if self.beside is None:
             return shown
         other = {"other": self.beside.mean, "other_error": self.beside.error, "distance": self.beside.distance}

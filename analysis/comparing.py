@@ -11,7 +11,7 @@ from icy.errors import InvalidSettingError
 from icy.long_table import ROW
 
 from .agreement import agreement, end_to_end_agreement
-from .cells import Beside
+from .cells import Beside, cell_of
 
 PUBLISHED = "published"
 # What makes rows of two results the same, however they were trained; and what tells rows of one result apart besides.
@@ -25,12 +25,13 @@ def numbered(long: pd.DataFrame) -> pd.DataFrame:
     return long.assign(row=long.groupby(list(ROW), sort=False, dropna=False).ngroup())
 
 
-def beside_of(long: pd.DataFrame, compare: Any) -> dict[Where, Beside]:
+def beside_of(long: pd.DataFrame, compare: str | pd.DataFrame | None, spread: str = "sem") -> dict[Where, Beside]:
     """What stands beside the cells of a table.
 
     Args:
         long: results in long form, with the column `row`.
         compare: "published", the name of one published table, other results in long form, or None for nothing.
+        spread: of other results, as it is shown.
 
     Raises:
         UnknownNameError: no such table.
@@ -38,7 +39,7 @@ def beside_of(long: pd.DataFrame, compare: Any) -> dict[Where, Beside]:
     """
     if compare is None:
         return {}
-    return _published_beside(long, compare) if isinstance(compare, str) else _others_beside(long, compare)
+    return _published_beside(long, compare) if isinstance(compare, str) else _others_beside(long, compare, spread)
 
 
 def _published_beside(long: pd.DataFrame, name: str) -> dict[Where, Beside]:
@@ -69,24 +70,25 @@ def _beside(cell: pd.Series[Any]) -> Beside:
     return Beside(cell["published"], cell["published_error"], cell["distance"])
 
 
-def _others_beside(long: pd.DataFrame, other: pd.DataFrame) -> dict[Where, Beside]:
-    pairs = matched_rows(long, numbered(other))
-    ours, theirs = _means(long), _means(numbered(other))
+def _others_beside(long: pd.DataFrame, other: pd.DataFrame, spread: str) -> dict[Where, Beside]:
+    other = numbered(other)
+    partners = {partner: row for row, partner in matched_rows(long, other).items()}
+    errors = _standard_errors(long)
     found = {}
-    for row, partner in pairs.items():
-        for grammar in {g for r, g in ours if r == row} & {g for r, g in theirs if r == partner}:
-            mean, error = theirs[partner, grammar]
-            own, own_error = ours[row, grammar]
-            combined = math.hypot(error, own_error)
-            found[row, grammar] = Beside(mean, error, (own - mean) / combined if combined else math.nan)
+    for key, part in other.groupby(["row", "grammar"]):
+        partner, grammar = int(str(key[0])), str(key[1])  # type: ignore[index]
+        cell, (own, own_error) = cell_of(part, spread), errors.get((partners.get(partner), grammar), (math.nan, 0.0))
+        if cell.seeds and math.isfinite(own):
+            combined = math.hypot(own_error, cell_of(part, "sem").spread)
+            distance = (own - cell.mean) / combined if combined else math.nan
+            found[partners[partner], grammar] = Beside(cell.mean, cell.spread, distance, cell.cut > 0)
     return found
 
 
-def _means(long: pd.DataFrame) -> dict[Where, tuple[float, float]]:
-    """Mean and standard error of every cell that has a result."""
-    good = long[~long["failed"].astype(bool)].dropna(subset="value")
-    table = good.groupby(["row", "grammar"])["value"].agg(["mean", "sem"])
-    return {(int(row), str(g)): (mean, sem) for (row, g), mean, sem in table.itertuples()}  # type: ignore[misc]
+def _standard_errors(long: pd.DataFrame) -> dict[Any, tuple[float, float]]:
+    """Mean and standard error of every cell, by row and grammar."""
+    cells = {key: cell_of(part, "sem") for key, part in long.groupby(["row", "grammar"])}
+    return {key: (cell.mean, cell.spread) for key, cell in cells.items()}
 
 
 def matched_rows(long: pd.DataFrame, other: pd.DataFrame) -> dict[int, int]:

@@ -56,7 +56,7 @@ def end_to_end_table(
         labels,
         in_order(long["grammar"]),
         rows,
-        [*_notes(long, spread), *compared_notes(compare)],
+        [*_notes(long, spread), *compared_notes(compare, bool(beside), spread)],
         decimals=3,
         compared=compared or "published",
     )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import html
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -39,14 +41,25 @@ TEX = {
 
 
 def render(table: BiasTable, format: str) -> str:
-    """A table as "text", "markdown", "latex" (needs the packages booktabs and graphicx), "csv" or "html".
+    """A table as "text", "markdown", "latex" (needs the packages booktabs and graphicx), "csv", "html" or "json".
 
     Raises:
         InvalidSettingError: another format.
     """
     if format not in RENDERERS:
-        raise InvalidSettingError(f"A table is printed as {', '.join(RENDERERS)} or json, not as '{format}'.")
+        raise InvalidSettingError(f"A table is printed as {', '.join(RENDERERS)}, not as '{format}'.")
     return RENDERERS[format](table)
+
+
+def format_of(path: Path) -> str:
+    """The format that the suffix of a file says.
+
+    Raises:
+        InvalidSettingError: another suffix.
+    """
+    if path.suffix.lower() not in SUFFIXES:
+        raise InvalidSettingError(f"A table is written as {', '.join(SUFFIXES)}; not as '{path.name}'.")
+    return SUFFIXES[path.suffix.lower()]
 
 
 def plain_mark(text: str, mark: Mark) -> str:
@@ -171,4 +184,13 @@ RENDERERS: dict[str, Callable[[BiasTable], str]] = {
     "latex": _latex,
     "csv": _csv,
     "html": _html,
+    "json": lambda table: json.dumps(table.to_records(), indent=1),
+}
+SUFFIXES = {
+    ".txt": "text",
+    ".md": "markdown",
+    ".tex": "latex",
+    ".csv": "csv",
+    ".html": "html",
+    ".json": "json",
 }

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from icy.errors import unknown
+from icy.errors import InvalidSettingError, unknown
 from icy.long_table import ROW
-from icy.reading import Results, long_of
+from icy.reading import ATLAS, Results, long_of, read_long
 from icy.registry import SIDES
+from icy.store import write_atomically
 
 from . import rendering
-from .cells import CUT, NOTHING, SPREADS, Cell, cell_of, checked_spread
+from .cells import CUT, NOTHING, SPREADS, Beside, Cell, cell_of, checked_spread
 from .comparing import PUBLISHED, beside_of, numbered, paired_differences
 from .marking import Found, mark_ends
 
@@ -33,9 +36,11 @@ CUT_MEANS = {
     "train_accuracy in the long table says how far",
 }
 Line = tuple[list[str], dict[str, Cell]]
+MOST_DECIMALS = 6
+BOTH_CUT = 0.05  # ratios above the cap: the papers' last check passed it by a little, icy's falls on it
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BiasTable:
     """A table of results, ready to be printed.
 
@@ -74,11 +79,32 @@ class BiasTable:
         return pd.DataFrame(values, index=index, columns=columns, dtype=float)
 
     def to_records(self) -> list[dict[str, Any]]:
-        """One dictionary per row: its labels, and of every cell mean, spread and number of seeds."""
+        """One dictionary per row: its labels, and of every cell mean, spread, and numbers of seeds, of cut and of
+        failed ones."""
         return [
-            {**dict(zip(self.labels, labels, strict=True)), **{name: cell.to_dict() for name, cell in cells.items()}}
+            {
+                **{name: int(text) if text.isdigit() else text for name, text in zip(self.labels, labels, strict=True)},
+                **{name: cells[name].to_dict() for name in self.grammars if name in cells},
+            }
             for labels, cells in self.rows
         ]
+
+    def save(self, path: str | Path) -> Path:
+        """Write the table to a file, whose suffix says the format: .txt, .md, .tex, .csv, .html or .json.
+
+        Raises:
+            InvalidSettingError: another suffix.
+            StoreError: it cannot be written.
+        """
+        path = Path(path)
+        write_atomically(path, (self.render(rendering.format_of(path)) + "\n").encode())
+        return path
+
+    def __repr__(self) -> str:
+        return self.render("text")
+
+    def _repr_html_(self) -> str:
+        return self.render("html")
 
     @property
     def shown_labels(self) -> list[str]:
@@ -137,7 +163,7 @@ class BiasTable:
         return [*self.notes, *([told] if marked else [])]
 
     def render(self, format: str) -> str:
-        """The table as "text", "markdown", "latex", "csv" or "html".
+        """The table as "text", "markdown", "latex", "csv", "html" or "json".
 
         Raises:
             InvalidSettingError: another format.
@@ -170,7 +196,7 @@ def bias_table(
         sort: the order of rows within a group: "given", "model", "parameters", or a grammar; from the largest with
             "-" before it.
         compare: what stands beside each cell, with the difference in combined standard errors: "published", the name
-            of one published table, or results.
+            of one published table, "atlas", a results folder or file, or results.
         compared: what other results are called.
         mark: whether the best and the worst of a column are marked, among at least three rows that differ by more than
             their seeds do (one-way analysis of variance, 5 %). Models without parameters, which learn by heart, are
@@ -189,17 +215,20 @@ def bias_table(
         ['concat', 'again', 'perm', 'again']
     """
     checked_spread(spread)
+    if decimals not in range(MOST_DECIMALS + 1):
+        raise InvalidSettingError(f"decimals is a whole number from 0 to {MOST_DECIMALS}; not {decimals!r}.")
     long = numbered(long_of(results)).assign(side=lambda table: table["model"].str.partition("/")[0])
     grammars = in_order(long["grammar"])
     varying = [name for name in ("side", *ROW[1:]) if long[name].nunique(dropna=False) > 1]
     grouped = [name for name in _groups(by) if name in varying]
-    beside = beside_of(long, compare if isinstance(compare, str | None) else long_of(compare))
+    other, called = _compared(compare)
+    beside = beside_of(long, other, spread)
     grouped += [name for name in varying if grouped and _constant(long, name, grouped)]
     shown = [name for name in varying if name != "side" or name in grouped]
     found = []
     for row, group in long.groupby("row"):
         cells = {str(g): cell_of(part, spread) for g, part in group.groupby("grammar", sort=False)}
-        cells = {g: replace(cell, beside=beside.get((int(str(row)), g))) for g, cell in cells.items()}
+        cells = {g: _with_beside(cell, beside.get((int(str(row)), g))) for g, cell in cells.items()}
         found.append((group.iloc[0], _labels(group.iloc[0], group, shown), cells))
     rows = _sorted(found, grouped, sort, grammars)
     alike = [name for name in ("side", *ROW[1:]) if name not in ("hidden_size", "settings", "options")]
@@ -210,12 +239,36 @@ def bias_table(
         labels,
         grammars,
         [(names, cells) for _, names, cells in rows],
-        [*_notes(long, spread), *compared_notes(compare)],
+        [*_notes(long, spread), *_thin(rows), *compared_notes(other, bool(beside), spread)],
         decimals,
         arrows,
         [_heading(name) for name in grouped],
-        compared or ("published" if isinstance(compare, str) else "other"),
+        compared or called,
     )
+
+
+def _compared(compare: Any) -> tuple[str | pd.DataFrame | None, str]:
+    """What to compare with, and what it is called: results where there are any of that name, else published ones."""
+    if isinstance(compare, str | Path) and compare != PUBLISHED and (compare == ATLAS or Path(compare).exists()):
+        return read_long(compare), Path(compare).stem
+    if compare is None or isinstance(compare, str):
+        return compare, "published"
+    return long_of(compare), "other"
+
+
+def _with_beside(cell: Cell, beside: Beside | None) -> Cell:
+    """A cell with the number beside it; the distance of two that were cut says nothing."""
+    if beside is not None and cell.cut and cell.cut == cell.seeds and beside.mean >= cell.mean - BOTH_CUT:
+        beside = replace(beside, distance=math.nan)
+    return replace(cell, beside=beside)
+
+
+def _thin(rows: Sequence[Found]) -> list[str]:
+    """A warning of cells that rest on fewer seeds than their row."""
+    thin = sum(
+        0 < cell.seeds < int(labels[-2]) and not cell.failed for _, labels, cells in rows for cell in cells.values()
+    )
+    return [f"{thin} cells rest on fewer seeds than their row"] if thin else []
 
 
 def difference_table(
@@ -233,11 +286,14 @@ def difference_table(
     Raises:
         InvalidSettingError: another spread, or nothing that both have.
     """
-    both = paired_differences(long_of(results), long_of(other))
+    long = long_of(results)
+    both = paired_differences(long, long_of(other))
     table = bias_table(both, spread, mark=False, **options)
     notes = [note for note in table.notes if not note.startswith(CUT)]
     cut = [f"{CUT} cut in at least one seed"] if both["cut"].any() else []
     said = f"differences, seed by seed, from {name}: above 0, the value is larger here"
+    lone = long["model"].nunique() - both["model"].nunique()
+    cut += [f"{lone} models have no counterpart in {name}"] if lone else []
     return replace(table, title=f"difference; {table.title}", notes=[said, *notes, *cut], signed=True)
 
 
@@ -276,6 +332,8 @@ def _sorted(rows: list[Found], grouped: Sequence[str], sort: str, grammars: Sequ
         UnknownNameError: neither "given", "model" nor "parameters", nor a grammar of the table.
     """
     down, what = sort.startswith("-"), sort.removeprefix("-")
+    if what in ORDER and what not in grammars:
+        raise InvalidSettingError(f"There is no {what} in these results to sort by; there are {', '.join(grammars)}.")
     if what not in ("given", "model", "parameters", *grammars):
         raise unknown("order of rows", sort, ["given", "model", "parameters", *grammars])
 
@@ -338,14 +396,16 @@ def _title(long: pd.DataFrame, varying: list[str]) -> str:
     return "; ".join(parts)
 
 
-def compared_notes(compare: Any) -> list[str]:
-    """What the brackets of a table that compares mean."""
+def compared_notes(compare: Any, matched: bool, spread: str) -> list[str]:
+    """What stands beside the cells of a table that compares, and what its brackets mean; or that there is nothing."""
     if compare is None:
         return []
-    what = "of the other results"
-    if isinstance(compare, str):
-        what = "that was published" + ("" if compare == PUBLISHED else f" in {compare}")
-    return [f"in brackets: how far the mean lies above the one {what}, in combined standard errors"]
+    published = isinstance(compare, str)
+    what = f"what was published{'' if compare == PUBLISHED else f' in {compare}'}" if published else "the other results"
+    if not matched:
+        return [f"Nothing of {what} is of the same models, sizes, protocol and target as these rows."]
+    error = "standard error" if published else SPREADS[spread][0]
+    return [f"beside: {what}, ± {error}; in brackets: how far the mean lies above it, in combined standard errors"]
 
 
 def _notes(long: pd.DataFrame, spread: str) -> list[str]:

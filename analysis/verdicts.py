@@ -33,6 +33,7 @@ COLUMNS = [
     "verdict",
 ]
 SURE = 0.95
+FEWEST = 5  # cells, for a verdict on all
 
 
 def judged(long: pd.DataFrame, wanted: pd.DataFrame, table: str) -> pd.DataFrame:
@@ -95,8 +96,8 @@ class Verdict:
     """The verdict on a table.
 
     Attributes:
-        word: "reproduced", "reproduced in part", "not reproduced"; "undecided", where nothing has an error; or "not
-            measured".
+        word: "reproduced", "reproduced in part", "not reproduced"; "too few cells to tell", below five; "undecided",
+            where nothing has an error; or "not measured".
         cells: how many there are.
         measured: how many of them have a result and, unless undecided, an error.
         agree: how many of these agree.
@@ -131,7 +132,9 @@ class Verdict:
         most_outside = stats.binom.ppf(SURE, len(done), 1 - inside.mean())
         chance = 2 * stats.t.sf(done["distance"].abs().to_numpy(float), freedom)
         far = done["verdict"].ne("agrees") & (chance * len(done) < 1 - SURE)
-        if len(done) - agree <= most_outside and not far.any():
+        if len(done) < FEWEST:
+            word = "too few cells to tell"
+        elif len(done) - agree <= most_outside and not far.any():
             word = "reproduced"
         else:
             word = "reproduced in part" if agree >= len(done) / 2 else "not reproduced"
@@ -140,7 +143,7 @@ class Verdict:
     @property
     def said(self) -> str:
         """The word, and that it is about a part, if it is."""
-        whole = self.measured == self.cells or self.word in ("not measured", "undecided")
+        whole = self.measured == self.cells or self.word in ("not measured", "undecided", "too few cells to tell")
         return self.word if whole else f"{self.word} as far as measured"
 
     def __str__(self) -> str:

@@ -25,7 +25,7 @@ _WHERE = {
     "ProbeResult": "icy.results:ProbeResult",
     "Watcher": "icy.watcher:Watcher",
     "Reproduction": "icy.reproducing:Reproduction",
-    "atlas": "icy.analysis.atlas:shipped",
+    "atlas": "icy.analysis.atlas:atlas",
     "create_receiver": "icy.models:create_receiver",
     "create_sender": "icy.models:create_sender",
     "end_to_end": "icy.endtoend:end_to_end",
@@ -86,8 +86,7 @@ __all__ = [
 
 if TYPE_CHECKING:  # the same names once more, for type checkers and editors, which cannot see through __getattr__
     from icy import metrics, s2b, testing
-    from icy.analysis.atlas import Atlas
-    from icy.analysis.atlas import shipped as atlas
+    from icy.analysis.atlas import Atlas, atlas
     from icy.endtoend import EndToEndResult, end_to_end
     from icy.errors import IcyError
     from icy.grammars import make_language

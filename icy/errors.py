@@ -79,4 +79,6 @@ def what_and_where(error: BaseException) -> str:
     if isinstance(error, IcyError):
         return str(error).rstrip(".")
     frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if "site-packages" not in frame.filename]  # rather than where a library gave up
+    frames = traceback.StackSummary.from_list(own) if own else frames
     return f"{text} (line {frames[-1].lineno} of {Path(frames[-1].filename).name})" if frames else text

@@ -16,7 +16,7 @@ from icy.results import ProbeResult
 if TYPE_CHECKING:
     import pandas as pd
 
-Results: TypeAlias = "ProbeResult | pd.DataFrame"
+Results: TypeAlias = "ProbeResult | pd.DataFrame | str | Path"
 TABLES = (".csv", ".parquet")
 ATLAS = "atlas"  # the name of the atlas that comes with icy, in place of a path
 ATLAS_FILE = Path(__file__).parent / "analysis" / "data" / "atlas.parquet"
@@ -76,7 +76,11 @@ def long_of(results: Results) -> pd.DataFrame:
     Raises:
         InvalidSettingError: a table that is none of results, or one without rows.
     """
+    if isinstance(results, str | Path):
+        return read_long(results)
     table = results.to_dataframe("long") if isinstance(results, ProbeResult) else results
+    if not hasattr(table, "columns"):
+        raise InvalidSettingError(f"Results are a ProbeResult, a long table, or where they are kept; not {results!r}.")
     if missing := [name for name in NEEDED if name not in table]:
         raise InvalidSettingError(
             f"This is no long table of results, which has a row per model, grammar and seed: it lacks the column "
@@ -144,7 +148,7 @@ def select(
         raise InvalidSettingError("Each of these choices fits some results, and all together none: leave one out.")
     if isinstance(results, ProbeResult):
         return replace(results, records=[r for r, kept in zip(results.records, keep, strict=True) if kept])
-    return results[keep]
+    return long[keep] if isinstance(results, str | Path) else results[keep]
 
 
 def _matching(what: str, patterns: Sequence[str], names: Mapping[str, Sequence[str]]) -> list[str]:

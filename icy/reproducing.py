@@ -272,7 +272,9 @@ def _alike(rows: pd.DataFrame, keep_concat: bool = False) -> dict[tuple[str, ...
 
 
 def _listed(names: str | Iterable[str]) -> list[str]:
-    given = [names] if isinstance(names, str) else names
+    given = [names] if isinstance(names, str) else list(names)
+    if given and not any(part.strip(" ,") for part in given):
+        raise InvalidSettingError("An empty name was given; leave it out for all, or name some.")
     return [part.strip() for name in given for part in name.split(",") if part.strip()]
 
 

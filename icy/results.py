@@ -131,14 +131,16 @@ class ProbeResult:
         if path.is_dir():
             records = Store(path).records()
             if not records:
-                raise StoreError(f"The folder {path} holds no results.")
+                raise StoreError(f"The folder {path} holds no results; `icy probe ... -o {path}` makes some.")
             return cls(records)
         try:
             return cls(json.loads(path.read_text())["records"], [path])
         except FileNotFoundError as error:
             raise StoreError(f"There is no file or folder {path}.") from error
         except (OSError, ValueError, KeyError, TypeError) as error:
-            raise StoreError(f"{path} is not a saved result.") from error
+            raise StoreError(
+                f"{path} is not a saved result, as `save` writes it, nor a results folder, nor a long table."
+            ) from error
 
 
 def without_nan(value: Any) -> Any:

@@ -133,8 +133,9 @@ def test_cells_are_judged_by_combined_standard_errors() -> None:
     assert cells.set_index("grammar").loc["rot", "distance"] == pytest.approx(2.5)
     verdict = Verdict.of(cells)
     assert (verdict.cells, verdict.measured, verdict.agree) == (7, 3, 1)
-    assert verdict.word == "not reproduced"
+    assert verdict.word == "too few cells to tell"
     assert "4 of 7 not measured" in str(verdict)
+    assert Verdict.of(pd.concat([cells, cells])).word == "not reproduced"
 
 
 def test_runs_without_an_error_are_taken_to_spread_as_the_others() -> None:

@@ -117,7 +117,9 @@ def test_groups_and_order() -> None:
     ]
     with pytest.raises(UnknownNameError, match="representation"):
         bias_table(long(THREE), by="representations")
-    with pytest.raises(UnknownNameError, match="No order of rows is called 'hol'"):
+    with pytest.raises(UnknownNameError, match="No order of rows is called 'size'"):
+        bias_table(long(THREE), sort="size")
+    with pytest.raises(InvalidSettingError, match="no hol in these results"):
         bias_table(long(THREE), sort="hol")
 
 
@@ -190,6 +192,38 @@ def test_rows_of_other_results_that_are_alike_cannot_be_told_apart() -> None:
     beside = table.rows[0][1]["rot"].beside
     assert beside is not None
     assert beside.mean == 0.3
+
+
+def test_what_cannot_be_compared_is_said() -> None:
+    nothing = bias_table(long(THREE), compare=long({"D": {"rot": 0.1}}))
+    assert nothing.beside == set()
+    assert nothing.notes[-1] == (
+        "Nothing of the other results is of the same models, sizes, protocol and target as these rows."
+    )
+    cut = {"measure": "ratio", "protocol": "acquire", "cut": True, "cap": 20.0}
+    both = bias_table(long({"A": {"hol": [20.0, 20.0]}}, **cut), compare=long({"A": {"hol": [20.0, 20.0]}}, **cut))
+    beside = both.rows[0][1]["hol"].beside
+    assert beside is not None
+    assert beside.text(2) == "20.00±0.00†"  # that both were cut says nothing of their distance
+    assert bias_table(long({"A": {"rot": [0.5, 0.7], "hol": 0.2}})).notes[-1] == (
+        "1 cells rest on fewer seeds than their row"
+    )
+    with pytest.raises(InvalidSettingError, match="Results are a ProbeResult"):
+        bias_table(long(THREE), compare=42)
+    with pytest.raises(InvalidSettingError, match="decimals"):
+        bias_table(long(THREE), decimals=-1)
+
+
+def test_a_table_shows_and_saves_itself(tmp_path: Path) -> None:
+    table = bias_table(long(THREE))
+    assert repr(table) == table.render("text")
+    assert table._repr_html_() == table.render("html")
+    for suffix, format in (".tex", "latex"), (".json", "json"), (".md", "markdown"):
+        assert table.save(tmp_path / f"t{suffix}").read_text() == table.render(format) + "\n"
+    (first, *_) = json.loads(table.render("json"))
+    assert (first["parameters"], first["seeds"], first["rot"]["seeds"]) == (100, 2, 2)
+    with pytest.raises(InvalidSettingError, match=r"not as 't\.doc'"):
+        table.save(tmp_path / "t.doc")
 
 
 def test_formats_mark_and_escape() -> None:
@@ -292,7 +326,7 @@ def test_several_protocols_are_one_json_and_one_csv(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--sort", "hol"], "No order of rows is called 'hol'"),
+        (["--sort", "hol"], "There is no hol in these results"),
         (["--by", "models"], "No column to group by is called 'models'"),
         (["--compare", "perkins21/table99"], "No published table is called"),
         (["--diff", "nowhere"], "There is no file or folder nowhere"),

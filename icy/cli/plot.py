@@ -67,9 +67,11 @@ def plot_command(
         raise InvalidSettingError(f"Say of which results, as in `icy plot {kind} icy-results`.")
     path = checked_plot(save or f"{kind}.png")
     options = _options(kind, function, {name: value for name, value in look.items() if value is not None})
-    from icy.reading import read_results, select
+    from icy.reading import long_of, read_results, select
 
     chosen = select(read_results(results), model, grammar, dict(where))
+    if long_of(chosen)["failed"].astype(bool).all():
+        raise InvalidSettingError("All of these runs failed, so there is nothing to draw; `icy table` says why.")
     save_figure(function(chosen, **options), path, quiet)
 
 

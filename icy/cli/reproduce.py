@@ -130,7 +130,8 @@ def _print(done: Reproduction, format_: str) -> None:
     else:
         print_table(done.table(), format_)
         counts = done.cells["verdict"].value_counts()
-        click.echo(f"\n{done.verdict} Cell by cell: {', '.join(f'{word} {count}' for word, count in counts.items())}.")
+        said = f"{done.verdict} Cell by cell: {', '.join(f'{word} {count}' for word, count in counts.items())}."
+        click.echo(f"% {said}" if format_ == "latex" else f"\n{said}")
 
 
 def _print_tables(format_: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from icy.errors import InvalidSettingError
+from icy.errors import InvalidSettingError, UnknownNameError
 from icy.store import write_atomically
 
 from .errors import DONE
@@ -33,9 +33,9 @@ Examples:
 \b
 RESULTS are results folders, files of ProbeResult.save, long tables (results.csv, results.parquet), or atlas; without
 any, icy-results. The arrows and the marks of the best and the worst read the numbers as a bias to composition: shuf and
-shufdet should be easy to learn, and proj, pairsum, rot and hol hard. In LaTeX the table needs booktabs and graphicx.
+shufdet should be easy to learn, and proj, pairsum, rot and hol hard; they are
+shown for three rows or more. In LaTeX the table needs booktabs and graphicx.
 """
-SUFFIXES = {".txt": "text", ".md": "markdown", ".tex": "latex", ".csv": "csv", ".html": "html"}
 
 
 @click.command("table", epilog=EPILOG)
@@ -70,6 +70,7 @@ def table_command(
     where: tuple[tuple[str, Any], ...],
 ) -> int:
     """Print results as a bias table: a row per model, a column per grammar."""
+    from icy.analysis.rendering import format_of
     from icy.reading import long_of, read_results, select
 
     path = None if save is None else checked_file(save)
@@ -81,7 +82,7 @@ def table_command(
     look = {"by": by, "sort": sort, "decimals": decimals}
     tables = _tables(long, spread, diff, compare, {**look, "mark": not no_marks})
     if path is not None:
-        write_atomically(path, (_rendered(tables, SUFFIXES[path.suffix.lower()]) + "\n").encode())
+        write_atomically(path, (_rendered(tables, format_of(path)) + "\n").encode())
         note(f"Written: {path}.")
     elif format_ in ("json", "csv"):
         click.echo(_rendered(tables, format_))
@@ -110,9 +111,10 @@ def _rendered(tables: dict[str, BiasTable], format_: str) -> str:
 
 def checked_file(given: str) -> Path:
     """The file to write a table to, whose suffix is that of a format."""
+    from icy.analysis.rendering import format_of
+
     path = Path(given)
-    if path.suffix.lower() not in SUFFIXES:
-        raise InvalidSettingError(f"A table is written as {', '.join(SUFFIXES)}; not as '{path.name}'.")
+    format_of(path)
     if not path.absolute().parent.is_dir():
         raise InvalidSettingError(f"The folder {path.absolute().parent} does not exist.")
     return path
@@ -136,6 +138,8 @@ def _tables(
             options = {key: value for key, value in look.items() if key != "mark"}
             table = difference_table(part, _read_other(diff), Path(diff).name, spread, **options)
         elif pairs:
+            if (look["by"], look["sort"]) != ("representation", "given"):
+                raise InvalidSettingError("Rows of pairs are neither grouped nor sorted; leave out --by and --sort.")
             if not isinstance(other, str | None):
                 raise InvalidSettingError("Games of pairs are compared with what was published, and with nothing else.")
             table = end_to_end_table(part, spread, compare=_about(other, "e2e"))
@@ -168,6 +172,17 @@ def _read_other(path: str) -> pd.DataFrame:
 
 def _other(compare: str | None) -> tuple[Any, str]:
     """What to compare with, and its name: results where there are any of that name, else what was published."""
-    if compare is not None and (compare == "atlas" or Path(compare).exists()):
-        return _read_other(compare), Path(compare).name
+    if compare in (None, "published"):
+        return compare, ""
+    assert compare is not None
+    if compare == "atlas" or Path(compare).exists():
+        return _read_other(compare), Path(compare).stem
+    from icy.analysis.literature import find_table
+
+    try:
+        find_table(compare)
+    except UnknownNameError as error:
+        raise UnknownNameError(
+            f"There is no file or folder {compare}, and no published table of that name. {error}"
+        ) from error
     return compare, ""
