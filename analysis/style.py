@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
+    from .figures import ShownFigure
+
 # Okabe and Ito's colours, which stay apart under every common colour blindness; in print the dashes help.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 DASHES = ("-", "--", "-.", ":")
@@ -114,11 +116,11 @@ def model_looks(models: Iterable[str]) -> dict[str, Look]:
 # -- figures -----------------------------------------------------------------------------------------------------------
 
 
-def figure(width: float = WIDTH, height: float = 3.0) -> Figure:
-    """An empty figure, in inches, whose parts make room for one another. It is none of pyplot's."""
-    from matplotlib.figure import Figure
+def figure(width: float = WIDTH, height: float = 3.0) -> ShownFigure:
+    """An empty figure, in inches, whose parts make room for one another; none of pyplot's, but notebooks show it."""
+    from .figures import ShownFigure
 
-    return Figure(figsize=(width, height), layout="constrained")
+    return ShownFigure(figsize=(width, height), layout="constrained")
 
 
 def panels(

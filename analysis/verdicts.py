@@ -91,7 +91,7 @@ def _verdict(cell: pd.Series[Any]) -> str:
     return "agrees" if away <= NEAR else "near" if away <= FAR else "differs"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Verdict:
     """The verdict on a table.
 
@@ -139,6 +139,9 @@ class Verdict:
         else:
             word = "reproduced in part" if agree >= len(done) / 2 else "not reproduced"
         return cls(word, len(cells), len(done), agree, float(inside.sum()), _gap(done), _correlation(done))
+
+    def __repr__(self) -> str:
+        return str(self)
 
     @property
     def said(self) -> str:

@@ -686,3 +686,9 @@ def test_end_to_end_curves_from_the_command(folder: Path) -> None:
     with pytest.raises(InvalidSettingError, match="3 panels"):
         plots.e2e(ProbeResult.load("pairs"), axes=Figure().subplots())
     assert all(isinstance(line, Line2D) for line in figure.axes[0].lines)
+
+
+def test_figures_show_themselves_in_a_notebook() -> None:
+    from icy.analysis import style
+
+    assert style.figure(2, 1)._repr_png_().startswith(b"\x89PNG")
