@@ -66,10 +66,11 @@ class Cell:
     beside: Beside | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Mean, spread and seeds, with None for what there is not; and what it is compared with, if it is."""
+        """Mean, spread and seeds, with None for what there is not; how many were cut or failed, if any; and what it is
+        compared with, if it is."""
         numbers = {"mean": self.mean, "spread": self.spread}
-        counts = {"seeds": self.seeds, "cut": self.cut, "failed": self.failed}
-        shown: dict[str, Any] = {**{k: finite(v) for k, v in numbers.items()}, **counts}
+        rare = {name: count for name, count in (("cut", self.cut), ("failed", self.failed)) if count}
+        shown: dict[str, Any] = {**{k: finite(v) for k, v in numbers.items()}, "seeds": self.seeds, **rare}
         if self.beside is None:
             return shown
         other = {"other": self.beside.mean, "other_error": self.beside.error, "distance": self.beside.distance}

@@ -33,7 +33,7 @@ def end_to_end_table(
         compare: "published", or the name of a published table: what stands beside each cell.
         compared: what that is called.
     """
-    long = numbered(long_of(results))
+    long = numbered(long_of(results, empty=True))
     beside = {} if compare is None else pairs_beside(long, compare)
     varying = [name for name in ROW if name != "model" and _varies(long, name)]
     rows: list[tuple[list[str], dict[str, Cell]]] = []

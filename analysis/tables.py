@@ -217,7 +217,9 @@ def bias_table(
     checked_spread(spread)
     if decimals not in range(MOST_DECIMALS + 1):
         raise InvalidSettingError(f"decimals is a whole number from 0 to {MOST_DECIMALS}; not {decimals!r}.")
-    long = numbered(long_of(results)).assign(side=lambda table: table["model"].str.partition("/")[0])
+    long = numbered(long_of(results, empty=True)).assign(
+        side=lambda table: table["model"].str.replace(r"/.*", "", regex=True)
+    )
     grammars = in_order(long["grammar"])
     varying = [name for name in ("side", *ROW[1:]) if long[name].nunique(dropna=False) > 1]
     grouped = [name for name in _groups(by) if name in varying]

@@ -70,11 +70,15 @@ def _table(path: Path) -> pd.DataFrame:
         raise StoreError(f"{path} is no table that can be read ({str(error).partition(chr(10))[0]}).") from error
 
 
-def long_of(results: Results) -> pd.DataFrame:
+def long_of(results: Results, empty: bool = False) -> pd.DataFrame:
     """Results in long form, with every column of it, whatever version of icy wrote them.
 
+    Args:
+        results: a ProbeResult, a long table, or where they are kept.
+        empty: whether there may be none.
+
     Raises:
-        InvalidSettingError: a table that is none of results, or one without rows.
+        InvalidSettingError: a table that is none of results, or one without rows that may not be so.
     """
     if isinstance(results, str | Path):
         return read_long(results)
@@ -86,7 +90,7 @@ def long_of(results: Results) -> pd.DataFrame:
             f"This is no long table of results, which has a row per model, grammar and seed: it lacks the column "
             f"{', '.join(missing)}; ProbeResult.to_dataframe('long') makes one, and icy writes results.parquet."
         )
-    if not len(table):
+    if not len(table) and not empty:
         raise InvalidSettingError(NONE)
     return table if isinstance(results, ProbeResult) else _completed(table)
 

@@ -213,7 +213,7 @@ def test_formats_leave_stdout_to_the_results(out: str) -> None:
     assert float(row["concat_mean"]) == 1
     records = json.loads(shown("--format", "json"))
     assert [(r["grammar"], r["seed"]) for r in records] == [(g, s) for g in ("concat", "perm") for s in (123, 124)]
-    assert shown("--format", "latex").startswith("\\begin{table}")
+    assert shown("--format", "latex").startswith("% needs \\usepackage{booktabs,graphicx}\n\\begin{table}")
     assert "| sender/FC2L |" in shown("--format", "markdown", "--spread", "sem")
 
 

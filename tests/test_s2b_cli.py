@@ -96,10 +96,10 @@ def test_players_are_measured_in_every_game_that_is_asked_for(tmp_path: Path) ->
     result = run("eval", *QUICK, *words, "--out", str(out))
     rows = json.loads(result.stdout)
     assert [(row["listener"], row["S"], row["O"]) for row in rows] == [
-        ("oracle", "1", "2"),
-        ("oracle", "2", "2"),
-        ("random", "1", "2"),
-        ("random", "2", "2"),
+        ("oracle", 1, 2),
+        ("oracle", 2, 2),
+        ("random", 1, 2),
+        ("random", 2, 2),
     ]
     assert rows[0]["query"] == {"mean": 100.0, "spread": 0.0, "seeds": 2}
     table = pd.read_csv(out)
