@@ -108,7 +108,7 @@ def _completed(table: pd.DataFrame) -> pd.DataFrame:
         whole[name] = whole[name].map({True: True, "True": True}).eq(True)
     for name in WHOLE:
         whole[name] = pd.to_numeric(whole[name], errors="coerce").astype("Int64")
-    whole["side"] = whole["side"].astype(object).fillna(whole["model"].astype(str).str.partition("/")[0])
+    whole["side"] = whole["side"].astype(object).fillna(whole["model"].astype(str).str.replace(r"/.*", "", regex=True))
     whole["measure"] = whole["measure"].astype(object).fillna("accuracy")
     return whole
 
