@@ -32,11 +32,6 @@ from icy.testing import (
 torch.set_num_threads(1)
 
 
-@parametrize_with_checks("all")
-def test_contract(check: BoundCheck) -> None:
-    check()
-
-
 # A representation changes what a sender is fed back, which its family does and not its cell, and the loss. So where a
 # model is checked in a second one, gradients are looked at for every model, and the rest tried with one cell a family.
 # What neither touches (shapes, copies, counts) is left to the first; all of it in all of them runs as `-m slow`.
@@ -46,6 +41,26 @@ WITH_ONE_CELL = {
     *("examples_independent", "pickles", "deepcopy"),
 }
 ONE_CELL = ("", "GRU")
+# Learning takes longest, and hangs on the family more than on the cell: of every run of the tests one cell a family.
+LONG = "learns"
+
+
+def contract() -> list[Any]:
+    """Every check of everything registered; those that take long, of most cells, as `-m slow`."""
+    found = []
+    for parameter in parametrize_with_checks("all").mark.args[1]:
+        check: BoundCheck = parameter.values[0]
+        slow = check.name == LONG and check.label.partition(":")[2] not in ONE_CELL
+        marks = [*parameter.marks, *([pytest.mark.slow] if slow else [])]
+        found.append(pytest.param(check, id=parameter.id, marks=marks))
+    return found
+
+
+@pytest.mark.parametrize("check", contract())
+def test_contract(check: BoundCheck) -> None:
+    check()
+
+
 MODELS = ["sender/*", "receiver/*"]
 FURTHER = [  # models and the representations beyond the one that test_contract checks them in
     (entry, name)

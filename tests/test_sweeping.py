@@ -252,6 +252,7 @@ def test_a_worker_that_is_killed_begins_again(tmp_path: Path, killing: Any, capl
     assert not found.failures
 
 
+@pytest.mark.slow
 def test_what_is_killed_time_and_again_is_kept_as_failed_and_the_rest_goes_on(tmp_path: Path, killing: Any) -> None:
     killer = killing(10_000)
     found = icy.sweep(**SMALL, workers=2, out=str(tmp_path), retries=1, watcher=killer)

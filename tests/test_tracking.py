@@ -369,6 +369,7 @@ def test_every_extra_of_setup_is_a_tracker() -> None:
     assert all(f'"{name}": ["{tracker.packages[0]}' in text for name, tracker in TRACKERS.items())
 
 
+@pytest.mark.slow
 def test_trackers_are_quiet(name: str, tmp_path: Path) -> None:
     """In a process of its own, as some of the packages write past sys.stdout."""
     words = [*quick(tmp_path / "out"), "--quiet", "--format", "csv"]
