@@ -203,18 +203,32 @@ def _named(model: str, hidden: int) -> str:
     return model if hidden == 128 else f"{model}, E={hidden}"
 
 
-def _cell_lines(cells: pd.DataFrame) -> list[str]:
+def shown(cells: pd.DataFrame) -> pd.DataFrame:
+    """Cells of `judged` as text, a row each: model, grammar, icy, seeds, published, distance and verdict."""
     several = cells["measure"].nunique() > 1
-    head = ["model", "grammar", *(["measure"] if several else []), "icy", "seeds", "published", "distance", "verdict"]
-    lines = [head, ["---", "---", *(["---"] if several else []), "---:", "---:", "---:", "---:", "---"]]
-    decimals = 2 if cells["measure"].iloc[0] == "ratio" else 3
+    rows = []
     for cell in cells.to_dict("records"):
-        shown = number(cell["icy"], cell["icy_error"], decimals) if cell["seeds"] else "-"
-        away = "-" if math.isnan(cell["distance"]) else f"{cell['distance']:+.1f}"
-        theirs = number(cell["published"], cell["published_error"], decimals)
-        about = [_named(cell["model"], cell["hidden_size"]), cell["grammar"], *([cell["measure"]] if several else [])]
-        lines.append([*about, shown, str(cell["seeds"]), theirs, away, cell["verdict"]])
-    return ["| " + " | ".join(line) + " |" for line in lines]
+        decimals = 2 if cell["measure"] == "ratio" else 3
+        away = cell["distance"]
+        rows.append(
+            {
+                "model": _named(cell["model"], cell["hidden_size"]),
+                "grammar": cell["grammar"],
+                **({"measure": cell["measure"]} if several else {}),
+                "icy": number(cell["icy"], cell["icy_error"], decimals) if cell["seeds"] else "-",
+                "seeds": str(cell["seeds"]),
+                "published": number(cell["published"], cell["published_error"], decimals),
+                "distance": "-" if math.isnan(away) else f"{round(away, 1) + 0.0:+.1f}",
+                "verdict": cell["verdict"],
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _cell_lines(cells: pd.DataFrame) -> list[str]:
+    table = shown(cells)
+    rule = ["---:" if name in ("icy", "seeds", "published", "distance") else "---" for name in table]
+    return ["| " + " | ".join(line) + " |" for line in [list(table), rule, *table.to_numpy().tolist()]]
 
 
 def _made(records: Any) -> str:

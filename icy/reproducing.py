@@ -78,7 +78,7 @@ class ReproduceSpec(Asked):
 class Reproduction:
     """A published table, measured again.
 
-    In a notebook it shows itself as the table and the verdict.
+    In a notebook it shows itself as the verdict and a row per cell.
 
     Attributes:
         source: the published table.
@@ -119,7 +119,9 @@ class Reproduction:
         return f"{self.table().render('text')}\n\n{self.verdict}"
 
     def _repr_html_(self) -> str:
-        return f"{self.table().render('html')}<p>{self.verdict}</p>"
+        from icy.analysis.verdicts import shown
+
+        return f"<p>{self.source.id}: {self.verdict}</p>{shown(self.cells).to_html(index=False)}"
 
 
 def reproduce(

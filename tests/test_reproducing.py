@@ -227,6 +227,7 @@ def test_a_row_is_measured_and_judged(memory: tuple[icy.Reproduction, Path]) -> 
     partly = replace(done, wanted=published("icy22/3").query("model in ('Hashtable', 'FC2L')")).page()
     assert "Not measured: FC2L, Hashtable (proj, rot, shufdet, hol)." in partly
     assert str(done.verdict) in repr(done)
+    assert "<td>Hashtable</td>" in done._repr_html_()
     again = icy.reproduce("icy22/3", "Hashtable", grammar="perm", seeds=2, rerun="never", out=folder)
     pd.testing.assert_frame_equal(again.cells, done.cells)
 
