@@ -228,7 +228,8 @@ def shown(cells: pd.DataFrame) -> pd.DataFrame:
 def _cell_lines(cells: pd.DataFrame) -> list[str]:
     table = shown(cells)
     rule = ["---:" if name in ("icy", "seeds", "published", "distance") else "---" for name in table]
-    return ["| " + " | ".join(line) + " |" for line in [list(table), rule, *table.to_numpy().tolist()]]
+    lines: list[list[str]] = [list(map(str, table)), rule, *table.to_numpy().tolist()]
+    return ["| " + " | ".join(line) + " |" for line in lines]
 
 
 def _made(records: Any) -> str:
