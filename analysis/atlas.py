@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import datetime
 import json
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +13,7 @@ import pandas as pd
 
 from icy.errors import InvalidSettingError, StoreError
 from icy.files import whole_file
+from icy.provenance import circumstances, now
 from icy.reading import ATLAS_FILE, long_of
 
 from .placing import Placement
@@ -210,7 +208,6 @@ class Atlas:
         return [self.place(part) for _, part in good.groupby(SETTING, dropna=False, sort=False)]
 
 
-@cache
 def atlas(path: str | Path = FILE) -> Atlas:
     """The atlas that comes with icy, or one of your own; see `Atlas.load`."""
     return Atlas.load(path)
@@ -218,14 +215,10 @@ def atlas(path: str | Path = FILE) -> Atlas:
 
 def _about(records: Sequence[Record]) -> dict[str, Any]:
     """When, with what and on what some results were made."""
-    days = sorted(str(r["finished"])[:10] for r in records)
-    devices = Counter(str(r.get("device_name") or r.get("device")) for r in records)
     return {
-        "packed": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "made": [days[0], days[-1]],
-        "versions": sorted({f"icy {r['versions'].get('icy')}, torch {r['versions'].get('torch')}" for r in records}),
+        **circumstances(records),
+        "packed": now()[:10],
         "git": sorted({str(r.get("git")) for r in records if r.get("git")}),
-        "devices": dict(devices),
         "runs": len(records),
         "hours": round(sum(r.get("seconds") or 0 for r in records) / 3600, 2),
     }

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from icy.errors import InvalidSettingError
+from icy.errors import InvalidSettingError, UnknownNameError
 from icy.long_table import ROW
+from icy.reading import ATLAS, long_of, read_long
 
 from .agreement import agreement, end_to_end_agreement
-from .cells import Beside, cell_of
+from .cells import Beside, Cell, cell_of
+from .literature import find_table
 
 PUBLISHED = "published"
 # What makes rows of two results the same, however they were trained; and what tells rows of one result apart besides.
@@ -23,6 +26,29 @@ Where = tuple[int, str]  # the number of a row, in the order of its first replic
 def numbered(long: pd.DataFrame) -> pd.DataFrame:
     """The same with a column `row`: which row of the table each replicate belongs to."""
     return long.assign(row=long.groupby(list(ROW), sort=False, dropna=False).ngroup())
+
+
+def compared_with(compare: Any) -> tuple[str | pd.DataFrame | None, str]:
+    """What to compare with, and what that is called: results where there are any of that name, else published ones.
+
+    Args:
+        compare: "published", the name of one published table, "atlas", a results folder or file, results, or None.
+
+    Raises:
+        UnknownNameError: there is nothing of that name.
+    """
+    if compare is None:
+        return None, ""
+    if not isinstance(compare, str | Path):
+        return long_of(compare), "other"
+    if compare == PUBLISHED:
+        return PUBLISHED, PUBLISHED
+    if compare == ATLAS or Path(compare).exists():
+        return read_long(compare), Path(compare).stem
+    try:
+        return find_table(str(compare)).id, PUBLISHED
+    except UnknownNameError as error:
+        raise UnknownNameError(f"There is no file or folder {compare}. {error}") from error
 
 
 def beside_of(long: pd.DataFrame, compare: str | pd.DataFrame | None, spread: str = "sem") -> dict[Where, Beside]:
@@ -72,23 +98,26 @@ def _beside(cell: pd.Series[Any]) -> Beside:
 
 def _others_beside(long: pd.DataFrame, other: pd.DataFrame, spread: str) -> dict[Where, Beside]:
     other = numbered(other)
-    partners = {partner: row for row, partner in matched_rows(long, other).items()}
-    errors = _standard_errors(long)
+    ours, theirs = _cells(long, "sem"), _cells(other, spread)
+    errors = _cells(other, "sem")
     found = {}
-    for key, part in other.groupby(["row", "grammar"]):
-        partner, grammar = int(str(key[0])), str(key[1])  # type: ignore[index]
-        cell, (own, own_error) = cell_of(part, spread), errors.get((partners.get(partner), grammar), (math.nan, 0.0))
-        if cell.seeds and math.isfinite(own):
-            combined = math.hypot(own_error, cell_of(part, "sem").spread)
-            distance = (own - cell.mean) / combined if combined else math.nan
-            found[partners[partner], grammar] = Beside(cell.mean, cell.spread, distance, cell.cut > 0)
+    for row, partner in matched_rows(long, other).items():  # several rows may have the same partner
+        for grammar in {g for r, g in ours if r == row} & {g for r, g in theirs if r == partner}:
+            own, cell = ours[row, grammar], theirs[partner, grammar]
+            if own.seeds and cell.seeds:
+                combined = math.hypot(own.spread, errors[partner, grammar].spread)
+                distance = (own.mean - cell.mean) / combined if combined else math.nan
+                found[row, grammar] = Beside(cell.mean, cell.spread, distance, cell.cut > 0)
     return found
 
 
-def _standard_errors(long: pd.DataFrame) -> dict[Any, tuple[float, float]]:
-    """Mean and standard error of every cell, by row and grammar."""
-    cells = {key: cell_of(part, "sem") for key, part in long.groupby(["row", "grammar"])}
-    return {key: (cell.mean, cell.spread) for key, cell in cells.items()}
+def _cells(long: pd.DataFrame, spread: str) -> dict[Where, Cell]:
+    """The cells of a table, by row and grammar."""
+    found = {}
+    for key, part in long.groupby(["row", "grammar"]):
+        row, grammar = key  # type: ignore[misc]
+        found[int(str(row)), str(grammar)] = cell_of(part, spread)
+    return found
 
 
 def matched_rows(long: pd.DataFrame, other: pd.DataFrame) -> dict[int, int]:

@@ -9,14 +9,13 @@ import numpy as np
 import pandas as pd
 from scipy.stats import f as f_distribution
 
-from .cells import NOTHING, Cell, Mark
+from .cells import NOTHING, Z95, Cell, Mark
 
 # Whether an architecture with a bias to composition learns a grammar well (+) or not (-), in the manner of Perkins21's
 # tables 9 to 11: shuffled words are still words; proj, pairsum and rot leave none, and in hol there is nothing to find.
 WANTED = {"shuf": 1, "shufdet": 1, "proj": -1, "pairsum": -1, "rot": -1, "hol": -1}
 FEWEST = 3  # rows, for one to be called the best
 LUCK = 0.05  # how likely rows that are alike may differ as much as they do, for one to be called so
-Z95 = 1.96  # standard errors of "ci95"
 Found = tuple[pd.Series, list[str], dict[str, Cell]]  # the first replicate of a row, its labels, its cells
 
 

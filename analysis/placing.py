@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -48,7 +49,7 @@ class Placement:
         """The rows of the atlas less the one that is placed."""
         return self.others.drop(index=name, errors="ignore")
 
-    @property
+    @cached_property
     def ranks(self) -> pd.DataFrame:
         """A row per model and grammar: value; rank, 1 for the one that learns it most easily, and equals share the
         better; of, how many are ranked, itself among them; and the atlas's median."""
@@ -63,7 +64,7 @@ class Placement:
                 rows.append([name, grammar, float(value), better + 1, len(others) + 1, float(others.median())])
         return pd.DataFrame(rows, columns=["model", "grammar", "value", "rank", "of", "median"])
 
-    @property
+    @cached_property
     def neighbours(self) -> pd.DataFrame:
         """The nearest rows of the atlas in bias space, the nearest first: model, neighbour, distance, grammars.
 

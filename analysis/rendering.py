@@ -32,7 +32,6 @@ TEX = {
     "↑": r"$\uparrow$",
     "↓": r"$\downarrow$",
     "°": r"$^\circ$",
-    "σ": r"$\sigma$",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "<": r"$<$",
@@ -74,8 +73,7 @@ def _text(table: BiasTable) -> str:
     rule = "  ".join("-" * width for width in widths)
     shown = [_aligned(head, widths), rule]
     for heading, part in groups:
-        shown += [heading, *(_aligned(line, widths) for line in part)] if heading else []
-        shown += [] if heading else [_aligned(line, widths) for line in part]
+        shown += [*filter(None, [heading]), *(_aligned(line, widths) for line in part)]
     return "\n".join([table.title, "", *shown, "", *table.remarks("* best, ° worst")]).strip()
 
 

@@ -13,13 +13,13 @@ import pandas as pd
 
 from icy.errors import InvalidSettingError, unknown
 from icy.long_table import ROW
-from icy.reading import ATLAS, Results, long_of, read_long
+from icy.reading import Results, long_of
 from icy.registry import SIDES
 from icy.store import write_atomically
 
 from . import rendering
-from .cells import CUT, NOTHING, SPREADS, Beside, Cell, cell_of, checked_spread
-from .comparing import PUBLISHED, beside_of, numbered, paired_differences
+from .cells import CUT, NOTHING, SPREADS, Beside, Cell, both_cut, cell_of, checked_spread
+from .comparing import PUBLISHED, beside_of, compared_with, numbered, paired_differences
 from .marking import Found, mark_ends
 
 # The order of the papers' tables; other grammars follow in alphabetical order.
@@ -37,7 +37,6 @@ CUT_MEANS = {
 }
 Line = tuple[list[str], dict[str, Cell]]
 MOST_DECIMALS = 6
-BOTH_CUT = 0.05  # ratios above the cap: the papers' last check passed it by a little, icy's falls on it
 
 
 @dataclass(frozen=True, repr=False)
@@ -223,16 +222,11 @@ def bias_table(
     grammars = in_order(long["grammar"])
     varying = [name for name in ("side", *ROW[1:]) if long[name].nunique(dropna=False) > 1]
     grouped = [name for name in _groups(by) if name in varying]
-    other, called = _compared(compare)
+    other, called = compared_with(compare)
     beside = beside_of(long, other, spread)
     grouped += [name for name in varying if grouped and _constant(long, name, grouped)]
     shown = [name for name in varying if name != "side" or name in grouped]
-    found = []
-    for row, group in long.groupby("row"):
-        cells = {str(g): cell_of(part, spread) for g, part in group.groupby("grammar", sort=False)}
-        cells = {g: _with_beside(cell, beside.get((int(str(row)), g))) for g, cell in cells.items()}
-        found.append((group.iloc[0], _labels(group.iloc[0], group, shown), cells))
-    rows = _sorted(found, grouped, sort, grammars)
+    rows = _sorted(_found(long, shown, beside, spread), grouped, sort, grammars)
     alike = [name for name in ("side", *ROW[1:]) if name not in ("hidden_size", "settings", "options")]
     arrows = mark_ends(rows, alike, grammars, spread) if mark else {}
     labels = ["model", "parameters", *(_heading(name) for name in shown), "seeds", "concat steps"]
@@ -241,7 +235,7 @@ def bias_table(
         labels,
         grammars,
         [(names, cells) for _, names, cells in rows],
-        [*_notes(long, spread), *_thin(rows), *compared_notes(other, bool(beside), spread)],
+        [*_notes(long, spread), *_thin(rows, labels.index("seeds")), *compared_notes(other, bool(beside), spread)],
         decimals,
         arrows,
         [_heading(name) for name in grouped],
@@ -249,27 +243,29 @@ def bias_table(
     )
 
 
-def _compared(compare: Any) -> tuple[str | pd.DataFrame | None, str]:
-    """What to compare with, and what it is called: results where there are any of that name, else published ones."""
-    if isinstance(compare, str | Path) and compare != PUBLISHED and (compare == ATLAS or Path(compare).exists()):
-        return read_long(compare), Path(compare).stem
-    if compare is None or isinstance(compare, str):
-        return compare, "published"
-    return long_of(compare), "other"
+def _found(
+    long: pd.DataFrame, shown: Sequence[str], beside: Mapping[tuple[int, str], Beside], spread: str
+) -> list[Found]:
+    """The rows of a table, with their cells and what stands beside these."""
+    found = []
+    for row, group in long.groupby("row"):
+        cells = {str(g): cell_of(part, spread) for g, part in group.groupby("grammar", sort=False)}
+        cells = {g: _with_beside(cell, beside.get((int(str(row)), g))) for g, cell in cells.items()}
+        found.append((group.iloc[0], _labels(group.iloc[0], group, shown), cells))
+    return found
 
 
 def _with_beside(cell: Cell, beside: Beside | None) -> Cell:
     """A cell with the number beside it; the distance of two that were cut says nothing."""
-    if beside is not None and cell.cut and cell.cut == cell.seeds and beside.mean >= cell.mean - BOTH_CUT:
+    if beside is not None and both_cut(cell.mean, cell.seeds, cell.cut, beside.mean):
         beside = replace(beside, distance=math.nan)
     return replace(cell, beside=beside)
 
 
-def _thin(rows: Sequence[Found]) -> list[str]:
-    """A warning of cells that rest on fewer seeds than their row."""
-    thin = sum(
-        0 < cell.seeds < int(labels[-2]) and not cell.failed for _, labels, cells in rows for cell in cells.values()
-    )
+def _thin(rows: Sequence[Found], seeds: int) -> list[str]:
+    """A warning of cells that rest on fewer seeds than their row; `seeds` is the place of that label."""
+    found = [(cell, int(labels[seeds])) for _, labels, cells in rows for cell in cells.values()]
+    thin = sum(0 < cell.seeds < of_row and not cell.failed for cell, of_row in found)
     return [f"{thin} cells rest on fewer seeds than their row"] if thin else []
 
 

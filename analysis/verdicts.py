@@ -10,12 +10,17 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from icy.provenance import circumstances
+
 from .agreement import NAMES, NEAR, with_distance
-from .cells import number
+from .cells import both_cut, number
 from .tables import in_order
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from icy.reproducing import Reproduction
+    from icy.store import Record
 
 FAR = 3.0  # combined standard errors
 VERDICTS = {
@@ -36,7 +41,7 @@ SURE = 0.95
 FEWEST = 5  # cells, for a verdict on all
 
 
-def judged(long: pd.DataFrame, wanted: pd.DataFrame, table: str) -> pd.DataFrame:
+def judged(long: pd.DataFrame, wanted: pd.DataFrame) -> pd.DataFrame:
     """Published cells with what was measured, and a verdict on each.
 
     Where one side has no error of its own (a single seed, or a paper that prints none), its runs are taken to have
@@ -45,7 +50,6 @@ def judged(long: pd.DataFrame, wanted: pd.DataFrame, table: str) -> pd.DataFrame
     Args:
         long: results in long form.
         wanted: rows of `icy.analysis.published`.
-        table: its name.
 
     Returns:
         A row per row of `wanted`, with the columns of COLUMNS; `n` are the paper's runs.
@@ -53,8 +57,7 @@ def judged(long: pd.DataFrame, wanted: pd.DataFrame, table: str) -> pd.DataFrame
     theirs = wanted.rename(columns=NAMES)
     if "side" not in theirs:
         theirs["side"] = "pair"
-    key = [*CELL[:-1], "measure"]
-    cells = theirs.merge(_measured(long, theirs), on=key, how="left")
+    cells = theirs.merge(_measured(long, theirs), on=CELL, how="left")
     cells[["seeds", "failed", "cut"]] = cells[["seeds", "failed", "cut"]].fillna(0).astype(int)
     cells = with_distance(cells)
     cells["verdict"] = [_verdict(cell) for _, cell in cells.iterrows()]
@@ -82,8 +85,7 @@ def _measured(long: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
 def _verdict(cell: pd.Series[Any]) -> str:
     if not cell["seeds"]:
         return "failed" if cell["failed"] else "missing"
-    # Ratios above the cap: the papers' last check passed it by a little, icy's falls on it.
-    if cell["measure"] == "ratio" and cell["cut"] == cell["seeds"] and cell["published"] >= cell["icy"] - 0.05:
+    if cell["measure"] == "ratio" and both_cut(cell["icy"], cell["seeds"], cell["cut"], cell["published"]):
         return "agrees"
     if math.isnan(cell["distance"]):
         return "undecided"
@@ -232,14 +234,13 @@ def _cell_lines(cells: pd.DataFrame) -> list[str]:
     return ["| " + " | ".join(line) + " |" for line in lines]
 
 
-def _made(records: Any) -> str:
+def _made(records: Sequence[Record]) -> str:
     """When, with what and where it was measured."""
     if not records:
         return "Nothing has been measured."
-    days = sorted(str(record["finished"])[:10] for record in records)
-    versions = {f"icy {r['versions'].get('icy')}, torch {r['versions'].get('torch')}" for r in records}
-    devices = {str(r.get("device_name") or r.get("device")) for r in records}
-    changed = sorted({f"{k}={v}" for r in records for k, v in r["config"]["settings"].items() if k == "check_every"})
-    when = days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
-    made = f"Made by icy under the preset `published` ({', '.join(changed)}), {when}"
-    return f"{made}, with {' and '.join(sorted(versions))}, on {' and '.join(sorted(devices))}."
+    about = circumstances(records)
+    checks = sorted({f"check_every={record['config']['settings']['check_every']}" for record in records})
+    return (
+        f"Made by icy under the preset `published` ({', '.join(checks)}), {' to '.join(dict.fromkeys(about['made']))}, "
+        f"with {' and '.join(about['versions'])}, on {' and '.join(about['devices'])}."
+    )

@@ -7,8 +7,10 @@ import importlib.metadata
 import os
 import platform
 import subprocess
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from icy.version import __version__
 
@@ -59,3 +61,13 @@ def usable_cores() -> int:
 def now() -> str:
     """The time in UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def circumstances(records: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """When, with what and on what results were made: `made`, the first and the last day; `versions`; `devices`."""
+    days = sorted(str(record["finished"])[:10] for record in records)
+    return {
+        "made": [days[0], days[-1]],
+        "versions": sorted({f"icy {r['versions'].get('icy')}, torch {r['versions'].get('torch')}" for r in records}),
+        "devices": sorted({str(r.get("device_name") or r.get("device")) for r in records}),
+    }

@@ -96,7 +96,7 @@ class Reproduction:
         published, published_error, distance (in combined standard errors) and verdict; see `icy.analysis.verdicts`."""
         from icy.analysis.verdicts import judged
 
-        return judged(self.result.to_dataframe(), self.wanted, self.source.id)
+        return judged(self.result.to_dataframe(), self.wanted)
 
     @property
     def verdict(self) -> Verdict:
@@ -206,12 +206,7 @@ class Reproducing:
 
     def run(self, plan: Plan, watcher: Watcher | None = None) -> Reproduction:
         """Train what is missing of a plan, and hold all of it against what was printed."""
-        result = run_plan(plan, watcher, retries=RETRIES)
-        if self.source.reproduce == "e2e":
-            from icy.endtoend import EndToEndResult
-
-            result = EndToEndResult(result.records, result.paths, plan.store.folder)
-        return Reproduction(self.source, result, self.wanted)
+        return Reproduction(self.source, RUN[self.source.reproduce](plan, watcher), self.wanted)
 
     def seeds(self, runs: float) -> Any:
         """The seeds that are meant, or as many as the paper had."""
@@ -261,7 +256,18 @@ def _pairs(asked: Reproducing) -> Plan:
     return replace(first, rows=tuple(row for plan in plans for row in plan.rows), workers=workers)
 
 
+def _run_probes(plan: Plan, watcher: Watcher | None) -> ProbeResult:
+    return run_plan(plan, watcher, retries=RETRIES)
+
+
+def _run_pairs(plan: Plan, watcher: Watcher | None) -> ProbeResult:
+    from icy.endtoend import run_pairs
+
+    return run_pairs(plan, watcher)
+
+
 PLANNERS = {"probe": _probes, "e2e": _pairs}
+RUN = {"probe": _run_probes, "e2e": _run_pairs}
 
 
 def _alike(rows: pd.DataFrame, keep_concat: bool = False) -> dict[tuple[str, ...], list[str]]:

@@ -122,7 +122,6 @@ def test_cells_are_judged_by_combined_standard_errors() -> None:
     cells = judged(
         long_of({"rot": [near] * 3, "proj": [0.5, 0.5, 0.5], "shufdet": [0.77, 0.76, 0.78], "hol": [math.nan]}),
         wanted,
-        "perkins21/table13",
     )
     assert list(cells.columns) == COLUMNS
     verdicts = cells.set_index("grammar")["verdict"].to_dict()
@@ -183,10 +182,10 @@ def test_chance_is_what_it_is_with_borrowed_errors() -> None:
 def test_both_cut_at_the_cap_agree() -> None:
     wanted = published("icy22/table3").query("model == 'RNNAutoReg:LSTM' and grammar == 'hol'").assign(model="FC2L")
     assert wanted["mean"].item() == 20.08
-    (cell,) = judged(long_of({"hol": [20.0] * 5}, "ratio", cut=("hol",)), wanted, "icy22/table3").to_dict("records")
+    (cell,) = judged(long_of({"hol": [20.0] * 5}, "ratio", cut=("hol",)), wanted).to_dict("records")
     assert cell["distance"] < -3
     assert cell["verdict"] == "agrees"
-    (cell,) = judged(long_of({"hol": [19.0] * 5}, "ratio"), wanted, "icy22/table3").to_dict("records")
+    (cell,) = judged(long_of({"hol": [19.0] * 5}, "ratio"), wanted).to_dict("records")
     assert cell["verdict"] == "differs"
 
 
@@ -239,8 +238,8 @@ def test_pairs_are_judged_and_shown() -> None:
         "meanings": "5x10", "vocab_size": 4, "word_length": 4, "hidden_size": 128, "protocol": "e2e", "target": 0.99,
         "cap": 20, "most": 10_000, "pretrain_representation": "soft", "report_every": 100, "preset": "published",
         "measure": "accuracy", "reason": "steps", "steps": 10_000, "accuracy": 1.0, "end_to_end_accuracy": 1.0,
-        "parameters": {}, "config": {"settings": {}, "options": {}}, "versions": {}, "finished": "2026-01-01",
-        "curve": [],
+        "parameters": {}, "config": {"settings": {"check_every": 50}, "options": {}}, "versions": {},
+        "finished": "2026-01-01", "curve": [],
     }  # fmt: skip
     records = [{**about, "seed": s, "key": str(s), "sender_accuracy": 0.87 + 0.01 * s, "topsim": 0.5} for s in range(3)]
     source = find_table("perkins21/table17")

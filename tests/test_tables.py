@@ -139,6 +139,12 @@ def test_other_results_stand_beside_in_combined_standard_errors() -> None:
     assert {"other": pytest.approx(0.3)}.items() <= table.to_records()[0]["rot"].items()
 
 
+def test_several_rows_may_have_the_same_partner() -> None:
+    twice = pd.concat([long({"A": {"rot": 0.5}}), long({"A": {"rot": 0.6}}, settings="check_every=400")])
+    table = bias_table(twice, compare=long({"A": {"rot": 0.4}}, preset="published"))
+    assert [cells["rot"].beside.mean for _, cells in table.rows if cells["rot"].beside] == [0.4, 0.4]
+
+
 def test_published_values_stand_beside() -> None:
     mine = long({"FC2L": {"rot": [0.48, 0.49, 0.50], "hol": [0.25, 0.25, 0.26]}}, preset="published")
     table = bias_table(mine, "sem", compare="published")

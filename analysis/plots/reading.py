@@ -18,11 +18,10 @@ from icy.results import ProbeResult
 from icy.store import Record
 
 from ..cells import Cell, cell_of
-from ..tables import bias_table, in_order
+from ..tables import ORDERED, bias_table, in_order
 
 BLOCK = ("side", "protocol", "measure", "representation")  # what has a panel, or a row of panels, of its own
 PLURAL = {"sender": "senders", "receiver": "receivers", "pair": "sender and receiver"}
-REPRESENTATIONS = ("soft", "gumb", "discr")
 LETTERS = {"hidden_size": "E", "vocab_size": "V", "word_length": "w"}
 LEAST = 0.01  # ratio on a logarithmic axis; what was learnt at the first check has one of 0
 MEASURES = {"ratio": "ratio to concat", "held_out": "held-out accuracy"}  # as the names of axes
@@ -162,7 +161,8 @@ def blocks(long: pd.DataFrame) -> list[Block]:
 def _place(block: Block) -> tuple[Any, ...]:
     first = block.long.iloc[0]
     representation = str(first["representation"])
-    known = REPRESENTATIONS.index(representation) if representation in REPRESENTATIONS else len(REPRESENTATIONS)
+    usual = ORDERED["representation"]
+    known = usual.index(representation) if representation in usual else len(usual)
     return str(first["side"]) != "sender", str(first["side"]), str(first["protocol"]), block.measure, known
 
 

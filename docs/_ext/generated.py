@@ -22,6 +22,7 @@ import click
 import numpy as np
 
 import icy
+from icy.analysis.tables import in_order
 from icy.cli.specs import _described as described  # what a dataclass says of its attributes
 from icy.grammars import grammar_sides
 from icy.models.making import DEFAULTS, count_parameters, create
@@ -31,7 +32,6 @@ from icy.registry import PLAYERS, SIDES, Entry, registry
 SPACE = "5x10"  # with icy.models.making.DEFAULTS the papers' main setting
 Part = Callable[..., str]
 PARTS: dict[str, Part] = {}
-ORDER = ("concat", "perm", "proj", "pairsum", "rot", "shuf", "shufdet", "hol")
 CITATION = Path(__file__).parents[2] / "CITATION.cff"
 
 
@@ -125,7 +125,7 @@ def protocols() -> str:
 
 def grammars_in_order() -> list[str]:
     """The grammars in the order of the papers' tables, and then all others."""
-    return sorted(icy.list_grammars(), key=[*ORDER, *icy.list_grammars()].index)
+    return in_order(icy.list_grammars())
 
 
 @part

@@ -60,15 +60,9 @@ class Comparison:
                     "ranks and neighbours as tables."
                 )
             return cls(_atlas_for(compare, plan, path), plot=path)
-        if Path(compare).exists():
-            from icy.reading import read_long
+        from icy.analysis.comparing import compared_with
 
-            return cls(other=read_long(compare), name=Path(compare).name)
-        if compare != "published":
-            from icy.analysis.literature import find_table
-
-            find_table(compare)
-        return cls(other=compare)
+        return cls(None, *compared_with(compare))
 
     def show(self, result: ProbeResult, format_: str, spread: str, quiet: bool) -> None:
         """Print the results, and what they are held against."""

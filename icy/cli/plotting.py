@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from icy.errors import InvalidSettingError, StoreError
+from icy.errors import StoreError
 
 from .printing import note
+from .writing import checked_file
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -16,13 +17,8 @@ SUFFIXES = (".png", ".pdf", ".svg")
 
 
 def checked_plot(given: str) -> Path:
-    """The file to draw to; said now if it cannot be, and not after hours of work."""
-    path = Path(given)
-    if path.suffix.lower() not in SUFFIXES:
-        raise InvalidSettingError(f"A plot is written as {', '.join(SUFFIXES)}; not as '{path.name}'.")
-    if not path.absolute().parent.is_dir():
-        raise InvalidSettingError(f"The folder of the plot, {path.absolute().parent}, does not exist.")
-    return path
+    """The file to draw to."""
+    return checked_file(given, SUFFIXES, "A plot is")
 
 
 # The same figure gives the same file.

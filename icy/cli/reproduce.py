@@ -9,14 +9,17 @@ import click
 
 from icy.planning import Plan
 from icy.reproducing import ReproduceSpec, Reproducing, Reproduction
+from icy.store import write_atomically
 from icy.watcher import Watcher
 
 from . import completion
 from .dry_run import print_plan
 from .errors import DONE, FAILED
+from .listing import LISTS
 from .printing import note, print_rows, print_table, stderr
 from .running import make_watcher, print_remarks, run_watched, set_up_log
 from .specs import FORMATS, SpecOptions, given_by_user, together
+from .writing import checked_file
 
 EPILOG = """\b
 Examples:
@@ -69,13 +72,13 @@ def reproduce_command(
 ) -> int:
     """Measure a published table again, and say how far it is reproduced."""
     if list_:
-        _print_tables(format_)
+        print_rows(*LISTS["published"](None), "table" if format_ == "latex" else format_)
         return DONE
     if table is None:
         raise click.UsageError("Which table? `icy reproduce --list` shows all.")
     console = stderr()
     set_up_log(console, quiet, verbose)
-    path = None if save is None else checked_page(save)
+    path = None if save is None else checked_file(save, (".md", ".csv"), "A reproduction is")
     asked = Reproducing.of(ReproduceSpec.asked(table=table, **given_by_user(ctx, given)))
     plan = asked.plan()
     if dry_run:
@@ -98,23 +101,7 @@ def reproduce_command(
     return FAILED if result.failures else DONE
 
 
-def checked_page(given: str) -> Path:
-    """The file to write the page or the cells to."""
-    from icy.errors import InvalidSettingError
-
-    path = Path(given)
-    if path.suffix.lower() not in (".md", ".csv"):
-        raise InvalidSettingError(
-            f"A reproduction is written as .md, the page, or .csv, the cells; not as '{path.name}'."
-        )
-    if not path.absolute().parent.is_dir():
-        raise InvalidSettingError(f"The folder {path.absolute().parent} does not exist.")
-    return path
-
-
 def _save(done: Reproduction, path: Path) -> None:
-    from icy.store import write_atomically
-
     text = done.page() if path.suffix.lower() == ".md" else done.cells.to_csv(index=False, float_format="%.5g")
     write_atomically(path, text.encode())
 
@@ -132,11 +119,3 @@ def _print(done: Reproduction, format_: str) -> None:
         counts = done.cells["verdict"].value_counts()
         said = f"{done.verdict} Cell by cell: {', '.join(f'{word} {count}' for word, count in counts.items())}."
         click.echo(f"% {said}" if format_ == "latex" else f"\n{said}")
-
-
-def _print_tables(format_: str) -> None:
-    from icy.analysis.literature import published_tables
-
-    by = {"probe": "icy reproduce", "e2e": "icy reproduce", "metrics": "icy metrics"}
-    rows = [(t.id, t.title, by.get(t.reproduce, "-")) for t in published_tables()]
-    print_rows(("table", "what it shows", "measured again by"), rows, format_ if format_ != "latex" else "table")

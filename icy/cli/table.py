@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from icy.errors import InvalidSettingError, UnknownNameError
+from icy.errors import InvalidSettingError
 from icy.store import write_atomically
 
 from .errors import DONE
 from .options import selection
 from .printing import note, print_table
 from .specs import FORMATS, SPREADS
+from .writing import checked_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,8 +34,8 @@ Examples:
 \b
 RESULTS are results folders, files of ProbeResult.save, long tables (results.csv, results.parquet), or atlas; without
 any, icy-results. The arrows and the marks of the best and the worst read the numbers as a bias to composition: shuf and
-shufdet should be easy to learn, and proj, pairsum, rot and hol hard; they are
-shown for three rows or more. In LaTeX the table needs booktabs and graphicx.
+shufdet should be easy to learn, and proj, pairsum, rot and hol hard. They are shown for three rows or more.
+In LaTeX the table needs booktabs and graphicx.
 """
 
 
@@ -70,10 +71,10 @@ def table_command(
     where: tuple[tuple[str, Any], ...],
 ) -> int:
     """Print results as a bias table: a row per model, a column per grammar."""
-    from icy.analysis.rendering import format_of
+    from icy.analysis.rendering import SUFFIXES, format_of
     from icy.reading import long_of, read_results, select
 
-    path = None if save is None else checked_file(save)
+    path = None if save is None else checked_file(save, SUFFIXES, "A table is")
     if diff and compare:
         raise InvalidSettingError(
             "--compare shows two numbers side by side, --diff subtracts them; give one of the two."
@@ -109,25 +110,15 @@ def _rendered(tables: dict[str, BiasTable], format_: str) -> str:
     return str(pd.concat(parts).to_csv(index=False)).rstrip("\n")
 
 
-def checked_file(given: str) -> Path:
-    """The file to write a table to, whose suffix is that of a format."""
-    from icy.analysis.rendering import format_of
-
-    path = Path(given)
-    format_of(path)
-    if not path.absolute().parent.is_dir():
-        raise InvalidSettingError(f"The folder {path.absolute().parent} does not exist.")
-    return path
-
-
 def _tables(
     long: pd.DataFrame, spread: str, diff: str | None, compare: str | None, look: dict[str, Any]
 ) -> dict[str, BiasTable]:
     """A table per protocol, since each measures something else."""
+    from icy.analysis.comparing import compared_with
     from icy.analysis.endtoend import end_to_end_table
     from icy.analysis.tables import bias_table, difference_table
 
-    other, name = _other(compare)
+    other, name = compared_with(compare)
     found: dict[str, BiasTable] = {}
     for protocol, part in long.groupby("protocol", sort=False, dropna=False):
         part = part.reset_index(drop=True)
@@ -136,7 +127,7 @@ def _tables(
             if pairs:
                 raise InvalidSettingError("Games of pairs are not subtracted; choose what learnt alone, with --model.")
             options = {key: value for key, value in look.items() if key != "mark"}
-            table = difference_table(part, _read_other(diff), Path(diff).name, spread, **options)
+            table = difference_table(part, diff, Path(diff).stem, spread, **options)
         elif pairs:
             if (look["by"], look["sort"]) != ("representation", "given"):
                 raise InvalidSettingError("Rows of pairs are neither grouped nor sorted; leave out --by and --sort.")
@@ -162,27 +153,3 @@ def _about(compare: str | None, kind: str) -> str | None:
         return compare
     note(f"{found.id} has nothing that these could be compared with: {found.title}.")
     return None
-
-
-def _read_other(path: str) -> pd.DataFrame:
-    from icy.reading import read_long
-
-    return read_long(path)
-
-
-def _other(compare: str | None) -> tuple[Any, str]:
-    """What to compare with, and its name: results where there are any of that name, else what was published."""
-    if compare in (None, "published"):
-        return compare, ""
-    assert compare is not None
-    if compare == "atlas" or Path(compare).exists():
-        return _read_other(compare), Path(compare).stem
-    from icy.analysis.literature import find_table
-
-    try:
-        find_table(compare)
-    except UnknownNameError as error:
-        raise UnknownNameError(
-            f"There is no file or folder {compare}, and no published table of that name. {error}"
-        ) from error
-    return compare, ""

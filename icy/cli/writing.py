@@ -1,8 +1,8 @@
-"""Rows to files."""
+"""Files that commands write: whether they can be written, and rows of tables."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,14 +14,28 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def checked_rows_file(given: str) -> Path:
-    """The file to write rows to; said now if it cannot be, and not after all is measured."""
-    path = Path(given)
-    if path.suffix.lower() not in (".csv", ".parquet"):
-        raise InvalidSettingError(f"Rows are written as .csv or .parquet; not as '{path.name}'.")
+def checked_file(given: str, suffixes: Iterable[str], what: str) -> Path:
+    """A file to write; said now if it cannot be, and not after hours of work.
+
+    Args:
+        given: where.
+        suffixes: those that it may have.
+        what: is written, as in "A plot is".
+
+    Raises:
+        InvalidSettingError: another suffix, or no such folder.
+    """
+    path, known = Path(given), list(suffixes)
+    if path.suffix.lower() not in known:
+        raise InvalidSettingError(f"{what} written as {', '.join(known)}; not as '{path.name}'.")
     if not path.absolute().parent.is_dir():
         raise InvalidSettingError(f"The folder {path.absolute().parent} does not exist.")
     return path
+
+
+def checked_rows_file(given: str) -> Path:
+    """The file to write rows to."""
+    return checked_file(given, (".csv", ".parquet"), "Rows are")
 
 
 def joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
