@@ -177,12 +177,13 @@ def _correlation(cells: pd.DataFrame) -> float:
 # -- the page ----------------------------------------------------------------------------------------------------------
 
 
-def page(done: Reproduction) -> str:
-    """A reproduction as Markdown: the verdict, every cell, and how it was made."""
+def page(done: Reproduction, remark: str = "") -> str:
+    """A reproduction as Markdown: the verdict, every cell, how it was made, and a remark of one's own."""
     source = done.source
     lines = [f"# {source.id}, measured again", "", f"{source.title}: {source.measured}.", "", f"**{done.verdict}**", ""]
     lines += [f"Of the published numbers: {source.caveats}", ""] if source.caveats else []
-    lines += [_made(done.result.records), "", "Means ± standard errors; the distance is in combined standard errors."]
+    lines += [_made(done.result.records), "", *([remark, ""] if remark else [])]
+    lines += ["Means ± standard errors; the distance is in combined standard errors."]
     for representation, part in done.cells.groupby("representation", sort=False):
         there = part[part["verdict"] != "missing"]
         lines += ["", f"## {representation}", ""]

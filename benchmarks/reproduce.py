@@ -85,8 +85,7 @@ def write(page: Page) -> tuple[Reproduction, pd.DataFrame] | None:
     done = reproduce(page, [], train=False, workers=1)
     if done is None or not done.result.records:
         return None
-    head, table = done.page().split("\n\nMeans ±", 1)
-    (PAGES / f"{page.name}.md").write_text("\n\n".join([head, *filter(None, [page.remark]), f"Means ±{table}"]))
+    (PAGES / f"{page.name}.md").write_text(done.page(page.remark))
     done.cells.to_csv(PAGES / f"{page.name}.csv", index=False, float_format="%.5g")
     return done, to_long(done.result.records)
 

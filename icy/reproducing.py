@@ -109,11 +109,11 @@ class Reproduction:
         """What was measured, with the published values beside."""
         return self.result.bias_table("sem", compare=self.source.id)
 
-    def page(self) -> str:
-        """All of it as Markdown."""
+    def page(self, remark: str = "") -> str:
+        """All of it as Markdown, with a remark of one's own."""
         from icy.analysis.verdicts import page
 
-        return page(self)
+        return page(self, remark)
 
     def __repr__(self) -> str:
         return f"{self.table().render('text')}\n\n{self.verdict}"

@@ -632,7 +632,7 @@ def test_the_command_draws_what_it_is_given(folder: Path, words: list[str]) -> N
         (["heet", "bias"], 2, "No plot is called 'heet'; did you mean heat"),
         ([], 2, "Say which plot: heat, bars"),
         (["heat"], 2, "as in `icy plot heat icy-results`"),
-        (["heat", "bias", "--save", "x.gif"], 2, "A plot is written as .png, .pdf, .svg"),
+        (["heat", "bias", "--save", "x.gif"], 2, "A plot is written as .png, .pdf or .svg"),
         (["heat", "bias", "--spread", "sd"], 2, "The plot 'heat' has no --spread"),
         (["heat", "bias", "-m", "FC3L"], 2, "No model in these results is called 'FC3L'; did you mean FC2L"),
         (["heat", "bias", "-g", "rott"], 2, "did you mean rot"),

@@ -27,7 +27,8 @@ def checked_file(given: str, suffixes: Iterable[str], what: str) -> Path:
     """
     path, known = Path(given), list(suffixes)
     if path.suffix.lower() not in known:
-        raise InvalidSettingError(f"{what} written as {', '.join(known)}; not as '{path.name}'.")
+        either = " or ".join(filter(None, [", ".join(known[:-1]), known[-1]]))
+        raise InvalidSettingError(f"{what} written as {either}; not as '{path.name}'.")
     if not path.absolute().parent.is_dir():
         raise InvalidSettingError(f"The folder {path.absolute().parent} does not exist.")
     return path
