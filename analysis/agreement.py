@@ -31,7 +31,7 @@ def agreement(long: pd.DataFrame, table: str = "", by: Sequence[str] = ()) -> pd
         One row per model, preset, changed settings, grammar and table: mean, error (standard error of the mean), seeds,
         the published mean and error, `distance` in combined standard errors, and `within`, whether that is at most 2.
     """
-    good = long[_at_published_sizes(long) & ~long["failed"].astype(bool)].copy()
+    good = long[_as_published(long)].copy()
     good["model"] = good["model"].str.replace(r"^\w+/", "", regex=True)
     keys = [*by, *KEYS, *KINDS]
     cells = _measured(good, keys)
@@ -42,7 +42,7 @@ def agreement(long: pd.DataFrame, table: str = "", by: Sequence[str] = ()) -> pd
 def end_to_end_agreement(long: pd.DataFrame, table: str = "", by: Sequence[str] = ()) -> pd.DataFrame:
     """As `agreement`, for games of the papers' lengths: a row per pair, link, grammar of pre-training and measure."""
     theirs = end_to_end(table)
-    good = long[_at_published_sizes(long) & _at_published_lengths(long) & ~long["failed"].astype(bool)]
+    good = long[_as_published(long) & _at_published_lengths(long)]
     measures = [name for name in EXTRA if theirs["measure"].eq(name).any()]
     keys = [*by, *PAIR_KEYS, *KINDS]
     names = [name for name in (*keys, "seed") if name != "measure"]
@@ -60,7 +60,7 @@ def with_distance(cells: pd.DataFrame) -> pd.DataFrame:
     """Measured cells beside published ones, with how far they lie apart.
 
     Where one of the two has no error (a single seed, or a paper that prints none), its runs are taken to have spread as
-    the other's did.
+    the other's did. What rounding adds to a printed error is known, and takes no degrees of freedom.
 
     Args:
         cells: with icy, icy_error, seeds, published, published_error, n (the paper's runs) and rounding.
@@ -78,17 +78,19 @@ def with_distance(cells: pd.DataFrame) -> pd.DataFrame:
     combined = (ours**2 + theirs**2) ** 0.5
     distance = (cells["icy"] - cells["published"]) / combined.replace(0, np.nan)
     distance = distance.mask(combined.eq(0) & cells["icy"].eq(cells["published"]), 0.0)
-    terms = [e**4 / (n - 1).clip(lower=1) for e, n in ((ours, seeds), (theirs, runs))]
-    welch = combined**4 / (terms[0] + terms[1]).replace(0, np.nan)
+    sampled = (theirs**2 - cells["rounding"] ** 2).clip(lower=0) ** 0.5
+    terms = [e**4 / (n - 1).clip(lower=1) for e, n in ((ours, seeds), (sampled, runs))]
+    welch = (combined**4 / (terms[0] + terms[1]).replace(0, np.nan)).fillna(np.inf)
     freedom = welch.mask(own.isna(), runs - 1).mask(printed.isna(), seeds - 1).clip(lower=1)
     found = {"combined_error": combined, "distance": distance, "freedom": freedom}
     return cells.assign(**found, within=distance.abs() <= NEAR)
 
 
-def _at_published_sizes(long: pd.DataFrame) -> pd.Series[bool]:
-    """Which results are of the setting that the tables report: 5x10, V = 4, w = 4, and the usual cap."""
+def _as_published(long: pd.DataFrame) -> pd.Series[bool]:
+    """Which results are of what the tables report: models as they are named, 5x10, V = 4, w = 4, and the usual cap."""
     sizes = long["meanings"].eq("5x10") & long["vocab_size"].eq(4) & long["word_length"].eq(4)
-    return sizes & (long["measure"].ne("ratio") | long["cap"].eq(20))
+    models = long["options"].fillna("").eq("") & ~long["failed"].astype(bool)
+    return models & sizes & (long["measure"].ne("ratio") | long["cap"].eq(20))
 
 
 def _at_published_lengths(long: pd.DataFrame) -> pd.Series[bool]:

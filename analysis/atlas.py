@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from icy.errors import InvalidSettingError, StoreError
+from icy.errors import IcyError, InvalidSettingError, StoreError
 from icy.files import whole_file
 from icy.provenance import circumstances, now
 from icy.reading import ATLAS_FILE, long_of
+from icy.registry import SIDES
 
 from .placing import Placement
 from .tables import in_order
@@ -141,7 +142,8 @@ class Atlas:
 
     def coverage(self) -> pd.DataFrame:
         """What is there and what is missing: a row per setting and model of icy's own zoo that works with its
-        representation, a column per grammar, with the number of seeds."""
+        representation, a column per grammar, with the number of seeds; nothing where the side cannot use the
+        grammar."""
         from icy.registry import registry
 
         parts = []
@@ -153,7 +155,9 @@ class Atlas:
             parts.append(counts[in_order(counts.columns)].assign(**about).reset_index())
         found = pd.concat(parts, ignore_index=True)
         grammars = in_order(str(name) for name in found if name not in ("model", *SETTING))
-        found[grammars] = found[grammars].fillna(0).astype(int)
+        found[grammars] = found[grammars].fillna(0).astype("Int64")
+        for grammar in grammars:
+            found[grammar] = found[grammar].where(found["side"].isin(_sides(grammar)) | found[grammar].gt(0))
         return found[[*SETTING, "model", *grammars]]
 
     def alike(self, long: pd.DataFrame) -> pd.DataFrame:
@@ -222,6 +226,16 @@ def _about(records: Sequence[Record]) -> dict[str, Any]:
         "runs": len(records),
         "hours": round(sum(r.get("seconds") or 0 for r in records) / 3600, 2),
     }
+
+
+def _sides(grammar: str) -> tuple[str, ...]:
+    """The sides that a grammar is for; both, of one that is not known here."""
+    from icy.grammars import grammar_sides
+
+    try:
+        return grammar_sides(grammar)
+    except IcyError:
+        return SIDES
 
 
 def _said(row: pd.Series[Any]) -> str:

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from icy.errors import InvalidSettingError, UnknownNameError
+from icy.errors import IncompatibleError, InvalidSettingError, UnknownNameError
 from icy.long_table import ROW
 from icy.reading import ATLAS, long_of, read_long
 
-from .agreement import agreement, end_to_end_agreement
-from .cells import Beside, Cell, cell_of
+from .agreement import agreement, end_to_end_agreement, with_distance
+from .cells import Beside, Cell, both_cut, cell_of
 from .literature import find_table
 
 PUBLISHED = "published"
 # What makes rows of two results the same, however they were trained; and what tells rows of one result apart besides.
-SAME = ["model", "representation", "meanings", "vocab_size", "word_length", "hidden_size", "protocol"]
+SAME = ["model", "options", "representation", "meanings", "vocab_size", "word_length", "hidden_size", "protocol",
+        "held_out", "split"]  # fmt: skip
 ELSE = [name for name in ROW if name not in SAME]
 Where = tuple[int, str]  # the number of a row, in the order of its first replicate; and a grammar
 
@@ -29,7 +31,9 @@ def numbered(long: pd.DataFrame) -> pd.DataFrame:
 
 
 def compared_with(compare: Any) -> tuple[str | pd.DataFrame | None, str]:
-    """What to compare with, and what that is called: results where there are any of that name, else published ones.
+    """What to compare with, and what that is called.
+
+    But for "published", results where there are any of that name, else a published table.
 
     Args:
         compare: "published", the name of one published table, "atlas", a results folder or file, results, or None.
@@ -98,17 +102,25 @@ def _beside(cell: pd.Series[Any]) -> Beside:
 
 def _others_beside(long: pd.DataFrame, other: pd.DataFrame, spread: str) -> dict[Where, Beside]:
     other = numbered(other)
-    ours, theirs = _cells(long, "sem"), _cells(other, spread)
-    errors = _cells(other, "sem")
+    ours, theirs, shown = _cells(long, "sem"), _cells(other, "sem"), _cells(other, spread)
+    partners = matched_rows(long, other)  # several rows may have the same one
+    pairs = [((row, grammar), (partners.get(row, -1), grammar)) for row, grammar in ours]
+    pairs = [(own, their) for own, their in pairs if their in theirs and ours[own].seeds and theirs[their].seeds]
+    ratios = set(other.loc[other["measure"] == "ratio", "row"])
+    rows = [[*_numbers(ours[own]), *_numbers(theirs[their]), 0.0] for own, their in pairs]
+    names = ["icy", "icy_error", "seeds", "published", "published_error", "n", "rounding"]
+    distances = with_distance(pd.DataFrame(rows, columns=names, dtype=float))["distance"]
     found = {}
-    for row, partner in matched_rows(long, other).items():  # several rows may have the same partner
-        for grammar in {g for r, g in ours if r == row} & {g for r, g in theirs if r == partner}:
-            own, cell = ours[row, grammar], theirs[partner, grammar]
-            if own.seeds and cell.seeds:
-                combined = math.hypot(own.spread, errors[partner, grammar].spread)
-                distance = (own.mean - cell.mean) / combined if combined else math.nan
-                found[row, grammar] = Beside(cell.mean, cell.spread, distance, cell.cut > 0)
+    for (own, their), distance in zip(pairs, distances, strict=True):
+        cell = theirs[their]
+        if their[0] in ratios and both_cut(cell.mean, cell.seeds, cell.cut, ours[own].mean):
+            distance = math.nan
+        found[own] = Beside(cell.mean, shown[their].spread, distance, cell.cut > 0)
     return found
+
+
+def _numbers(cell: Cell) -> tuple[float, float, int]:
+    return cell.mean, cell.spread, cell.seeds
 
 
 def _cells(long: pd.DataFrame, spread: str) -> dict[Where, Cell]:
@@ -131,9 +143,9 @@ def matched_rows(long: pd.DataFrame, other: pd.DataFrame) -> dict[int, int]:
     mine, theirs = (_first(table) for table in (long, other))
     found = {}
     for row, about in mine.iterrows():
-        alike = theirs[(theirs[SAME] == about[SAME]).all(axis=1)]
+        alike = theirs[_alike(theirs, about, SAME)]
         if len(alike) > 1:
-            alike = alike[[_equal(candidate, about) for _, candidate in alike.iterrows()]]
+            alike = alike[_alike(alike, about, ELSE)]
             if len(alike) != 1:
                 raise InvalidSettingError(
                     f"The other results have several rows of {about['model']} at {about['meanings']}, which differ in "
@@ -148,10 +160,21 @@ def _first(long: pd.DataFrame) -> pd.DataFrame:
     return long.drop_duplicates("row").set_index("row")[[*SAME, *ELSE]]
 
 
-def _equal(one: pd.Series[Any], other: pd.Series[Any]) -> bool:
-    return all(
-        pd.isna(one[name]) == pd.isna(other[name]) and (pd.isna(one[name]) or one[name] == other[name]) for name in ELSE
-    )
+def _alike(rows: pd.DataFrame, about: pd.Series[Any], names: Sequence[str]) -> pd.Series[bool]:
+    """Which rows are the same as one in some columns."""
+    same = pd.Series(True, index=rows.index)
+    for name in names:
+        value, column = about[name], rows[name]
+        same &= column.isna() if pd.isna(value) else column.eq(value).fillna(False).astype(bool)
+    return same
+
+
+def differing(long: pd.DataFrame, other: pd.DataFrame) -> list[str]:
+    """In what rows that are matched were trained otherwise: columns of the long table."""
+    long, other = numbered(long), numbered(other)
+    mine, theirs = _first(long), _first(other)
+    pairs = [(mine.loc[[row]].iloc[0], theirs.loc[[partner]]) for row, partner in matched_rows(long, other).items()]
+    return [name for name in ELSE if not all(_alike(their, own, [name]).all() for own, their in pairs)]
 
 
 def paired_differences(long: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
@@ -162,7 +185,8 @@ def paired_differences(long: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
         The part of `long` that has a partner, with the difference as value.
 
     Raises:
-        InvalidSettingError: nothing of the one is in the other.
+        IncompatibleError: nothing of the one is in the other.
+        InvalidSettingError: as for `matched_rows`.
     """
     long, other = numbered(long), numbered(other)
     partner = matched_rows(long, other)
@@ -173,7 +197,7 @@ def paired_differences(long: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
     both = long.assign(value=long["value"] - theirs["value"], cut=cut)
     both = both[both["value"].notna() & ~long["failed"].astype(bool)]
     if not len(both):
-        raise InvalidSettingError(
+        raise IncompatibleError(
             "The two results share no model, sizes, protocol, grammar and seed, so that nothing can be subtracted; "
             "--compare shows them side by side."
         )

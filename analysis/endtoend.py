@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 
+from icy.errors import InvalidSettingError
 from icy.long_table import ROW
 from icy.reading import Results, long_of
 
-from .cells import SPREADS, Cell, cell_of
+from .cells import SPREADS, Cell, cell_of, checked_spread
 from .comparing import numbered, pairs_beside
 from .tables import BiasTable, compared_notes, in_order
 
@@ -22,9 +24,7 @@ MEASURES = {  # columns of the long table, and what a reader calls them
 SIZES = {"vocab_size": "V", "word_length": "w", "hidden_size": "E"}
 
 
-def end_to_end_table(
-    results: Results, spread: str = "sd", *, compare: str | None = None, compared: str = ""
-) -> BiasTable:
+def end_to_end_table(results: Results, spread: str = "sd", *, compare: Any = None, compared: str = "") -> BiasTable:
     """A row per pair and measure, a column per grammar of pre-training ("none" from scratch).
 
     Args:
@@ -32,7 +32,14 @@ def end_to_end_table(
         spread: "sd", "sem" or "ci95".
         compare: "published", or the name of a published table: what stands beside each cell.
         compared: what that is called.
+
+    Raises:
+        InvalidSettingError: another spread, or something else to compare with.
+        UnknownNameError: no such published table.
     """
+    checked_spread(spread)
+    if not isinstance(compare, str | None):
+        raise InvalidSettingError("Games of pairs are compared with what was published, and with nothing else.")
     long = numbered(long_of(results, empty=True))
     beside = {} if compare is None else pairs_beside(long, compare)
     varying = [name for name in ROW if name != "model" and _varies(long, name)]
@@ -83,10 +90,13 @@ def _title(long: pd.DataFrame, varying: list[str]) -> str:
 
 def _notes(long: pd.DataFrame, spread: str) -> list[str]:
     notes = [f"mean ± {SPREADS[spread][0]}"] if long["seed"].nunique() > 1 else []
-    steps = sorted(long.loc[~long["failed"].astype(bool), "steps"].dropna().unique())
+    played = long[~long["failed"].astype(bool)]
+    steps = sorted(played["steps"].dropna().unique())
     if steps:
         notes.append(f"after {steps[0]} updates" if len(steps) == 1 else f"after {steps[0]} to {steps[-1]} updates")
     if long["sender_accuracy"].notna().any():
         notes.append("sender and receiver accuracy are those on the language of pre-training")
+    if long["topsim"].notna().any() and (undefined := int(played["topsim"].isna().sum())):
+        notes.append(f"topsim is undefined in {undefined} of {len(long)} runs, where all meanings are called the same")
     lost = long[long["failed"].astype(bool)]
     return notes + [f"{len(part)} of {len(long)} runs failed: {error}" for error, part in lost.groupby("error")]

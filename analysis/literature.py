@@ -22,7 +22,6 @@ DATA = Path(__file__).parent / "data" / "published"
 KEYS = ["protocol", "representation", "side", "model", "hidden_size", "grammar", "target"]
 PAIR_KEYS = ["representation", "model", "hidden_size", "grammar", "measure"]
 NUMBERS = ["measure", "mean", "error", "error_kind", "n", "printed", "bound", "rounding", "standard_error"]
-Z95 = 1.96  # the papers' intervals are 1.96 standard errors
 WHOLE = ("n", "hidden_size", "parameters", "bound", "samples", "shots")  # not to become floats where some are missing
 
 
@@ -234,6 +233,8 @@ def _rounding(cells: pd.DataFrame, mean: pd.Series[str]) -> pd.Series[float]:
 
 def _standard_error(cells: pd.DataFrame, ddof: int | None) -> pd.Series[float]:
     n = cells["n"].astype(float)
+    from .cells import Z95  # the papers' intervals are of as many standard errors
+
     scale = cells["error_kind"].map({"sem": 1.0, "ci95": 1 / Z95, "sd": 1.0, "none": math.nan})
     scale = scale.where(cells["error_kind"] != "sd", n**-0.5)
     # Perkins21 and Icy22 divide the population deviation by sqrt(n); with so few runs the sample deviation is fair.

@@ -54,18 +54,18 @@ def _mark_column(column: Sequence[dict[str, Cell]], grammar: str, wanted: int, s
 
 
 def _differ(cells: Sequence[Cell], spread: str) -> bool:
-    """Whether cells differ by more than their seeds do: a one-way analysis of variance of those with several seeds.
+    """Whether cells differ by more than their seeds do: a one-way analysis of variance.
 
     In hol, where all accuracies are that of chance, the best would be a matter of luck.
     """
-    several = [cell for cell in cells if cell.seeds > 1]
-    if len(several) < FEWEST:
-        return True  # nothing is known of the seeds
-    counts, means = (np.array([getattr(cell, name) for cell in several], dtype=float) for name in ("seeds", "mean"))
+    counts, means = (np.array([getattr(cell, name) for cell in cells], dtype=float) for name in ("seeds", "mean"))
+    freedom = len(cells) - 1, counts.sum() - len(cells)
+    if freedom[1] == 0:
+        return True  # one seed each: nothing is known of them
+    spreads = np.array([cell.spread if cell.seeds > 1 else 0.0 for cell in cells])
     scale = {"sd": np.ones_like(counts), "sem": np.sqrt(counts), "ci95": np.sqrt(counts) / Z95}[spread]
-    within = ((counts - 1) * (scale * [cell.spread for cell in several]) ** 2).sum()
+    within = ((counts - 1) * (scale * spreads) ** 2).sum()
     between = (counts * (means - np.average(means, weights=counts)) ** 2).sum()
     if within == 0:
         return bool(between > 0)
-    freedom = len(several) - 1, counts.sum() - len(several)
     return bool(f_distribution.sf(between / freedom[0] / (within / freedom[1]), *freedom) < LUCK)

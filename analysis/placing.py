@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from .cells import LEAST
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -66,7 +68,9 @@ class Placement:
 
     @cached_property
     def neighbours(self) -> pd.DataFrame:
-        """The nearest rows of the atlas in bias space, the nearest first: model, neighbour, distance, grammars.
+        """The nearest rows of the atlas in bias space: model, neighbour, distance, grammars.
+
+        Rows with all grammars of the model come first, the nearest at their head; near in few grammars is easily near.
 
         The distance is the root mean square over the grammars that both have of the difference in accuracy, or in the
         binary logarithm of the ratio, of which 1 is twice as many steps.
@@ -75,15 +79,15 @@ class Placement:
         for name in self.mine.index:
             own, rest = self._space(self.mine.loc[[name]]), self._space(self.rest(str(name)))
             gaps = rest - own.iloc[0]
-            common = gaps.notna().sum(axis=1)
-            distance = np.sqrt((gaps**2).mean(axis=1))[common >= max(1, min(FEWEST, len(self.grammars)))]
-            for neighbour, value in distance.sort_values(kind="stable").head(NEIGHBOURS).items():
-                rows.append([name, neighbour, float(value), int(common[neighbour])])
+            near = pd.DataFrame({"distance": np.sqrt((gaps**2).mean(axis=1)), "common": gaps.notna().sum(axis=1)})
+            near = near[near["common"] >= max(1, min(FEWEST, own.notna().sum(axis=1).iloc[0]))]
+            near = near.sort_values(["common", "distance"], ascending=[False, True], kind="stable").head(NEIGHBOURS)
+            rows += [[name, row, near.at[row, "distance"], near.at[row, "common"]] for row in near.index]
         return pd.DataFrame(rows, columns=["model", "neighbour", "distance", "grammars"])
 
     def _space(self, table: pd.DataFrame) -> pd.DataFrame:
         values = table[self.grammars].astype(float)
-        return values.apply(np.log2) if self.measure == "ratio" else values
+        return values.clip(lower=LEAST).apply(np.log2) if self.measure == "ratio" else values
 
     def plot(self, axes: Axes | None = None) -> Figure:
         """A column per grammar with a dot per model of the atlas, and the new rows among them."""

@@ -19,7 +19,7 @@ from icy.store import write_atomically
 
 from . import rendering
 from .cells import CUT, NOTHING, SPREADS, Beside, Cell, both_cut, cell_of, checked_spread
-from .comparing import PUBLISHED, beside_of, compared_with, numbered, paired_differences
+from .comparing import PUBLISHED, beside_of, compared_with, differing, numbered, paired_differences
 from .marking import Found, mark_ends
 
 # The order of the papers' tables; other grammars follow in alphabetical order.
@@ -37,6 +37,7 @@ CUT_MEANS = {
 }
 Line = tuple[list[str], dict[str, Cell]]
 MOST_DECIMALS = 6
+PARAMETERS = 1  # the place of that label
 
 
 @dataclass(frozen=True, repr=False)
@@ -68,14 +69,16 @@ class BiasTable:
     signed: bool = False
 
     def to_dataframe(self) -> pd.DataFrame:
-        """One row per model; columns (grammar, "mean") and (grammar, "spread"), and where the table compares, (grammar,
-        "other"), (grammar, "other_error") and (grammar, "distance")."""
+        """One row per model; columns (grammar, "mean"), (grammar, "spread"), and the numbers of "seeds", and of "cut"
+        and "failed" ones; where the table compares, also (grammar, "other"), "other_error" and "distance"."""
         index = pd.MultiIndex.from_tuples([tuple(labels) for labels, _ in self.rows], names=self.labels)
-        what = ["mean", "spread", *(["other", "other_error", "distance"] if self.beside else [])]
+        counts = ["seeds", "cut", "failed"]
+        what = ["mean", "spread", *counts, *(["other", "other_error", "distance"] if self.beside else [])]
         columns = pd.MultiIndex.from_product([self.grammars, what], names=["grammar", None])
         cells = [[cells.get(g, NOTHING).to_dict() for g in self.grammars] for _, cells in self.rows]
-        values = [[cell.get(name) for cell in row for name in what] for row in cells]
-        return pd.DataFrame(values, index=index, columns=columns, dtype=float)
+        values = [[cell.get(name, 0 if name in counts else None) for cell in row for name in what] for row in cells]
+        frame = pd.DataFrame(values, index=index, columns=columns, dtype=float)
+        return frame.astype({column: int for column in columns if column[1] in counts})
 
     def to_records(self) -> list[dict[str, Any]]:
         """One dictionary per row: its labels, and of every cell mean, spread, and numbers of seeds, of cut and of
@@ -235,7 +238,12 @@ def bias_table(
         labels,
         grammars,
         [(names, cells) for _, names, cells in rows],
-        [*_notes(long, spread), *_thin(rows, labels.index("seeds")), *compared_notes(other, bool(beside), spread)],
+        [
+            *_notes(long, spread),
+            *_thin(rows, labels.index("seeds")),
+            *compared_notes(other, bool(beside), spread),
+            *_trained_otherwise(long, other),
+        ],
         decimals,
         arrows,
         [_heading(name) for name in grouped],
@@ -249,15 +257,16 @@ def _found(
     """The rows of a table, with their cells and what stands beside these."""
     found = []
     for row, group in long.groupby("row"):
+        ratio = group["measure"].iloc[0] == "ratio"
         cells = {str(g): cell_of(part, spread) for g, part in group.groupby("grammar", sort=False)}
-        cells = {g: _with_beside(cell, beside.get((int(str(row)), g))) for g, cell in cells.items()}
+        cells = {g: _with_beside(cell, beside.get((int(str(row)), g)), ratio) for g, cell in cells.items()}
         found.append((group.iloc[0], _labels(group.iloc[0], group, shown), cells))
     return found
 
 
-def _with_beside(cell: Cell, beside: Beside | None) -> Cell:
-    """A cell with the number beside it; the distance of two that were cut says nothing."""
-    if beside is not None and both_cut(cell.mean, cell.seeds, cell.cut, beside.mean):
+def _with_beside(cell: Cell, beside: Beside | None, ratio: bool) -> Cell:
+    """A cell with the number beside it; the distance of two ratios that were cut says nothing."""
+    if beside is not None and ratio and both_cut(cell.mean, cell.seeds, cell.cut, beside.mean):
         beside = replace(beside, distance=math.nan)
     return replace(cell, beside=beside)
 
@@ -267,6 +276,12 @@ def _thin(rows: Sequence[Found], seeds: int) -> list[str]:
     found = [(cell, int(labels[seeds])) for _, labels, cells in rows for cell in cells.values()]
     thin = sum(0 < cell.seeds < of_row and not cell.failed for cell, of_row in found)
     return [f"{thin} cells rest on fewer seeds than their row"] if thin else []
+
+
+def _trained_otherwise(long: pd.DataFrame, other: Any) -> list[str]:
+    """In what other results were trained otherwise than these."""
+    names = [_heading(name) for name in differing(long, other)] if isinstance(other, pd.DataFrame) else []
+    return [f"the other results differ from these in {', '.join(names)}"] if names else []
 
 
 def difference_table(
@@ -282,16 +297,18 @@ def difference_table(
         **options: by, sort and decimals, as of `bias_table`.
 
     Raises:
-        InvalidSettingError: another spread, or nothing that both have.
+        InvalidSettingError: another spread.
+        IncompatibleError: nothing that both have.
     """
-    long = long_of(results)
-    both = paired_differences(long, long_of(other))
+    long, rest = long_of(results), long_of(other)
+    both = paired_differences(long, rest)
     table = bias_table(both, spread, mark=False, **options)
     notes = [note for note in table.notes if not note.startswith(CUT)]
     cut = [f"{CUT} cut in at least one seed"] if both["cut"].any() else []
     said = f"differences, seed by seed, from {name}: above 0, the value is larger here"
     lone = long["model"].nunique() - both["model"].nunique()
     cut += [f"{lone} models have no counterpart in {name}"] if lone else []
+    cut += _trained_otherwise(long, rest)
     return replace(table, title=f"difference; {table.title}", notes=[said, *notes, *cut], signed=True)
 
 
@@ -336,14 +353,18 @@ def _sorted(rows: list[Found], grouped: Sequence[str], sort: str, grammars: Sequ
         raise unknown("order of rows", sort, ["given", "model", "parameters", *grammars])
 
     def rank(row: Found) -> tuple[Any, ...]:
-        first, _, cells = row
-        if what in ("model", "parameters"):
-            return (first[what],)
-        mean = cells.get(what, NOTHING).mean
-        return (pd.isna(mean), -mean if down else mean)
+        first, labels, cells = row
+        if what == "model":
+            return (first["model"],)
+        value = _count(labels[PARAMETERS]) if what == "parameters" else cells.get(what, NOTHING).mean
+        return (pd.isna(value), -value if down else value)
 
-    ordered = rows if what == "given" else sorted(rows, key=rank, reverse=down and what in ("model", "parameters"))
+    ordered = rows if what == "given" else sorted(rows, key=rank, reverse=down and what == "model")
     return sorted(ordered, key=lambda row: [_place(name, row[0][name]) for name in grouped])
+
+
+def _count(label: str) -> float:
+    return float(label) if label.isdigit() else math.nan
 
 
 def _place(name: str, value: Any) -> Any:
@@ -356,7 +377,7 @@ def _place(name: str, value: Any) -> Any:
 
 
 def _labels(first: pd.Series, group: pd.DataFrame, varying: Sequence[str]) -> list[str]:
-    count = first["parameters_published" if first["preset"] == "published" else "parameters"]
+    count = parameter_counts(group).iloc[0]
     concat = group[(group["grammar"] == "concat") & ~group["failed"].astype(bool)]["steps"].dropna()
     if not len(concat):  # left out of the table, but not of its rows
         concat = group.drop_duplicates("seed")["baseline_steps"].dropna()
@@ -367,6 +388,11 @@ def _labels(first: pd.Series, group: pd.DataFrame, varying: Sequence[str]) -> li
         str(group["seed"].nunique()),
         f"{concat.astype(float).mean():.0f}" if len(concat) else "-",
     ]
+
+
+def parameter_counts(long: pd.DataFrame) -> pd.Series[Any]:
+    """The numbers of parameters that are shown: under the preset `published` the published ones."""
+    return long["parameters_published"].where(long["preset"].eq("published"), long["parameters"])
 
 
 def _heading(name: str) -> str:
@@ -401,7 +427,8 @@ def compared_notes(compare: Any, matched: bool, spread: str) -> list[str]:
     published = isinstance(compare, str)
     what = f"what was published{'' if compare == PUBLISHED else f' in {compare}'}" if published else "the other results"
     if not matched:
-        return [f"Nothing of {what} is of the same models, sizes, protocol and target as these rows."]
+        aim = "protocol and target" if published else "options and protocol"
+        return [f"Nothing of {what} is of the same models, sizes, {aim} as these rows."]
     error = "standard error" if published else SPREADS[spread][0]
     return [f"beside: {what}, ± {error}; in brackets: how far the mean lies above it, in combined standard errors"]
 

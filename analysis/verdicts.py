@@ -77,6 +77,7 @@ def _measured(long: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     kept = [*CELL[:-1], "failed", "cut"]
     both = pd.concat([alone[[*kept, "measure", "value"]], tall.melt(kept, names, "measure", "value")])
     both["value"] = both["value"].where(~both["failed"].astype(bool))
+    both["failed"] = both["value"].isna()
     groups = both.groupby(CELL, sort=False)
     found = groups["value"].agg(["mean", "sem", "count"]).set_axis(["icy", "icy_error", "seeds"], axis=1)
     return found.join(groups[["failed", "cut"]].sum()).reset_index()
@@ -85,12 +86,21 @@ def _measured(long: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
 def _verdict(cell: pd.Series[Any]) -> str:
     if not cell["seeds"]:
         return "failed" if cell["failed"] else "missing"
-    if cell["measure"] == "ratio" and both_cut(cell["icy"], cell["seeds"], cell["cut"], cell["published"]):
+    if _cut(cell):
         return "agrees"
     if math.isnan(cell["distance"]):
         return "undecided"
     away = abs(cell["distance"])
     return "agrees" if away <= NEAR else "near" if away <= FAR else "differs"
+
+
+def _cut(cell: pd.Series[Any]) -> bool:
+    ratio = cell["measure"] == "ratio"
+    return ratio and both_cut(cell["icy"], cell["seeds"], cell["cut"], cell["published"])
+
+
+def _both_cut(cells: pd.DataFrame) -> pd.Series[bool]:
+    return pd.Series([_cut(cell) for _, cell in cells.iterrows()], index=cells.index, dtype=bool)
 
 
 @dataclass(frozen=True, repr=False)
@@ -101,9 +111,11 @@ class Verdict:
         word: "reproduced", "reproduced in part", "not reproduced"; "too few cells to tell", below five; "undecided",
             where nothing has an error; or "not measured".
         cells: how many there are.
-        measured: how many of them have a result and, unless undecided, an error.
+        measured: how many of them were tried and, unless undecided or failed, have an error.
+        failed: how many of these gave no result with any seed; they do not agree.
         agree: how many of these agree.
-        expected: how many would agree by chance if both had measured the same thing, by Welch's t; NaN without errors.
+        expected: how many would agree by chance if both had measured the same thing, by Welch's t, and those that were
+            cut in both; NaN without errors.
         difference: the median absolute difference from the published values, in units of the table.
         correlation: Spearman's, between measured and published means over all cells; NaN below three.
     """
@@ -111,6 +123,7 @@ class Verdict:
     word: str
     cells: int
     measured: int
+    failed: int
     agree: int
     expected: float
     difference: float
@@ -120,27 +133,30 @@ class Verdict:
     def of(cls, cells: pd.DataFrame) -> Verdict:
         """The verdict on some cells, of `judged`.
 
-        Reproduced: no more cells lie outside than chance alone puts there in 95 cases of 100, and none lies so far away
-        that among so many cells it would be there in fewer than 5.
+        Reproduced: none failed, no more cells lie outside than chance alone puts there in 95 cases of 100, and none
+        lies so far away that among so many cells it would be there in fewer than 5.
         """
         done = cells[cells["verdict"].isin(["agrees", "near", "differs"])]
-        if not len(done):
+        failed = int(cells["verdict"].eq("failed").sum())
+        if not len(done) and not failed:
             found = cells[cells["verdict"].eq("undecided")]
             word, gap = ("undecided", _gap(found)) if len(found) else ("not measured", math.nan)
-            return cls(word, len(cells), len(found), 0, math.nan, gap, _correlation(found))
-        agree = int(done["verdict"].eq("agrees").sum())
-        freedom = done["freedom"].to_numpy(float)
+            return cls(word, len(cells), len(found), 0, 0, math.nan, gap, _correlation(found))
+        agree, measured = int(done["verdict"].eq("agrees").sum()), len(done) + failed
+        chance = done[~_both_cut(done)]  # these agree in any case
+        freedom = chance["freedom"].to_numpy(float)
         inside = np.asarray(1 - 2 * stats.t.sf(NEAR, freedom))
-        most_outside = stats.binom.ppf(SURE, len(done), 1 - inside.mean())
-        chance = 2 * stats.t.sf(done["distance"].abs().to_numpy(float), freedom)
-        far = done["verdict"].ne("agrees") & (chance * len(done) < 1 - SURE)
-        if len(done) < FEWEST:
+        most_outside = stats.binom.ppf(SURE, len(chance), 1 - inside.mean()) if len(chance) else 0
+        likely = 2 * stats.t.sf(chance["distance"].abs().to_numpy(float), freedom)
+        far = chance["verdict"].ne("agrees") & (likely * len(chance) < 1 - SURE)
+        if measured < FEWEST:
             word = "too few cells to tell"
-        elif len(done) - agree <= most_outside and not far.any():
+        elif not failed and measured - agree <= most_outside and not far.any():
             word = "reproduced"
         else:
-            word = "reproduced in part" if agree >= len(done) / 2 else "not reproduced"
-        return cls(word, len(cells), len(done), agree, float(inside.sum()), _gap(done), _correlation(done))
+            word = "reproduced in part" if agree >= measured / 2 else "not reproduced"
+        expected = float(inside.sum()) + len(done) - len(chance)
+        return cls(word, len(cells), measured, failed, agree, expected, _gap(done), _correlation(done))
 
     def __repr__(self) -> str:
         return str(self)
@@ -154,9 +170,13 @@ class Verdict:
     def __str__(self) -> str:
         if not self.measured:
             return f"Not measured: none of {self.cells} cells."
-        part = "" if self.measured == self.cells else f" ({self.cells - self.measured} of {self.cells} not measured)"
+        about = [f"{self.failed} failed"] if self.failed else []
+        about += [f"{self.cells - self.measured} of {self.cells} not measured"] if self.measured < self.cells else []
+        part = f" ({', '.join(about)})" if about else ""
         rank = "" if math.isnan(self.correlation) else f", Spearman's correlation over cells {self.correlation:.2f}"
-        away = f"median difference {self.difference:.3f}{rank}."
+        away = (
+            "none gave a result." if math.isnan(self.difference) else f"median difference {self.difference:.3f}{rank}."
+        )
         if self.word == "undecided":
             return f"Undecided: {self.measured} cells{part}, without an error here or in the paper; {away}"
         return (

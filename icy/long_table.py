@@ -25,6 +25,7 @@ WHOLE = (
     *("game_steps", "most", "report_every", "steps", "baseline_steps"),
     *("parameters", "parameters_published", "seed"),
 )
+NUMBERS = ("target", "cap", "held_out", "value", "accuracy", *EXTRA, "seconds")
 LONG = (
     *ROW,
     *("side", "parameters", "parameters_published", "grammar", "seed", "measure", "value", "cut", "accuracy"),
@@ -75,19 +76,22 @@ def to_long(records: Iterable[Record]) -> pd.DataFrame:
     table = pd.DataFrame(rows, columns=list(LONG))
     for name in WHOLE:
         table[name] = table[name].astype("Int64")
-    for name in ("accuracy", *EXTRA, "held_out", "value", "seconds"):
+    for name in NUMBERS:
         table[name] = table[name].astype(float)
     return table
 
 
 def game_curves(records: Iterable[Record]) -> pd.DataFrame:
-    """One row per pair and reading of its game: model, representation, hidden_size, grammar, seed, and the columns of
+    """One row per pair and reading of its game: the columns of ROW, grammar, seed, and those of
     `icy.training.pair_job.CURVE`. Results of one side alone are left out."""
     import pandas as pd
 
     from icy.training.pair_job import CURVE
 
-    names = ("model", "representation", "hidden_size", "grammar", "seed")
+    names = [*ROW, "grammar", "seed"]
     played = [r for r in records if r["side"] == "pair" and not r["failed"]]
-    rows = [[*(r[name] for name in names), *reading] for r in played for reading in r["curve"]]
-    return pd.DataFrame(rows, columns=[*names, *CURVE]).astype(dict.fromkeys(CURVE[1:], float))
+    about = to_long(played)[names]
+    curves = pd.DataFrame([reading for r in played for reading in r["curve"]], columns=list(CURVE))
+    readings = [len(r["curve"]) for r in played]
+    of_each = about.loc[about.index.repeat(readings)].reset_index(drop=True)
+    return of_each.join(curves.astype(dict.fromkeys(CURVE[1:], float)))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from icy.errors import InvalidSettingError, StoreError, unknown
-from icy.long_table import LONG, ROW, WHOLE
+from icy.long_table import LONG, NUMBERS, ROW, WHOLE
 from icy.registry import canonical
 from icy.results import ProbeResult
 
@@ -21,6 +21,9 @@ TABLES = (".csv", ".parquet")
 ATLAS = "atlas"  # the name of the atlas that comes with icy, in place of a path
 ATLAS_FILE = Path(__file__).parent / "analysis" / "data" / "atlas.parquet"
 NEEDED = ("model", "grammar", "seed", "value")
+REPLICATE = [*ROW, "grammar", "seed"]  # what no two rows of a long table share
+SAME = 1e-9  # two readings of one number
+WORDS = {**dict.fromkeys(("true", "yes", "1", "1.0"), True), **dict.fromkeys(("false", "no", "0", "0.0", ""), False)}
 NONE = "There are no results here; `icy probe` makes some."
 
 
@@ -43,10 +46,7 @@ def read_results(paths: Sequence[str | Path]) -> Results:
     import pandas as pd
 
     joined = pd.concat([long_of(one) for one in found], ignore_index=True)
-    what = [*ROW, "grammar", "seed"]
-    keyed = joined["key"].notna()
-    twice = joined["key"].duplicated(keep="last").where(keyed, joined.duplicated(what, keep="last"))
-    return joined[~twice.astype(bool)].reset_index(drop=True)
+    return joined[~joined.duplicated(REPLICATE, keep="last")].reset_index(drop=True)
 
 
 def read_long(path: str | Path) -> pd.DataFrame:
@@ -92,25 +92,65 @@ def long_of(results: Results, empty: bool = False) -> pd.DataFrame:
         )
     if not len(table) and not empty:
         raise InvalidSettingError(NONE)
-    return table if isinstance(results, ProbeResult) else _completed(table)
+    return table if isinstance(results, ProbeResult) else _once(_completed(table))
+
+
+def _once(table: pd.DataFrame) -> pd.DataFrame:
+    """A long table without lines that stand in it twice.
+
+    Raises:
+        InvalidSettingError: one replicate has two values.
+    """
+    twice = table.duplicated(REPLICATE, keep="last")
+    if not twice.any():
+        return table
+    several = table[table.duplicated(REPLICATE, keep=False)]
+    values = several.groupby(REPLICATE, dropna=False)["value"]
+    if len(differ := several[values.transform("max") - values.transform("min") > SAME]):
+        first = differ.iloc[0]
+        raise InvalidSettingError(
+            f"This table has two values of {first['model']} on {first['grammar']} with seed {first['seed']}; leave one "
+            "of them out, or tell them apart by what stands in the column `options`."
+        )
+    return table[~twice]
 
 
 def _completed(table: pd.DataFrame) -> pd.DataFrame:
-    """A table from a file, or from an older version, with the columns and the types of `icy.long_table.to_long`."""
-    import pandas as pd
+    """A table from a file, or from an older version, with the columns and the types of `icy.long_table.to_long`.
 
+    Raises:
+        InvalidSettingError: a text where a number or a yes or no belongs.
+    """
     whole = table.reindex(columns=list(dict.fromkeys([*LONG, *table.columns])))
     for name in ("settings", "options"):
         whole[name] = whole[name].astype(object).where(whole[name].notna(), "")
     for name in ("split", "pretrain_representation", "error"):  # a column of nothing is read as numbers
         whole[name] = whole[name].astype(object).where(whole[name].notna(), None)
     for name in ("cut", "failed"):
-        whole[name] = whole[name].map({True: True, "True": True}).eq(True)
+        text = whole[name].astype(object).where(whole[name].notna(), "").astype(str)
+        whole[name] = _checked(whole[name], text.str.strip().str.lower().map(WORDS))
+    for name in NUMBERS:
+        whole[name] = _numeric(whole[name])
     for name in WHOLE:
-        whole[name] = pd.to_numeric(whole[name], errors="coerce").astype("Int64")
+        whole[name] = _numeric(whole[name]).round().astype("Int64")
     whole["side"] = whole["side"].astype(object).fillna(whole["model"].astype(str).str.replace(r"/.*", "", regex=True))
     whole["measure"] = whole["measure"].astype(object).fillna("accuracy")
     return whole
+
+
+def _numeric(column: pd.Series[Any]) -> pd.Series[Any]:
+    import pandas as pd
+
+    return _checked(column, pd.to_numeric(column, errors="coerce")).astype(float)
+
+
+def _checked(column: pd.Series[Any], read: pd.Series[Any]) -> pd.Series[Any]:
+    """What was read of a column, if all could be that is there."""
+    wrong = column[read.isna() & column.notna()]
+    if len(wrong):
+        kind = "yes or no" if column.name in ("cut", "failed") else "a number"
+        raise InvalidSettingError(f"In the column {column.name} of this table stands '{wrong.iloc[0]}', not {kind}.")
+    return read
 
 
 def select(

@@ -92,8 +92,8 @@ class Reproduction:
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        """Every cell that was asked for: representation, side, model, hidden_size, grammar, icy, icy_error, seeds,
-        published, published_error, distance (in combined standard errors) and verdict; see `icy.analysis.verdicts`."""
+        """Every cell that was asked for, with the columns of `icy.analysis.verdicts.COLUMNS`: icy's mean and error,
+        the published ones, their distance in combined standard errors, the verdict, and what these rest on."""
         from icy.analysis.verdicts import judged
 
         return judged(self.result.to_dataframe(), self.wanted)

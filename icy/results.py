@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -11,12 +12,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from icy.errors import InvalidSettingError, StoreError
 from icy.long_table import to_long
-from icy.store import Record, Store, write_atomically
+from icy.store import Record, Store, config_text, newest, write_atomically
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from icy.analysis.tables import BiasTable
+
+log = logging.getLogger(__name__)
 
 
 def write_tables(store: Store) -> list[Path]:
@@ -97,11 +100,15 @@ class ProbeResult:
         return self.table()
 
     def __add__(self, other: ProbeResult) -> ProbeResult:
-        """Both results in one; what is in both is kept once, from the right-hand side."""
+        """Both results in one; what is in both is kept once, from the right-hand side.
+
+        Of a model or a grammar that was edited in between, only what the right-hand side's version measured is kept,
+        with a warning.
+        """
         if not isinstance(other, ProbeResult):
             return NotImplemented
-        merged = {r["key"]: r for r in (*self.records, *other.records)}
-        return replace(self, records=list(merged.values()), paths=list(dict.fromkeys((*self.paths, *other.paths))))
+        records = _comparable([*self.records, *other.records])
+        return replace(self, records=records, paths=list(dict.fromkeys((*self.paths, *other.paths))))
 
     @property
     def failures(self) -> list[Record]:
@@ -129,7 +136,7 @@ class ProbeResult:
         """
         path = Path(path)
         if path.is_dir():
-            records = Store(path).records()
+            records = _comparable(Store(path).all_records())
             if not records:
                 raise StoreError(f"The folder {path} holds no results; `icy probe ... -o {path}` makes some.")
             return cls(records)
@@ -141,6 +148,17 @@ class ProbeResult:
             raise StoreError(
                 f"{path} is not a saved result, as `save` writes it, nor a results folder, nor a long table."
             ) from error
+
+
+def _comparable(records: Sequence[Record]) -> list[Record]:
+    """The newest of some records; what is missing from them because its model or grammar was edited, is told."""
+    kept = newest(records)
+    configs = {config_text(record["config"]) for record in kept}
+    older = [record for record in records if config_text(record["config"]) not in configs]
+    if older:
+        names = ", ".join(dict.fromkeys(f"{record['model']} on {record['grammar']}" for record in older))
+        log.warning("Left out, since the model or the grammar has a newer version: %s.", names)
+    return kept
 
 
 def without_nan(value: Any) -> Any:

@@ -12,7 +12,7 @@ import hashlib
 import json
 import logging
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -111,10 +111,13 @@ class Store:
         return _read(self.path(key)) if self.path(key).exists() else None
 
     def records(self) -> list[Record]:
-        """The records in the folder, in the order they were finished; of one configuration the newest.
+        """What tables show of the records in the folder: the newest of each configuration, as of `newest`."""
+        return sorted(newest(self.all_records()), key=_order)
 
-        Results of an older version of a model or grammar stay on file, but not in tables. A file that is not a record
-        is left out, with a warning.
+    def all_records(self) -> list[Record]:
+        """All records in the folder, in the order they were finished.
+
+        A file that is not a record is left out, with a warning.
         """
         found = []
         for path in (self.folder / RECORDS).glob("*.json"):
@@ -122,8 +125,25 @@ class Store:
                 found.append(_read(path))
             except StoreError as error:
                 log.warning("%s", error)
-        newest = {config_text(r["config"]): r for r in sorted(found, key=_order)}
-        return sorted(newest.values(), key=_order)
+        return sorted(found, key=_order)
+
+
+def newest(records: Sequence[Record]) -> list[Record]:
+    """Of records in order, the last of each configuration; and of each model and grammar, its last version alone.
+
+    Results of an older version are not comparable with those of a newer one. They stay on file.
+    """
+    last: dict[tuple[str, ...], Any] = {}
+    for record in records:
+        last.update(_versions(record))
+    single = {config_text(record["config"]): record for record in records}
+    return [r for r in single.values() if all(last[what] == version for what, version in _versions(r).items())]
+
+
+def _versions(record: Record) -> dict[tuple[str, ...], Any]:
+    """The versions of what it measured: of its model, and of its grammar."""
+    names = {"model": (str(record.get("side")), str(record.get("model"))), "grammar": (str(record.get("grammar")),)}
+    return {(what, *name): record.get("versions", {}).get(what) for what, name in names.items()}
 
 
 def _order(record: Record) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from pandas.testing import assert_frame_equal
 
 import icy
-from icy.analysis.atlas import FILE, SETTING, Atlas
+from icy.analysis.atlas import SETTING, Atlas
 from icy.cli import main
 from icy.errors import InvalidSettingError, StoreError
 from icy.long_table import LONG, to_long
@@ -26,7 +26,7 @@ ABOUT = {
     "runs": 0,
     "made": ["2026-01-01", "2026-01-02"],
     "versions": ["icy 1"],
-    "devices": {"cpu": 1},
+    "devices": ["cpu"],
     "git": [],
     "hours": 1,
 }
@@ -72,6 +72,20 @@ def test_neighbours_are_by_the_logarithm_of_the_ratio() -> None:
     assert near["neighbour"].tolist() == ["sender/B", "sender/A", "sender/C"]  # D has one grammar in common only
     assert near["distance"].tolist() == pytest.approx([math.sqrt(1 / 2), 1.0, math.sqrt((4 + 1) / 2)])
     assert near["grammars"].tolist() == [2, 2, 2]
+
+
+def test_complete_rows_are_the_first_neighbours() -> None:
+    zoo = {"Far": {"rot": 8.0, "shufdet": 8.0, "proj": 8.0}, "Thin": {"rot": 4.0, "shufdet": 4.0}}
+    near = Atlas(long(zoo), ABOUT).place(long({"New": {"rot": 4.0, "shufdet": 4.0, "proj": 4.0}})).neighbours
+    assert near[["neighbour", "grammars"]].to_numpy().tolist() == [["sender/Far", 3], ["sender/Thin", 2]]
+
+
+def test_a_ratio_of_nothing_has_a_place() -> None:
+    """Under the preset `published` what is learnt at the first check takes 0 steps."""
+    zoo = Atlas(long({"Same": {"rot": 0.0, "perm": 1.0}, "Other": {"rot": 1.0, "perm": 1.0}}), ABOUT)
+    near = zoo.place(long({"New": {"rot": 0.0, "perm": 1.0}})).neighbours
+    assert near["neighbour"].tolist() == ["sender/Same", "sender/Other"]
+    assert near["distance"].tolist() == pytest.approx([0, math.log2(100) / math.sqrt(2)])
 
 
 def test_only_what_was_measured_alike_is_compared() -> None:
@@ -141,13 +155,16 @@ def test_coverage_says_what_is_missing() -> None:
     assert coverage.loc["sender/FC2L", ["concat", "rot"]].tolist() == [2, 2]
     assert coverage.loc["sender/HierZero:GRU", "rot"] == 0
     assert coverage.loc["sender/Mine", "concat"] == 0
+    both = Atlas(pd.concat([ATLAS.table, long({"FC": {"shuf": 1.0}}, side="receiver", model="receiver/FC")]), ABOUT)
+    shuf = both.coverage().set_index("model")["shuf"]
+    assert pd.isna(shuf["sender/FC2L"])  # no sender can be trained on it, so nothing is missing
+    assert (shuf["receiver/FC"], shuf["receiver/CNN"]) == (2, 0)
     assert "sender/RNNSampling:GRU" not in coverage.index  # works with DISCR only
     assert not any(name.startswith("receiver/") for name in coverage.index)
 
 
 def test_the_shipped_atlas_is_sound() -> None:
     atlas = icy.atlas()
-    assert FILE.exists()
     assert not atlas.table["failed"].any()
     assert set(atlas.table["preset"]) == {"default"}
     assert set(atlas.table["settings"]) == {""}

@@ -68,7 +68,8 @@ def record(model: str, grammar: str, seed: int, **more: Any) -> dict[str, Any]:
     }
     merged = {**usual, **more}
     about = [merged[name] for name in ("model", "grammar", "seed", "hidden_size", "representation", "protocol")]
-    return {**merged, "key": "-".join(map(str, about))}
+    key = "-".join(map(str, about))
+    return {**merged, "key": key, "config": {**merged["config"], "of": key}}
 
 
 def budget(models: Sequence[str] = MODELS, seeds: int = 2, **more: Any) -> ProbeResult:
@@ -685,6 +686,12 @@ def test_end_to_end_curves_from_the_command(folder: Path) -> None:
     assert [ax.get_ylabel() for ax in figure.axes] == ["end-to-end loss", "end-to-end accuracy", "topsim"]
     with pytest.raises(InvalidSettingError, match="3 panels"):
         plots.e2e(ProbeResult.load("pairs"), axes=Figure().subplots())
+    icy.end_to_end("FC2L", "RNN1L:GRU", steps=20, report_every=10, out="pairs", preset="published", **sizes)
+    both = plots.e2e(ProbeResult.load("pairs"))
+    assert [ax.get_title(loc="left") for ax in both.axes[::3]] == [
+        "FC2L+RNN1L:GRU, soft, default",
+        "FC2L+RNN1L:GRU, soft, published",
+    ]
     assert all(isinstance(line, Line2D) for line in figure.axes[0].lines)
 
 

@@ -131,9 +131,9 @@ def test_cells_are_judged_by_combined_standard_errors() -> None:
     }  # fmt: skip
     assert cells.set_index("grammar").loc["rot", "distance"] == pytest.approx(2.5)
     verdict = Verdict.of(cells)
-    assert (verdict.cells, verdict.measured, verdict.agree) == (7, 3, 1)
+    assert (verdict.cells, verdict.measured, verdict.failed, verdict.agree) == (7, 4, 1, 1)
     assert verdict.word == "too few cells to tell"
-    assert "4 of 7 not measured" in str(verdict)
+    assert "(1 failed, 3 of 7 not measured)" in str(verdict)
     assert Verdict.of(pd.concat([cells, cells])).word == "not reproduced"
 
 
@@ -161,6 +161,14 @@ def test_degrees_of_freedom_are_welchs() -> None:
     assert cells["freedom"].tolist() == pytest.approx([4, 4])  # 2 + 2 of equal errors; 5 - 1 where one error is all
 
 
+def test_rounding_takes_no_degrees_of_freedom() -> None:
+    """An error of 0 printed with two digits: what is left is how it was rounded, which is known."""
+    about = {"icy": 0.503, "icy_error": 0.0, "published": 0.50, "published_error": 0.0029, "seeds": 3, "n": 3}
+    (cell,) = with_distance(pd.DataFrame([{**about, "rounding": 0.0029}])).to_dict("records")
+    assert cell["distance"] == pytest.approx(0.003 / 0.0029)
+    assert cell["freedom"] == math.inf
+
+
 def test_chance_is_what_it_is_with_borrowed_errors() -> None:
     """Of two measurements of one thing, five runs here, five there without an error, 11.6 % lie two errors apart."""
     random = np.random.default_rng(1)
@@ -170,7 +178,7 @@ def test_chance_is_what_it_is_with_borrowed_errors() -> None:
             {
                 "icy": ours.mean(axis=1), "icy_error": ours.std(axis=1, ddof=1) / 5**0.5, "seeds": 5,
                 "published": theirs.mean(axis=1), "published_error": math.nan, "n": 5, "rounding": 0.0,
-                "verdict": "agrees",
+                "verdict": "agrees", "measure": "accuracy", "cut": 0,
             }
         )
     )  # fmt: skip
@@ -193,7 +201,8 @@ def test_a_verdict_allows_for_chance() -> None:
     cells = pd.DataFrame(
         {
             "icy": 0.5, "published": 0.5, "icy_error": 0.01, "combined_error": math.hypot(0.01, 0.01), "seeds": 3,
-            "n": 3, "freedom": 4.0, "distance": [0.0] * 17 + [2.5] * 3, "verdict": ["agrees"] * 17 + ["near"] * 3,
+            "n": 3, "freedom": 4.0, "measure": "ratio", "cut": 0, "distance": [0.0] * 17 + [2.5] * 3,
+            "verdict": ["agrees"] * 17 + ["near"] * 3,
         }
     )  # fmt: skip
     verdict = Verdict.of(cells)
@@ -202,6 +211,30 @@ def test_a_verdict_allows_for_chance() -> None:
     assert Verdict.of(cells.assign(verdict="agrees")).word == "reproduced"
     assert Verdict.of(cells.assign(verdict=["agrees"] * 12 + ["differs"] * 8)).word == "reproduced in part"
     assert Verdict.of(cells.assign(verdict="missing")).word == "not measured"
+
+
+def test_cells_cut_on_both_sides_leave_nothing_to_chance() -> None:
+    about = {"combined_error": 0.1, "freedom": 4.0, "n": 3, "measure": "ratio", "icy_error": 0.0}
+    cut = pd.DataFrame({**about, "icy": 20.0, "published": [20.0] * 15, "seeds": 3, "cut": 3, "distance": 0.0})
+    free = pd.DataFrame({**about, "icy": 5.0, "published": [5.0] * 5, "seeds": 3, "cut": 0, "distance": 2.5})
+    cells = pd.concat([cut.assign(verdict="agrees"), free.assign(verdict="near")], ignore_index=True)
+    verdict = Verdict.of(cells)
+    assert verdict.expected == pytest.approx(15 + 5 * (1 - 0.1161), abs=0.01)
+    assert verdict.word == "reproduced in part"  # five of five outside; by chance two would be
+
+
+def test_what_failed_is_not_reproduced() -> None:
+    wanted = published("icy22/table3").query("model in ('FC1L', 'FC2L')")
+    printed = wanted.query("model == 'FC2L'").set_index("grammar")["mean"]
+    good = long_of({str(grammar): [mean - 0.1, mean + 0.1] for grammar, mean in printed.items()}, "ratio")
+    failed = good.assign(model="sender/FC1L", value=math.nan, failed=True)
+    verdict = Verdict.of(judged(pd.concat([good, failed]), wanted))
+    assert (verdict.measured, verdict.failed, verdict.agree) == (10, 5, 5)
+    assert verdict.word == "reproduced in part"
+    assert "5 of 10 cells (5 failed) agree" in str(verdict)
+    alone = Verdict.of(judged(failed, wanted.query("model == 'FC1L'")))
+    assert alone.word == "not reproduced"
+    assert str(alone).endswith("none gave a result.")
 
 
 # -- the whole way -----------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ def record(grammar: str, seed: int, ratio_steps: int | None, baseline: int = 100
         "protocol": "acquire", "target": 0.8, "cap": 20, "preset": "default", "measure": "ratio", "reason": "target",
         "failed": False, "error": None, "steps": ratio_steps, "baseline_steps": baseline, "accuracy": 0.81, "curve": [],
         "parameters": {"true": 10, "published": 12}, "seconds": 1.0,
-        "config": {"settings": {"round_ratio": False}, "options": {}},
+        "config": {"grammar": grammar, "seed": seed, "settings": {"round_ratio": False}, "options": {}},
     }  # fmt: skip
     return {**made, **changes}
 
@@ -131,8 +131,8 @@ def test_other_formats(three: ProbeResult) -> None:
     assert r"\begin{tabular}{lrrrrrr}" in latex
     assert latex.count("{") == latex.count("}")
     header, row = three.table("csv").splitlines()
-    assert header.split(",")[-2:] == ["hol_mean", "hol_spread"]
-    assert row.split(",")[-2] == "20.0"
+    assert header.split(",")[-5:] == ["hol_mean", "hol_spread", "hol_seeds", "hol_cut", "hol_failed"]
+    assert row.split(",")[-5:] == ["20.0", "", "1", "1", "1"]
     assert json.loads(three.table("json"))[5]["accuracy"] is None
     assert "<td>4.00±1.41</td>" in three._repr_html_()
     with pytest.raises(InvalidSettingError, match="markdown"):

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from icy.errors import InvalidSettingError, StoreError
-from icy.results import write_tables
+from icy.results import ProbeResult, write_tables
 from icy.store import Store, record_key, to_run, write_atomically
 
 
@@ -32,6 +32,25 @@ def test_of_two_versions_the_newest_is_shown(tmp_path: Path) -> None:
     store.put(record("new", finished="2026-01-02"))
     store.put(record("other", config={"a": 2}))
     assert [r["key"] for r in store.records()] == ["other", "new"]
+
+
+def versioned(model: str, grammar: str, version: str, finished: str) -> dict[str, object]:
+    config = {"model": model, "grammar": grammar}
+    about = {"side": "sender", "versions": {"model": version, "grammar": "1"}}
+    return record(f"{model}{grammar}{version}", config=config, finished=finished, **config, **about)
+
+
+def test_versions_of_a_model_do_not_mix(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Edited after rot and perm, and measured again on perm: rot is left out, and told."""
+    old = [versioned("Mine", "rot", "1", "2026-01-01"), versioned("Mine", "perm", "1", "2026-01-01")]
+    new, other = versioned("Mine", "perm", "2", "2026-01-02"), versioned("FC2L", "rot", "1", "2026-01-01")
+    store = Store(tmp_path)
+    for one in (*old, new, other):
+        store.put(one)
+    assert {str(r["key"]) for r in store.records()} == {"Mineperm2", "FC2Lrot1"}
+    assert {r["key"] for r in ProbeResult.load(tmp_path).records} == {"Mineperm2", "FC2Lrot1"}
+    assert "newer version: Mine on rot." in caplog.text
+    assert [r["key"] for r in (ProbeResult([new]) + ProbeResult(old)).records] == ["Mineperm1", "Minerot1"]
 
 
 def test_a_damaged_record_does_not_spoil_the_others(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

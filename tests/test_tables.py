@@ -18,9 +18,9 @@ from pandas.testing import assert_frame_equal
 import icy
 from icy.analysis.tables import bias_table, difference_table
 from icy.cli import main
-from icy.errors import InvalidSettingError, UnknownNameError
+from icy.errors import IncompatibleError, InvalidSettingError, UnknownNameError
 from icy.long_table import LONG
-from icy.reading import read_long, read_results, select
+from icy.reading import long_of, read_long, read_results, select
 
 SETTING = {
     "representation": "soft", "meanings": "5x10", "vocab_size": 4, "word_length": 4, "hidden_size": 128,
@@ -73,6 +73,16 @@ def test_two_rows_or_equal_rows_have_no_best() -> None:
     assert not marks(bias_table(long({name: THREE[name] for name in "AB"})))
     assert not marks(bias_table(long({name: {"rot": 0.5} for name in "ABC"})))
     assert not marks(bias_table(long(THREE), mark=False))
+
+
+def test_a_row_with_one_seed_takes_part_in_the_analysis_of_variance() -> None:
+    alike = {"A": {"hol": [0.24, 0.25, 0.26]}, "B": {"hol": [0.25, 0.26, 0.24]}, "C": {"hol": 0.262}}
+    assert not marks(bias_table(long(alike)))
+    assert marks(bias_table(long({**alike, "C": {"hol": 0.9}}))) == {
+        ("sender/A", "hol"): "best",
+        ("sender/B", "hol"): "best",
+        ("sender/C", "hol"): "worst",
+    }
 
 
 def test_rows_that_differ_no_more_than_their_seeds_have_no_best() -> None:
@@ -185,7 +195,8 @@ def test_differences_are_taken_seed_by_seed() -> None:
     assert cells["rot"].spread == pytest.approx(0.05)  # of 0.1 and 0.2; apart they would have 0.11
     assert table.groups()[0][1][0][-1] == "+0.15±0.05"
     assert "from wide" in table.notes[0]
-    with pytest.raises(InvalidSettingError, match="--compare"):
+    assert table.notes[-1] == "the other results differ from these in settings"
+    with pytest.raises(IncompatibleError, match="--compare"):
         difference_table(long(THREE), long({"D": {"rot": 0.1}}))
 
 
@@ -204,7 +215,7 @@ def test_what_cannot_be_compared_is_said() -> None:
     nothing = bias_table(long(THREE), compare=long({"D": {"rot": 0.1}}))
     assert nothing.beside == set()
     assert nothing.notes[-1] == (
-        "Nothing of the other results is of the same models, sizes, protocol and target as these rows."
+        "Nothing of the other results is of the same models, sizes, options and protocol as these rows."
     )
     cut = {"measure": "ratio", "protocol": "acquire", "cut": True, "cap": 20.0}
     both = bias_table(long({"A": {"hol": [20.0, 20.0]}}, **cut), compare=long({"A": {"hol": [20.0, 20.0]}}, **cut))
@@ -218,6 +229,55 @@ def test_what_cannot_be_compared_is_said() -> None:
         bias_table(long(THREE), compare=42)
     with pytest.raises(InvalidSettingError, match="decimals"):
         bias_table(long(THREE), decimals=-1)
+
+
+def test_models_with_other_options_are_other_models() -> None:
+    deep = long({"RNNZero:GRU": {"rot": [0.5, 0.6]}}, options="layers=3")
+    plain = long({"RNNZero:GRU": {"rot": [0.4, 0.5]}})
+    assert bias_table(deep, compare=plain).beside == set()
+    assert bias_table(plain, compare="published").beside == {"rot"}
+    assert bias_table(deep, compare="published").beside == set()
+    with pytest.raises(IncompatibleError):
+        difference_table(deep, plain)
+
+
+def test_only_of_ratios_does_a_cut_hide_the_distance() -> None:
+    low, high = {"A": {"rot": [0.30, 0.32]}}, {"A": {"rot": [0.80, 0.82]}}
+    held_out = {"protocol": "generalise", "measure": "held_out", "cut": True, "held_out": 0.2, "split": "random"}
+    for one, other, sign in ((low, high, "-"), (high, low, "+")):
+        beside = bias_table(long(one, **held_out), compare=long(other, **held_out)).rows[0][1]["rot"].beside
+        assert beside is not None
+        assert beside.text(2).endswith(f"({sign}35.4)")
+    cap = {"protocol": "acquire", "measure": "ratio"}
+    larger = long({"A": {"rot": [30.0, 32.0]}}, cap=40.0, **cap)
+    at_20 = long({"A": {"rot": [20.0, 20.0]}}, cap=20.0, cut=True, **cap)
+    beside = bias_table(larger, compare=at_20).rows[0][1]["rot"].beside
+    assert beside is not None
+    assert beside.text(2) == "20.00±0.00†"  # it may be 30 as well
+
+
+def test_a_single_seed_borrows_the_error_of_the_other() -> None:
+    beside = bias_table(long({"A": {"rot": 0.5}}), compare=long({"A": {"rot": [0.40, 0.42]}})).rows[0][1]["rot"].beside
+    assert beside is not None
+    assert beside.distance == pytest.approx(0.09 / math.hypot(0.01, 0.01 * math.sqrt(2)))
+
+
+def test_rows_without_parameters_are_sorted_last_and_by_what_is_shown() -> None:
+    table = long(THREE, preset="published")
+    table["parameters_published"] = table["model"].map({"sender/A": 300, "sender/B": 250})
+    assert [labels[1] for labels, _ in bias_table(table, sort="parameters").rows] == ["250", "300", "-"]
+    assert [labels[1] for labels, _ in bias_table(table, sort="-parameters").rows] == ["300", "250", "-"]
+
+
+def test_a_frame_keeps_what_was_cut_and_failed() -> None:
+    both = [long({"A": {"rot": [20.0, 20.0]}}, cut=True), long({"A": {"rot": math.nan}}, seed=9, failed=True)]
+    frame = bias_table(pd.concat(both, ignore_index=True)).to_dataframe()
+    assert frame["rot"].iloc[0].to_dict() == {"mean": 20.0, "spread": 0.0, "seeds": 2, "cut": 2, "failed": 1}
+
+
+def test_what_is_undefined_has_not_failed() -> None:
+    (line,) = bias_table(long({"A": {"rot": [0.5, math.nan]}})).rows
+    assert (line[1]["rot"].seeds, line[1]["rot"].failed) == (1, 0)
 
 
 def test_a_table_shows_and_saves_itself(tmp_path: Path) -> None:
@@ -283,6 +343,42 @@ def test_results_are_read_alike_from_everywhere(tiny: icy.ProbeResult, tiny_fold
     assert isinstance(read_results([tiny_folder, saved]), icy.ProbeResult)
 
 
+def test_lines_that_stand_twice_count_once() -> None:
+    table = long({"A": {"rot": [0.4, 0.6]}})
+    assert len(long_of(pd.concat([table, table]))) == 2
+    without_keys = table.assign(key=None, value=table["value"] + 0.1)
+    with pytest.raises(InvalidSettingError, match="two values of sender/A on rot with seed 123"):
+        long_of(pd.concat([table, without_keys]))
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_of_several_tables_the_last_counts(order: tuple[int, int], tmp_path: Path) -> None:
+    tables = [long({"A": {"rot": [0.4, 0.6]}}), long({"A": {"rot": [0.5, 0.7]}}).assign(key=None)]
+    for place, table in enumerate(tables):
+        table.to_csv(tmp_path / f"{place}.csv", index=False)
+    found = read_results([tmp_path / f"{place}.csv" for place in order])
+    assert isinstance(found, pd.DataFrame)
+    assert found["value"].tolist() == tables[order[1]]["value"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("column", "word", "sentence"),
+    [("value", "n/k", "'n/k', not a number"), ("cap", "twenty", "a number"), ("failed", "perhaps", "yes or no")],
+)
+def test_words_in_the_place_of_numbers(column: str, word: str, sentence: str) -> None:
+    table = long({"A": {"rot": [0.4, 0.6]}}).astype({column: object})
+    table.loc[1, column] = word
+    with pytest.raises(InvalidSettingError, match=sentence):
+        long_of(table)
+
+
+@pytest.mark.parametrize("word", ["yes", " TRUE", "1", True])
+def test_a_failure_may_be_written_in_several_ways(word: Any) -> None:
+    table = long({"A": {"rot": [0.4, 0.6]}}).astype({"failed": object})
+    table.loc[0, "failed"] = word
+    assert long_of(table)["failed"].tolist() == [True, False]
+
+
 def test_selection() -> None:
     table = long(THREE)
     assert set(select(table, ["a", "sender/B"])["model"]) == {"sender/A", "sender/B"}
@@ -304,7 +400,7 @@ def test_command(tiny: icy.ProbeResult, tiny_folder: Path, tmp_path: Path) -> No
     assert "+0.00±0.00" in difference.stdout
     beside = run(str(tiny_folder), "--compare", str(tiny_folder))
     assert f"  {tiny_folder.name}  " in beside.stdout
-    assert beside.stdout.count("(+0.0)") == 2  # perm and rot; concat has no error
+    assert beside.stdout.count("(+0.0)") == 3  # concat, perm and rot
     for suffix, word in (
         (".md", "| model"),
         (".tex", "tabular"),
@@ -315,6 +411,16 @@ def test_command(tiny: icy.ProbeResult, tiny_folder: Path, tmp_path: Path) -> No
         file = tmp_path / f"t{suffix}"
         assert run(str(tiny_folder), "--save", str(file)).exit_code == 0
         assert word in file.read_text()
+
+
+def test_a_protocol_without_a_counterpart_is_left_out(tmp_path: Path) -> None:
+    budget = long(THREE)
+    pd.concat([budget, long(THREE, protocol="acquire", measure="ratio")]).to_csv(tmp_path / "both.csv", index=False)
+    budget.to_csv(tmp_path / "budget.csv", index=False)
+    shown = run(str(tmp_path / "both.csv"), "--diff", str(tmp_path / "budget.csv"))
+    assert shown.exit_code == 0
+    assert shown.stdout.count("+0.00") == 12
+    assert "the protocol acquire" in shown.stderr
 
 
 def test_several_protocols_are_one_json_and_one_csv(tmp_path: Path) -> None:

@@ -10,12 +10,14 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from icy.errors import InvalidSettingError
-from icy.long_table import game_curves
+from icy.long_table import ROW, game_curves
 from icy.results import ProbeResult
+from icy.training.pair_job import SCRATCH
 
 from .. import style
 from ..cells import SPREADS, checked_spread
 from ..tables import in_order
+from .reading import words
 
 PANELS = {  # columns of the curves, and the labels of their axes
     "sender_accuracy": "sender accuracy\non the language",
@@ -24,7 +26,6 @@ PANELS = {  # columns of the curves, and the labels of their axes
     "accuracy": "end-to-end accuracy",
     "topsim": "topsim",
 }
-SCRATCH = "none"  # the grammar of runs that learnt none first
 
 
 def e2e(
@@ -72,11 +73,11 @@ def e2e(
 
 
 def _pairs(curves: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """Pairs by name, with their curves."""
-    several = "hidden_size" in curves and curves["hidden_size"].nunique() > 1
-    keys = ["model", "representation", *(["hidden_size"] if several else [])]
-    found = curves.groupby(keys, sort=False)
-    return [(f"{key[0]}, {key[1]}" + (f", E={key[2]}" if several else ""), part) for key, part in found]
+    """Pairs by name, with what else tells them apart, and their curves."""
+    varying = [name for name in ROW if name in curves and curves[name].nunique(dropna=False) > 1]
+    keys = list(dict.fromkeys(["model", "representation", *varying]))
+    found = curves.groupby(keys, sort=False, dropna=False)
+    return [(", ".join([str(part["model"].iloc[0]), *words(part.iloc[0], keys[1:])]), part) for _, part in found]
 
 
 def _curves(results: ProbeResult | pd.DataFrame) -> pd.DataFrame:

@@ -17,13 +17,12 @@ from icy.registry import natural
 from icy.results import ProbeResult
 from icy.store import Record
 
-from ..cells import Cell, cell_of
+from ..cells import LEAST, Cell, cell_of
 from ..tables import ORDERED, bias_table, in_order
 
 BLOCK = ("side", "protocol", "measure", "representation")  # what has a panel, or a row of panels, of its own
 PLURAL = {"sender": "senders", "receiver": "receivers", "pair": "sender and receiver"}
 LETTERS = {"hidden_size": "E", "vocab_size": "V", "word_length": "w"}
-LEAST = 0.01  # ratio on a logarithmic axis; what was learnt at the first check has one of 0
 MEASURES = {"ratio": "ratio to concat", "held_out": "held-out accuracy"}  # as the names of axes
 
 
@@ -94,11 +93,11 @@ class Block:
             first = part.iloc[0]
             model = str(first["model"])
             shown = model if several else model.removeprefix(f"{first['side']}/")
-            found.append(Line(", ".join([shown, *_said(first, varying)]), model, part))
+            found.append(Line(", ".join([shown, *words(first, varying)]), model, part))
         return sorted(found, key=lambda line: natural(line.label))
 
 
-def _said(row: pd.Series[Any], names: Iterable[str]) -> list[str]:
+def words(row: pd.Series[Any], names: Iterable[str]) -> list[str]:
     """The settings of a row as short words."""
     shown = {name: row[name] for name in names if not pd.isna(row[name]) and row[name] != ""}
     return [_word(name, value) for name, value in shown.items()]
@@ -175,8 +174,3 @@ def said(long: pd.DataFrame, spread: str | None = None) -> tuple[str, list[str]]
     """
     table = bias_table(long, spread or "sd")
     return table.title, [note for note in table.notes if spread or not note.startswith("mean ±")]
-
-
-def parameter_counts(long: pd.DataFrame) -> pd.Series[Any]:
-    """The numbers of parameters that the tables show: under the preset `published` the published ones."""
-    return long["parameters_published"].where(long["preset"].eq("published"), long["parameters"])

@@ -15,9 +15,9 @@ from icy.errors import InvalidSettingError
 from icy.reading import Results, long_of
 
 from .. import style
-from ..cells import SPREADS, checked_spread
+from ..cells import LEAST, SPREADS, checked_spread
 from .labels import Way, place_labels
-from .reading import LEAST, Block, Line, blocks, said
+from .reading import Block, Line, blocks, said
 
 # Perkins21 wants the first to be easy and the others hard (the arrows of its tables 9 to 11).
 COMPOSITIONAL = ("shuf", "shufdet")
@@ -153,7 +153,7 @@ def _point(line: Line, wanted: Sequence[str], spread: str) -> Point | None:
 
 def _score(point: Point, part: Block) -> float:
     """By which models are ranked; more is better."""
-    return point.noise / point.compositional if part.is_ratio else point.compositional - point.noise
+    return point.noise / max(point.compositional, LEAST) if part.is_ratio else point.compositional - point.noise
 
 
 def _beats(one: Point, other: Point, part: Block) -> bool:

@@ -16,7 +16,8 @@ from icy.training.protocols import BASELINE
 
 from .. import style
 from ..cells import CUT, Cell, cell_of, checked_spread
-from .reading import Block, blocks, limits, parameter_counts, reach, said
+from ..tables import parameter_counts
+from .reading import Block, blocks, limits, reach, said
 
 PANEL_HEIGHT = 1.55  # inches
 MARK = 4.0  # points

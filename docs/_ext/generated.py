@@ -23,7 +23,7 @@ import numpy as np
 
 import icy
 from icy.analysis.tables import in_order
-from icy.cli.specs import _described as described  # what a dataclass says of its attributes
+from icy.cli.specs import described  # what a dataclass says of its attributes
 from icy.grammars import grammar_sides
 from icy.models.making import DEFAULTS, count_parameters, create
 from icy.presets import Departure

@@ -46,7 +46,8 @@ def atlas_command(file: str | None, models: bool, pack: str | None, save: str | 
     table = atlas.coverage() if models else atlas.settings()
     shown = table.loc[:, [name for name in table if table[name].nunique(dropna=False) > 1 or name in _ALWAYS]]
     headings = [str(name).replace("_", " ") for name in shown]
-    print_rows(headings, [["" if v != v else v for v in row] for row in shown.itertuples(index=False)], format_)
+    rows = shown.astype(object).where(shown.notna(), "")
+    print_rows(headings, [list(row) for row in rows.itertuples(index=False)], format_)
     about = atlas.about
     note(f"{about['runs']} runs, {about['hours']} hours, made {' to '.join(dict.fromkeys(about['made']))} with")
     note(f"{'; '.join(about['versions'])} on {', '.join(about['devices'])}; commits {', '.join(about['git'])}.")

@@ -29,7 +29,7 @@ class SpecOptions:
     """
 
     def __init__(self, spec: type) -> None:
-        self._descriptions = _described(spec)
+        self._descriptions = described(spec)
         self._fields = {f.name: f for f in dataclasses.fields(spec)}
 
     def option(self, name: str, *flags: str, help: str = "", **more: Any) -> Decorator:
@@ -120,7 +120,7 @@ class SpecOptions:
         )
 
 
-def _described(spec: type) -> dict[str, str]:
+def described(spec: type) -> dict[str, str]:
     """What a spec, or one that it extends, says of each of its attributes."""
     found: dict[str, str] = {}
     for one in reversed(spec.__mro__):

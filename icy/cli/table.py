@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from icy.errors import InvalidSettingError
+from icy.errors import IncompatibleError, InvalidSettingError
 from icy.store import write_atomically
 
 from .errors import DONE
@@ -81,7 +81,10 @@ def table_command(
         )
     long = long_of(select(read_results(results or ["icy-results"]), model, grammar, dict(where)))
     look = {"by": by, "sort": sort, "decimals": decimals}
-    tables = _tables(long, spread, diff, compare, {**look, "mark": not no_marks})
+    if diff is not None:
+        tables = _differences(long, diff, spread, look)
+    else:
+        tables = _tables(long, spread, compare, {**look, "mark": not no_marks})
     if path is not None:
         write_atomically(path, (_rendered(tables, format_of(path)) + "\n").encode())
         note(f"Written: {path}.")
@@ -110,35 +113,49 @@ def _rendered(tables: dict[str, BiasTable], format_: str) -> str:
     return str(pd.concat(parts).to_csv(index=False)).rstrip("\n")
 
 
-def _tables(
-    long: pd.DataFrame, spread: str, diff: str | None, compare: str | None, look: dict[str, Any]
-) -> dict[str, BiasTable]:
+def _tables(long: pd.DataFrame, spread: str, compare: str | None, look: dict[str, Any]) -> dict[str, BiasTable]:
     """A table per protocol, since each measures something else."""
     from icy.analysis.comparing import compared_with
     from icy.analysis.endtoend import end_to_end_table
-    from icy.analysis.tables import bias_table, difference_table
+    from icy.analysis.tables import bias_table
 
     other, name = compared_with(compare)
     found: dict[str, BiasTable] = {}
-    for protocol, part in long.groupby("protocol", sort=False, dropna=False):
-        part = part.reset_index(drop=True)
+    for protocol, part in _protocols(long):
         pairs = part["side"].eq("pair").all()
-        if diff is not None:
-            if pairs:
-                raise InvalidSettingError("Games of pairs are not subtracted; choose what learnt alone, with --model.")
-            options = {key: value for key, value in look.items() if key != "mark"}
-            table = difference_table(part, diff, Path(diff).stem, spread, **options)
-        elif pairs:
-            if (look["by"], look["sort"]) != ("representation", "given"):
-                raise InvalidSettingError("Rows of pairs are neither grouped nor sorted; leave out --by and --sort.")
-            if not isinstance(other, str | None):
-                raise InvalidSettingError("Games of pairs are compared with what was published, and with nothing else.")
-            table = end_to_end_table(part, spread, compare=_about(other, "e2e"))
+        if pairs and (look["by"], look["sort"]) != ("representation", "given"):
+            raise InvalidSettingError("Rows of pairs are neither grouped nor sorted; leave out --by and --sort.")
+        about = _about(other, "e2e" if pairs else "probe") if isinstance(other, str) else other
+        if pairs:
+            found[protocol] = end_to_end_table(part, spread, compare=about)
         else:
-            about = _about(other, "probe") if isinstance(other, str) else other
-            table = bias_table(part, spread, compare=about, compared=name, **look)
-        found[str(protocol)] = table
+            found[protocol] = bias_table(part, spread, compare=about, compared=name, **look)
     return found
+
+
+def _differences(long: pd.DataFrame, diff: str, spread: str, look: dict[str, Any]) -> dict[str, BiasTable]:
+    """The same of differences; a protocol without a counterpart is left out, unless all are."""
+    from icy.analysis.tables import difference_table
+
+    found: dict[str, BiasTable] = {}
+    alone: list[tuple[str, IncompatibleError]] = []
+    for protocol, part in _protocols(long):
+        if part["side"].eq("pair").all():
+            raise InvalidSettingError("Games of pairs are not subtracted; choose what learnt alone, with --model.")
+        try:
+            found[protocol] = difference_table(part, diff, Path(diff).stem, spread, **look)
+        except IncompatibleError as error:
+            alone.append((protocol, error))
+    for protocol, reason in alone:
+        if not found:
+            raise reason
+        note(f"{diff} has nothing that the results of the protocol {protocol} could be held against.")
+    return found
+
+
+def _protocols(long: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    parts = long.groupby("protocol", sort=False, dropna=False)
+    return [(str(protocol), part.reset_index(drop=True)) for protocol, part in parts]
 
 
 def _about(compare: str | None, kind: str) -> str | None:
