@@ -151,13 +151,13 @@ class ProbeResult:
 
 
 def _comparable(records: Sequence[Record]) -> list[Record]:
-    """The newest of some records; what is missing from them because its model or grammar was edited, is told."""
+    """The newest of some records; what is missing from them because a version is older, is told."""
     kept = newest(records)
     configs = {config_text(record["config"]) for record in kept}
     older = [record for record in records if config_text(record["config"]) not in configs]
     if older:
         names = ", ".join(dict.fromkeys(f"{record['model']} on {record['grammar']}" for record in older))
-        log.warning("Left out, since the model or the grammar has a newer version: %s.", names)
+        log.warning("Left out, as of an older version of the model, grammar or protocol: %s.", names)
     return kept
 
 

@@ -129,7 +129,7 @@ class Store:
 
 
 def newest(records: Sequence[Record]) -> list[Record]:
-    """Of records in order, the last of each configuration; and of each model and grammar, its last version alone.
+    """Of records in order, the last of each configuration; of models, grammars and protocols, the last version alone.
 
     Results of an older version are not comparable with those of a newer one. They stay on file.
     """
@@ -141,9 +141,10 @@ def newest(records: Sequence[Record]) -> list[Record]:
 
 
 def _versions(record: Record) -> dict[tuple[str, ...], Any]:
-    """The versions of what it measured: of its model, and of its grammar."""
-    names = {"model": (str(record.get("side")), str(record.get("model"))), "grammar": (str(record.get("grammar")),)}
-    return {(what, *name): record.get("versions", {}).get(what) for what, name in names.items()}
+    """The versions that it was measured with: of its model, its grammar and its protocol."""
+    names = {"model": ("side", "model"), "grammar": ("grammar",), "protocol": ("protocol",)}
+    found = record.get("versions", {})
+    return {(what, *(str(record.get(name)) for name in parts)): found.get(what) for what, parts in names.items()}
 
 
 def _order(record: Record) -> tuple[str, str]:

@@ -49,7 +49,7 @@ def test_versions_of_a_model_do_not_mix(tmp_path: Path, caplog: pytest.LogCaptur
         store.put(one)
     assert {str(r["key"]) for r in store.records()} == {"Mineperm2", "FC2Lrot1"}
     assert {r["key"] for r in ProbeResult.load(tmp_path).records} == {"Mineperm2", "FC2Lrot1"}
-    assert "newer version: Mine on rot." in caplog.text
+    assert "grammar or protocol: Mine on rot." in caplog.text
     assert [r["key"] for r in (ProbeResult([new]) + ProbeResult(old)).records] == ["Mineperm1", "Minerot1"]
 
 
