@@ -202,8 +202,10 @@ class Atlas:
                 "Rows of several settings (sides, representations, protocols, ...) cannot be placed together: place "
                 "them one setting at a time."
             )
-        mine, others = _named(_wide(long), _wide(self.alike(long)))
-        return Placement(mine, others, str(long["measure"].iloc[0]), _said(long.iloc[0]), self)
+        alike, measure = self.alike(long), str(long["measure"].iloc[0])
+        mine, others = _named(_wide(long), _wide(alike))
+        cut = measure == "ratio" and bool(long["cut"].any() or alike["cut"].any())
+        return Placement(mine, others, measure, _said(long.iloc[0]), self, cut)
 
     def places(self, result: Any) -> list[Placement]:
         """The same for each setting that the result has; errors as for `place`."""

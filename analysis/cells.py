@@ -33,12 +33,14 @@ class Beside:
         distance: how far the cell's mean lies above it, in combined standard errors; NaN if neither has an error, or
             both were cut.
         cut: whether it was stopped at the cap.
+        source: the published table that it is from, if it is from one.
     """
 
     mean: float
     error: float
     distance: float
     cut: bool = False
+    source: str = ""
 
     def text(self, decimals: int) -> str:
         """As printed: the number, and the distance in brackets."""

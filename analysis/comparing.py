@@ -97,7 +97,8 @@ def pairs_beside(long: pd.DataFrame, name: str) -> dict[tuple[int, str, str], Be
 
 
 def _beside(cell: pd.Series[Any]) -> Beside:
-    return Beside(cell["published"], cell["published_error"], cell["distance"])
+    source = find_table(f"{cell['source']}/{str(cell['table']).partition('/')[0]}").id
+    return Beside(cell["published"], cell["published_error"], cell["distance"], source=source)
 
 
 def _others_beside(long: pd.DataFrame, other: pd.DataFrame, spread: str) -> dict[Where, Beside]:

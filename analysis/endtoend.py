@@ -46,7 +46,7 @@ def end_to_end_table(results: Results, spread: str = "sd", *, compare: Any = Non
     rows: list[tuple[list[str], dict[str, Cell]]] = []
     for _, group in long.groupby(["model", *varying], sort=False, dropna=False):
         first = group.iloc[0]
-        about = [str(first["model"]), *(str(first[name]) for name in varying), str(group["seed"].nunique())]
+        about = [str(first["model"]), *(_text(first[name]) for name in varying), str(group["seed"].nunique())]
         for measure, label in MEASURES.items():
             if group[measure].notna().any() or measure == "end_to_end_accuracy":
                 cells = {
@@ -63,10 +63,14 @@ def end_to_end_table(results: Results, spread: str = "sd", *, compare: Any = Non
         labels,
         in_order(long["grammar"]),
         rows,
-        [*_notes(long, spread), *compared_notes(compare, bool(beside), spread)],
+        [*_notes(long, spread), *compared_notes(compare, beside.values(), spread)],
         decimals=3,
         compared=compared or "published",
     )
+
+
+def _text(value: Any) -> str:
+    return "-" if pd.isna(value) or value == "" else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _varies(long: pd.DataFrame, name: str) -> bool:
@@ -99,4 +103,5 @@ def _notes(long: pd.DataFrame, spread: str) -> list[str]:
     if long["topsim"].notna().any() and (undefined := int(played["topsim"].isna().sum())):
         notes.append(f"topsim is undefined in {undefined} of {len(long)} runs, where all meanings are called the same")
     lost = long[long["failed"].astype(bool)]
-    return notes + [f"{len(part)} of {len(long)} runs failed: {error}" for error, part in lost.groupby("error")]
+    reasons = "; ".join(sorted({str(error) for error in lost["error"]}))
+    return [*notes, f"{len(lost)} of {len(long)} runs failed: {reasons}"] if len(lost) else notes

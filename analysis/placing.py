@@ -34,6 +34,7 @@ class Placement:
         measure: "ratio", "accuracy" or "held_out".
         setting: the settings, in words.
         atlas: the atlas.
+        cut: whether some ratios were cut at the cap, which are taken as they stand.
     """
 
     mine: pd.DataFrame
@@ -41,6 +42,7 @@ class Placement:
     measure: str
     setting: str
     atlas: Atlas
+    cut: bool = False
 
     @property
     def grammars(self) -> list[str]:
@@ -116,7 +118,8 @@ class Placement:
         lacking = self.others[self.grammars].isna().sum()
         thin = [f"{g} ({len(self.others) - n} of {len(self.others)})" for g, n in lacking.items() if n]
         made = f"{self.atlas.name}: {about['runs']} runs, {' to '.join(dict.fromkeys(about['made']))}"
-        return [made, *([f"not every model has every grammar: {', '.join(thin)}"] if thin else [])]
+        notes = [made, *([f"not every model has every grammar: {', '.join(thin)}"] if thin else [])]
+        return [*notes, *(["ratios were cut at the cap, and the true ones are larger"] if self.cut else [])]
 
     def __repr__(self) -> str:
         parts = [f"{said}\n\n{_plain(table)}" for said, table in self._tables()]

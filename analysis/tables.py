@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -29,6 +29,7 @@ MEASURES = {
     "ratio": "steps to the target as a ratio to concat's",
     "accuracy": "accuracy",
     "held_out": "accuracy on meanings held out of training",
+    "end_to_end": "accuracy of sender and receiver together",
 }
 CUT_MEANS = {
     "ratio": "cut at the cap of {cap} in at least one seed: the true ratio is larger",
@@ -241,7 +242,7 @@ def bias_table(
         [
             *_notes(long, spread),
             *_thin(rows, labels.index("seeds")),
-            *compared_notes(other, bool(beside), spread),
+            *([] if len(long) and long["failed"].all() else compared_notes(other, beside.values(), spread)),
             *_trained_otherwise(long, other),
         ],
         decimals,
@@ -306,8 +307,8 @@ def difference_table(
     notes = [note for note in table.notes if not note.startswith(CUT)]
     cut = [f"{CUT} cut in at least one seed"] if both["cut"].any() else []
     said = f"differences, seed by seed, from {name}: above 0, the value is larger here"
-    lone = long["model"].nunique() - both["model"].nunique()
-    cut += [f"{lone} models have no counterpart in {name}"] if lone else []
+    lone = len(long[~long["failed"].astype(bool)]) - len(both)
+    cut += [f"{lone} runs have no counterpart in {name}"] if lone else []
     cut += _trained_otherwise(long, rest)
     return replace(table, title=f"difference; {table.title}", notes=[said, *notes, *cut], signed=True)
 
@@ -420,17 +421,23 @@ def _title(long: pd.DataFrame, varying: list[str]) -> str:
     return "; ".join(parts)
 
 
-def compared_notes(compare: Any, matched: bool, spread: str) -> list[str]:
+def compared_notes(compare: Any, beside: Collection[Beside], spread: str) -> list[str]:
     """What stands beside the cells of a table that compares, and what its brackets mean; or that there is nothing."""
     if compare is None:
         return []
     published = isinstance(compare, str)
-    what = f"what was published{'' if compare == PUBLISHED else f' in {compare}'}" if published else "the other results"
-    if not matched:
+    named = [compare] if published and compare != PUBLISHED else []
+    sources = sorted({other.source for other in beside} - {""}) or named
+    what = f"what was published{f' in {_listed(sources)}' if sources else ''}" if published else "the other results"
+    if not beside:
         aim = "protocol and target" if published else "options and protocol"
         return [f"Nothing of {what} is of the same models, sizes, {aim} as these rows."]
     error = "standard error" if published else SPREADS[spread][0]
     return [f"beside: {what}, ± {error}; in brackets: how far the mean lies above it, in combined standard errors"]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def _notes(long: pd.DataFrame, spread: str) -> list[str]:

@@ -200,7 +200,9 @@ def _correlation(cells: pd.DataFrame) -> float:
 def page(done: Reproduction, remark: str = "") -> str:
     """A reproduction as Markdown: the verdict, every cell, how it was made, and a remark of one's own."""
     source = done.source
-    lines = [f"# {source.id}, measured again", "", f"{source.title}: {source.measured}.", "", f"**{done.verdict}**", ""]
+    changed = [text for text in dict.fromkeys(done.result.to_dataframe()["settings"]) if text]
+    lines = [f"# {', '.join([source.id, *changed])}, measured again", ""]
+    lines += [f"{source.title}: {source.measured}.", "", f"**{done.verdict}**", ""]
     lines += [f"Of the published numbers: {source.caveats}", ""] if source.caveats else []
     lines += [_made(done.result.records), "", *([remark, ""] if remark else [])]
     lines += ["Means ± standard errors; the distance is in combined standard errors."]

@@ -47,7 +47,7 @@ class ReproduceSpec(Asked):
         representation: "soft", "gumb" or "discr", of those in the table; by default all.
         seeds: how many, or which; by default as many as the paper had.
         settings: changes to the training settings of the preset `published`.
-        quick: one seed of the smallest model, to see how it goes.
+        quick: one seed of the smallest model, under one representation, to see how it goes. A pair takes its time.
         device: "cpu", "cuda", or "auto" for a GPU if there is one.
         workers: processes at once.
         engine: how replicates are stacked, and updates issued, as for `icy.probe`.
@@ -324,16 +324,23 @@ def _elsewhere(column: str, pattern: str) -> list[str]:
 
 
 def _smallest(cells: pd.DataFrame) -> pd.DataFrame:
-    """The cells of the model with the fewest parameters that it has to learn; of pairs those of the first."""
-    from icy.planning import make_plan
-
-    if "side" not in cells:
-        first: pd.DataFrame = cells[cells["model"] == cells["model"].iloc[0]]
-        return first
+    """The cells of the model with the fewest parameters that it has to learn, and of one representation."""
+    cells = cells[cells["representation"] == cells["representation"].iloc[0]]
     counts: dict[tuple[str, int], int] = {}
-    for side, model, hidden in cells[["side", "model", "hidden_size"]].drop_duplicates().itertuples(index=False):
-        spec = ProbeSpec(f"{side}/{model}", "concat", seeds=1, hidden=int(hidden), rerun="never")
-        counts[str(model), int(hidden)] = make_plan(spec).rows[0].job.parameters["true"]
+    for model, hidden in cells[["model", "hidden_size"]].drop_duplicates().itertuples(index=False):
+        side = cells.loc[cells["model"] == model, "side"].iloc[0] if "side" in cells else "pair"
+        counts[str(model), int(hidden)] = _parameters(str(side), str(model), int(hidden))
     model, hidden = min((key for key, count in counts.items() if count), key=counts.__getitem__)
     smallest: pd.DataFrame = cells[(cells["model"] == model) & (cells["hidden_size"] == hidden)]
     return smallest
+
+
+def _parameters(side: str, model: str, hidden: int) -> int:
+    """How many parameters a model has in the papers' space, or the two of a pair."""
+    from icy.planning import make_plan
+
+    if side == "pair":
+        sender, receiver = model.split("+")
+        return _parameters("sender", sender, hidden) + _parameters("receiver", receiver, hidden)
+    spec = ProbeSpec(f"{side}/{model}", "concat", seeds=1, hidden=hidden, rerun="never")
+    return int(make_plan(spec).rows[0].job.parameters["true"])

@@ -540,6 +540,12 @@ def test_plots_that_results_cannot_give() -> None:
             draw(ProbeResult([]))
 
 
+def test_marks_of_several_settings_would_be_the_same() -> None:
+    both = ProbeResult([*budget().records, *budget(target=0.5).records])
+    with pytest.raises(InvalidSettingError, match=r"several values of target.*--where target=0\.99"):
+        plots.parameters(both)
+
+
 def test_kinds_are_functions_of_the_package() -> None:
     assert set(plots.KINDS) < set(dir(plots))
     assert all(getattr(plots, kind).__name__ == kind and plots.KINDS[kind][1].endswith(".") for kind in plots.KINDS)
@@ -632,7 +638,7 @@ def test_the_command_draws_what_it_is_given(folder: Path, words: list[str]) -> N
     [
         (["heet", "bias"], 2, "No plot is called 'heet'; did you mean heat"),
         ([], 2, "Say which plot: heat, bars"),
-        (["heat"], 2, "as in `icy plot heat icy-results`"),
+        (["heat"], 1, "There is no file or folder icy-results"),
         (["heat", "bias", "--save", "x.gif"], 2, "A plot is written as .png, .pdf or .svg"),
         (["heat", "bias", "--spread", "sd"], 2, "The plot 'heat' has no --spread"),
         (["heat", "bias", "-m", "FC3L"], 2, "No model in these results is called 'FC3L'; did you mean FC2L"),
@@ -687,6 +693,10 @@ def test_end_to_end_curves_from_the_command(folder: Path) -> None:
     with pytest.raises(InvalidSettingError, match="3 panels"):
         plots.e2e(ProbeResult.load("pairs"), axes=Figure().subplots())
     icy.end_to_end("FC2L", "RNN1L:GRU", steps=20, report_every=10, out="pairs", preset="published", **sizes)
+    with pytest.raises(InvalidSettingError, match="needs the readings of every check"):
+        plots.e2e(ProbeResult.load("pairs").to_dataframe())
+    heat = plots.heat(ProbeResult.load("pairs").to_dataframe().assign(value=0.1, end_to_end_accuracy=0.9))
+    assert {text.get_text() for text in heat.axes[0].texts} == {"0.90"}  # not how well the sender knows the language
     both = plots.e2e(ProbeResult.load("pairs"))
     assert [ax.get_title(loc="left") for ax in both.axes[::3]] == [
         "FC2L+RNN1L:GRU, soft, default",

@@ -74,6 +74,9 @@ def test_quick_is_one_seed_of_the_smallest_model() -> None:
     (((name, _, _), replicates),) = rows_of(asked("icy22/table20", quick=True)).items()
     assert name == "sender/FC1L"
     assert {seed for _, seed in replicates} == {123}
+    drift = rows_of(asked("perkins21/table17", quick=True))
+    assert {name for name, _, _ in drift} == {"RNNZero:RNN+RNN1L:RNN"}
+    assert len(drift) == 1  # of one representation
 
 
 def test_names_of_other_tables_are_passed_over(caplog: pytest.LogCaptureFixture) -> None:

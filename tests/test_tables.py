@@ -231,6 +231,14 @@ def test_what_cannot_be_compared_is_said() -> None:
         bias_table(long(THREE), decimals=-1)
 
 
+def test_the_note_names_the_published_tables() -> None:
+    rows = [long({"FC2L": {"rot": [0.48, 0.49]}}), long({"FC2L": {"rot": [20.0, 20.0]}}, protocol="acquire", target=0.8,
+            measure="ratio", cap=20.0)]  # fmt: skip
+    notes = [bias_table(part, compare="published").notes[-1] for part in rows]
+    assert notes[0].startswith("beside: what was published in perkins21/table13, ± standard error")
+    assert notes[1].startswith("beside: what was published in icy22/table3, ± standard error")
+
+
 def test_models_with_other_options_are_other_models() -> None:
     deep = long({"RNNZero:GRU": {"rot": [0.5, 0.6]}}, options="layers=3")
     plain = long({"RNNZero:GRU": {"rot": [0.4, 0.5]}})

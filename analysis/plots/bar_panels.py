@@ -9,14 +9,15 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.ticker import MultipleLocator
 
 from icy.errors import InvalidSettingError
-from icy.reading import Results, long_of
+from icy.reading import Results
 from icy.training.protocols import BASELINE
 
 from .. import style
 from ..cells import CUT, Cell, checked_spread
-from .reading import Block, Line, blocks, limits, reach, said
+from .reading import Block, Line, blocks, limits, measured, reach, said
 
 UNMEASURED = "–"
 FEW = 5  # models whose bars can stand in groups
@@ -63,7 +64,7 @@ def bars(
         [0.99, 0.49]
     """
     checked_spread(spread)
-    long = long_of(results)
+    long = measured(results)
     parts = blocks(long)
     if by not in (None, *BY):
         raise InvalidSettingError(f"Bars are drawn by {' or '.join(BY)}, not by '{by}'.")
@@ -117,7 +118,7 @@ def _groups(ax: Axes, part: Block, labels: Sequence[str], spread: str, room: flo
     style.tidy(ax, grid="y")
     ax.set_ylabel(part.axis)
     ax.tick_params(axis="x", length=0, labelsize=style.MEDIUM)
-    ax.margins(x=0.01)
+    ax.set_xlim(-0.5, len(grammars) - 0.5)  # also where nothing was measured
     if part.name:
         ax.set_title(part.name, loc="left", fontsize=style.MEDIUM, fontweight="bold")
 
@@ -244,3 +245,6 @@ def _scale(ax: Axes, along: str, part: Block, spread: str) -> None:
     ax.set(**{f"{along}lim": (low, high)})
     if part.is_ratio:
         style.ratio_axis(ax.xaxis if along == "x" else ax.yaxis, low, high)
+    elif along == "x":
+        ax.xaxis.set_major_locator(MultipleLocator(0.5))  # more would run into those of the next panel
+        ax.xaxis.set_major_formatter("{x:g}")

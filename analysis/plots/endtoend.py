@@ -17,7 +17,7 @@ from icy.training.pair_job import SCRATCH
 from .. import style
 from ..cells import SPREADS, checked_spread
 from ..tables import in_order
-from .reading import words
+from .reading import records_of, words
 
 PANELS = {  # columns of the curves, and the labels of their axes
     "sender_accuracy": "sender accuracy\non the language",
@@ -81,6 +81,8 @@ def _pairs(curves: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
 
 
 def _curves(results: ProbeResult | pd.DataFrame) -> pd.DataFrame:
+    if not isinstance(results, ProbeResult) and not set(PANELS) <= set(results):
+        records_of(results, "e2e")  # says that a table holds no curves
     curves = game_curves(results.records) if isinstance(results, ProbeResult) else results
     if not len(curves) or not {*PANELS, "steps", "seed", "representation"} <= set(curves):
         raise InvalidSettingError(

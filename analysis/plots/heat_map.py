@@ -12,11 +12,11 @@ from matplotlib.colors import Colormap, LogNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from icy.reading import Results, long_of
+from icy.reading import Results
 
 from .. import style
 from ..cells import CUT, Cell
-from .reading import Block, Line, blocks, said
+from .reading import Block, Line, blocks, measured, said
 
 CELL = 0.62, 0.23  # inches
 BESIDE = 1.0  # inches, of the bar of colours and what stands beside it
@@ -54,7 +54,7 @@ def heat(
         >>> [text.get_text() for text in heat(long).axes[0].texts]
         ['0.99', '0.49']
     """
-    long = long_of(results)
+    long = measured(results)
     parts = blocks(long)
     lines = [part.lines for part in parts]
     names = max(style.text_size(line.label, style.MEDIUM)[0] for rows in lines for line in rows) / 72

@@ -94,7 +94,7 @@ def _overlaps(some: Array, others: Array) -> Array:
 
 def _write(ax: Axes, point: tuple[float, float], text: str, offset: Array, size: float) -> Annotation:
     across, up = map(float, offset)
-    line = {"arrowstyle": "-", "color": style.GREY, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 2}
+    line = {"arrowstyle": "-", "color": style.DIM, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 2}
     return ax.annotate(
         text,
         point,

@@ -9,13 +9,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from icy.errors import InvalidSettingError
-from icy.reading import Results, long_of
+from icy.reading import Results
 from icy.training.protocols import BASELINE
 
 from .. import style
 from ..cells import CUT, Cell, checked_spread
 from ..tables import in_order
-from .reading import Block, Line, blocks, limits, reach, said
+from .reading import Block, Line, blocks, limits, measured, reach, said
 
 ROW_HEIGHT = 0.3  # inches
 BAND = 0.72  # of a row's height, which its grammars share
@@ -50,7 +50,7 @@ def ratios(
         InvalidSettingError: no ratios, another spread, or more panels than axes.
     """
     checked_spread(spread)
-    every = long_of(results)
+    every = measured(results)
     long = every[every["measure"].eq("ratio") & every["grammar"].ne(BASELINE)]
     if not len(long):
         raise InvalidSettingError(_nothing(sorted(set(every["protocol"].astype(str)))))

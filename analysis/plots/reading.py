@@ -12,7 +12,7 @@ import pandas as pd
 
 from icy.errors import InvalidSettingError
 from icy.long_table import ROW
-from icy.reading import NONE, Results
+from icy.reading import NONE, Results, long_of
 from icy.registry import natural
 from icy.results import ProbeResult
 from icy.store import Record
@@ -23,7 +23,11 @@ from ..tables import ORDERED, bias_table, in_order
 BLOCK = ("side", "protocol", "measure", "representation")  # what has a panel, or a row of panels, of its own
 PLURAL = {"sender": "senders", "receiver": "receivers", "pair": "sender and receiver"}
 LETTERS = {"hidden_size": "E", "vocab_size": "V", "word_length": "w"}
-MEASURES = {"ratio": "ratio to concat", "held_out": "held-out accuracy"}  # as the names of axes
+MEASURES = {  # as the names of axes
+    "ratio": "ratio to concat",
+    "held_out": "held-out accuracy",
+    "end_to_end": "end-to-end accuracy",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +59,7 @@ class Block:
 
     Attributes:
         name: what tells it from the other blocks; "" if there is only one.
-        measure: "accuracy", "ratio" or "held_out".
+        measure: "accuracy", "ratio", "held_out" or "end_to_end".
         long: its rows of the long table.
     """
 
@@ -95,6 +99,16 @@ class Block:
             shown = model if several else model.removeprefix(f"{first['side']}/")
             found.append(Line(", ".join([shown, *words(first, varying)]), model, part))
         return sorted(found, key=lambda line: natural(line.label))
+
+
+def measured(results: Results) -> pd.DataFrame:
+    """Results in long form, as they are drawn: of pairs the accuracy end to end."""
+    long = long_of(results)
+    pairs = long["side"].eq("pair")
+    if not pairs.any():
+        return long
+    value = long["end_to_end_accuracy"].where(pairs & ~long["failed"].astype(bool), long["value"])
+    return long.assign(value=value, measure=long["measure"].mask(pairs, "end_to_end"))
 
 
 def words(row: pd.Series[Any], names: Iterable[str]) -> list[str]:

@@ -12,12 +12,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from icy.errors import InvalidSettingError
-from icy.reading import Results, long_of
+from icy.reading import Results
 
 from .. import style
 from ..cells import LEAST, SPREADS, checked_spread
 from .labels import Way, place_labels
-from .reading import Block, Line, blocks, said
+from .reading import Block, Line, blocks, measured, said
 
 # Perkins21 wants the first to be easy and the others hard (the arrows of its tables 9 to 11).
 COMPOSITIONAL = ("shuf", "shufdet")
@@ -86,7 +86,7 @@ def tradeoff(
         InvalidSettingError: no model has all grammars that this needs, another spread, or more panels than axes.
     """
     checked_spread(spread)
-    long = long_of(results)
+    long = measured(results)
     parts, points = [], []
     for part in blocks(long):
         if found := ranked(part, spread):

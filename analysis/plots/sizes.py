@@ -11,13 +11,14 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from icy.errors import InvalidSettingError
-from icy.reading import Results, long_of
+from icy.long_table import ROW
+from icy.reading import Results
 from icy.training.protocols import BASELINE
 
 from .. import style
 from ..cells import CUT, Cell, cell_of, checked_spread
 from ..tables import parameter_counts
-from .reading import Block, blocks, limits, reach, said
+from .reading import Block, blocks, limits, measured, reach, said
 
 PANEL_HEIGHT = 1.55  # inches
 MARK = 4.0  # points
@@ -51,7 +52,7 @@ def parameters(
         InvalidSettingError: no model has parameters, another spread, or more panels than axes.
     """
     checked_spread(spread)
-    every = long_of(results)
+    every = measured(results)
     every = every.assign(size=parameter_counts(every))
     long = every[every["size"].fillna(0) > 0]
     if not len(long):
@@ -59,6 +60,7 @@ def parameters(
     wanted = [(part, g) for part in blocks(long) for g in part.grammars if not (part.is_ratio and g == BASELINE)]
     if not wanted:
         raise InvalidSettingError("Of ratios concat alone is nothing to draw: its ratio is 1; give other grammars too.")
+    _refuse_settings([part for part, _ in wanted])
     names = [f"{g}\n{part.name}" if part.name else g for part, g in wanted]
     width = width or style.WIDTH
     across = style.across(len(wanted), width)
@@ -75,13 +77,30 @@ def parameters(
     return figure
 
 
+def _refuse_settings(parts: Sequence[Block]) -> None:
+    """Several settings of one model would have the same mark.
+
+    Raises:
+        InvalidSettingError: there are.
+    """
+    for part in parts:
+        for model, rows in part.long.groupby("model", sort=False):
+            varying = [name for name in ROW if name != "hidden_size" and rows[name].nunique(dropna=False) > 1]
+            if varying:
+                raise InvalidSettingError(
+                    f"{model} is here with several values of {', '.join(varying)}, whose marks would be the same; "
+                    f"choose one, as in --where {varying[0]}={rows[varying[0]].iloc[0]}."
+                )
+
+
 def _nothing(long: pd.DataFrame) -> str:
     models = ", ".join(map(str, long["model"].unique()[:5]))
     return f"None of these models has parameters ({models}); `icy plot heat` and `icy plot bars` draw them."
 
 
 def _notes(every: pd.DataFrame, long: pd.DataFrame, spread: str) -> list[str]:
-    notes = [note.replace(CUT, "with an arrow:") for note in said(long, spread)[1]]
+    notes = [note.replace(f"{CUT} cut", "with an arrow: cut") for note in said(long, spread)[1]]
+    notes = [note for note in notes if not note.startswith(CUT)]  # of accuracies nothing is marked
     without = sorted(set(every["model"].astype(str)) - set(long["model"].astype(str)))
     return notes + ([f"without parameters, and not shown: {', '.join(without)}"] if without else [])
 
@@ -126,7 +145,7 @@ def _series(ax: Axes, points: Sequence[Point], look: style.Look, part: Block) ->
         markeredgewidth=0.9,
     )
     for size, cell in points:
-        if cell.cut:
+        if cell.cut and part.is_ratio:
             start = cell.mean + reach(cell, part.is_ratio)[1]
             ax.annotate("", (size, start * 1.5), (size, start), arrowprops={**style.ARROW, "color": look.colour})
 

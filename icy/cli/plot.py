@@ -27,8 +27,8 @@ Examples:
 
 \b
 RESULTS are results folders, files of ProbeResult.save (.json), or tables (results.parquet, results.csv, which hold no
-curves); several are drawn together. What a plot needs and where it is drawn is said by `icy plot --list` and, in
-Python, by help(icy.analysis.plots.heat) and so on, which return matplotlib's figure.
+curves); several are drawn together; without any, icy-results. What a plot needs and where it is drawn is said by
+`icy plot --list` and, in Python, by help(icy.analysis.plots.heat) and so on, which return matplotlib's figure.
 """
 
 
@@ -63,13 +63,11 @@ def plot_command(
     if kind is None:
         raise InvalidSettingError(f"Say which plot: {', '.join(KINDS)}; `icy plot --list` describes them.")
     function = plot_function(kind)
-    if not results:
-        raise InvalidSettingError(f"Say of which results, as in `icy plot {kind} icy-results`.")
     path = checked_plot(save or f"{kind}.png")
     options = _options(kind, function, {name: value for name, value in look.items() if value is not None})
     from icy.reading import long_of, read_results, select
 
-    chosen = select(read_results(results), model, grammar, dict(where))
+    chosen = select(read_results(results or ["icy-results"]), model, grammar, dict(where))
     if long_of(chosen)["failed"].astype(bool).all():
         raise InvalidSettingError("All of these runs failed, so there is nothing to draw; `icy table` says why.")
     save_figure(function(chosen, **options), path, quiet)

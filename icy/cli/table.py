@@ -28,7 +28,7 @@ Examples:
   icy table bias --by side,representation --sort=-shufdet
   icy table bias --compare published --spread sem
   icy table bias --compare perkins21/table13 --format latex --save table.tex
-  icy table wide --diff narrow
+  icy table tuned --diff plain
   icy table icy-results -m 'sender/RNN*' -g rot --where protocol=budget --format markdown
 
 \b
