@@ -96,17 +96,20 @@ def cell(model: str) -> str:
 def model_looks(models: Iterable[str]) -> dict[str, Look]:
     """A colour and a mark for each model; for more than there are, a colour per family and a mark per cell.
 
-    Of the latter those with several layers (`2L`) are hollow. The order of the models makes no difference.
+    Of the latter, families without cells have a mark each, since colours may be used twice, and those with several
+    layers (`2L`) are hollow. The order of the models makes no difference.
     """
     models = sorted(set(models), key=natural)
     if len(models) <= PER_MODEL:
         return {name: Look(COLOURS[i], DASHES[i % len(DASHES)], MARKERS[i]) for i, name in enumerate(models)}
-    families, cells = (list(dict.fromkeys(map(of, models))) for of in (family, cell))
+    families = list(dict.fromkeys(map(family, models)))
+    marked = list(dict.fromkeys(filter(None, map(cell, models))))  # cells first, then families that have none
+    marked += [name for name in families if name not in {family(model) for model in models if cell(model)}]
     return {
         name: Look(
             COLOURS[families.index(family(name)) % 7],
             "-",
-            MARKERS[cells.index(cell(name)) % len(MARKERS)],
+            MARKERS[marked.index(cell(name) or family(name)) % len(MARKERS)],
             hollow="2L" in name,
         )
         for name in models

@@ -156,10 +156,13 @@ def _handles(looks: dict[str, style.Look]) -> list[Line2D]:
         one_side = len({name.partition("/")[0] for name in looks}) == 1
         shown = {name.rpartition("/")[2] if one_side else name: look for name, look in looks.items()}
         return [_handle(name, look.colour, look.marker, look.dash, look.face) for name, look in shown.items()]
-    families = {style.family(name): look.colour for name, look in looks.items()}
-    cells = {style.cell(name): look.marker for name, look in looks.items()}
-    found = [_handle(name, colour, "s", "", colour) for name, colour in families.items()]
-    found += [_handle(name or "no cell", style.DIM, mark, "", style.DIM) for name, mark in cells.items()]
+    cells = {style.cell(name): look.marker for name, look in looks.items() if style.cell(name)}
+    families = {style.family(name): (look, not style.cell(name)) for name, look in looks.items()}
+    found = [
+        _handle(name, look.colour, look.marker if alone else "s", "", look.colour)
+        for name, (look, alone) in families.items()
+    ]
+    found += [_handle(name, style.DIM, mark, "", style.DIM) for name, mark in cells.items()]
     if any(look.hollow for look in looks.values()):
         found.append(_handle("two layers", style.DIM, "o", "", "white"))
     return found
