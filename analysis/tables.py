@@ -405,19 +405,21 @@ def _title(long: pd.DataFrame, varying: list[str]) -> str:
     if not len(long):
         return "No results."
     first = long.iloc[0]
+    said = {name: first[name] for name in ROW if name not in varying and not pd.isna(first[name]) and first[name] != ""}
     parts = []
     if "protocol" not in varying:
-        goal = "" if "target" in varying or pd.isna(first["target"]) else f", target {first['target']:g}"
-        parts.append(f"{first['protocol']}: {MEASURES.get(first['measure'], first['measure'])}{goal}")
-    if first["measure"] == "held_out" and not {"protocol", "held_out", "split"} & set(varying):
-        parts.append(f"{first['held_out']:g} held out ({first['split']})")
-    parts += [f"meanings {first['meanings']}"] if "meanings" not in varying else []
+        goal = f", target {said['target']:g}" if "target" in said else ""
+        protocol = f"{said['protocol']}: " if "protocol" in said else ""  # a table made by hand may not say
+        parts.append(f"{protocol}{MEASURES.get(first['measure'], first['measure'])}{goal}")
+    if first["measure"] == "held_out" and {"held_out", "split"} <= set(said):
+        parts.append(f"{said['held_out']:g} held out ({said['split']})")
+    parts += [f"meanings {said['meanings']}"] if "meanings" in said else []
     sizes = {"vocab_size": "V", "word_length": "w", "hidden_size": "E"}
-    shown = [f"{letter}={first[name]}" for name, letter in sizes.items() if name not in varying]
+    shown = [f"{letter}={said[name]}" for name, letter in sizes.items() if name in said]
     parts += [", ".join(shown)] if shown else []
-    parts += [str(first["representation"])] if "representation" not in varying else []
-    parts += [f"preset {first['preset']}"] if "preset" not in varying else []
-    parts += [str(first[name]) for name in ("settings", "options") if name not in varying and first[name]]
+    parts += [str(said["representation"])] if "representation" in said else []
+    parts += [f"preset {said['preset']}"] if "preset" in said else []
+    parts += [str(said[name]) for name in ("settings", "options") if name in said]
     return "; ".join(parts)
 
 

@@ -440,7 +440,9 @@ def test_several_protocols_are_one_json_and_one_csv(tmp_path: Path) -> None:
     assert frame["protocol"].tolist() == ["budget"] * 3 + ["acquire"] * 3
     least = both[["model", "grammar", "seed", "value"]].drop_duplicates(["model", "grammar", "seed"])
     least.to_csv(tmp_path / "least.csv", index=False)
-    assert "sender/B" in run(str(tmp_path / "least.csv"), str(tmp_path / "least.csv")).stdout
+    shown = run(str(tmp_path / "least.csv"), str(tmp_path / "least.csv")).stdout
+    assert "sender/B" in shown
+    assert shown.splitlines()[0] == "accuracy"
 
 
 @pytest.mark.parametrize(
