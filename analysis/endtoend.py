@@ -13,7 +13,7 @@ from icy.reading import Results, long_of
 
 from .cells import SPREADS, Cell, cell_of, checked_spread
 from .comparing import numbered, pairs_beside
-from .tables import BiasTable, compared_notes, in_order
+from .tables import BiasTable, compared_notes, failures, in_order
 
 MEASURES = {  # columns of the long table, and what a reader calls them
     "sender_accuracy": "sender accuracy",
@@ -102,6 +102,4 @@ def _notes(long: pd.DataFrame, spread: str) -> list[str]:
         notes.append("sender and receiver accuracy are those on the language of pre-training")
     if long["topsim"].notna().any() and (undefined := int(played["topsim"].isna().sum())):
         notes.append(f"topsim is undefined in {undefined} of {len(long)} runs, where all meanings are called the same")
-    lost = long[long["failed"].astype(bool)]
-    reasons = "; ".join(sorted({str(error) for error in lost["error"]}))
-    return [*notes, f"{len(lost)} of {len(long)} runs failed: {reasons}"] if len(lost) else notes
+    return [*notes, *failures(long)]

@@ -448,10 +448,13 @@ def _notes(long: pd.DataFrame, spread: str) -> list[str]:
         notes.append(f"mean ± {SPREADS[spread][0]}")
     if long["cut"].any():
         for measure, part in long[long["cut"].astype(bool)].groupby("measure"):
-            caps = ", ".join(f"{cap:g}" for cap in sorted(part["cap"].unique()))
+            caps = ", ".join(f"{cap:g}" for cap in sorted(part["cap"].dropna().unique())) or "?"
             notes.append(f"{CUT} {CUT_MEANS.get(str(measure), CUT_MEANS['ratio']).format(cap=caps)}")
-    failed = int(long["failed"].astype(bool).sum())
-    if failed:
-        reasons = "; ".join(sorted({str(e) for e in long.loc[long["failed"].astype(bool), "error"]}))
-        notes.append(f"{failed} of {len(long)} runs failed: {reasons}")
-    return notes
+    return [*notes, *failures(long)]
+
+
+def failures(long: pd.DataFrame) -> list[str]:
+    """How many runs failed, and why; nothing if none did."""
+    failed = long[long["failed"].astype(bool)]
+    reasons = "; ".join(sorted(set(failed["error"].dropna().astype(str))))
+    return [f"{len(failed)} of {len(long)} runs failed{': ' if reasons else ''}{reasons}"] if len(failed) else []

@@ -27,7 +27,7 @@ VERDICTS = {
     "agrees": f"within {NEAR:g} combined standard errors, or stopped at the cap in both",
     "near": f"within {FAR:g}",
     "differs": f"more than {FAR:g} apart",
-    "undecided": "neither has an error",
+    "undecided": "neither has an error, or icy's is undefined",
     "failed": "no seed gave a result",
     "missing": "not measured yet",
 }
@@ -58,7 +58,8 @@ def judged(long: pd.DataFrame, wanted: pd.DataFrame) -> pd.DataFrame:
     if "side" not in theirs:
         theirs["side"] = "pair"
     cells = theirs.merge(_measured(long, theirs), on=CELL, how="left")
-    cells[["seeds", "failed", "cut"]] = cells[["seeds", "failed", "cut"]].fillna(0).astype(int)
+    counts = ["seeds", "failed", "cut", "tried"]
+    cells[counts] = cells[counts].fillna(0).astype(int)
     cells = with_distance(cells)
     cells["verdict"] = [_verdict(cell) for _, cell in cells.iterrows()]
     place = {grammar: i for i, grammar in enumerate(in_order(cells["grammar"]))}
@@ -77,15 +78,14 @@ def _measured(long: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     kept = [*CELL[:-1], "failed", "cut"]
     both = pd.concat([alone[[*kept, "measure", "value"]], tall.melt(kept, names, "measure", "value")])
     both["value"] = both["value"].where(~both["failed"].astype(bool))
-    both["failed"] = both["value"].isna()
     groups = both.groupby(CELL, sort=False)
     found = groups["value"].agg(["mean", "sem", "count"]).set_axis(["icy", "icy_error", "seeds"], axis=1)
-    return found.join(groups[["failed", "cut"]].sum()).reset_index()
+    return found.join(groups[["failed", "cut"]].sum()).assign(tried=groups.size()).reset_index()
 
 
 def _verdict(cell: pd.Series[Any]) -> str:
     if not cell["seeds"]:
-        return "failed" if cell["failed"] else "missing"
+        return "failed" if cell["failed"] else "undecided" if cell["tried"] else "missing"
     if _cut(cell):
         return "agrees"
     if math.isnan(cell["distance"]):
@@ -138,10 +138,10 @@ class Verdict:
         """
         done = cells[cells["verdict"].isin(["agrees", "near", "differs"])]
         failed = int(cells["verdict"].eq("failed").sum())
-        if not len(done) and not failed:
-            found = cells[cells["verdict"].eq("undecided")]
+        found = cells[cells["verdict"].eq("undecided")]
+        if not len(done) and (len(found) or not failed):
             word, gap = ("undecided", _gap(found)) if len(found) else ("not measured", math.nan)
-            return cls(word, len(cells), len(found), 0, 0, math.nan, gap, _correlation(found))
+            return cls(word, len(cells), len(found) + failed, failed, 0, math.nan, gap, _correlation(found))
         agree, measured = int(done["verdict"].eq("agrees").sum()), len(done) + failed
         chance = done[~_both_cut(done)]  # these agree in any case
         freedom = chance["freedom"].to_numpy(float)
@@ -155,7 +155,7 @@ class Verdict:
             word = "reproduced"
         else:
             word = "reproduced in part" if agree >= measured / 2 else "not reproduced"
-        expected = float(inside.sum()) + len(done) - len(chance)
+        expected = float(inside.sum()) + len(done) - len(chance) if len(done) else math.nan
         return cls(word, len(cells), measured, failed, agree, expected, _gap(done), _correlation(done))
 
     def __repr__(self) -> str:
@@ -179,9 +179,10 @@ class Verdict:
         )
         if self.word == "undecided":
             return f"Undecided: {self.measured} cells{part}, without an error here or in the paper; {away}"
+        chance = "" if math.isnan(self.expected) else f", where chance alone would let {self.expected:.1f}"
         return (
             f"{self.said.capitalize()}: {self.agree} of {self.measured} cells{part} agree within {NEAR:g} combined "
-            f"standard errors, where chance alone would let {self.expected:.1f}; {away}"
+            f"standard errors{chance}; {away}"
         )
 
 

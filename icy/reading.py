@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from icy.errors import InvalidSettingError, StoreError, unknown
-from icy.long_table import LONG, NUMBERS, ROW, WHOLE
-from icy.registry import canonical
+from icy.long_table import EXTRA, LONG, NUMBERS, ROW, WHOLE
+from icy.registry import SIDES, canonical
 from icy.results import ProbeResult
 
 if TYPE_CHECKING:
@@ -101,18 +101,19 @@ def _once(table: pd.DataFrame) -> pd.DataFrame:
     Raises:
         InvalidSettingError: one replicate has two values.
     """
-    twice = table.duplicated(REPLICATE, keep="last")
-    if not twice.any():
+    if not table.duplicated(REPLICATE).any():
         return table
-    several = table[table.duplicated(REPLICATE, keep=False)]
-    values = several.groupby(REPLICATE, dropna=False)["value"]
-    if len(differ := several[values.transform("max") - values.transform("min") > SAME]):
+    numbers = ["value", *EXTRA]
+    several = table[table.duplicated(REPLICATE, keep=False) & ~table["failed"]]
+    values = several.groupby(REPLICATE, dropna=False)[numbers]
+    if len(differ := several[(values.transform("max") - values.transform("min") > SAME).any(axis=1)]):
         first = differ.iloc[0]
         raise InvalidSettingError(
             f"This table has two values of {first['model']} on {first['grammar']} with seed {first['seed']}; leave one "
-            "of them out, or tell them apart by what stands in the column `options`."
+            "of them out, or tell them apart: by the name of the model, or by what stands in the column `options`."
         )
-    return table[~twice]
+    last = table.reset_index(drop=True).sort_values("failed", ascending=False, kind="stable")  # what failed, first
+    return last[~last.duplicated(REPLICATE, keep="last")].sort_index()
 
 
 def _completed(table: pd.DataFrame) -> pd.DataFrame:
@@ -132,7 +133,9 @@ def _completed(table: pd.DataFrame) -> pd.DataFrame:
     for name in NUMBERS:
         whole[name] = _numeric(whole[name])
     for name in WHOLE:
-        whole[name] = _numeric(whole[name]).round().astype("Int64")
+        whole[name] = _whole(whole[name])
+    bare = ~whole["model"].astype(str).str.contains("/") & whole["side"].isin(SIDES)
+    whole["model"] = whole["model"].mask(bare, whole["side"].astype(str) + "/" + whole["model"].astype(str))
     whole["side"] = whole["side"].astype(object).fillna(whole["model"].astype(str).str.replace(r"/.*", "", regex=True))
     whole["measure"] = whole["measure"].astype(object).fillna("accuracy")
     return whole
@@ -142,6 +145,15 @@ def _numeric(column: pd.Series[Any]) -> pd.Series[Any]:
     import pandas as pd
 
     return _checked(column, pd.to_numeric(column, errors="coerce")).astype(float)
+
+
+def _whole(column: pd.Series[Any]) -> pd.Series[Any]:
+    import pandas as pd
+
+    read = _checked(column, pd.to_numeric(column, errors="coerce"))
+    if len(wrong := read[read.notna() & (read % 1).ne(0).fillna(False).astype(bool)]):  # infinity too
+        raise InvalidSettingError(f"In the column {column.name} of this table stands {wrong.iloc[0]}, no whole number.")
+    return read.astype("Int64")
 
 
 def _checked(column: pd.Series[Any], read: pd.Series[Any]) -> pd.Series[Any]:
@@ -159,7 +171,7 @@ def select(
     grammars: Sequence[str] = (),
     where: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Some of the results, in the form they were given in.
+    """Some of the results: a ProbeResult of one, and else a long table.
 
     Args:
         results: a ProbeResult or a long table.
@@ -192,7 +204,7 @@ def select(
         raise InvalidSettingError("Each of these choices fits some results, and all together none: leave one out.")
     if isinstance(results, ProbeResult):
         return replace(results, records=[r for r, kept in zip(results.records, keep, strict=True) if kept])
-    return long[keep] if isinstance(results, str | Path) else results[keep]
+    return long[keep]
 
 
 def _matching(what: str, patterns: Sequence[str], names: Mapping[str, Sequence[str]]) -> list[str]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from icy.analysis.tables import BiasTable
 
 log = logging.getLogger(__name__)
+MOST_NAMED = 5  # results in a warning
 
 
 def write_tables(store: Store) -> list[Path]:
@@ -102,8 +103,8 @@ class ProbeResult:
     def __add__(self, other: ProbeResult) -> ProbeResult:
         """Both results in one; what is in both is kept once, from the right-hand side.
 
-        Of a model or a grammar that was edited in between, only what the right-hand side's version measured is kept,
-        with a warning.
+        Of a model or a grammar that was edited in between, only what its newest version measured is kept, with a
+        warning.
         """
         if not isinstance(other, ProbeResult):
             return NotImplemented
@@ -156,8 +157,10 @@ def _comparable(records: Sequence[Record]) -> list[Record]:
     configs = {config_text(record["config"]) for record in kept}
     older = [record for record in records if config_text(record["config"]) not in configs]
     if older:
-        names = ", ".join(dict.fromkeys(f"{record['model']} on {record['grammar']}" for record in older))
-        log.warning("Left out, as of an older version of the model, grammar or protocol: %s.", names)
+        names = list(dict.fromkeys(f"{record['model']} on {record['grammar']}" for record in older))
+        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+        shown = ", ".join(names[:MOST_NAMED]) + more
+        log.warning("Left out, as of another version of the model, grammar or protocol: %s.", shown)
     return kept
 
 

@@ -129,15 +129,15 @@ class Store:
 
 
 def newest(records: Sequence[Record]) -> list[Record]:
-    """Of records in order, the last of each configuration; of models, grammars and protocols, the last version alone.
+    """Of each configuration the last in order; of models, grammars and protocols the newest version with a result.
 
-    Results of an older version are not comparable with those of a newer one. They stay on file.
+    Results of different versions are not comparable. The others stay on file.
     """
-    last: dict[tuple[str, ...], Any] = {}
-    for record in records:
-        last.update(_versions(record))
-    single = {config_text(record["config"]): record for record in records}
-    return [r for r in single.values() if all(last[what] == version for what, version in _versions(r).items())]
+    version: dict[tuple[str, ...], Any] = {}
+    for record in sorted(records, key=lambda r: (not r["failed"], *_order(r))):
+        version.update(_versions(record))
+    current = [r for r in records if all(version[what] == found for what, found in _versions(r).items())]
+    return list({config_text(record["config"]): record for record in current}.values())
 
 
 def _versions(record: Record) -> dict[tuple[str, ...], Any]:
@@ -148,7 +148,7 @@ def _versions(record: Record) -> dict[tuple[str, ...], Any]:
 
 
 def _order(record: Record) -> tuple[str, str]:
-    return record["finished"], record["key"]
+    return str(record.get("finished")), str(record.get("key"))
 
 
 def config_text(config: Mapping[str, Any]) -> str:

@@ -697,6 +697,11 @@ def test_end_to_end_curves_from_the_command(folder: Path) -> None:
         plots.e2e(ProbeResult.load("pairs").to_dataframe())
     heat = plots.heat(ProbeResult.load("pairs").to_dataframe().assign(value=0.1, end_to_end_accuracy=0.9))
     assert {text.get_text() for text in heat.axes[0].texts} == {"0.90"}  # not how well the sender knows the language
+    icy.end_to_end("FC2L", "RNN1L:GRU", pretrain="perm", target=0.3, steps=40, report_every=20, out="both", **sizes)
+    icy.end_to_end("FC2L", "RNN1L:GRU", steps=20, report_every=10, out="both", **sizes)
+    assert [ax.get_title(loc="left") for ax in plots.e2e(ProbeResult.load("both")).axes[::5]] == [
+        "FC2L+RNN1L:GRU, soft"
+    ]  # with and without pre-training, side by side
     both = plots.e2e(ProbeResult.load("pairs"))
     assert [ax.get_title(loc="left") for ax in both.axes[::3]] == [
         "FC2L+RNN1L:GRU, soft, default",

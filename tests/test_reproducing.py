@@ -235,9 +235,16 @@ def test_what_failed_is_not_reproduced() -> None:
     assert (verdict.measured, verdict.failed, verdict.agree) == (10, 5, 5)
     assert verdict.word == "reproduced in part"
     assert "5 of 10 cells (5 failed) agree" in str(verdict)
+    undecided = pd.DataFrame(
+        {"verdict": ["undecided"] * 3 + ["failed"], "icy": [0.5] * 3 + [math.nan], "published": 0.5}
+    )
+    verdict = Verdict.of(undecided)
+    assert (verdict.word, verdict.measured, verdict.failed) == ("undecided", 4, 1)
     alone = Verdict.of(judged(failed, wanted.query("model == 'FC1L'")))
     assert alone.word == "not reproduced"
-    assert str(alone).endswith("none gave a result.")
+    assert str(alone) == (
+        "Not reproduced: 0 of 5 cells (5 failed) agree within 2 combined standard errors; none gave a result."
+    )
 
 
 # -- the whole way -----------------------------------------------------------------------------------------------------

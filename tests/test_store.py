@@ -50,7 +50,9 @@ def test_versions_of_a_model_do_not_mix(tmp_path: Path, caplog: pytest.LogCaptur
     assert {str(r["key"]) for r in store.records()} == {"Mineperm2", "FC2Lrot1"}
     assert {r["key"] for r in ProbeResult.load(tmp_path).records} == {"Mineperm2", "FC2Lrot1"}
     assert "grammar or protocol: Mine on rot." in caplog.text
-    assert [r["key"] for r in (ProbeResult([new]) + ProbeResult(old)).records] == ["Mineperm1", "Minerot1"]
+    assert [r["key"] for r in (ProbeResult([new]) + ProbeResult(old)).records] == ["Mineperm2"]
+    store.put({**versioned("Mine", "rot", "3", "2026-01-03"), "failed": True})
+    assert {r["key"] for r in store.records()} == {"Mineperm2", "FC2Lrot1"}  # what fails overrules nothing
 
 
 def test_a_damaged_record_does_not_spoil_the_others(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

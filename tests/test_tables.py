@@ -359,6 +359,27 @@ def test_lines_that_stand_twice_count_once() -> None:
         long_of(pd.concat([table, without_keys]))
 
 
+def test_a_failure_does_not_stand_before_a_result() -> None:
+    table = long({"A": {"rot": [0.4, 0.6]}})
+    failed = table.assign(value=math.nan, failed=True, key="again")
+    assert long_of(pd.concat([table, failed]))["value"].tolist() == [0.4, 0.6]
+    games = table.assign(side="pair", value=math.nan, end_to_end_accuracy=[0.2, 0.3])
+    with pytest.raises(InvalidSettingError, match="two values"):
+        long_of(pd.concat([games, games.assign(end_to_end_accuracy=[0.2, 0.9])]))
+    assert len(select(pd.concat([table, table], ignore_index=True), ["A"])) == 2
+
+
+def test_bare_names_are_told_apart_by_their_side() -> None:
+    least = pd.DataFrame({"model": "FC1L", "side": ["sender", "receiver"], "grammar": "rot", "seed": 1, "value": 0.5})
+    assert long_of(least)["model"].tolist() == ["sender/FC1L", "receiver/FC1L"]
+
+
+@pytest.mark.parametrize("seed", [math.inf, 1.5])
+def test_seeds_are_whole(seed: float) -> None:
+    with pytest.raises(InvalidSettingError, match="no whole number"):
+        long_of(long({"A": {"rot": [0.4, 0.6]}}).astype({"seed": float}).replace({"seed": {124: seed}}))
+
+
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_of_several_tables_the_last_counts(order: tuple[int, int], tmp_path: Path) -> None:
     tables = [long({"A": {"rot": [0.4, 0.6]}}), long({"A": {"rot": [0.5, 0.7]}}).assign(key=None)]

@@ -26,6 +26,8 @@ PANELS = {  # columns of the curves, and the labels of their axes
     "accuracy": "end-to-end accuracy",
     "topsim": "topsim",
 }
+# In what games from scratch differ from others by their nature; they stand beside these all the same.
+BY_NATURE = ("target", "cap", "most", "pretrain_representation", "game_steps", "report_every")
 
 
 def e2e(
@@ -74,8 +76,11 @@ def e2e(
 
 def _pairs(curves: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     """Pairs by name, with what else tells them apart, and their curves."""
-    varying = [name for name in ROW if name in curves and curves[name].nunique(dropna=False) > 1]
-    keys = list(dict.fromkeys(["model", "representation", *varying]))
+    scratch = curves["grammar"] == SCRATCH
+    keys = ["model", "representation"]
+    for name in (name for name in ROW if name in curves and name not in keys):
+        parts = [curves[scratch], curves[~scratch]] if name in BY_NATURE else [curves]
+        keys += [name] if any(part[name].nunique(dropna=False) > 1 for part in parts) else []
     found = curves.groupby(keys, sort=False, dropna=False)
     return [(", ".join([str(part["model"].iloc[0]), *words(part.iloc[0], keys[1:])]), part) for _, part in found]
 

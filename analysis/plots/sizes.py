@@ -84,7 +84,7 @@ def _refuse_settings(parts: Sequence[Block]) -> None:
         InvalidSettingError: there are.
     """
     for part in parts:
-        for model, rows in part.long.groupby("model", sort=False):
+        for (model, _), rows in part.long.groupby(["model", "grammar"], sort=False):
             varying = [name for name in ROW if name != "hidden_size" and rows[name].nunique(dropna=False) > 1]
             if varying:
                 raise InvalidSettingError(
