@@ -13,7 +13,7 @@ from icy.reading import Results, long_of
 
 from .cells import SPREADS, Cell, cell_of, checked_spread
 from .comparing import numbered, pairs_beside
-from .tables import BiasTable, compared_notes, failures, in_order
+from .tables import BiasTable, compared_notes, failures, in_order, text_of
 
 MEASURES = {  # columns of the long table, and what a reader calls them
     "sender_accuracy": "sender accuracy",
@@ -46,7 +46,7 @@ def end_to_end_table(results: Results, spread: str = "sd", *, compare: Any = Non
     rows: list[tuple[list[str], dict[str, Cell]]] = []
     for _, group in long.groupby(["model", *varying], sort=False, dropna=False):
         first = group.iloc[0]
-        about = [str(first["model"]), *(_text(first[name]) for name in varying), str(group["seed"].nunique())]
+        about = [str(first["model"]), *(text_of(first[name]) or "-" for name in varying), str(group["seed"].nunique())]
         for measure, label in MEASURES.items():
             if group[measure].notna().any() or measure == "end_to_end_accuracy":
                 cells = {
@@ -67,10 +67,6 @@ def end_to_end_table(results: Results, spread: str = "sd", *, compare: Any = Non
         decimals=3,
         compared=compared or "published",
     )
-
-
-def _text(value: Any) -> str:
-    return "-" if pd.isna(value) or value == "" else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _varies(long: pd.DataFrame, name: str) -> bool:

@@ -385,10 +385,15 @@ def _labels(first: pd.Series, group: pd.DataFrame, varying: Sequence[str]) -> li
     return [
         str(first["model"]),
         "-" if pd.isna(count) else f"{int(count)}",
-        *("-" if pd.isna(first[name]) else str(first[name]) for name in varying),
+        *(text_of(first[name]) for name in varying),
         str(group["seed"].nunique()),
         f"{concat.astype(float).mean():.0f}" if len(concat) else "-",
     ]
+
+
+def text_of(value: Any) -> str:
+    """What a row says of a setting: a whole number without a point, and a dash for none."""
+    return "-" if pd.isna(value) else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def parameter_counts(long: pd.DataFrame) -> pd.Series[Any]:

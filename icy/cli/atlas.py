@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from icy.errors import InvalidSettingError
@@ -46,12 +48,18 @@ def atlas_command(file: str | None, models: bool, pack: str | None, save: str | 
     table = atlas.coverage() if models else atlas.settings()
     shown = table.loc[:, [name for name in table if table[name].nunique(dropna=False) > 1 or name in _ALWAYS]]
     headings = [str(name).replace("_", " ") for name in shown]
-    rows = shown.astype(object).where(shown.notna(), "")
-    print_rows(headings, [list(row) for row in rows.itertuples(index=False)], format_)
+    print_rows(headings, [list(map(_shown, row)) for row in shown.itertuples(index=False)], format_)
     about = atlas.about
     note(f"{about['runs']} runs, {about['hours']} hours, made {' to '.join(dict.fromkeys(about['made']))} with")
     note(f"{'; '.join(about['versions'])} on {', '.join(about['devices'])}; commits {', '.join(about['git'])}.")
     return DONE
+
+
+def _shown(value: Any) -> Any:
+    """A whole number without a point, and an empty cell for none."""
+    import pandas as pd
+
+    return "" if pd.isna(value) else int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 _ALWAYS = ("side", "representation", "protocol", "meanings", "target", "models", "grammars", "seeds", "runs", "model")
