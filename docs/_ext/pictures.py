@@ -48,7 +48,7 @@ def plots() -> dict[str, Figure]:
     from icy.analysis.plots import plot_function
     from icy.reading import select
 
-    atlas = select(icy.atlas().to_dataframe(), where={"meanings": "3x4"})
+    atlas = select(icy.atlas().to_dataframe(), where={"meanings": "3x4", "representation": "soft"})
     some = select(atlas, ["sender/FC*", "sender/HierZero:*", "sender/RNNZero:*", "sender/TransDecSoft"])
     few = select(atlas, ["sender/FC2L", "sender/HierZero:GRU", "sender/TransDecSoft"])
     whole = {"heat": some, "bars": few, "ratios": some, "tradeoff": some, "parameters": few}
