@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from icy.errors import InvalidSettingError, unknown
+from icy.errors import InvalidSettingError, listed, unknown
 from icy.long_table import ROW
 from icy.reading import Results, long_of
 from icy.registry import SIDES
@@ -435,16 +435,12 @@ def compared_notes(compare: Any, beside: Collection[Beside], spread: str) -> lis
     published = isinstance(compare, str)
     named = [compare] if published and compare != PUBLISHED else []
     sources = sorted({other.source for other in beside} - {""}) or named
-    what = f"what was published{f' in {_listed(sources)}' if sources else ''}" if published else "the other results"
+    what = f"what was published{f' in {listed(sources)}' if sources else ''}" if published else "the other results"
     if not beside:
         aim = "protocol and target" if published else "options and protocol"
         return [f"Nothing of {what} is of the same models, sizes, {aim} as these rows."]
     error = "standard error" if published else SPREADS[spread][0]
     return [f"beside: {what}, ± {error}; in brackets: how far the mean lies above it, in combined standard errors"]
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def _notes(long: pd.DataFrame, spread: str) -> list[str]:

@@ -12,6 +12,16 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 
+def listed(names: Sequence[str], word: str = "and") -> str:
+    """Names as a sentence has them.
+
+    Example:
+        >>> listed([".png", ".svg", ".pdf"], "or")
+        '.png, .svg or .pdf'
+    """
+    return f" {word} ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
 class IcyError(Exception):
     """Base class: the message is one helpful sentence, without a need for a stack trace."""
 

@@ -46,7 +46,7 @@ def read_results(paths: Sequence[str | Path]) -> Results:
     import pandas as pd
 
     joined = pd.concat([long_of(one) for one in found], ignore_index=True)
-    return joined[~joined.duplicated(REPLICATE, keep="last")].reset_index(drop=True)
+    return _last(joined).reset_index(drop=True)
 
 
 def read_long(path: str | Path) -> pd.DataFrame:
@@ -112,8 +112,13 @@ def _once(table: pd.DataFrame) -> pd.DataFrame:
             f"This table has two values of {first['model']} on {first['grammar']} with seed {first['seed']}; leave one "
             "of them out, or tell them apart: by the name of the model, or by what stands in the column `options`."
         )
-    last = table.reset_index(drop=True).sort_values("failed", ascending=False, kind="stable")  # what failed, first
-    return last[~last.duplicated(REPLICATE, keep="last")].sort_index()
+    return _last(table.reset_index(drop=True))
+
+
+def _last(table: pd.DataFrame) -> pd.DataFrame:
+    """Of each replicate the last row; a failure does not stand before a result."""
+    ordered = table.sort_values("failed", ascending=False, kind="stable")
+    return ordered[~ordered.duplicated(REPLICATE, keep="last")].sort_index()
 
 
 def _completed(table: pd.DataFrame) -> pd.DataFrame:

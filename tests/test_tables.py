@@ -359,13 +359,17 @@ def test_lines_that_stand_twice_count_once() -> None:
         long_of(pd.concat([table, without_keys]))
 
 
-def test_a_failure_does_not_stand_before_a_result() -> None:
+def test_a_failure_does_not_stand_before_a_result(tmp_path: Path) -> None:
     table = long({"A": {"rot": [0.4, 0.6]}})
     failed = table.assign(value=math.nan, failed=True, key="again")
     assert long_of(pd.concat([table, failed]))["value"].tolist() == [0.4, 0.6]
     games = table.assign(side="pair", value=math.nan, end_to_end_accuracy=[0.2, 0.3])
     with pytest.raises(InvalidSettingError, match="two values"):
         long_of(pd.concat([games, games.assign(end_to_end_accuracy=[0.2, 0.9])]))
+    places = [tmp_path / "good.csv", tmp_path / "failed.csv"]
+    for place, one in zip(places, (table, failed), strict=True):
+        one.to_csv(place, index=False)
+    assert long_of(read_results(places))["value"].tolist() == [0.4, 0.6]
     assert len(select(pd.concat([table, table], ignore_index=True), ["A"])) == 2
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from icy.errors import InvalidSettingError, StoreError
+from icy.errors import InvalidSettingError, StoreError, listed
 
 from .printing import note
 
@@ -27,8 +27,7 @@ def checked_file(given: str, suffixes: Iterable[str], what: str) -> Path:
     """
     path, known = Path(given), list(suffixes)
     if path.suffix.lower() not in known:
-        either = " or ".join(filter(None, [", ".join(known[:-1]), known[-1]]))
-        raise InvalidSettingError(f"{what} written as {either}; not as '{path.name}'.")
+        raise InvalidSettingError(f"{what} written as {listed(known, 'or')}; not as '{path.name}'.")
     if not path.absolute().parent.is_dir():
         raise InvalidSettingError(f"The folder {path.absolute().parent} does not exist.")
     return path
