@@ -59,8 +59,8 @@ def usable_cores() -> int:
 
 
 def now() -> str:
-    """The time in UTC, to the second."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
+    """The time in UTC, to the microsecond: of two results of a quick model it still tells which is the newer."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
 def circumstances(records: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:

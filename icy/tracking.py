@@ -128,7 +128,7 @@ def curve_of(record: Record) -> list[tuple[int, dict[str, float]]]:
 
 def version_of(record: Record) -> str:
     """What tells a result from all others, and from itself trained at another time."""
-    return f"{record['key']}-{re.sub('[^0-9]', '', record['finished'][:19])}"
+    return f"{record['key']}-{re.sub('[^0-9]', '', record['finished'].split('+')[0])}"
 
 
 def _span(record: Record) -> tuple[float, float]:

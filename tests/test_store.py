@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from icy.errors import InvalidSettingError, StoreError
+from icy.provenance import now
 from icy.results import ProbeResult, write_tables
 from icy.store import Store, record_key, to_run, write_atomically
 
@@ -32,6 +33,17 @@ def test_of_two_versions_the_newest_is_shown(tmp_path: Path) -> None:
     store.put(record("new", finished="2026-01-02"))
     store.put(record("other", config={"a": 2}))
     assert [r["key"] for r in store.records()] == ["other", "new"]
+
+
+def test_of_two_results_within_a_second_the_later_is_the_newer(tmp_path: Path) -> None:
+    first = now()
+    while (second := now()) == first:
+        pass
+    store = Store(tmp_path)
+    for key, finished in (("a", second), ("b", first), ("c", first[:19] + "+00:00")):  # icy once told only seconds
+        store.put(record(key, finished=finished))
+    assert [r["key"] for r in store.all_records()] == ["c", "b", "a"]
+    assert [r["key"] for r in store.records()] == ["a"]
 
 
 def versioned(model: str, grammar: str, version: str, finished: str) -> dict[str, object]:

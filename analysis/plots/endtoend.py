@@ -11,6 +11,7 @@ from matplotlib.ticker import MaxNLocator
 
 from icy.errors import InvalidSettingError
 from icy.long_table import ROW, game_curves
+from icy.registry import natural
 from icy.results import ProbeResult
 from icy.training.pair_job import SCRATCH
 
@@ -75,14 +76,15 @@ def e2e(
 
 
 def _pairs(curves: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """Pairs by name, with what else tells them apart, and their curves."""
+    """Pairs by name, with what else tells them apart, and their curves; in natural order of these names."""
     scratch = curves["grammar"] == SCRATCH
     keys = ["model", "representation"]
     for name in (name for name in ROW if name in curves and name not in keys):
         parts = [curves[scratch], curves[~scratch]] if name in BY_NATURE else [curves]
         keys += [name] if any(part[name].nunique(dropna=False) > 1 for part in parts) else []
     found = curves.groupby(keys, sort=False, dropna=False)
-    return [(", ".join([str(part["model"].iloc[0]), *words(part.iloc[0], keys[1:])]), part) for _, part in found]
+    named = [(", ".join([str(part["model"].iloc[0]), *words(part.iloc[0], keys[1:])]), part) for _, part in found]
+    return sorted(named, key=lambda pair: natural(pair[0]))
 
 
 def _curves(results: ProbeResult | pd.DataFrame) -> pd.DataFrame:
