@@ -82,6 +82,7 @@ setup(
             "mypy",
             "pandas-stubs",
             "pytest",
+            "pytest-xdist",
             "pyyaml",
             "ruff",
             "sb3-contrib",  # a stranger's trainer, which must run on S2B unchanged
