@@ -361,17 +361,17 @@ def _sorted(rows: list[Found], grouped: Sequence[str], sort: str, grammars: Sequ
         return (pd.isna(value), -value if down else value)
 
     ordered = rows if what == "given" else sorted(rows, key=rank, reverse=down and what == "model")
-    return sorted(ordered, key=lambda row: [_place(name, row[0][name]) for name in grouped])
+    return sorted(ordered, key=lambda row: [place_of(name, row[0][name]) for name in grouped])
 
 
 def _count(label: str) -> float:
     return float(label) if label.isdigit() else math.nan
 
 
-def _place(name: str, value: Any) -> Any:
+def place_of(name: str, value: Any) -> tuple[int, str]:
     """Where a value stands among those of its column."""
     usual = ORDERED.get(name, ())
-    return (usual.index(value) if value in usual else len(usual), str(value) if isinstance(value, str) else 0)
+    return usual.index(value) if value in usual else len(usual), value if isinstance(value, str) else ""
 
 
 # -- labels, title and notes -------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from icy.training.pair_job import SCRATCH
 
 from .. import style
 from ..cells import SPREADS, checked_spread
-from ..tables import in_order
+from ..tables import ORDERED, in_order, place_of
 from .reading import records_of, words
 
 PANELS = {  # columns of the curves, and the labels of their axes
@@ -76,15 +76,20 @@ def e2e(
 
 
 def _pairs(curves: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """Pairs by name, with what else tells them apart, and their curves; in natural order of these names."""
+    """Pairs by name, with what else tells them apart, and their curves; in the order of tables, then of names."""
     scratch = curves["grammar"] == SCRATCH
     keys = ["model", "representation"]
     for name in (name for name in ROW if name in curves and name not in keys):
         parts = [curves[scratch], curves[~scratch]] if name in BY_NATURE else [curves]
         keys += [name] if any(part[name].nunique(dropna=False) > 1 for part in parts) else []
     found = curves.groupby(keys, sort=False, dropna=False)
-    named = [(", ".join([str(part["model"].iloc[0]), *words(part.iloc[0], keys[1:])]), part) for _, part in found]
-    return sorted(named, key=lambda pair: natural(pair[0]))
+    named = []
+    for _, part in found:
+        first = part.iloc[0]
+        label = ", ".join([str(first["model"]), *words(first, keys[1:])])
+        usual = [place_of(name, first[name]) for name in keys if name in ORDERED]
+        named.append(((natural(str(first["model"])), usual, natural(label)), label, part))
+    return [(label, part) for _, label, part in sorted(named, key=lambda pair: pair[0])]
 
 
 def _curves(results: ProbeResult | pd.DataFrame) -> pd.DataFrame:

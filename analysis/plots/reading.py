@@ -18,7 +18,7 @@ from icy.results import ProbeResult
 from icy.store import Record
 
 from ..cells import LEAST, Cell, cell_of
-from ..tables import ORDERED, bias_table, in_order
+from ..tables import bias_table, in_order, place_of
 
 BLOCK = ("side", "protocol", "measure", "representation")  # what has a panel, or a row of panels, of its own
 PLURAL = {"sender": "senders", "receiver": "receivers", "pair": "sender and receiver"}
@@ -173,10 +173,8 @@ def blocks(long: pd.DataFrame) -> list[Block]:
 
 def _place(block: Block) -> tuple[Any, ...]:
     first = block.long.iloc[0]
-    representation = str(first["representation"])
-    usual = ORDERED["representation"]
-    known = usual.index(representation) if representation in usual else len(usual)
-    return str(first["side"]) != "sender", str(first["side"]), str(first["protocol"]), block.measure, known
+    representation = place_of("representation", first["representation"])
+    return str(first["side"]) != "sender", str(first["side"]), str(first["protocol"]), block.measure, representation
 
 
 def said(long: pd.DataFrame, spread: str | None = None) -> tuple[str, list[str]]:
