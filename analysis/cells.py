@@ -34,6 +34,7 @@ class Beside:
             both were cut.
         cut: whether it was stopped at the cap.
         source: the published table that it is from, if it is from one.
+        otherwise: in what its row was trained otherwise than the cell's: columns of the long table.
     """
 
     mean: float
@@ -41,6 +42,7 @@ class Beside:
     distance: float
     cut: bool = False
     source: str = ""
+    otherwise: tuple[str, ...] = ()
 
     def text(self, decimals: int) -> str:
         """As printed: the number, and the distance in brackets."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -105,6 +105,7 @@ def _others_beside(long: pd.DataFrame, other: pd.DataFrame, spread: str) -> dict
     other = numbered(other)
     ours, theirs, shown = _cells(long, "sem"), _cells(other, "sem"), _cells(other, spread)
     partners = matched_rows(long, other)  # several rows may have the same one
+    otherwise = _otherwise(long, other, partners)
     pairs = [((row, grammar), (partners.get(row, -1), grammar)) for row, grammar in ours]
     pairs = [(own, their) for own, their in pairs if their in theirs and ours[own].seeds and theirs[their].seeds]
     ratios = set(other.loc[other["measure"] == "ratio", "row"])
@@ -116,7 +117,7 @@ def _others_beside(long: pd.DataFrame, other: pd.DataFrame, spread: str) -> dict
         cell = theirs[their]
         if their[0] in ratios and both_cut(cell.mean, cell.seeds, cell.cut, ours[own].mean):
             distance = math.nan
-        found[own] = Beside(cell.mean, shown[their].spread, distance, cell.cut > 0)
+        found[own] = Beside(cell.mean, shown[their].spread, distance, cell.cut > 0, otherwise=otherwise[own[0]])
     return found
 
 
@@ -170,20 +171,22 @@ def _alike(rows: pd.DataFrame, about: pd.Series[Any], names: Sequence[str]) -> p
     return same
 
 
-def differing(long: pd.DataFrame, other: pd.DataFrame) -> list[str]:
-    """In what rows that are matched were trained otherwise: columns of the long table."""
-    long, other = numbered(long), numbered(other)
+def _otherwise(long: pd.DataFrame, other: pd.DataFrame, partners: Mapping[int, int]) -> dict[int, tuple[str, ...]]:
+    """In what the partner of a row was trained otherwise: columns of the long table."""
     mine, theirs = _first(long), _first(other)
-    pairs = [(mine.loc[[row]].iloc[0], theirs.loc[[partner]]) for row, partner in matched_rows(long, other).items()]
-    return [name for name in ELSE if not all(_alike(their, own, [name]).all() for own, their in pairs)]
+    return {
+        row: tuple(name for name in ELSE if not _alike(theirs.loc[[partner]], mine.loc[[row]].iloc[0], [name]).all())
+        for row, partner in partners.items()
+    }
 
 
-def paired_differences(long: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
+def paired_differences(long: pd.DataFrame, other: pd.DataFrame) -> tuple[pd.DataFrame, list[tuple[str, ...]]]:
     """Replicate by replicate, how far `long` lies above `other`: rows of the same model, sizes and protocol, and the
     same seed, which have the same words and see the same meanings.
 
     Returns:
-        The part of `long` that has a partner, with the difference as value.
+        The part of `long` that has a partner, with the difference as value; and of every row with a partner, in what
+        that was trained otherwise.
 
     Raises:
         IncompatibleError: nothing of the one is in the other.
@@ -202,5 +205,4 @@ def paired_differences(long: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
             "The two results share no model, sizes, protocol, grammar and seed, so that nothing can be subtracted; "
             "--compare shows them side by side."
         )
-    found: pd.DataFrame = both.drop(columns="row")
-    return found
+    return both.drop(columns="row"), list(_otherwise(long, other, partner).values())

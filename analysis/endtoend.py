@@ -46,7 +46,7 @@ def end_to_end_table(results: Results, spread: str = "sd", *, compare: Any = Non
     rows: list[tuple[list[str], dict[str, Cell]]] = []
     for _, group in long.groupby(["model", *varying], sort=False, dropna=False):
         first = group.iloc[0]
-        about = [str(first["model"]), *(text_of(first[name]) or "-" for name in varying), str(group["seed"].nunique())]
+        about = [str(first["model"]), *(text_of(first[name]) for name in varying), str(group["seed"].nunique())]
         for measure, label in MEASURES.items():
             if group[measure].notna().any() or measure == "end_to_end_accuracy":
                 cells = {

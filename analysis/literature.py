@@ -232,9 +232,9 @@ def _rounding(cells: pd.DataFrame, mean: pd.Series[str]) -> pd.Series[float]:
 
 
 def _standard_error(cells: pd.DataFrame, ddof: int | None) -> pd.Series[float]:
-    n = cells["n"].astype(float)
     from .cells import Z95  # the papers' intervals are of as many standard errors
 
+    n = cells["n"].astype(float)
     scale = cells["error_kind"].map({"sem": 1.0, "ci95": 1 / Z95, "sd": 1.0, "none": math.nan})
     scale = scale.where(cells["error_kind"] != "sd", n**-0.5)
     # Perkins21 and Icy22 divide the population deviation by sqrt(n); with so few runs the sample deviation is fair.

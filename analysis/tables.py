@@ -19,7 +19,7 @@ from icy.store import write_atomically
 
 from . import rendering
 from .cells import CUT, NOTHING, SPREADS, Beside, Cell, both_cut, cell_of, checked_spread
-from .comparing import PUBLISHED, beside_of, compared_with, differing, numbered, paired_differences
+from .comparing import PUBLISHED, beside_of, compared_with, numbered, paired_differences
 from .marking import Found, mark_ends
 
 # The order of the papers' tables; other grammars follow in alphabetical order.
@@ -243,7 +243,7 @@ def bias_table(
             *_notes(long, spread),
             *_thin(rows, labels.index("seeds")),
             *([] if len(long) and long["failed"].all() else compared_notes(other, beside.values(), spread)),
-            *_trained_otherwise(long, other),
+            *_trained_otherwise(one.otherwise for one in beside.values()),
         ],
         decimals,
         arrows,
@@ -279,9 +279,10 @@ def _thin(rows: Sequence[Found], seeds: int) -> list[str]:
     return [f"{thin} cells rest on fewer seeds than their row"] if thin else []
 
 
-def _trained_otherwise(long: pd.DataFrame, other: Any) -> list[str]:
-    """In what other results were trained otherwise than these."""
-    names = [_heading(name) for name in differing(long, other)] if isinstance(other, pd.DataFrame) else []
+def _trained_otherwise(rows: Iterable[tuple[str, ...]]) -> list[str]:
+    """In what rows of other results were trained otherwise than these."""
+    found = {name for row in rows for name in row}
+    names = [_heading(name) for name in ROW if name in found]
     return [f"the other results differ from these in {', '.join(names)}"] if names else []
 
 
@@ -302,14 +303,14 @@ def difference_table(
         IncompatibleError: nothing that both have.
     """
     long, rest = long_of(results), long_of(other)
-    both = paired_differences(long, rest)
+    both, otherwise = paired_differences(long, rest)
     table = bias_table(both, spread, mark=False, **options)
     notes = [note for note in table.notes if not note.startswith(CUT)]
     cut = [f"{CUT} cut in at least one seed"] if both["cut"].any() else []
     said = f"differences, seed by seed, from {name}: above 0, the value is larger here"
     lone = len(long[~long["failed"].astype(bool)]) - len(both)
     cut += [f"{lone} runs have no counterpart in {name}"] if lone else []
-    cut += _trained_otherwise(long, rest)
+    cut += _trained_otherwise(otherwise)
     return replace(table, title=f"difference; {table.title}", notes=[said, *notes, *cut], signed=True)
 
 
@@ -393,7 +394,7 @@ def _labels(first: pd.Series, group: pd.DataFrame, varying: Sequence[str]) -> li
 
 def text_of(value: Any) -> str:
     """What a row says of a setting: a whole number without a point, and a dash for none."""
-    return "-" if pd.isna(value) else f"{value:g}" if isinstance(value, float) else str(value)
+    return "-" if pd.isna(value) or value == "" else f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def parameter_counts(long: pd.DataFrame) -> pd.Series[Any]:

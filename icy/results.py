@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from icy.errors import InvalidSettingError, StoreError
+from icy.errors import InvalidSettingError, StoreError, listed
 from icy.long_table import to_long
 from icy.store import Record, Store, config_text, newest, write_atomically
 
@@ -158,8 +158,8 @@ def _comparable(records: Sequence[Record]) -> list[Record]:
     older = [record for record in records if config_text(record["config"]) not in configs]
     if older:
         names = list(dict.fromkeys(f"{record['model']} on {record['grammar']}" for record in older))
-        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-        shown = ", ".join(names[:MOST_NAMED]) + more
+        more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
+        shown = listed([*names[:MOST_NAMED], *more])
         log.warning("Left out, as of another version of the model, grammar or protocol: %s.", shown)
     return kept
 

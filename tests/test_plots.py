@@ -25,7 +25,7 @@ from matplotlib.text import Annotation
 import icy
 from icy.analysis import plots, style
 from icy.analysis.plots.labels import place_labels
-from icy.analysis.plots.reading import blocks
+from icy.analysis.plots.reading import blocks, lines_of
 from icy.analysis.tables import bias_table
 from icy.cli import main
 from icy.errors import InvalidSettingError, UnknownNameError
@@ -682,6 +682,12 @@ def test_help_waits_for_no_matplotlib(words: list[str]) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.stderr.strip() == "", done.stderr
+
+
+def test_lines_stand_by_model_then_in_the_order_of_tables() -> None:
+    rows = [("b10", "soft"), ("b2", "discr"), ("b2", "soft"), ("b2", "gumb")]
+    found = lines_of(pd.DataFrame(rows, columns=["model", "representation"]), ["representation"], sides=True)
+    assert [line.label for line in found] == ["b2, soft", "b2, gumb", "b2, discr", "b10, soft"]
 
 
 def test_end_to_end_curves_from_the_command(folder: Path) -> None:

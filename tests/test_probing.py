@@ -53,15 +53,7 @@ def test_pool_equals_serial(tiny: icy.ProbeResult, tmp_path: Path) -> None:
     assert watcher.readings > 0
 
 
-@pytest.mark.parametrize(
-    "model",
-    [
-        "sender/FC2L",
-        "sender/RNNAutoReg:LSTM",
-        pytest.param("sender/HierZero:GRU", marks=pytest.mark.slow),
-        "receiver/Hier:GRU",
-    ],
-)
+@pytest.mark.parametrize("model", ["sender/FC2L", "sender/RNNAutoReg:LSTM", "sender/HierZero:GRU", "receiver/Hier:GRU"])
 def test_a_seed_alone_equals_the_seed_among_others(model: str, tmp_path: Path) -> None:
     among = icy.probe(model, ["perm"], workers=1, out=tmp_path / "a", **{**TINY, "seeds": [1, 2, 3]})
     alone = icy.probe(model, ["perm"], workers=1, out=tmp_path / "b", **{**TINY, "seeds": [3]})
@@ -188,7 +180,6 @@ def test_generalise_reports_what_was_not_trained_on(tmp_path: Path) -> None:
     assert long["train_accuracy"].min() > 0.9
 
 
-@pytest.mark.slow
 def test_generalise_resumes_and_equals_itself_on_a_pool(tmp_path: Path) -> None:
     """Baselines on file, other stacks, two workers: the same numbers."""
 

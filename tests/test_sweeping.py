@@ -264,7 +264,6 @@ def test_what_is_killed_time_and_again_is_kept_as_failed_and_the_rest_goes_on(tm
     assert numbers(again.records) == numbers(plain.records)
 
 
-@pytest.mark.slow
 def test_a_probe_stops_at_a_worker_that_is_killed(tmp_path: Path, killing: Any) -> None:
     killer = killing(1)
     plan = make_plan(ProbeSpec.asked(**{**SMALL, "workers": 2, "out": str(tmp_path)}))
@@ -324,7 +323,6 @@ def test_tables_can_be_read_while_it_runs(tmp_path: Path, monkeypatch: pytest.Mo
 WORDS = ("-m", "sender/FC1L", "-g", "perm", "--quick", "--workers", "1")
 
 
-@pytest.mark.slow
 def test_the_command_prints_a_table_per_protocol(tmp_path: Path) -> None:
     words = (*WORDS, "--protocol", "acquire,budget", "--representation", "soft,gumb", "-o", str(tmp_path))
     result = run(*words)

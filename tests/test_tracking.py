@@ -408,7 +408,6 @@ def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.slow
 def test_a_sweep_is_tracked_as_a_whole(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard")
     given: Any = {"model": "*/FC1L", "grammar": "perm", "quick": True, "seeds": 1, "workers": 2, "out": tmp_path}

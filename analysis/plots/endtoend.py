@@ -11,14 +11,13 @@ from matplotlib.ticker import MaxNLocator
 
 from icy.errors import InvalidSettingError
 from icy.long_table import ROW, game_curves
-from icy.registry import natural
 from icy.results import ProbeResult
 from icy.training.pair_job import SCRATCH
 
 from .. import style
 from ..cells import SPREADS, checked_spread
-from ..tables import ORDERED, in_order, place_of
-from .reading import records_of, words
+from ..tables import in_order
+from .reading import Line, lines_of, records_of
 
 PANELS = {  # columns of the curves, and the labels of their axes
     "sender_accuracy": "sender accuracy\non the language",
@@ -60,14 +59,14 @@ def e2e(
     curves = _curves(results)
     wanted = [name for name in PANELS if curves[name].notna().any()]
     pairs = _pairs(curves)
-    names = [f"{name} of {pair}" for pair, _ in pairs for name in wanted]
+    names = [f"{name} of {pair.label}" for pair in pairs for name in wanted]
     size = (width or 1.6 * len(wanted), 1.65 * len(pairs) + 0.4)
     figure, drawn = style.panels(names, axes, size, across=len(wanted))
     for place, ax in enumerate(drawn):
-        pair, part = pairs[place // len(wanted)]
-        draw_panel(ax, part, wanted[place % len(wanted)], spread)
+        pair = pairs[place // len(wanted)]
+        draw_panel(ax, pair.long, wanted[place % len(wanted)], spread)
         if place % len(wanted) == 0:
-            ax.set_title(pair, loc="left", fontsize=style.LARGE, fontweight="bold")
+            ax.set_title(pair.label, loc="left", fontsize=style.LARGE, fontweight="bold")
     for ax in drawn[-len(wanted) :]:
         ax.set_xlabel("updates")
     _legend(figure, drawn, axes is None)
@@ -75,21 +74,14 @@ def e2e(
     return figure
 
 
-def _pairs(curves: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """Pairs by name, with what else tells them apart, and their curves; in the order of tables, then of names."""
+def _pairs(curves: pd.DataFrame) -> list[Line]:
+    """Pairs, with what else tells them apart, and their curves."""
     scratch = curves["grammar"] == SCRATCH
-    keys = ["model", "representation"]
-    for name in (name for name in ROW if name in curves and name not in keys):
+    keys = ["representation"]
+    for name in (name for name in ROW if name in curves and name not in ("model", *keys)):
         parts = [curves[scratch], curves[~scratch]] if name in BY_NATURE else [curves]
         keys += [name] if any(part[name].nunique(dropna=False) > 1 for part in parts) else []
-    found = curves.groupby(keys, sort=False, dropna=False)
-    named = []
-    for _, part in found:
-        first = part.iloc[0]
-        label = ", ".join([str(first["model"]), *words(first, keys[1:])])
-        usual = [place_of(name, first[name]) for name in keys if name in ORDERED]
-        named.append(((natural(str(first["model"])), usual, natural(label)), label, part))
-    return [(label, part) for _, label, part in sorted(named, key=lambda pair: pair[0])]
+    return lines_of(curves, keys, sides=True)
 
 
 def _curves(results: ProbeResult | pd.DataFrame) -> pd.DataFrame:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -18,7 +18,7 @@ from icy.results import ProbeResult
 from icy.store import Record
 
 from ..cells import LEAST, Cell, cell_of
-from ..tables import bias_table, in_order, place_of
+from ..tables import ORDERED, bias_table, in_order, place_of
 
 BLOCK = ("side", "protocol", "measure", "representation")  # what has a panel, or a row of panels, of its own
 PLURAL = {"sender": "senders", "receiver": "receivers", "pair": "sender and receiver"}
@@ -84,21 +84,32 @@ class Block:
 
     @cached_property
     def lines(self) -> list[Line]:
-        """A line per row of the bias table, in natural order of their labels."""
+        """A line per row of the bias table."""
         return self.lines_over()
 
     def lines_over(self, *together: str) -> list[Line]:
         """The same, where the rows of one line may differ in some columns."""
         apart = [name for name in ROW[1:] if name not in together]
         varying = [name for name in apart if self.long[name].nunique(dropna=False) > 1]
-        several = self.long["side"].nunique(dropna=False) > 1
-        found = []
-        for _, part in self.long.groupby(["model", *varying], sort=False, dropna=False):
-            first = part.iloc[0]
-            model = str(first["model"])
-            shown = model if several else model.removeprefix(f"{first['side']}/")
-            found.append(Line(", ".join([shown, *words(first, varying)]), model, part))
-        return sorted(found, key=lambda line: natural(line.label))
+        return lines_of(self.long, varying, sides=self.long["side"].nunique(dropna=False) > 1)
+
+
+def lines_of(long: pd.DataFrame, varying: Sequence[str], sides: bool) -> list[Line]:
+    """A line per model and values of some columns: by model, then in the order of tables, then of labels.
+
+    Args:
+        long: rows of the long table, or curves.
+        varying: the columns.
+        sides: whether labels tell the side of a model.
+    """
+    found = []
+    for _, part in long.groupby(["model", *varying], sort=False, dropna=False):
+        first = part.iloc[0]
+        model = str(first["model"])
+        label = ", ".join([model if sides else model.rpartition("/")[2], *words(first, varying)])
+        usual = [place_of(name, first[name]) for name in varying if name in ORDERED]
+        found.append(((natural(model), usual, natural(label)), Line(label, model, part)))
+    return [line for _, line in sorted(found, key=lambda one: one[0])]
 
 
 def measured(results: Results) -> pd.DataFrame:
