@@ -2,7 +2,7 @@
 
 The names below are loaded on first use, so that what needs one of them does not wait for the others. A function is not
 among them where a submodule has its name: once imported, the submodule would stand in its place. So
-`from icy.analysis.agreement import agreement`.
+`from icy.analysis.literature.agreement import agreement`.
 
 Example:
     >>> from icy.analysis import published
@@ -15,18 +15,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 _WHERE = {
-    "Atlas": "atlas",
-    "BiasTable": "tables",
-    "Placement": "placing",
-    "PublishedTable": "literature",
-    "bias_table": "tables",
-    "difference_table": "tables",
-    "end_to_end_agreement": "agreement",
-    "end_to_end_table": "endtoend",
-    "find_table": "literature",
+    "Atlas": "atlas.atlas",
+    "BiasTable": "tables.table",
+    "Placement": "atlas.placement",
+    "PublishedTable": "literature.catalogue",
+    "bias_table": "tables.bias",
+    "difference_table": "tables.bias",
+    "end_to_end_agreement": "literature.agreement",
+    "end_to_end_table": "tables.end_to_end",
+    "find_table": "literature.catalogue",
     "plots": "plots",
-    "published": "literature",
-    "published_tables": "literature",
+    "published": "literature.catalogue",
+    "published_tables": "literature.catalogue",
 }
 
 __all__ = [
@@ -46,12 +46,13 @@ __all__ = [
 
 if TYPE_CHECKING:  # the same names once more, for type checkers and editors, which cannot see through __getattr__
     from . import plots
-    from .agreement import end_to_end_agreement
-    from .atlas import Atlas
-    from .endtoend import end_to_end_table
-    from .literature import PublishedTable, find_table, published, published_tables
-    from .placing import Placement
-    from .tables import BiasTable, bias_table, difference_table
+    from .atlas.atlas import Atlas
+    from .atlas.placement import Placement
+    from .literature.agreement import end_to_end_agreement
+    from .literature.catalogue import PublishedTable, find_table, published, published_tables
+    from .tables.bias import bias_table, difference_table
+    from .tables.end_to_end import end_to_end_table
+    from .tables.table import BiasTable
 else:  # hidden from type checkers: they would take any misspelt name for Any
 
     def __getattr__(name: str) -> object:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import pandas as pd
 
-from icy.errors import InvalidSettingError
+from icy.core.errors import InvalidSettingError
 
 CUT = "†"
 CAP_SLACK = 0.05  # of a ratio

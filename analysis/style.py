@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from icy.errors import InvalidSettingError
-from icy.registry import natural
+from icy.core.errors import InvalidSettingError
+from icy.core.text import natural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from .figures import ShownFigure
+
 
 # Okabe and Ito's colours, which stay apart under every common colour blindness; in print the dashes help.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")

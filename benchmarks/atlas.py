@@ -11,7 +11,7 @@ import argparse
 from pathlib import Path
 
 import icy
-from icy.analysis.atlas import FILE
+from icy.analysis.atlas.atlas import FILE
 from icy.cli import main as command
 
 HERE = Path(__file__).parent

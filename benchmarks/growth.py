@@ -19,11 +19,12 @@ import plain
 import torch
 
 import icy
-from icy.planning import ProbeSpec, make_plan
-from icy.provenance import device_name, software
+from icy.config.specs import ProbeSpec
+from icy.core.provenance import device_name, software
+from icy.experiments.probe import make_plan
 from icy.training.engine import rehearse
 from icy.training.job import Job, Replicate
-from icy.training.running import one_thread
+from icy.training.runners.base import one_thread
 
 MODELS = ("sender/FC2L", "sender/HierZero:GRU")
 GRAMMARS = ("concat", "perm", "proj", "pairsum", "rot", "shufdet", "hol")

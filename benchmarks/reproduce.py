@@ -16,10 +16,10 @@ from typing import Any
 import pandas as pd
 
 import icy
-from icy.analysis.plots.endtoend import e2e
-from icy.errors import InvalidSettingError, UnknownNameError
-from icy.long_table import to_long
-from icy.reproducing import Reproduction
+from icy.analysis.plots.end_to_end import e2e
+from icy.core.errors import InvalidSettingError, UnknownNameError
+from icy.experiments.reproduction import Reproduction
+from icy.records.long_table import to_long
 
 HERE = Path(__file__).parent
 RESULTS, PAIRS, PAGES = HERE / "published" / "results", HERE / "published" / "pairs", HERE / "reproduced"

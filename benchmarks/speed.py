@@ -25,7 +25,7 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 import icy
-from icy.provenance import device_name, software, usable_cores
+from icy.core.provenance import device_name, software, usable_cores
 
 GRAMMARS = ["concat", "perm", "proj", "pairsum", "rot", "shufdet", "hol"]
 

@@ -22,8 +22,8 @@ from scipy.spatial.distance import pdist
 from scipy.stats import spearmanr
 
 import icy
+from icy.core.provenance import device_name, usable_cores
 from icy.metrics import Table, topsim
-from icy.provenance import device_name, usable_cores
 
 ROUNDS = 3  # of the fast ways, the best of which counts
 

@@ -21,10 +21,10 @@ from torch import nn
 from torch.nn import functional as F
 
 import icy
-from icy.provenance import device_name, usable_cores
-from icy.representations import SOFT
+from icy.config.settings import TrainingSettings
+from icy.core.provenance import device_name, usable_cores
+from icy.core.representations import SOFT
 from icy.training.learners import make_learner
-from icy.training.settings import TrainingSettings
 
 A, K, L, V, E, BATCH = 5, 10, 20, 4, 128, 128
 ROUNDS = 3

@@ -4,16 +4,18 @@
 see `icy.grammars.base` for how to write one.
 """
 
-from . import concat, hol, pairsum, perm, proj, rot, shuf, shufdet  # noqa: F401  (imported to register)
-from .base import Corruption, Grammar, Table
-from .making import (
-    canonical_name,
-    check_side,
-    expand_grammars,
-    grammar_sides,
-    grammar_version,
-    make_language,
+from . import (
+    concat,  # noqa: F401  (imported to register)
+    hol,  # noqa: F401  (imported to register)
+    pairsum,  # noqa: F401  (imported to register)
+    perm,  # noqa: F401  (imported to register)
+    proj,  # noqa: F401  (imported to register)
+    rot,  # noqa: F401  (imported to register)
+    shuf,  # noqa: F401  (imported to register)
+    shufdet,  # noqa: F401  (imported to register)
 )
+from .base import Corruption, Grammar, Table
+from .factory import canonical_name, check_side, expand_grammars, grammar_sides, grammar_version, make_language
 
 __all__ = [
     "Corruption",

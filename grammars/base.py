@@ -5,7 +5,7 @@ A grammar is either
 - a function `(space, vocab_size, word_length, seed)` that returns a Language or messages [N, L], or
 - a `Corruption`: a map on a whole table of base messages. Corruptions can be chained, as in `rot+perm`.
 
-Both are registered with `icy.registry.register_grammar`. A grammar that is not for both sides says so in `sides`,
+Both are registered with `icy.core.registry.register_grammar`. A grammar that is not for both sides says so in `sides`,
 a class attribute of a corruption, or an attribute of a function.
 """
 
@@ -18,11 +18,12 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from icy.errors import IncompatibleError, InvalidSettingError
-from icy.language import Language
-from icy.meanings import MeaningSpace, whole_number
-from icy.registry import SIDES
-from icy.streams import stream
+from icy.core.checks import whole_number
+from icy.core.errors import IncompatibleError, InvalidSettingError
+from icy.core.registry import SIDES
+from icy.core.streams import stream
+from icy.languages.language import Language
+from icy.languages.meanings import MeaningSpace
 
 IntArray = NDArray[np.int64]
 
@@ -36,7 +37,7 @@ class Grammar(Protocol):
         space: the meanings.
         vocab_size: number of tokens, V.
         word_length: tokens per attribute word, w; messages have length L = A * w.
-        seed: every draw must come from `icy.streams.stream(seed, <a name of its own>)`.
+        seed: every draw must come from `icy.core.streams.stream(seed, <a name of its own>)`.
 
     Returns:
         A Language over `space`, or its messages, shape [N, L], tokens 0..V-1, rows in the order of meanings.
@@ -85,7 +86,7 @@ class Corruption(ABC):
         >>> class Mirror(Corruption):
         ...     def apply(self, messages, table):
         ...         return messages[:, ::-1]
-        >>> from icy.meanings import MeaningSpace, whole_number
+        >>> from icy.languages.meanings import MeaningSpace, whole_number
         >>> table = Table(MeaningSpace(1, 2), vocab_size=3, word_length=2, rng=np.random.default_rng(0))
         >>> Mirror().apply(np.array([[0, 1], [2, 1]]), table).tolist()
         [[1, 0], [1, 2]]

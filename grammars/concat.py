@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from icy.meanings import MeaningSpace
-from icy.registry import register_grammar
+from icy.core.registry import register_grammar
+from icy.languages.meanings import MeaningSpace
 
 from .base import IntArray, base_messages
 

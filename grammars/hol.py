@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from icy.errors import InvalidSettingError
-from icy.meanings import MeaningSpace
-from icy.registry import register_grammar
-from icy.streams import stream
+from icy.core.errors import InvalidSettingError
+from icy.core.registry import register_grammar
+from icy.core.streams import stream
+from icy.languages.meanings import MeaningSpace
 
 from .base import IntArray, distinct_digits
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from icy.registry import register_grammar
+from icy.core.registry import register_grammar
 
 from .base import Corruption, IntArray, Table, check_two_attributes
 
@@ -21,7 +21,7 @@ class PairSum(Corruption):
         >>> import numpy as np
         >>> from icy.grammars.base import Table
         >>> from icy.grammars.pairsum import PairSum
-        >>> from icy.meanings import MeaningSpace
+        >>> from icy.languages.meanings import MeaningSpace
         >>> table = Table(MeaningSpace(3, 1), vocab_size=4, word_length=2, rng=np.random.default_rng(0))
         >>> PairSum().apply(np.array([[1, 2, 3, 0, 2, 1]]), table).tolist()
         [[0, 2, 1, 1, 2, 3]]

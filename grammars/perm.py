@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from icy.registry import register_grammar
+from icy.core.registry import register_grammar
 
 from .base import Corruption, IntArray, Table
 

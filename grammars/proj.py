@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from icy.meanings import require_memory
-from icy.registry import register_grammar
+from icy.core.memory import require_memory
+from icy.core.registry import register_grammar
 
 from .base import Corruption, IntArray, Table
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from icy.registry import register_grammar
+from icy.core.registry import register_grammar
 
 from .base import Corruption, IntArray, Table
 
@@ -17,7 +17,7 @@ class Rot(Corruption):
         >>> import numpy as np
         >>> from icy.grammars.base import Table
         >>> from icy.grammars.rot import Rot
-        >>> from icy.meanings import MeaningSpace
+        >>> from icy.languages.meanings import MeaningSpace
         >>> table = Table(MeaningSpace(3, 1), vocab_size=4, word_length=2, rng=np.random.default_rng(0))
         >>> Rot().apply(np.array([[1, 2, 3, 0, 2, 1]]), table).tolist()
         [[1, 3, 2, 2, 0, 1]]

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from icy.registry import register_grammar
+from icy.core.registry import register_grammar
 
 from .base import Corruption, IntArray, Table
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from icy.registry import register_grammar
+from icy.core.registry import register_grammar
 
 from .base import Corruption, IntArray, Table
 from .shuf import reorder_words

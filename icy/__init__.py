@@ -15,38 +15,38 @@ from typing import TYPE_CHECKING
 
 from icy.version import __version__
 
-# The function `probe` lives in `icy.probing`: a module `icy.probe` would replace the function as soon as anyone
-# imported it, because Python binds an imported submodule in its package.
+# No package or module directly in `icy` may have the name of a function here: Python binds an imported submodule in its
+# package, in the function's place.
 _WHERE = {
-    "Atlas": "icy.analysis.atlas:Atlas",
-    "IcyError": "icy.errors:IcyError",
-    "Language": "icy.language:Language",
-    "MeaningSpace": "icy.meanings:MeaningSpace",
-    "ProbeResult": "icy.results:ProbeResult",
-    "Watcher": "icy.watcher:Watcher",
-    "Reproduction": "icy.reproducing:Reproduction",
-    "atlas": "icy.analysis.atlas:atlas",
+    "Atlas": "icy.analysis.atlas.atlas:Atlas",
+    "IcyError": "icy.core.errors:IcyError",
+    "Language": "icy.languages.language:Language",
+    "MeaningSpace": "icy.languages.meanings:MeaningSpace",
+    "ProbeResult": "icy.experiments.results:ProbeResult",
+    "Watcher": "icy.experiments.watcher:Watcher",
+    "Reproduction": "icy.experiments.reproduction:Reproduction",
+    "atlas": "icy.analysis.atlas.atlas:atlas",
     "create_receiver": "icy.models:create_receiver",
     "create_sender": "icy.models:create_sender",
-    "end_to_end": "icy.endtoend:end_to_end",
-    "EndToEndResult": "icy.endtoend:EndToEndResult",
-    "list_grammars": "icy.registry:list_grammars",
-    "list_metrics": "icy.registry:list_metrics",
-    "list_models": "icy.registry:list_models",
-    "list_players": "icy.registry:list_players",
+    "end_to_end": "icy.experiments.end_to_end:end_to_end",
+    "EndToEndResult": "icy.experiments.results:EndToEndResult",
+    "list_grammars": "icy.core.registry:list_grammars",
+    "list_metrics": "icy.core.registry:list_metrics",
+    "list_models": "icy.core.registry:list_models",
+    "list_players": "icy.core.registry:list_players",
     "make_language": "icy.grammars:make_language",
     "metrics": "icy.metrics",
-    "probe": "icy.probing:probe",
-    "register_cell": "icy.registry:register_cell",
-    "register_grammar": "icy.registry:register_grammar",
-    "register_listener": "icy.registry:register_listener",
-    "register_metric": "icy.registry:register_metric",
-    "register_receiver": "icy.registry:register_receiver",
-    "register_sender": "icy.registry:register_sender",
-    "register_speaker": "icy.registry:register_speaker",
-    "reproduce": "icy.reproducing:reproduce",
+    "probe": "icy.experiments.probe:probe",
+    "register_cell": "icy.core.registry:register_cell",
+    "register_grammar": "icy.core.registry:register_grammar",
+    "register_listener": "icy.core.registry:register_listener",
+    "register_metric": "icy.core.registry:register_metric",
+    "register_receiver": "icy.core.registry:register_receiver",
+    "register_sender": "icy.core.registry:register_sender",
+    "register_speaker": "icy.core.registry:register_speaker",
+    "reproduce": "icy.experiments.reproduce:reproduce",
     "s2b": "icy.s2b",
-    "sweep": "icy.sweeping:sweep",
+    "sweep": "icy.experiments.sweep:sweep",
     "testing": "icy.testing",
 }
 
@@ -86,15 +86,9 @@ __all__ = [
 
 if TYPE_CHECKING:  # the same names once more, for type checkers and editors, which cannot see through __getattr__
     from icy import metrics, s2b, testing
-    from icy.analysis.atlas import Atlas, atlas
-    from icy.endtoend import EndToEndResult, end_to_end
-    from icy.errors import IcyError
-    from icy.grammars import make_language
-    from icy.language import Language
-    from icy.meanings import MeaningSpace
-    from icy.models import create_receiver, create_sender
-    from icy.probing import probe
-    from icy.registry import (
+    from icy.analysis.atlas.atlas import Atlas, atlas
+    from icy.core.errors import IcyError
+    from icy.core.registry import (
         list_grammars,
         list_metrics,
         list_models,
@@ -107,10 +101,17 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors, wh
         register_sender,
         register_speaker,
     )
-    from icy.reproducing import Reproduction, reproduce
-    from icy.results import ProbeResult
-    from icy.sweeping import sweep
-    from icy.watcher import Watcher
+    from icy.experiments.end_to_end import end_to_end
+    from icy.experiments.probe import probe
+    from icy.experiments.reproduce import reproduce
+    from icy.experiments.reproduction import Reproduction
+    from icy.experiments.results import EndToEndResult, ProbeResult
+    from icy.experiments.sweep import sweep
+    from icy.experiments.watcher import Watcher
+    from icy.grammars import make_language
+    from icy.languages.language import Language
+    from icy.languages.meanings import MeaningSpace
+    from icy.models import create_receiver, create_sender
 else:  # hidden from type checkers: they would take any misspelt name for Any
 
     def __getattr__(name: str) -> object:

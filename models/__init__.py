@@ -4,10 +4,10 @@ Importing this package registers the built-in zoo and nothing more: the modules 
 model is first made.
 """
 
-from icy.registry import register_cell
+from icy.core.registry import register_cell
 
 from . import receivers, senders
-from .making import create_receiver, create_sender
+from .factory import create_receiver, create_sender
 
 __all__ = ["create_receiver", "create_sender", "receivers", "senders"]
 

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.autograd import Function
 from torch.nn import functional as F
 
-from icy.errors import IncompatibleError, InvalidSettingError
+from icy.core.errors import IncompatibleError, InvalidSettingError
 
 from .layers import Linear, rows_times
 

@@ -6,8 +6,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from icy.errors import InvalidSettingError
-from icy.meanings import MeaningSpace
+from icy.core.errors import InvalidSettingError
+from icy.languages.meanings import MeaningSpace
 
 from .cells import Cell
 

@@ -15,11 +15,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from icy.errors import IncompatibleError
+from icy.core.errors import IncompatibleError
+from icy.models.kernels.sru_scan import sru_scan
 
-from . import fused
+from .kernels import cell_steps
 from .layers import linear, rows_times
-from .scan import sru_scan
 
 State = tuple[Tensor, ...]
 
@@ -120,7 +120,7 @@ class RNNCell(_LibraryCell):
 
     def step(self, gates: Tensor, state: State) -> State:
         (h,) = state
-        return (fused.tanh(rows_times(h, self.weight_hh.mT, gates)),)
+        return (cell_steps.tanh(rows_times(h, self.weight_hh.mT, gates)),)
 
 
 class GRUCell(_LibraryCell):
@@ -133,7 +133,7 @@ class GRUCell(_LibraryCell):
 
     def step(self, gates: Tensor, state: State) -> State:
         (h,) = state
-        return (fused.gru_step(gates, linear(h, self.weight_hh, self.bias_hh), h),)
+        return (cell_steps.gru_step(gates, linear(h, self.weight_hh, self.bias_hh), h),)
 
 
 class LSTMCell(_LibraryCell):
@@ -143,7 +143,7 @@ class LSTMCell(_LibraryCell):
 
     def step(self, gates: Tensor, state: State) -> State:
         h, c = state
-        return fused.lstm_step(rows_times(h, self.weight_hh.mT, gates), c)
+        return cell_steps.lstm_step(rows_times(h, self.weight_hh.mT, gates), c)
 
     def start(self, h: Tensor) -> State:
         return h, torch.zeros_like(h)
@@ -201,7 +201,7 @@ class SRUCell(Cell):
     def step(self, gates: Tensor, state: State) -> State:
         c = state[1]
         if not self.state_only:
-            return fused.sru_step(gates, self.state_weight, c, self.activation)
+            return cell_steps.sru_step(gates, self.state_weight, c, self.activation)
         candidate, f = gates.chunk(2, -1)
         c = torch.lerp(candidate, c, torch.sigmoid(torch.addcmul(f, self.state_weight, c)))
         return c, c
@@ -265,10 +265,10 @@ class DartsCell(Cell):
 
     def step(self, gates: Tensor, state: State) -> State:
         (h,) = state
-        outputs = [fused.highway_step(rows_times(h, self.weight_h, gates), h, "tanh")]
+        outputs = [cell_steps.highway_step(rows_times(h, self.weight_h, gates), h, "tanh")]
         for i, (predecessor, activation) in enumerate(self.nodes, 1):
             s = outputs[predecessor]
-            outputs.append(fused.highway_step(rows_times(s, getattr(self, f"weight_{i}")), s, activation))
+            outputs.append(cell_steps.highway_step(rows_times(s, getattr(self, f"weight_{i}")), s, activation))
         found = outputs[1:]
         return (found[0] if len(found) == 1 else torch.stack(found).mean(0),)
 

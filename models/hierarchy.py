@@ -3,14 +3,14 @@
 import torch
 from torch import Tensor, nn
 
-from . import fused
 from .cells import State
+from .kernels import cell_steps
 from .layers import Linear
 
 
 def mix(old: State, new: State, s: Tensor) -> State:
     """(1 - s) old + s new, for every member of the state (an LSTM's h and c alike)."""
-    return tuple(fused.mix(a, b, s) for a, b in zip(old, new, strict=True))
+    return tuple(cell_steps.mix(a, b, s) for a, b in zip(old, new, strict=True))
 
 
 def damp(state: State, s: Tensor) -> State:

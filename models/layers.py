@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from icy.representations import one_hot
+from icy.core.representations import one_hot
 
 
 def linear(

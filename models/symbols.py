@@ -7,7 +7,7 @@ forward pass, and a step multiplies by a matrix of V + 1 rows instead of E.
 import torch
 from torch import Tensor, nn
 
-from icy.representations import Representation, sampled
+from icy.core.representations import Representation, sampled
 
 from .cells import Cell
 from .layers import Linear, SymbolEmbedding, as_symbol_weights, rows_times

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import icy
-from icy.registry import registry
+from icy.core.registry import registry
 
 TINY = {"meanings": "2x3", "word_length": 2, "hidden": 8, "seeds": 2, "target": 0.6, "settings": {"check_every": 20}}
 

@@ -12,10 +12,10 @@ from click.testing import CliRunner
 from pandas.testing import assert_frame_equal
 
 import icy
-from icy.analysis.atlas import SETTING, Atlas
+from icy.analysis.atlas.atlas import SETTING, Atlas
 from icy.cli import main
-from icy.errors import InvalidSettingError, StoreError
-from icy.long_table import LONG, to_long
+from icy.core.errors import InvalidSettingError, StoreError
+from icy.records.long_table import LONG, to_long
 
 SOFT = {
     "side": "sender", "representation": "soft", "protocol": "acquire", "meanings": "3x4", "vocab_size": 4,

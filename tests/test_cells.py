@@ -9,12 +9,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from icy.errors import IncompatibleError
-from icy.models import fused, scan
+from icy.core.errors import IncompatibleError
 from icy.models.cells import Cell, DGRecvCell, DGSendCell, GRUCell, LSTMCell, RNNCell, SRUCell, State
 from icy.models.gated_linear import MinGRUCell
+from icy.models.kernels import cell_steps as fused
+from icy.models.kernels import sru_scan as scan
+from icy.models.kernels.sru_scan import sru_scan
 from icy.models.layers import rows_times
-from icy.models.scan import sru_scan
 
 torch.set_num_threads(1)
 

@@ -22,14 +22,16 @@ from rich.console import Console
 
 import icy
 from icy.cli import COMMANDS, main
-from icy.cli.display import LiveWatcher, RowProgress, counted, duration
-from icy.cli.e2e import e2e_command
-from icy.cli.printing import print_on_terminal
-from icy.cli.probe import probe_command
-from icy.cli.specs import SPREADS
-from icy.endtoend import EndToEndSpec
-from icy.planning import Plan, ProbeSpec, make_plan
-from icy.registry import registry
+from icy.cli.commands.e2e import e2e_command
+from icy.cli.commands.probe import probe_command
+from icy.cli.display import LiveWatcher
+from icy.cli.options import SPREADS
+from icy.cli.output import counted, duration, print_on_terminal
+from icy.cli.progress import RowProgress
+from icy.config.specs import EndToEndSpec, ProbeSpec
+from icy.core.registry import registry
+from icy.experiments.plan import Plan
+from icy.experiments.probe import make_plan
 from icy.training.job import Reading, Replicate
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -151,7 +153,7 @@ def test_list_in_every_format() -> None:
 
 
 def test_list_presets_gives_every_departure_its_reason() -> None:
-    from icy.training.settings import PUBLISHED
+    from icy.config.settings import PUBLISHED
 
     shown = run("list", "presets").stdout
     assert all(name in shown and departure.reason in shown for name, departure in PUBLISHED.items())

@@ -14,15 +14,16 @@ import pytest
 from test_sweeping import SMALL, numbers
 
 import icy
-from icy.errors import IcyError
-from icy.planning import ProbeSpec, make_plan
-from icy.training import cluster as clusters
+from icy.config.specs import ProbeSpec
+from icy.core.errors import IcyError
+from icy.experiments.probe import make_plan
+from icy.experiments.watcher import Watcher
 from icy.training.job import Job, Replicate
-from icy.watcher import Watcher
+from icy.training.runners import ray_cluster as clusters
 
 MODEL = """\
 import torch
-from icy.registry import register_sender
+from icy.core.registry import register_sender
 from torch import nn
 
 @register_sender("OfAFile", description="Of a file.", source="a test")
@@ -106,7 +107,7 @@ def test_a_file_of_another_machine_registers_as_it_does_there(tmp_path: Path) ->
     file.write_text(MODEL)
     script = """
 import pathlib, sys
-from icy.registry import registry
+from icy.core.registry import registry
 path = pathlib.Path(sys.argv[1])
 registry.load_file(path) if path.exists() else registry.load_text(str(path.resolve()), sys.argv[2])
 entry = registry.get("sender/OfAFile")
@@ -123,7 +124,8 @@ print(entry.full_version, entry.origin, entry.load().__module__)
 def test_what_a_notebook_defines_is_refused_with_the_way_out() -> None:
     script = f"""
 import icy
-from icy.planning import ProbeSpec, make_plan
+from icy.config.specs import ProbeSpec
+from icy.experiments.probe import make_plan
 {MODEL}
 given = dict(model="sender/OfAFile", grammar="perm", quick=True)
 print(make_plan(ProbeSpec.asked(**given)).total)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import icy
-from icy.errors import IcyError
+from icy.core.errors import IcyError
 from icy.metrics import context, context_independence
 
 TWO = list(itertools.product(range(2), repeat=2))

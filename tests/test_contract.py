@@ -11,13 +11,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from icy.errors import IncompatibleError, InvalidSettingError, UnknownNameError
+from icy.core.errors import IncompatibleError, InvalidSettingError, UnknownNameError
+from icy.core.registry import Entry, registry
+from icy.core.representations import REPRESENTATIONS
 from icy.grammars import Corruption
-from icy.meanings import MeaningSpace
+from icy.languages.meanings import MeaningSpace
 from icy.models.base import MemoryModel, Receiver, Sender
 from icy.models.layers import Linear, flat_one_hot
-from icy.registry import Entry, registry
-from icy.representations import REPRESENTATIONS
 from icy.testing import (
     GRAMMAR_CHECKS,
     MODEL_CHECKS,

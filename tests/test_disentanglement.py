@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import mutual_info_score
 
 import icy
-from icy.errors import IcyError
+from icy.core.errors import IcyError
 from icy.metrics import factor_vae, mig, modularity
 from icy.metrics.disentanglement import _unlikeness, read_codes
 

@@ -13,9 +13,9 @@ import pytest
 
 import icy
 from icy.cli import COMMANDS, main
-from icy.registry import SIDES, registry
+from icy.config.settings import PUBLISHED
+from icy.core.registry import SIDES, registry
 from icy.testing import check_grammar, check_model
-from icy.training.settings import PUBLISHED
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"

@@ -14,20 +14,24 @@ import torch
 from torch import nn
 
 import icy
-from icy.analysis.plots.endtoend import e2e
-from icy.endtoend import EndToEndResult, EndToEndSpec, make_pair_plan
-from icy.errors import IncompatibleError, InvalidSettingError, StoreError, UnknownNameError
-from icy.language import Language
-from icy.meanings import MeaningSpace
+from icy.analysis.plots.end_to_end import e2e
+from icy.config.protocols import SCRATCH, EndToEnd
+from icy.config.settings import TrainingSettings, settings_for
+from icy.config.specs import EndToEndSpec
+from icy.core.errors import IncompatibleError, InvalidSettingError, StoreError, UnknownNameError
+from icy.core.noise import Noise, drawing_from
+from icy.core.registry import registry
+from icy.experiments.end_to_end import make_pair_plan
+from icy.experiments.results import EndToEndResult
+from icy.languages.language import Language
+from icy.languages.meanings import MeaningSpace
 from icy.metrics import topsim
-from icy.noise import Noise, drawing_from
-from icy.registry import registry
-from icy.store import Store
-from icy.training.endtoend import train_pairs
+from icy.records.record import CURVE
+from icy.records.store import Store
 from icy.training.job import Outcome, Reading, Replicate
-from icy.training.pair_job import CURVE, SCRATCH, EndToEnd, PairEntry, PairJob, PairTask
-from icy.training.pair_model import Pair, make_pair
-from icy.training.settings import TrainingSettings, settings_for
+from icy.training.pairs.job import PairEntry, PairJob, PairTask
+from icy.training.pairs.model import Pair, make_pair
+from icy.training.pairs.train import train_pairs
 
 torch.set_num_threads(1)
 

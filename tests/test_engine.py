@@ -15,22 +15,23 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from icy.errors import IncompatibleError, InvalidSettingError, UnknownNameError
+from icy.config.protocols import decide, get_protocol
+from icy.config.settings import TrainingSettings, settings_for
+from icy.core.errors import IncompatibleError, InvalidSettingError, UnknownNameError
+from icy.core.noise import counter_hash
+from icy.core.registry import Entry, registry
+from icy.core.representations import SOFT
+from icy.core.streams import stream_key
 from icy.grammars import make_language
-from icy.meanings import MeaningSpace
+from icy.languages.meanings import MeaningSpace
+from icy.languages.splits import SPLITS, Split
 from icy.models.cells import GRUCell
 from icy.models.layers import flat_one_hot
-from icy.registry import Entry, registry
-from icy.representations import SOFT
-from icy.splits import SPLITS, Split
-from icy.streams import stream_key
 from icy.training import engine, learners
-from icy.training.data import Draws, Pool, counter_hash, draw_meanings
+from icy.training.batches import Draws, Pool, draw_meanings
 from icy.training.engine import make_model, train
 from icy.training.job import Job, Outcome, Reading, Replicate, Task
 from icy.training.learners import GradientLearner, Learner, accuracy, make_learner, supervised_loss
-from icy.training.protocols import decide, get_protocol
-from icy.training.settings import TrainingSettings, settings_for
 
 torch.set_num_threads(1)
 

@@ -10,13 +10,15 @@ from typing import Any
 
 import pytest
 
-from icy.estimating import estimate, largest_stack
-from icy.memory import PeakMemory
-from icy.planning import Plan, ProbeSpec, make_plan
-from icy.probing import STACK_ON_CPU, stacks_of
-from icy.sweeping import SweepSpec, make_sweep
+from icy.config.protocols import BASELINE
+from icy.config.specs import ProbeSpec, SweepSpec
+from icy.core.memory import PeakMemory
+from icy.experiments.estimate import estimate, largest_stack
+from icy.experiments.plan import Plan
+from icy.experiments.probe import make_plan
+from icy.experiments.run import STACK_ON_CPU, stacks_of
+from icy.experiments.sweep import make_sweep
 from icy.training import engine
-from icy.training.protocols import BASELINE
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is read from /proc")
 
@@ -106,8 +108,9 @@ def test_the_peak_is_what_was_taken_and_not_what_was_taken_before() -> None:
 RUN = """
 import re, sys
 from dataclasses import replace
-from icy.planning import ProbeSpec, make_plan
-from icy.training.running import run_job
+from icy.config.specs import ProbeSpec
+from icy.experiments.probe import make_plan
+from icy.training.runners.base import run_job
 model, out = sys.argv[1:]
 plan = make_plan(ProbeSpec.asked(model=model, grammar="all", seeds=2, workers=1, out=out, settings={"max_steps": 100}))
 job = plan.rows[0].job
@@ -118,8 +121,9 @@ print(int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) *
 
 ESTIMATE = """
 import sys
-from icy.estimating import estimate
-from icy.planning import ProbeSpec, make_plan
+from icy.experiments.estimate import estimate
+from icy.config.specs import ProbeSpec
+from icy.experiments.probe import make_plan
 model, out = sys.argv[1:]
 (found,) = estimate(make_plan(ProbeSpec.asked(model=model, grammar="all", seeds=2, workers=1, out=out)))
 print(found.memory * found.stack, found.process)

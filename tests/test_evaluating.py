@@ -13,11 +13,12 @@ import pytest
 from click.testing import CliRunner, Result
 
 import icy
-from icy.analysis.metrics import metrics_table, plot_metrics
+from icy.analysis.plots.metric_bars import plot_metrics
+from icy.analysis.tables.metrics import metrics_table
 from icy.cli import main
-from icy.errors import IcyError
+from icy.core.errors import IcyError
+from icy.core.registry import register_metric
 from icy.metrics import Score, Table, evaluate, posdis, topsim
-from icy.registry import register_metric
 
 FAST = ["topsim", "posdis", "hce"]
 
@@ -58,7 +59,7 @@ def test_bootstrap_errors(language: icy.Language) -> None:
     first, again = (evaluate(language, metrics=FAST, errors="bootstrap", resamples=20, seed=3) for _ in range(2))
     assert first.equals(again)
     draws = icy.metrics.table.Table.of(language)
-    from icy.streams import stream
+    from icy.core.streams import stream
 
     random = stream(3, "bootstrap")
     values = [topsim(draws.rows(random.integers(16, size=16))).value for _ in range(20)]

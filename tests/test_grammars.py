@@ -14,7 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from icy.errors import IncompatibleError, InvalidSettingError, UnknownNameError
+from icy.core.errors import IncompatibleError, InvalidSettingError, UnknownNameError
+from icy.core.registry import list_grammars, register_grammar, registry
+from icy.core.streams import stream
 from icy.grammars import (
     Corruption,
     Table,
@@ -26,10 +28,8 @@ from icy.grammars import (
     make_language,
 )
 from icy.grammars.base import base_messages, base_words, digits, distinct_digits
-from icy.language import Language
-from icy.meanings import MeaningSpace
-from icy.registry import list_grammars, register_grammar, registry
-from icy.streams import stream
+from icy.languages.language import Language
+from icy.languages.meanings import MeaningSpace
 
 BUILT_IN = ["concat", "hol", "pairsum", "perm", "proj", "rot", "shuf", "shufdet"]
 CORRUPTIONS = [name for name in BUILT_IN if name not in ("concat", "hol")]

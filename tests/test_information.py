@@ -14,9 +14,9 @@ from scipy.stats import entropy as scipy_entropy
 from sklearn.metrics import mutual_info_score
 
 import icy
-from icy.errors import IcyError
+from icy.core.errors import IcyError
 from icy.metrics import bosdis, information_table, posdis
-from icy.metrics.counting import conditional_entropy, entropy, joint_entropy, mutual_information, number, together
+from icy.metrics.entropy import conditional_entropy, entropy, joint_entropy, mutual_information, number, together
 
 # Chaabouni et al. 2020, appendix 8.2
 BAGS = ["004", "005", "006", "007", "141", "151", "161", "171", "242", "252", "262", "272", "343", "335", "336", "337"]

@@ -13,17 +13,18 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from icy.errors import InvalidSettingError
-from icy.meanings import MeaningSpace
-from icy.noise import Noise
-from icy.planning import ProbeSpec, make_plan
-from icy.registry import registry
-from icy.representations import get_representation
+from icy.config.settings import TrainingSettings, settings_for
+from icy.config.specs import ProbeSpec
+from icy.core.errors import InvalidSettingError
+from icy.core.noise import Noise
+from icy.core.registry import registry
+from icy.core.representations import get_representation
+from icy.experiments.probe import make_plan
+from icy.languages.meanings import MeaningSpace
+from icy.training.cuda_graphs import BLOCK, WARM_UP, CapturedCall, CapturedUpdates, PlainUpdates, choose_issue
 from icy.training.engine import make_model, train
-from icy.training.issuing import BLOCK, WARM_UP, CapturedCall, CapturedUpdates, PlainUpdates, choose_issue
 from icy.training.job import Job, Task
 from icy.training.learners import GradientLearner, _products, make_learner, supervised_loss
-from icy.training.settings import TrainingSettings, settings_for
 from icy.training.stack import _call
 
 CPU = torch.device("cpu")

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from icy.errors import InvalidSettingError, StoreError
-from icy.language import Language, as_language, to_letters
-from icy.meanings import MeaningSpace
+from icy.core.errors import InvalidSettingError, StoreError
+from icy.languages.language import Language, as_language, to_letters
+from icy.languages.meanings import MeaningSpace
 
 FORMATS = (".parquet", ".csv", ".npz")
 MESSAGES = [[0, 0], [0, 1], [1, 0], [1, 2]]

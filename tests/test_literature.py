@@ -14,12 +14,12 @@ from click.testing import CliRunner
 
 import icy.analysis
 from icy.analysis import find_table, published, published_tables
-from icy.analysis.literature import DATA, KEYS, NUMBERS, PublishedTable, end_to_end, supervised
+from icy.analysis.literature.catalogue import DATA, KEYS, NUMBERS, PublishedTable, end_to_end, supervised
 from icy.cli import main
-from icy.errors import UnknownNameError
-from icy.meanings import MeaningSpace
-from icy.registry import SIDES, registry
-from icy.training.protocols import PROTOCOLS
+from icy.config.protocols import PROTOCOLS
+from icy.core.errors import UnknownNameError
+from icy.core.registry import SIDES, registry
+from icy.languages.meanings import MeaningSpace
 
 TABLES = published_tables()
 every_table = pytest.mark.parametrize("table", TABLES, ids=lambda table: table.id)

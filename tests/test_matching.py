@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
 import icy
-from icy.analysis.matching import MOST, plot_translation
-from icy.errors import InvalidSettingError, UnknownNameError
-from icy.metrics.matching import cbm, cbm_by_sample_size
+from icy.analysis.plots.translation import MOST, plot_translation
+from icy.core.errors import InvalidSettingError, UnknownNameError
+from icy.metrics.concept_matching import cbm, cbm_by_sample_size
 from icy.metrics.score import Score
 
 COUNTS = ("total", "good", "ambiguous", "paraphrase", "unmatched_concepts")

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icy import meanings
-from icy.errors import InvalidSettingError
-from icy.meanings import MeaningSpace
+from icy.core.errors import InvalidSettingError
+from icy.languages import meanings
+from icy.languages.meanings import MeaningSpace
 
 spaces = st.builds(MeaningSpace, st.integers(1, 6), st.integers(1, 9))
 

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import icy
 from icy import metrics
+from icy.core.registry import registry
 from icy.metrics import Score, Table
-from icy.metrics.evaluating import score_all
-from icy.registry import registry
+from icy.metrics.evaluation import score_all
 
 NAN = math.nan
 Words = Callable[[int, int], tuple[int, ...]]

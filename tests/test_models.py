@@ -11,14 +11,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from icy.errors import InvalidSettingError, UnknownNameError
-from icy.meanings import MeaningSpace
+from icy.core.errors import InvalidSettingError, UnknownNameError
+from icy.core.registry import registry
+from icy.core.representations import one_hot
+from icy.languages.meanings import MeaningSpace
 from icy.models import create_receiver, create_sender
 from icy.models.cells import SRUCell
 from icy.models.convolution import Convolution
-from icy.models.making import create
-from icy.registry import registry
-from icy.representations import one_hot
+from icy.models.factory import create
 
 torch.set_num_threads(1)
 

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from icy import noise as noise_module
-from icy.noise import Noise, counter_hash, current_noise, drawing_from, shift
+from icy.core import noise as noise_module
+from icy.core.noise import Noise, counter_hash, current_noise, drawing_from, shift
 
 torch.set_num_threads(1)
 

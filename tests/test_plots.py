@@ -25,12 +25,13 @@ from matplotlib.text import Annotation
 import icy
 from icy.analysis import plots, style
 from icy.analysis.plots.labels import place_labels
-from icy.analysis.plots.reading import blocks, lines_of
-from icy.analysis.tables import bias_table
+from icy.analysis.plots.panels import blocks, lines_of
+from icy.analysis.tables.bias import bias_table
 from icy.cli import main
-from icy.errors import InvalidSettingError, UnknownNameError
-from icy.reading import long_of, select
-from icy.results import ProbeResult
+from icy.core.errors import InvalidSettingError, UnknownNameError
+from icy.experiments.results import ProbeResult
+from icy.records.load import long_of
+from icy.records.select import select
 
 ROOT = Path(__file__).resolve().parent.parent
 GRAMMARS = ("concat", "perm", "proj", "pairsum", "rot", "shufdet", "hol")

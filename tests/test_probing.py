@@ -10,13 +10,14 @@ import pytest
 from conftest import TINY
 
 import icy
-from icy.asking import hidden_list, seed_list
-from icy.errors import IcyError, IncompatibleError, InvalidSettingError, PluginError, StoreError, UnknownNameError
-from icy.planning import ProbeSpec, make_plan
-from icy.registry import registry
+from icy.config.specs import ProbeSpec
+from icy.core.checks import hidden_list, seed_list
+from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, PluginError, StoreError, UnknownNameError
+from icy.core.registry import registry
+from icy.experiments.probe import make_plan
+from icy.experiments.watcher import Watcher, Watchers
 from icy.training.job import Replicate
-from icy.training.running import deal
-from icy.watcher import Watcher, Watchers
+from icy.training.runners.base import deal
 
 
 def curves(result: icy.ProbeResult) -> dict[tuple[str, int], Any]:

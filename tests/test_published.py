@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import icy
-from icy.analysis.agreement import agreement, end_to_end_agreement
+from icy.analysis.literature.agreement import agreement, end_to_end_agreement
 
 
 @pytest.mark.slow

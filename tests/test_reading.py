@@ -14,7 +14,7 @@ import pytest
 import torch
 
 import icy
-from icy.errors import IcyError, InvalidSettingError, StoreError
+from icy.core.errors import IcyError, InvalidSettingError, StoreError
 from icy.metrics import read_table, topsim
 from icy.metrics.table import PAD
 

@@ -7,8 +7,9 @@ import pytest
 from click.testing import CliRunner
 
 from icy.cli import main
-from icy.registry import registry
-from icy.sweeping import SweepSpec, make_sweep, read_sweep
+from icy.config.specs import SweepSpec
+from icy.core.registry import registry
+from icy.experiments.sweep import make_sweep, read_sweep
 from icy.testing import check_model
 
 ROOT = Path(__file__).parent.parent

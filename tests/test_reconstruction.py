@@ -15,10 +15,10 @@ from scipy.optimize import linprog
 from torch import Tensor, nn
 
 import icy
-from icy.errors import IcyError
+from icy.core.errors import IcyError
 from icy.metrics import Table, tre
-from icy.metrics.reconstruction import make_target
-from icy.metrics.reconstruction_training import _first_maps
+from icy.metrics.reconstruction.fitted import _first_maps
+from icy.metrics.reconstruction.problem import make_target
 
 TWO = list(itertools.product(range(2), repeat=2))
 THREE = list(itertools.product(range(3), repeat=2))
@@ -169,7 +169,7 @@ def test_other_distances(distance: Any, expected: float) -> None:
 @pytest.mark.parametrize(("steps", "near"), [(50, 1e-5), (1000, 0.02)])  # around its end an l1 fit jumps with rounding
 def test_the_published_program(steps: int, near: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Against a plain loop: frozen maps, vectors from zero, Adam at 0.01, the error before the last update."""
-    monkeypatch.setattr("icy.metrics.reconstruction_training.PUBLISHED_STEPS", steps)
+    monkeypatch.setattr("icy.metrics.reconstruction.fitted.PUBLISHED_STEPS", steps)
     language = icy.make_language("shufdet", "2x3", 3, 2, 1)
     found = tre(language, preset="published", seed=5)
     maps, bias = (given[0] for given in _first_maps(1, 2, 4, 5, "cpu"))
@@ -197,7 +197,7 @@ def test_the_published_vocabulary() -> None:
 
 
 def test_the_first_version_of_the_published_program(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("icy.metrics.reconstruction_training.PUBLISHED_STEPS", 50)
+    monkeypatch.setattr("icy.metrics.reconstruction.fitted.PUBLISHED_STEPS", 50)
     found = tre(TWO, XOR, preset="published", optimiser="rmsprop")
     assert found.value != tre(TWO, XOR, preset="published").value
     assert found.conventions["optimiser"] == "rmsprop"

@@ -11,21 +11,21 @@ from typing import Any
 
 import pytest
 
-import icy.registry as registry_module
-from icy.errors import DuplicateNameError, IcyError, PluginError, UnknownNameError
-from icy.models import create_receiver, create_sender
-from icy.registry import (
+import icy.core.registry as registry_module
+from icy.core.errors import DuplicateNameError, IcyError, PluginError, UnknownNameError
+from icy.core.registry import (
     Entry,
     Registry,
     list_grammars,
     list_models,
-    natural,
     register_cell,
     register_grammar,
     register_receiver,
     register_sender,
     registry,
 )
+from icy.core.text import natural
+from icy.models import create_receiver, create_sender
 
 CELLS = ["dgrecv", "dgsend", "GRU", "LSTM", "minGRU", "RNN", "SRU"]
 
@@ -256,7 +256,8 @@ def test_an_installed_package_registers_by_its_entry_point(
     installed: Callable[[str], Registry], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "icy_test_package.py").write_text(
-        "from icy.registry import register_sender\n\n@register_sender('Stranger')\ndef stranger(): 'A stranger.'\n",
+        "from icy.core.registry import register_sender\n\n"
+        "@register_sender('Stranger')\ndef stranger(): 'A stranger.'\n",
     )
     monkeypatch.syspath_prepend(tmp_path)
     new = installed("icy_test_package")
@@ -286,7 +287,7 @@ def test_a_broken_installed_package_is_named_and_left_out(
 # -- plug-in files -----------------------------------------------------------------------------------------------------
 
 FILE = """
-from icy.registry import register_grammar
+from icy.core.registry import register_grammar
 from icy.grammars import Corruption
 
 @register_grammar("mirrored", source="a file")

@@ -15,11 +15,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 import icy
-from icy.errors import IncompatibleError, InvalidSettingError, UnknownNameError
-from icy.noise import Noise, drawing_from
-from icy.planning import ProbeSpec, make_plan
-from icy.registry import registry
-from icy.representations import (
+from icy.config.specs import ProbeSpec
+from icy.core.errors import IncompatibleError, InvalidSettingError, UnknownNameError
+from icy.core.noise import Noise, drawing_from
+from icy.core.registry import registry
+from icy.core.representations import (
     ANSWERS,
     REPRESENTATIONS,
     SOFT,
@@ -33,6 +33,7 @@ from icy.representations import (
     one_hot,
     sampled,
 )
+from icy.experiments.probe import make_plan
 
 torch.set_num_threads(1)
 

@@ -14,13 +14,14 @@ import pytest
 from click.testing import CliRunner
 
 import icy
-from icy.analysis.agreement import with_distance
-from icy.analysis.literature import find_table, published
-from icy.analysis.verdicts import COLUMNS, Verdict, judged
+from icy.analysis.literature.agreement import with_distance
+from icy.analysis.literature.catalogue import find_table, published
+from icy.analysis.literature.verdicts import COLUMNS, Verdict, judged
 from icy.cli import main
-from icy.errors import InvalidSettingError, UnknownNameError
-from icy.long_table import LONG
-from icy.reproducing import ReproduceSpec, Reproducing
+from icy.config.specs import ReproduceSpec
+from icy.core.errors import InvalidSettingError, UnknownNameError
+from icy.experiments.reproduce import Reproducing
+from icy.records.long_table import LONG
 
 
 def asked(table: str, **options: Any) -> Reproducing:

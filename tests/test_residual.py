@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from icy.errors import IcyError
+from icy.core.errors import IcyError
 from icy.metrics import Table, hce, residual_entropy
 from icy.metrics.residual import _residual
 

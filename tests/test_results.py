@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 
 import icy
-from icy.analysis.agreement import agreement
-from icy.analysis.tables import bias_table
-from icy.errors import InvalidSettingError, StoreError
-from icy.long_table import to_long, value_of
-from icy.results import ProbeResult
+from icy.analysis.literature.agreement import agreement
+from icy.analysis.tables.bias import bias_table
+from icy.core.errors import InvalidSettingError, StoreError
+from icy.experiments.results import ProbeResult
+from icy.records.long_table import to_long
+from icy.records.record import value_of
 
 
 def record(grammar: str, seed: int, ratio_steps: int | None, baseline: int = 100, **changes: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from icy.cli import main
-from icy.cli.s2b import s2b_command
+from icy.cli.commands.s2b import s2b_command
 from icy.s2b import GameSettings
 
 QUICK = ("--episodes", "4", "--seeds", "2")
@@ -115,7 +115,7 @@ def test_a_table_says_what_it_shows() -> None:
 
 
 def test_an_interrupted_evaluation_keeps_what_is_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    from icy.cli.s2b import measuring
+    from icy.cli.commands.s2b import eval as measuring
 
     real, calls = measuring._evaluated, []
 

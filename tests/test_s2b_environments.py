@@ -18,7 +18,7 @@ from pettingzoo.test import parallel_api_test, parallel_seed_test
 from pettingzoo.utils.conversions import parallel_to_aec
 
 import icy.s2b
-from icy.errors import IcyError
+from icy.core.errors import IcyError
 from icy.s2b import BatchedRecall, RecallSettings, parallel_env
 from icy.s2b.environments.parallel import MetaReferentialGame
 from icy.s2b.environments.recall import RecallEnv

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from icy.errors import IcyError
+from icy.core.errors import IcyError
 from icy.s2b import BatchedGame, GameSettings, Turn
 from icy.s2b.channel import inverses, permutations, regular, sentence_count, sentence_number, sentences
-from icy.s2b.dealing import Deal, deal
-from icy.s2b.draws import Draws
-from icy.s2b.schedule import query_meanings
+from icy.s2b.episodes import Deal, deal
 from icy.s2b.settings import NEAR32
 from icy.s2b.stimuli import Spaces
+from icy.s2b.streams import Draws
+from icy.s2b.targets import query_meanings
 
 GAMES: dict[str, dict[str, Any]] = {
     "default": {},
@@ -380,7 +380,7 @@ def test_settings_that_do_not_go_are_answered_in_a_sentence(given: dict[str, Any
 
 
 def test_shots_that_cannot_be_met_end_in_an_error_and_not_in_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("icy.s2b.schedule.MOST_ROUNDS", 50)
+    monkeypatch.setattr("icy.s2b.targets.MOST_ROUNDS", 50)
     with pytest.raises(IcyError, match="No targets with 40 shots of every value were found in 50 draws"):
         BatchedGame(shots=40).reset(seed=1)
 

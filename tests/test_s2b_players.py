@@ -11,12 +11,12 @@ import pytest
 
 import icy
 from icy import metrics
-from icy.errors import IcyError, IncompatibleError
-from icy.registry import register_listener, registry
+from icy.core.errors import IcyError, IncompatibleError
+from icy.core.registry import register_listener, registry
 from icy.s2b import Action, BatchedGame, GameSettings, Player, disentanglement, evaluate, play, probe_language, record
-from icy.s2b.evaluating import episode_seeds
+from icy.s2b.evaluation import episode_seeds
 from icy.s2b.players.binding import Memory, evidence
-from icy.s2b.recording import write
+from icy.s2b.recorder import write
 
 
 def accuracy(speaker: str, listener: str, phase: str = "zsct", episodes: int = 150, **given: Any) -> float:
@@ -185,7 +185,7 @@ def test_measures_are_means_over_the_episodes_of_a_seed() -> None:
 
 def test_batches_do_not_change_what_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = evaluate("posdis", "binding", episodes=20, seeds=2, samples=2).table()
-    monkeypatch.setattr("icy.s2b.evaluating.AT_ONCE", 7)
+    monkeypatch.setattr("icy.s2b.evaluation.AT_ONCE", 7)
     told: list[tuple[int, int]] = []
     parts = evaluate("posdis", "binding", episodes=20, seeds=2, samples=2, told=lambda *t: told.append(t)).table()
     pd.testing.assert_frame_equal(whole, parts)

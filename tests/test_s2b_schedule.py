@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from icy.errors import IcyError
-from icy.s2b.draws import Draws
-from icy.s2b.schedule import NOTHING, every_meaning, query_meanings, shots
+from icy.core.errors import IcyError
 from icy.s2b.stimuli import Spaces
+from icy.s2b.streams import Draws
+from icy.s2b.targets import NOTHING, every_meaning, query_meanings, shots
 
 
 def fixed(*sizes: int) -> Spaces:

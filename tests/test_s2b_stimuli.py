@@ -7,9 +7,9 @@ import pytest
 from scipy.stats import kstest
 
 from icy import metrics
-from icy.errors import IcyError
-from icy.s2b.draws import Draws
+from icy.core.errors import IcyError
 from icy.s2b.stimuli import Sections, Spaces, meaning_numbers, nearest_values, one_hot
+from icy.s2b.streams import Draws
 
 SEEDS = np.arange(300)
 

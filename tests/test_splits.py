@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icy.errors import InvalidSettingError, UnknownNameError
-from icy.meanings import IntArray, MeaningSpace
-from icy.splits import SPLITS, Split
+from icy.core.errors import InvalidSettingError, UnknownNameError
+from icy.languages.meanings import IntArray, MeaningSpace
+from icy.languages.splits import SPLITS, Split
 
 SPACES = st.builds(MeaningSpace, st.integers(2, 4), st.integers(2, 5))
 SHARES = st.floats(0, 1, exclude_min=True, exclude_max=True)

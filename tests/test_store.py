@@ -8,10 +8,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from icy.errors import InvalidSettingError, StoreError
-from icy.provenance import now
-from icy.results import ProbeResult, write_tables
-from icy.store import Store, record_key, to_run, write_atomically
+from icy.core.errors import InvalidSettingError, StoreError
+from icy.core.files import write_atomically
+from icy.core.provenance import now
+from icy.experiments.results import ProbeResult
+from icy.records.long_table import write_tables
+from icy.records.record import record_key
+from icy.records.store import Store, to_run
 
 
 def record(key: str, **changes: object) -> dict[str, object]:

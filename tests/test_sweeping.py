@@ -18,16 +18,19 @@ from click.testing import CliRunner, Result
 
 import icy
 from icy.cli import main
-from icy.errors import IcyError
-from icy.planning import ProbeSpec, make_plan
-from icy.probing import run_plan
-from icy.store import Record, Store
-from icy.sweeping import SweepSpec, cost, expand, make_sweep, read_sweep
-from icy.training import pool, work
+from icy.config.specs import ProbeSpec, SweepSpec
+from icy.core.errors import IcyError
+from icy.experiments.probe import make_plan
+from icy.experiments.run import run_plan
+from icy.experiments.sweep import cost, expand, make_sweep, read_sweep
+from icy.experiments.watcher import Watcher
+from icy.records.record import Record, row_of
+from icy.records.store import Store
 from icy.training.engine import train as real_train
-from icy.training.job import Job, row_of
-from icy.training.running import LocalRunner
-from icy.watcher import Watcher
+from icy.training.job import Job
+from icy.training.runners import pool
+from icy.training.runners import remote as work
+from icy.training.runners.base import LocalRunner
 
 NUMBERS = (
     "model",
@@ -195,8 +198,8 @@ def test_workers_are_given_rows_until_all_have_something_to_do(tmp_path: Path, m
                 most.append(len(self._waiting) + 1)
                 yield ticket, records
 
-    monkeypatch.setattr("icy.probing.make_runner", lambda plan, watcher, retries: Counting())
-    monkeypatch.setattr("icy.probing.STACK_ON_CPU", 1000)
+    monkeypatch.setattr("icy.experiments.run.make_runner", lambda plan, watcher, retries: Counting())
+    monkeypatch.setattr("icy.experiments.run.STACK_ON_CPU", 1000)
     icy.sweep("*/FC*", grammar="concat", quick=True, workers=1, out=str(tmp_path), representation="soft,gumb", seeds=1)
     assert max(most) == 4
     assert most[0] == 4
@@ -306,7 +309,7 @@ def test_what_does_not_fit_by_itself_is_a_failure_and_the_rest_goes_on(
 
 
 def test_tables_can_be_read_while_it_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("icy.probing._Tables.SECONDS", 0.0)
+    monkeypatch.setattr("icy.experiments.run._Tables.SECONDS", 0.0)
     seen: list[bool] = []
 
     class Reader(Watcher):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import icy
-from icy.errors import InvalidSettingError
+from icy.core.errors import InvalidSettingError
 from icy.metrics import Table
 from icy.metrics.table import PAD, names_of_attributes
 

@@ -16,11 +16,13 @@ from click.testing import CliRunner
 from pandas.testing import assert_frame_equal
 
 import icy
-from icy.analysis.tables import bias_table, difference_table
+from icy.analysis.tables.bias import bias_table, difference_table
 from icy.cli import main
-from icy.errors import IncompatibleError, InvalidSettingError, UnknownNameError
-from icy.long_table import LONG
-from icy.reading import long_of, read_long, read_results, select
+from icy.core.errors import IncompatibleError, InvalidSettingError, UnknownNameError
+from icy.experiments.results import read_results
+from icy.records.load import long_of, read_long
+from icy.records.long_table import LONG
+from icy.records.select import select
 
 SETTING = {
     "representation": "soft", "meanings": "5x10", "vocab_size": 4, "word_length": 4, "hidden_size": 128,

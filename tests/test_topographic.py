@@ -16,11 +16,11 @@ from scipy.spatial.distance import pdist
 from scipy.stats import pearsonr, spearmanr
 
 import icy
-from icy.errors import IcyError, InvalidSettingError
+from icy.core.errors import IcyError, InvalidSettingError
 from icy.metrics import Table, topsim
-from icy.metrics.distances import meaning_distance, message_distance
-from icy.metrics.pairs import BLOCK, Two, histogram, joint_counts
-from icy.metrics.pairs_torch import histogram_on
+from icy.metrics.topographic.distances import meaning_distance, message_distance
+from icy.metrics.topographic.pairs import BLOCK, Two, histogram, joint_counts
+from icy.metrics.topographic.pairs_torch import histogram_on
 
 Rows = list[list[int]]
 
@@ -136,10 +136,10 @@ def test_many_different_values(options: dict[str, Any], monkeypatch: pytest.Monk
     meanings = random.integers(100, size=(40, 2))
     messages = np.concatenate([meanings, random.integers(100, size=(40, 2))], 1)
     expected = topsim(meanings, messages, **options).value
-    monkeypatch.setattr("icy.metrics.distances.WIDEST", 10)
-    monkeypatch.setattr("icy.metrics.pairs.WIDEST", 10)
+    monkeypatch.setattr("icy.metrics.topographic.distances.WIDEST", 10)
+    monkeypatch.setattr("icy.metrics.topographic.pairs.WIDEST", 10)
     assert topsim(meanings, messages, **options).value == pytest.approx(expected, abs=1e-12)
-    monkeypatch.setattr("icy.metrics.pairs.MOST_CELLS", 10)
+    monkeypatch.setattr("icy.metrics.topographic.pairs.MOST_CELLS", 10)
     assert topsim(meanings, messages, **options).value == pytest.approx(expected, abs=1e-12)
 
 
@@ -254,7 +254,7 @@ def test_distances_that_cannot_be() -> None:
 
 
 def test_too_many_pairs_to_be_listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("icy.meanings.available_memory", lambda: 1000)
+    monkeypatch.setattr("icy.core.memory.available_memory", lambda: 1000)
     with pytest.raises(InvalidSettingError, match="A list of the 66 pairs of 12 rows"):
         topsim(np.random.default_rng(0).normal(size=(12, 2)), np.arange(12)[:, None], meaning="euclidean")
 

@@ -18,13 +18,16 @@ from conftest import TINY
 
 import icy
 from icy.cli import main
-from icy.errors import IcyError, InvalidSettingError, StoreError, UnknownNameError
-from icy.long_table import LONG, to_long
-from icy.planning import ProbeSpec, make_plan
-from icy.store import Record, Store
-from icy.sweeping import SweepSpec, make_sweep
-from icy.tracking import TRACKERS, curve_of, make_tracker, metrics_of, parameters_of, run_name, version_of, watching
-from icy.watcher import Watcher, Watchers
+from icy.config.specs import ProbeSpec, SweepSpec
+from icy.core.errors import IcyError, InvalidSettingError, StoreError, UnknownNameError
+from icy.experiments.probe import make_plan
+from icy.experiments.sweep import make_sweep
+from icy.experiments.trackers.base import curve_of, metrics_of, parameters_of, run_name, version_of
+from icy.experiments.trackers.make import TRACKERS, make_tracker, watching
+from icy.experiments.watcher import Watcher, Watchers
+from icy.records.long_table import LONG, to_long
+from icy.records.record import Record
+from icy.records.store import Store
 
 ONE = {**TINY, "seeds": [1], "workers": 1}
 ROOT = Path(__file__).resolve().parent.parent
@@ -262,7 +265,7 @@ def test_a_row_that_was_not_written_to_its_end_is_written_again(
     icy.probe("sender/FC1L", "perm", out=tmp_path, **ONE)
     record = Store(tmp_path).records()[0]
     with monkeypatch.context() as patch:
-        patch.setattr("icy.tracking.metrics_of", lambda _: 1 / 0)
+        patch.setattr("icy.experiments.trackers.base.metrics_of", lambda _: 1 / 0)
         make_tracker(name, tmp_path / "tracking").filed(record)
     assert version_of(record) not in set(make_tracker(name, tmp_path / "tracking")._versions())
     icy.probe("sender/FC1L", "perm", out=tmp_path, track=name, **ONE)
@@ -382,7 +385,8 @@ def test_trackers_are_quiet(name: str, tmp_path: Path) -> None:
 def test_nothing_is_imported_that_was_not_asked_for(tmp_path: Path) -> None:
     """Not even TensorBoard, which torch would bring along."""
     code = (
-        "import sys, icy, icy.tracking, icy.cli.probe, icy.cli.sweep, icy.cli.e2e\n"
+        "import sys, icy, icy.experiments.trackers.make\n"
+        "import icy.cli.commands.probe, icy.cli.commands.sweep, icy.cli.commands.e2e\n"
         f"icy.probe('sender/FC1L', 'perm', out={str(tmp_path)!r}, quick=True, seeds=1, workers=1)\n"
         f"loaded = {{m.partition('.')[0] for m in sys.modules}} & {set(TRACKERS)}\n"
         "assert not loaded, loaded\n"

@@ -10,12 +10,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from icy.errors import IncompatibleError, InvalidSettingError
-from icy.meanings import MeaningSpace
+from icy.core.errors import IncompatibleError, InvalidSettingError
+from icy.core.noise import Noise, drawing_from
+from icy.core.representations import one_hot
+from icy.languages.meanings import MeaningSpace
 from icy.models import create_receiver, create_sender
 from icy.models.attention import Cache, DecoderLayer, sinusoids
-from icy.noise import Noise, drawing_from
-from icy.representations import one_hot
 
 torch.set_num_threads(1)
 

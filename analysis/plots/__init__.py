@@ -13,7 +13,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from icy.errors import unknown
+from icy.core.errors import unknown
 
 # name: (the module that has a function of this name, what it shows)
 KINDS = {
@@ -22,11 +22,14 @@ KINDS = {
     "curves": ("learning_curves", "Accuracy over updates: a panel per model, a line per grammar, bands over seeds."),
     "ratios": ("ratio_dots", "Acquisition ratios on a log axis: a row per model, a dot per grammar, arrows where cut."),
     "tradeoff": (
-        "scatter",
+        "tradeoff_front",
         "What is learnt of compositional against noise grammars: models ranked, best at the front.",
     ),
-    "parameters": ("sizes", "Results against the number of parameters: a panel per grammar, a line per model."),
-    "e2e": ("endtoend", "Sender and receiver together: accuracy, loss and topsim over the updates of the game."),
+    "parameters": (
+        "parameter_counts",
+        "Results against the number of parameters: a panel per grammar, a line per model.",
+    ),
+    "e2e": ("end_to_end", "Sender and receiver together: accuracy, loss and topsim over the updates of the game."),
 }
 __all__ = ["KINDS", "bars", "curves", "e2e", "heat", "parameters", "plot_function", "ratios", "tradeoff"]
 

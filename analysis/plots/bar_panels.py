@@ -11,13 +11,13 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MultipleLocator
 
-from icy.errors import InvalidSettingError
-from icy.reading import Results
-from icy.training.protocols import BASELINE
+from icy.analysis import style
+from icy.analysis.cells import CUT, Cell, checked_spread
+from icy.config.protocols import BASELINE
+from icy.core.errors import InvalidSettingError
+from icy.records.load import Results
 
-from .. import style
-from ..cells import CUT, Cell, checked_spread
-from .reading import Block, Line, blocks, limits, measured, reach, said
+from .panels import Block, Line, blocks, limits, measured, reach, said
 
 UNMEASURED = "–"
 FEW = 5  # models whose bars can stand in groups

@@ -12,11 +12,11 @@ from matplotlib.colors import Colormap, LogNorm, Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from icy.reading import Results
+from icy.analysis import style
+from icy.analysis.cells import CUT, Cell
+from icy.records.load import Results
 
-from .. import style
-from ..cells import CUT, Cell
-from .reading import Block, Line, blocks, measured, said
+from .panels import Block, Line, blocks, measured, said
 
 CELL = 0.62, 0.23  # inches
 BESIDE = 1.0  # inches, of the bar of colours and what stands beside it

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.text import Annotation
 from numpy.typing import NDArray
 
-from .. import style
+from icy.analysis import style
 
 DIRECTIONS = ((1, 0), (-1, 0), (-1, 1), (0, 1), (1, 1), (0, -1), (1, -1), (-1, -1))  # the first are preferred
 DISTANCES = (4.5, 9.0, 15.0, 23.0, 33.0, 45.0, 60.0)  # points

@@ -11,15 +11,14 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullLocator
 
-from icy.errors import InvalidSettingError
-from icy.reading import Results, long_of
-from icy.results import ProbeResult
-from icy.store import Record
+from icy.analysis import style
+from icy.analysis.cells import SPREADS, checked_spread
+from icy.analysis.order import in_order
+from icy.core.errors import InvalidSettingError
+from icy.records.load import Results, long_of
+from icy.records.record import Record
 
-from .. import style
-from ..cells import SPREADS, checked_spread
-from ..tables import in_order
-from .reading import Block, blocks, records_of, said
+from .panels import Block, blocks, records_of, said
 
 PANEL_HEIGHT = 1.35  # inches
 LOG_FROM = 8  # times as long the longest run is as the shortest, from where on the axis is logarithmic
@@ -63,7 +62,7 @@ def curves(
     if not drawn_of:
         raise InvalidSettingError(_nothing(records))
     runs = _readings(drawn_of)
-    long = long_of(ProbeResult(drawn_of))
+    long = long_of(drawn_of)
     found = [(_name(block, line.label), line.long) for block in blocks(long) for line in block.lines]
     names = [name for name, _ in found]
     width = width or style.WIDTH

@@ -8,14 +8,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from icy.errors import InvalidSettingError
-from icy.reading import Results
-from icy.training.protocols import BASELINE
+from icy.analysis import style
+from icy.analysis.cells import CUT, Cell, checked_spread
+from icy.analysis.order import in_order
+from icy.config.protocols import BASELINE
+from icy.core.errors import InvalidSettingError
+from icy.records.load import Results
 
-from .. import style
-from ..cells import CUT, Cell, checked_spread
-from ..tables import in_order
-from .reading import Block, Line, blocks, limits, measured, reach, said
+from .panels import Block, Line, blocks, limits, measured, reach, said
 
 ROW_HEIGHT = 0.3  # inches
 BAND = 0.72  # of a row's height, which its grammars share

@@ -22,14 +22,14 @@ import click
 import numpy as np
 
 import icy
-from icy.analysis.tables import in_order
-from icy.cli.specs import described  # what a dataclass says of its attributes
+from icy.analysis.order import in_order
+from icy.cli.options import described  # what a dataclass says of its attributes
+from icy.config.presets import Departure
+from icy.core.registry import PLAYERS, SIDES, Entry, registry
 from icy.grammars import grammar_sides
-from icy.models.making import DEFAULTS, count_parameters, create
-from icy.presets import Departure
-from icy.registry import PLAYERS, SIDES, Entry, registry
+from icy.models.factory import DEFAULTS, count_parameters, create
 
-SPACE = "5x10"  # with icy.models.making.DEFAULTS the papers' main setting
+SPACE = "5x10"  # with icy.models.factory.DEFAULTS the papers' main setting
 Part = Callable[..., str]
 PARTS: dict[str, Part] = {}
 CITATION = Path(__file__).parents[2] / "CITATION.cff"
@@ -65,7 +65,7 @@ def code(text: object) -> str:
 @part
 def departures() -> str:
     """The departures of the preset `published`."""
-    from icy.training.settings import PUBLISHED
+    from icy.config.settings import PUBLISHED
 
     runs = {("probe", "e2e"): "all", ("probe",): "one side alone", ("e2e",): "pairs (`icy e2e`)"}
     rows = [(name, _settings(d), runs[tuple(d.kinds)], d.reason) for name, d in PUBLISHED.items()]
@@ -88,7 +88,7 @@ def _settings(departure: Departure) -> str:
 @part
 def training_settings() -> str:
     """Every training setting with its value under both presets."""
-    from icy.training.settings import TrainingSettings, settings_for
+    from icy.config.settings import TrainingSettings, settings_for
 
     said = described(TrainingSettings)
     presets = [vars(settings_for("published", kind)) for kind in ("probe", "e2e")]
@@ -110,7 +110,7 @@ def _under_preset(default: Any, alone: Any, paired: Any) -> str:
 @part
 def protocols() -> str:
     """The protocols."""
-    from icy.training.protocols import PROTOCOLS
+    from icy.config.protocols import PROTOCOLS
 
     rows = []
     for p in PROTOCOLS.values():
@@ -247,10 +247,10 @@ def record_fields() -> str:
 
 def example_record() -> dict[str, Any]:
     """A record as it is filed, made without training."""
-    from icy.meanings import MeaningSpace
+    from icy.config.protocols import get_protocol
+    from icy.config.settings import settings_for
+    from icy.languages.meanings import MeaningSpace
     from icy.training.job import Job, Outcome, Replicate, Task
-    from icy.training.protocols import get_protocol
-    from icy.training.settings import settings_for
 
     replicate = Replicate("rot", 123)
     task = Task(registry.get("HierZero:GRU", "sender"), MeaningSpace(5, 10))
@@ -271,7 +271,7 @@ def long_columns() -> str:
     """Every column of the long table."""
     from fields import LONG_TABLE
 
-    from icy.long_table import LONG
+    from icy.records.long_table import LONG
 
     check_same("long table", LONG_TABLE, LONG)
     return table(("column", "meaning"), [(code(name), LONG_TABLE[name]) for name in LONG])

@@ -29,7 +29,7 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx.util.inspect import stringify_signature
 from sphinx.util.nodes import nested_parse_with_titles
 
-from icy.registry import registry
+from icy.core.registry import registry
 
 ARRAY = re.compile(r"ndarray\[tuple\[(?:~?typing\.)?Any, \.\.\.\], (?:~?numpy\.)?dtype\[((?:[^][]|\[[^][]*\])*)\]\]")
 LONE_STAR = re.compile(r"(?<![\\*\w])\*(?=[\w\[])(?![^*]*\*)")

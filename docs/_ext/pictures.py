@@ -17,7 +17,7 @@ from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 
 import icy
-from icy.language import Language
+from icy.languages.language import Language
 
 SEED = 123
 SHOWN = "3x3"  # small enough to see the whole language: 27 messages of 12 tokens
@@ -46,7 +46,7 @@ def draw_all(folder: Path) -> list[Path]:
 def plots() -> dict[str, Figure]:
     """One of every kind of plot that needs no curves, and a place in the atlas, from what comes with icy."""
     from icy.analysis.plots import plot_function
-    from icy.reading import select
+    from icy.records.select import select
 
     atlas = select(icy.atlas().to_dataframe(), where={"meanings": "3x4", "representation": "soft"})
     some = select(atlas, ["sender/FC*", "sender/HierZero:*", "sender/RNNZero:*", "sender/TransDecSoft"])

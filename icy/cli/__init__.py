@@ -10,7 +10,7 @@ import click
 
 from icy.version import __version__
 
-from .errors import exit_code_of
+from .exit_codes import exit_code_of
 
 # name: (where the command is, what it does)
 COMMANDS = {
@@ -23,10 +23,10 @@ COMMANDS = {
     "table": ("table", "Print results as a table, beside published or other results."),
     "reproduce": ("reproduce", "Measure a published table again."),
     "atlas": ("atlas", "Show what icy measured of its own zoo."),
-    "list": ("listing", "List models, grammars, metrics, players, protocols, cells, presets or published tables."),
+    "list": ("list", "List models, grammars, metrics, players, protocols, cells, presets or published tables."),
     "show": ("languages", "Show example messages of a grammar, and its facts."),
     "generate": ("languages", "Write the language of a grammar to a file."),
-    "check": ("checking", "Check that a model or grammar keeps its contract."),
+    "check": ("check", "Check that a model or grammar keeps its contract."),
     "doctor": ("doctor", "Report versions, devices, memory and plug-ins."),
 }
 
@@ -53,7 +53,7 @@ class LazyGroup(click.Group):
         """The command, imported now."""
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"{__name__}.{COMMANDS[cmd_name][0]}")
+        module = importlib.import_module(f"{__name__}.commands.{COMMANDS[cmd_name][0]}")
         command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
 

@@ -10,8 +10,8 @@ from typing import TypeAlias
 import click
 from click.shell_completion import BashComplete, CompletionItem, add_completion_class, split_arg_string
 
-from icy.errors import IcyError
-from icy.registry import SIDES, Entry, registry
+from icy.core.errors import IcyError
+from icy.core.registry import SIDES, Entry, registry
 
 Items: TypeAlias = "list[CompletionItem[str]]"
 
@@ -62,7 +62,7 @@ def models_and_grammars(ctx: click.Context, param: click.Parameter, incomplete: 
 
 def protocols(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
     """Names of protocols."""
-    from icy.training.protocols import PROTOCOLS
+    from icy.config.protocols import PROTOCOLS
 
     return _matching(((p.name, p.description) for p in PROTOCOLS.values()), incomplete)
 

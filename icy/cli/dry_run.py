@@ -6,14 +6,15 @@ import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from icy.planning import Plan, Row
-from icy.training.pair_job import SCRATCH, PairJob
+from icy.config.protocols import SCRATCH
+from icy.experiments.plan import Plan, Row
+from icy.training.pairs.job import PairJob
 
-from .display import counted, duration, size
-from .printing import note, print_rows, stderr
+from .output import counted, duration, note, print_rows, size, stderr
 
 if TYPE_CHECKING:
-    from icy.estimating import Estimate
+    from icy.experiments.estimate import Estimate
+
 
 PLAN_HEADINGS = ["model", "parameters", "to train", "memory", "1000 updates", "in all"]
 RAW_HEADINGS = [
@@ -24,7 +25,7 @@ RAW_HEADINGS = [
 
 def print_plan(plan: Plan, format_: str, quiet: bool) -> None:
     """The rows of a plan, what each would take, and on what that estimate rests."""
-    from icy.estimating import estimate  # imports torch
+    from icy.experiments.estimate import estimate  # imports torch
 
     if not quiet and plan.total:
         note("Timing a few updates of every model ...")

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
+from click.core import ParameterSource
+
+from icy.config.settings import ENGINES, PRESETS, STACKINGS
+from icy.experiments.plan import RUNNERS
+from icy.records.store import RERUN
 
 Decorator = Callable[[Any], Any]
 
@@ -17,6 +25,9 @@ plugin_option: Decorator = click.option(
     metavar="FILE",
     help="A Python file that registers models or grammars; repeatable.",
 )
+
+FORMATS = ("table", "markdown", "latex", "csv", "json")
+SPREADS = ("sd", "sem", "ci95")  # of icy.analysis.tables.bias, which is slow to import
 
 
 class Assignment(click.ParamType):  # type: ignore[type-arg]
@@ -38,7 +49,7 @@ class Assignment(click.ParamType):  # type: ignore[type-arg]
 
 
 class Seeds(click.ParamType):  # type: ignore[type-arg]
-    """How many seeds, or which; `icy.asking.seed_list` reads it."""
+    """How many seeds, or which; `icy.core.checks.seed_list` reads it."""
 
     name = "seeds"
 
@@ -48,13 +59,13 @@ class Seeds(click.ParamType):  # type: ignore[type-arg]
 
 
 class Sizes(Seeds):
-    """A hidden size, or several; `icy.asking.hidden_list` reads it."""
+    """A hidden size, or several; `icy.core.checks.hidden_list` reads it."""
 
     name = "sizes"
 
 
 def selection(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of which results to read, as of `icy.reading.select`."""
+    """The options of which results to read, as of `icy.records.select.select`."""
     for option in (
         click.option(
             "--where",
@@ -72,3 +83,150 @@ def selection(command: Callable[..., Any]) -> Callable[..., Any]:
     ):
         command = option(command)
     return command
+
+
+class SpecOptions:
+    """Makes click options for the fields of a spec.
+
+    Args:
+        spec: the dataclass; its docstring describes each field under "Attributes:".
+    """
+
+    def __init__(self, spec: type) -> None:
+        self._descriptions = described(spec)
+        self._fields = {f.name: f for f in dataclasses.fields(spec)}
+
+    def option(self, name: str, *flags: str, help: str = "", **more: Any) -> Decorator:
+        """An option for a field, which has its default and says what it means."""
+        default = self._fields[name].default
+        if default is dataclasses.MISSING or default == ():
+            default = None
+        if more.get("multiple") and default is not None:
+            default = [default]
+        flags = flags or (f"--{name.replace('_', '-')}",)
+        shown = default is not None and default is not False
+        text = _sentence(help or self._descriptions.get(name, ""))
+        return click.option(*flags, name, default=default, show_default=shown, help=text, **more)
+
+    def described(self, name: str) -> str:
+        """What the spec says of a field, as a sentence."""
+        return _sentence(self._descriptions.get(name, ""))
+
+    def assignments(self, name: str, *flags: str, help: str) -> Decorator:
+        """An option that is repeated, each a name and a value."""
+        return self.option(name, *flags, multiple=True, type=Assignment(), help=help)
+
+    def sizes(self) -> Decorator:
+        """The options of every language: how many meanings, tokens, and seeds."""
+        return together(
+            self.option("meanings", metavar="AxK"),
+            self.option("vocab_size", type=int, help="number of tokens, V."),
+            self.option("word_length", type=int),
+            self.seeds(),
+        )
+
+    def seeds(self) -> Decorator:
+        """The option of which seeds."""
+        text = "how many, counted from 123 as in the papers, or which: 1,2 or 123-127."
+        return self.option("seeds", type=Seeds(), help=text)
+
+    def training(self) -> Decorator:
+        """The options of every training."""
+        return together(
+            self.option("preset", type=click.Choice(list(PRESETS)), metavar="|".join(PRESETS)),
+            self.changes(),
+        )
+
+    def changes(self) -> Decorator:
+        """Changes to training settings, smaller values, and plug-ins."""
+        return together(
+            self.assignments(
+                "settings", "--set", help="a change to the preset's training settings, as in learning_rate=0.002."
+            ),
+            self.option("quick", is_flag=True),
+            self.option("plugin", multiple=True, type=click.Path(), metavar="FILE"),
+        )
+
+    def running(self) -> Decorator:
+        """The options of where and how to run."""
+        from icy.experiments.trackers.make import (
+            TRACKERS,  # here, as commands that train nothing import this module too
+        )
+
+        return together(
+            self.option("device"),
+            self.option("workers", type=click.IntRange(min=1)),
+            self.option(
+                "engine",
+                type=click.Choice(ENGINES),
+                metavar="|".join(STACKINGS) + "[+plain|+graph]",
+                help="how replicates are stacked; +graph, one CUDA graph per update, +plain, none.",
+            ),
+            self.option("out", "--out", "-o", type=click.Path(), metavar="FOLDER"),
+            self.option(
+                "rerun",
+                type=click.Choice(list(RERUN)),
+                metavar="|".join(RERUN),
+                help="; ".join(f"{name}: {what}" for name, what in RERUN.items()) + ".",
+            ),
+            self.option(
+                "track",
+                multiple=True,
+                type=click.Choice(list(TRACKERS)),
+                metavar="|".join(TRACKERS),
+                help="show every result there too, in files under FOLDER/tracking; repeatable.",
+            ),
+        )
+
+    def runner(self) -> Decorator:
+        """The options of who runs it."""
+        return together(
+            self.option("runner", type=click.Choice(RUNNERS), metavar="|".join(RUNNERS)),
+            self.option("per_gpu", type=click.IntRange(min=1)),
+        )
+
+
+def described(spec: type) -> dict[str, str]:
+    """What a spec, or one that it extends, says of each of its attributes."""
+    found: dict[str, str] = {}
+    for one in reversed(spec.__mro__):
+        text = inspect.cleandoc(one.__doc__ or "").partition("Attributes:")[2]
+        said = re.findall(r"^    (\w+): ((?:.*)(?:\n {8}.*)*)", text, re.MULTILINE)
+        found.update((name, " ".join(description.split())) for name, description in said)
+    return found
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def together(*options: Decorator) -> Decorator:
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+SHOWN = together(
+    click.option("--dry-run", is_flag=True, help="Show what would be trained and an estimate of the time; do nothing."),
+    click.option(
+        "--format",
+        "format_",
+        type=click.Choice(FORMATS),
+        default="table",
+        show_default=True,
+        help="What is printed; json has every replicate, all others the table.",
+    ),
+    click.option("--spread", type=click.Choice(SPREADS), default="sd", show_default=True, help="Of the seeds."),
+    click.option("--quiet", "-q", is_flag=True, help="No progress, no remarks."),
+    click.option("--verbose", "-v", count=True, help="Say how each model is stacked, and why; -vv for all of the log."),
+)
+
+
+def given_by_user(ctx: click.Context, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that were given; all else is left to the spec. Assignments become a dictionary."""
+    chosen = {n: value for n, value in given.items() if ctx.get_parameter_source(n) is not ParameterSource.DEFAULT}
+    types = {parameter.name: parameter.type for parameter in ctx.command.params}
+    return {n: dict(value) if isinstance(types.get(n), Assignment) else value for n, value in chosen.items()}

@@ -14,33 +14,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from icy.registry import register_metric
+from icy.core.registry import register_metric
 
 # No module is called as a function in it: importing the module would put it in the function's place.
 _WHERE = {
     "Score": "score",
     "Table": "table",
-    "ami": "clusters",
+    "ami": "mutual_information",
     "bosdis": "information",
-    "cbm": "matching",
-    "cbm_by_sample_size": "matching",
+    "cbm": "concept_matching",
+    "cbm_by_sample_size": "concept_matching",
     "context_independence": "context",
-    "evaluate": "evaluating",
+    "evaluate": "evaluation",
     "factor_vae": "disentanglement",
     "hce": "residual",
     "information_table": "information",
     "mig": "disentanglement",
     "modularity": "disentanglement",
     "posdis": "information",
-    "read_table": "reading",
+    "read_table": "table_files",
     "residual_entropy": "residual",
-    "topsim": "topographic",
-    "tre": "reconstruction",
+    "topsim": "topographic.topsim",
+    "tre": "reconstruction.tre",
 }
 
 register_metric(
     "topsim",
-    "icy.metrics.topographic:topsim",
+    "icy.metrics.topographic.topsim:topsim",
     description="Topographic similarity: correlation between distances of meanings and of their messages.",
     source="Brighton and Kirby 2006; Lazaridou et al. 2018",
 )
@@ -76,19 +76,19 @@ register_metric(
 )
 register_metric(
     "ami",
-    "icy.metrics.clusters:ami",
+    "icy.metrics.mutual_information:ami",
     description="Adjusted mutual information between whole messages and whole meanings.",
     source="Vinh et al. 2009; Mu and Goodman 2021",
 )
 register_metric(
     "tre",
-    "icy.metrics.reconstruction:tre",
+    "icy.metrics.reconstruction.tre:tre",
     description="Tree reconstruction error: how far messages are from a composition of their parts; lower is better.",
     source="Andreas 2019",
 )
 register_metric(
     "cbm",
-    "icy.metrics.matching:cbm",
+    "icy.metrics.concept_matching:cbm",
     description="Concept best matching: share of words that translate into a concept of their phrase.",
     source="CBM24",
 )
@@ -133,18 +133,18 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:  # the same names once more, for type checkers and editors
-    from .clusters import ami
+    from .concept_matching import cbm, cbm_by_sample_size
     from .context import context_independence
     from .disentanglement import factor_vae, mig, modularity
-    from .evaluating import evaluate
+    from .evaluation import evaluate
     from .information import bosdis, information_table, posdis
-    from .matching import cbm, cbm_by_sample_size
-    from .reading import read_table
-    from .reconstruction import tre
+    from .mutual_information import ami
+    from .reconstruction.tre import tre
     from .residual import hce, residual_entropy
     from .score import Score
     from .table import Table
-    from .topographic import topsim
+    from .table_files import read_table
+    from .topographic.topsim import topsim
 else:
 
     def __getattr__(name: str) -> object:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from icy.errors import InvalidSettingError, unknown
+from icy.core.errors import InvalidSettingError, unknown
 
-from .counting import together
+from .entropy import together
 from .score import Score, undefined
 from .table import PAD, Table
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from icy.errors import InvalidSettingError, unknown
-from icy.meanings import whole_number
-from icy.streams import stream
+from icy.core.checks import whole_number
+from icy.core.errors import InvalidSettingError, unknown
+from icy.core.streams import stream
 
-from .counting import NOTHING, Codes, entropy, number
+from .entropy import NOTHING, Codes, entropy, number
 from .information import information_matrix
 from .score import Score, undefined
 from .table import Table

@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from icy.errors import unknown
+from icy.core.errors import unknown
 
-from .counting import NOTHING, Codes, entropy, mutual_information, number
+from .entropy import NOTHING, Codes, entropy, mutual_information, number
 from .score import Score, undefined
 from .table import Table, names_of_attributes
 
 if TYPE_CHECKING:
     import pandas as pd
+
 
 CONSTANT = ("skip", "zero")
 Matrix = NDArray[np.float64]

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from icy.errors import InvalidSettingError, unknown
+from icy.core.errors import InvalidSettingError, unknown
 
-from .counting import NOTHING, Codes, conditional_entropy, entropy, number, together
+from .entropy import NOTHING, Codes, conditional_entropy, entropy, number, together
 from .information import best_rows, information_matrix
 from .score import Score
 from .table import Table

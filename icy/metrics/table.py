@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from icy.errors import InvalidSettingError
-from icy.language import Language
-from icy.meanings import whole_number
+from icy.core.checks import whole_number
+from icy.core.errors import InvalidSettingError
+from icy.languages.language import Language
 
-from .counting import Codes, number
+from .entropy import Codes, number
 
 PAD = -1  # what stands after the end of a message that is shorter than the longest
 Names = tuple[Hashable, ...]

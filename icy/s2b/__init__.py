@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from . import players as _players  # noqa: F401  it registers them
-from .environments.registering import register as _register
+from .environments.registration import register as _register
 
 _WHERE = {
     "Action": "players.base",
@@ -26,16 +26,16 @@ _WHERE = {
     "GameSettings": "settings",
     "Player": "players.base",
     "RecallSettings": "recall",
-    "Scores": "scoring",
+    "Scores": "scores",
     "Seat": "players.base",
     "Seen": "game",
     "Turn": "game",
-    "disentanglement": "probing",
-    "evaluate": "evaluating",
+    "disentanglement": "language_probe",
+    "evaluate": "evaluation",
     "parallel_env": "environments.parallel",
-    "play": "playing",
-    "probe_language": "probing",
-    "record": "recording",
+    "play": "evaluation",
+    "probe_language": "language_probe",
+    "record": "recorder",
 }
 
 __all__ = [
@@ -61,14 +61,13 @@ _register()
 
 if TYPE_CHECKING:
     from .environments.parallel import parallel_env
-    from .evaluating import evaluate
+    from .evaluation import evaluate, play
     from .game import BatchedGame, Seen, Turn
+    from .language_probe import disentanglement, probe_language
     from .players.base import Action, Player, Seat
-    from .playing import play
-    from .probing import disentanglement, probe_language
     from .recall import BatchedRecall, RecallSettings
-    from .recording import record
-    from .scoring import Scores
+    from .recorder import record
+    from .scores import Scores
     from .settings import GameSettings
 else:
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .draws import Draws, Wholes
+from .streams import Draws, Wholes
 
 END = 0  # the token that ends a sentence
 Array = Any  # of NumPy or torch

@@ -1,7 +1,7 @@
 """The referential game for thousands of episodes at once: a step is a handful of look-ups.
 
-Everything random is drawn when an episode is dealt (`icy.s2b.dealing`). What remains are counters, messages and scores,
-in arrays of NumPy, or in tensors of torch on any device.
+Everything random is drawn when an episode is dealt (`icy.s2b.episodes`). What remains are counters, messages and
+scores, in arrays of NumPy, or in tensors of torch on any device.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from icy.errors import IcyError, InvalidSettingError, unknown
-from icy.meanings import whole_number
-from icy.registry import LISTENER, PLAYERS, SPEAKER
+from icy.core.checks import whole_number
+from icy.core.errors import IcyError, InvalidSettingError, unknown
+from icy.core.registry import LISTENER, PLAYERS, SPEAKER
 
 from .channel import END, Array, regular
-from .dealing import Deal, deal, ragged
-from .draws import Wholes, seeds_of
-from .scoring import KEPT, Scores
+from .episodes import Deal, deal, ragged
+from .scores import KEPT, Scores
 from .settings import GameSettings
 from .stimuli import all_meanings
+from .streams import Wholes, seeds_of
 
 UNKNOWN, FAILURE, SUCCESS = 0, 1, 2  # the result of the game before
 REWARDS = ((0.0, 1.0), (-2.0, 1.0))  # of a wrong and a right decision, in the support and in the query

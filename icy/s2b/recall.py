@@ -14,14 +14,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from icy.errors import IcyError, InvalidSettingError, unknown
-from icy.meanings import whole_number
-from icy.presets import Departure
+from icy.config.presets import Departure
+from icy.core.checks import whole_number
+from icy.core.errors import IcyError, InvalidSettingError, unknown
 
-from . import schedule
-from .draws import Draws, Reals, Wholes, seeds_of
+from . import targets
 from .settings import Chosen
 from .stimuli import REPRESENTATIONS, TRUNCATIONS, Sections, Spaces, all_meanings, one_hot
+from .streams import Draws, Reals, Wholes, seeds_of
 
 SHOWN, ASKED = 0, 1  # the two steps of a game
 
@@ -90,7 +90,7 @@ class RecallSettings(Chosen):
             raise InvalidSettingError(f"Numbers of values run from {self.least} to {self.most}, which leaves none.")
         if self.games_per_shot is not None:
             whole_number("games_per_shot", self.games_per_shot)
-        if self.split == "support" and self.dimensions < schedule.TEST_VALUES:
+        if self.split == "support" and self.dimensions < targets.TEST_VALUES:
             raise InvalidSettingError("With one dimension there is no support to take stimuli from; take split 'all'.")
 
     @property
@@ -239,7 +239,7 @@ class BatchedRecall:
         settings = self.settings
         draws = Draws.of_seeds(self.seeds[which]).within("recall").nth(self.number[which])
         spaces = Spaces.draw(draws, settings.dimensions, settings.least, settings.most)
-        shown = spaces.valid & ~schedule.query_meanings(spaces) if settings.split == "support" else spaces.valid
+        shown = spaces.valid & ~targets.query_meanings(spaces) if settings.split == "support" else spaces.valid
         count = shown.sum(1)
         per_shot = count if settings.games_per_shot is None else np.minimum(count, settings.games_per_shot)
         orders = np.stack(

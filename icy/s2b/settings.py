@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-from icy.asking import names
-from icy.errors import InvalidSettingError, unknown
-from icy.meanings import whole_number
-from icy.presets import Departure
+from icy.config.presets import Departure
+from icy.config.specs import names
+from icy.core.checks import whole_number
+from icy.core.errors import InvalidSettingError, unknown
 
-from .schedule import TEST_VALUES
 from .stimuli import REPRESENTATIONS, TRUNCATIONS
+from .targets import TEST_VALUES
 
 KINDS = ("meta", "common")
 QUERIES = ("all", "tss")
@@ -23,7 +23,6 @@ MASKS = ("paper", "near32")
 SPLITS = ("support", "query", "all")
 MOST_MEANINGS = 1_000_000
 MOST_SHOTS = 1000
-
 
 # The authors' program against their papers (s2b-facts 3, 4, 6 and 12).
 NEAR32: dict[str, Departure] = {

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from icy.errors import InvalidSettingError, unknown
-from icy.meanings import whole_number
+from icy.core.checks import whole_number
+from icy.core.errors import InvalidSettingError, unknown
 
-from .draws import Draws, Reals, Wholes
+from .streams import Draws, Reals, Wholes
 
 TRUNCATIONS = ("resample", "clip", "none")
 REPRESENTATIONS = ("scs", "ohe")

@@ -13,7 +13,7 @@ argument `expected_failures` or in an attribute of that name on the factory, and
 from .cases import CheckFailure, GrammarCase, ModelCase, NotApplicable
 from .grammars import GRAMMAR_CHECKS
 from .models import MODEL_CHECKS
-from .running import (
+from .runner import (
     BoundCheck,
     CheckResult,
     ContractError,

@@ -14,14 +14,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from icy.config.settings import TrainingSettings
+from icy.core.streams import stream, stream_key
 from icy.grammars import make_language
-from icy.language import Language
-from icy.meanings import MeaningSpace
-from icy.streams import stream, stream_key
+from icy.languages.language import Language
+from icy.languages.meanings import MeaningSpace
 from icy.training.engine import make_model, representation_of
 from icy.training.job import Task
 from icy.training.learners import Learner, make_learner, supervised_loss
-from icy.training.settings import TrainingSettings
 
 CPU = torch.device("cpu")
 SETTINGS = TrainingSettings(learning_rate=0.01)
@@ -214,7 +214,8 @@ def same_random_state(what: str) -> Iterator[None]:
         ("Python", random.getstate(), before[2]),
     ):
         require(
-            found == expected, f"{what} draws from {library}'s global random state; draw from torch, or icy.streams."
+            found == expected,
+            f"{what} draws from {library}'s global random state; draw from torch, or icy.core.streams.",
         )
 
 

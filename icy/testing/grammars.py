@@ -9,18 +9,17 @@ from pathlib import Path
 
 import numpy as np
 
-from icy.errors import IncompatibleError, InvalidSettingError
+from icy.core.errors import IncompatibleError, InvalidSettingError
+from icy.core.registry import SIDES, registry
+from icy.core.streams import stream
 from icy.grammars import Corruption, Table, grammar_sides
 from icy.grammars.base import base_messages
-from icy.language import Language
-from icy.meanings import MeaningSpace
-from icy.registry import SIDES, registry
-from icy.streams import stream
+from icy.languages.language import Language
+from icy.languages.meanings import MeaningSpace
 
 from .cases import Check, CheckFailure, GrammarCase, NotApplicable, check_of, require, same_random_state
 
 GRAMMAR_CHECKS: dict[str, Check] = {}
-
 
 # What a grammar may refuse sizes with; not the PluginError that whatever it stumbles over becomes.
 REFUSALS = (InvalidSettingError, IncompatibleError)

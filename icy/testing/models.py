@@ -10,12 +10,12 @@ import torch
 from joblib.externals.loky.backend.reduction import dumps
 from torch import Tensor, nn
 
-from icy.errors import IcyError
-from icy.meanings import MeaningSpace
-from icy.models.making import create
-from icy.registry import SIDES, registry
-from icy.representations import one_hot
-from icy.streams import stream
+from icy.core.errors import IcyError
+from icy.core.registry import SIDES, registry
+from icy.core.representations import one_hot
+from icy.core.streams import stream
+from icy.languages.meanings import MeaningSpace
+from icy.models.factory import create
 from icy.training.learners import accuracy
 
 from .cases import (
@@ -114,7 +114,7 @@ def _read_weights(model: nn.Module, weights: Tensor) -> Tensor:
         raise CheckFailure(
             "A message given as weights over symbols [batch, length, vocab + 1] ends in "
             f"{type(error).__name__}: {first_line(error)}. Multiply them with the embedding's weight, or raise "
-            "icy.errors.IncompatibleError with a sentence that says that the model takes tokens only."
+            "icy.core.errors.IncompatibleError with a sentence that says that the model takes tokens only."
         ) from error
 
 

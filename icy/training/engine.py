@@ -8,19 +8,19 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from icy.devices import make_current
-from icy.errors import IncompatibleError, InvalidSettingError
+from icy.config.protocols import BASELINE, decide
+from icy.config.settings import TrainingSettings
+from icy.core.devices import make_current
+from icy.core.errors import IncompatibleError, InvalidSettingError
+from icy.core.representations import Representation, get_representation
+from icy.core.streams import stream_key
 from icy.grammars import make_language
-from icy.models.making import create
-from icy.representations import Representation, get_representation
-from icy.streams import stream_key
+from icy.models.factory import create
 
-from .data import Draws
-from .issuing import WARM_UP
+from .batches import Draws
+from .cuda_graphs import WARM_UP
 from .job import Job, Outcome, Reading, Replicate, Task
 from .learners import Learner, accuracy, make_learner, supervised_loss
-from .protocols import BASELINE, decide
-from .settings import TrainingSettings
 
 DRAWN_AT_ONCE = 64  # batches; bounds the memory they take, whatever the grid of checks
 

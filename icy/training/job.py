@@ -4,48 +4,21 @@ from __future__ import annotations
 
 import math
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from icy.errors import InvalidSettingError, unknown, what_and_where
+from icy.config.protocols import BASELINE, Protocol
+from icy.config.settings import ENGINES, TrainingSettings
+from icy.core.errors import InvalidSettingError, unknown, what_and_where
+from icy.core.provenance import device_name, git_revision, now, software
+from icy.core.registry import Entry
 from icy.grammars import grammar_version
-from icy.meanings import MeaningSpace
-from icy.provenance import device_name, git_revision, now, software
-from icy.registry import Entry
-from icy.splits import Split
-from icy.store import Record, config_text, record_key
-
-from .protocols import BASELINE, Protocol
-from .settings import ENGINES, TrainingSettings
+from icy.languages.meanings import MeaningSpace
+from icy.languages.splits import Split
+from icy.records.record import FAILURES, Record, RowKey, _row_key, record_key
 
 Report = Callable[[list["Reading"]], None]
-RowKey = str  # a configuration without grammar and seed
-OF_PAIRS = (
-    *("model", "options", "meanings", "vocab_size", "word_length", "hidden_size"),
-    *("representation", "protocol"),
-)
-
-
-def row_of(record: Record) -> RowKey:
-    """The row of a plan that a record belongs to, as `Job.row` names it."""
-    return _row_key(record["config"], paired=record["side"] == "pair")
-
-
-def _row_key(config: Mapping[str, Any], paired: bool) -> RowKey:
-    # A pair's further configuration hangs on whether it was pre-trained, which varies within its row.
-    names = OF_PAIRS if paired else [name for name in config if name not in ("grammar", "seed")]
-    return config_text({name: config[name] for name in names})
-
-
-def baselines_of(records: Iterable[Record]) -> dict[int, int | str]:
-    """Concat's steps by seed, as far as they are among records; for one that failed, the reason."""
-    # A pair may fail in the game, after its pre-training gave the steps.
-    return {
-        r["seed"]: r["reason"] if r.get("baseline_steps") is None else r["baseline_steps"]
-        for r in records
-        if r["grammar"] == BASELINE
-    }
 
 
 @dataclass(frozen=True)
@@ -81,9 +54,6 @@ class Task:
     def message_length(self) -> int:
         """L."""
         return self.space.attributes * self.word_length
-
-
-FAILURES = ("max_steps", "not_learnt", "no_baseline", "diverged")
 
 
 @dataclass(frozen=True, order=True)

@@ -17,19 +17,18 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from icy.errors import IncompatibleError
-from icy.noise import Noise
-from icy.representations import Representation
+from icy.config.settings import TrainingSettings
+from icy.core.errors import IncompatibleError
+from icy.core.noise import Noise
+from icy.core.representations import Representation
 
-from .issuing import CapturedCall, CapturedUpdates, PlainUpdates, choose_issue
-from .settings import TrainingSettings
+from .cuda_graphs import CapturedCall, CapturedUpdates, PlainUpdates, choose_issue
 from .stack import Stack
 
 log = logging.getLogger(__name__)
 Loss = Callable[[Any, Tensor, Noise], Tensor]  # scores, targets, noise -> a loss per replicate
 PAPERS_BATCH = 128
 ROWS_AT_ONCE = {"cpu": 8192, "cuda": 131_072}  # examples in one forward pass of an evaluation, over the whole stack
-
 
 WHY = {"broadcast": "whose layers take stacked parameters", "vmap": "which can batch every operation of it"}
 
@@ -201,7 +200,7 @@ class GradientLearner:
         settings: learning rate and clipping.
         device: where to train.
         stacking: "broadcast", "vmap" or "loop".
-        issue: "plain" or "graph"; see icy.training.issuing.
+        issue: "plain" or "graph"; see icy.training.cuda_graphs.
     """
 
     def __init__(

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
-from icy.noise import Noise, drawing_from
-from icy.streams import stream_key
+from icy.core.noise import Noise, drawing_from
+from icy.core.streams import stream_key
 
 # The optimiser treats the last few elements of a vector, which do not fill a register, by other instructions. Behind
 # padding they are no parameters, so a model's numbers do not depend on where in the vector it stands.

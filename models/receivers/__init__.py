@@ -1,6 +1,6 @@
 """The receivers of Perkins21 and Icy22, one family per file. This page is the catalogue; it imports none of them."""
 
-from icy.registry import register_receiver
+from icy.core.registry import register_receiver
 
 P = "Perkins21 table 15; Icy22 appendix B"
 

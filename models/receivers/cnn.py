@@ -2,11 +2,10 @@
 
 from torch import Tensor, nn
 
-from icy.meanings import MeaningSpace
-
-from ..base import Receiver
-from ..convolution import Convolution, pool_relu
-from ..layers import Linear, SymbolEmbedding, as_symbol_weights
+from icy.languages.meanings import MeaningSpace
+from icy.models.base import Receiver
+from icy.models.convolution import Convolution, pool_relu
+from icy.models.layers import Linear, SymbolEmbedding, as_symbol_weights
 
 SHORT = 4  # a sequence of this length goes to the last layer
 

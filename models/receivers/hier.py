@@ -2,14 +2,13 @@
 
 from torch import Tensor
 
-from icy.meanings import MeaningSpace
-
-from ..base import Receiver
-from ..cells import State
-from ..hierarchy import StopGate, damp, mix
-from ..layers import Linear, SymbolEmbedding
-from ..recurrent import CellFactory
-from ..symbols import message_gates
+from icy.languages.meanings import MeaningSpace
+from icy.models.base import Receiver
+from icy.models.cells import State
+from icy.models.hierarchy import StopGate, damp, mix
+from icy.models.layers import Linear, SymbolEmbedding
+from icy.models.recurrent import CellFactory
+from icy.models.symbols import message_gates
 
 
 class Hier(Receiver):

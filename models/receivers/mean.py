@@ -2,11 +2,10 @@
 
 from torch import Tensor
 
-from icy.meanings import MeaningSpace
-
-from ..base import Receiver
-from ..fused import tanh
-from ..layers import Linear, SymbolEmbedding, as_symbol_weights
+from icy.languages.meanings import MeaningSpace
+from icy.models.base import Receiver
+from icy.models.kernels.cell_steps import tanh
+from icy.models.layers import Linear, SymbolEmbedding, as_symbol_weights
 
 
 class MeanEmbeddings(Receiver):

@@ -3,10 +3,9 @@
 import torch
 from torch import Tensor
 
-from icy.meanings import MeaningSpace
-from icy.representations import one_hot
-
-from ..base import MemoryModel, Receiver
+from icy.core.representations import one_hot
+from icy.languages.meanings import MeaningSpace
+from icy.models.base import MemoryModel, Receiver
 
 QUERIES_AT_ONCE = 2**26  # elements of a query-by-support table of distances, so that 10^5 messages fit in memory
 

@@ -2,12 +2,11 @@
 
 from torch import Tensor
 
-from icy.meanings import MeaningSpace
-
-from ..base import Receiver
-from ..layers import Linear, SymbolEmbedding
-from ..recurrent import CellFactory, Recurrent
-from ..symbols import by_position, message_gates
+from icy.languages.meanings import MeaningSpace
+from icy.models.base import Receiver
+from icy.models.layers import Linear, SymbolEmbedding
+from icy.models.recurrent import CellFactory, Recurrent
+from icy.models.symbols import by_position, message_gates
 
 
 class RNN(Receiver):

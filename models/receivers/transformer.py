@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from icy.meanings import MeaningSpace
-
-from ..attention import LayerNorm, pre_norm_layers, sinusoids
-from ..base import Receiver
-from ..layers import Linear, SymbolEmbedding, as_symbol_weights
+from icy.languages.meanings import MeaningSpace
+from icy.models.attention import LayerNorm, pre_norm_layers, sinusoids
+from icy.models.base import Receiver
+from icy.models.layers import Linear, SymbolEmbedding, as_symbol_weights
 
 
 class Transformer(Receiver):

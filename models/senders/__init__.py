@@ -1,6 +1,6 @@
 """The senders of Perkins21 and Icy22, one family per file. This page is the catalogue; it imports none of them."""
 
-from icy.registry import register_sender
+from icy.core.registry import register_sender
 
 P = "Perkins21 table 13; Icy22 appendix B"
 

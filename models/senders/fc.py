@@ -2,11 +2,10 @@
 
 from torch import Tensor
 
-from icy.meanings import MeaningSpace
-
-from ..base import Sender
-from ..fused import tanh
-from ..layers import Linear, flat_one_hot
+from icy.languages.meanings import MeaningSpace
+from icy.models.base import Sender
+from icy.models.kernels.cell_steps import tanh
+from icy.models.layers import Linear, flat_one_hot
 
 
 class FC1L(Sender):

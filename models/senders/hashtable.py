@@ -3,10 +3,9 @@
 import torch
 from torch import Tensor
 
-from icy.meanings import MeaningSpace
-from icy.representations import one_hot
-
-from ..base import MemoryModel, Sender
+from icy.core.representations import one_hot
+from icy.languages.meanings import MeaningSpace
+from icy.models.base import MemoryModel, Sender
 
 
 class Hashtable(Sender, MemoryModel):

@@ -2,15 +2,14 @@
 
 from torch import Tensor
 
-from icy.meanings import MeaningSpace
-from icy.representations import SOFT, Representation
-
-from ..base import Sender, time_last
-from ..cells import State
-from ..hierarchy import StopGate, mix
-from ..layers import Linear, MeaningEmbedding
-from ..recurrent import CellFactory
-from ..symbols import Feedback, SampledFeedback, apply_folded
+from icy.core.representations import SOFT, Representation
+from icy.languages.meanings import MeaningSpace
+from icy.models.base import Sender, time_last
+from icy.models.cells import State
+from icy.models.hierarchy import StopGate, mix
+from icy.models.layers import Linear, MeaningEmbedding
+from icy.models.recurrent import CellFactory
+from icy.models.symbols import Feedback, SampledFeedback, apply_folded
 
 UNFED_INPUT = 1  # published cells that see nothing have one input, which is always zero
 

@@ -2,13 +2,12 @@
 
 from torch import Tensor
 
-from icy.meanings import MeaningSpace
-from icy.representations import SOFT, Representation
-
-from ..base import Sender, time_last
-from ..layers import Linear, MeaningEmbedding
-from ..recurrent import CellFactory, Recurrent
-from ..symbols import Feedback, SampledFeedback, apply_folded
+from icy.core.representations import SOFT, Representation
+from icy.languages.meanings import MeaningSpace
+from icy.models.base import Sender, time_last
+from icy.models.layers import Linear, MeaningEmbedding
+from icy.models.recurrent import CellFactory, Recurrent
+from icy.models.symbols import Feedback, SampledFeedback, apply_folded
 
 
 class RNNZero(Sender):

@@ -7,13 +7,12 @@ import copy
 import torch
 from torch import Tensor, nn
 
-from icy.meanings import MeaningSpace
-from icy.representations import SOFT, Representation, largest, one_hot
-
-from ..attention import Cache, DecoderLayer, LayerNorm, PreNormLayer, pre_norm_layers, sinusoids
-from ..base import Sender, time_last
-from ..layers import Linear, MeaningEmbedding, SymbolEmbedding
-from ..symbols import Feedback, SampledFeedback
+from icy.core.representations import SOFT, Representation, largest, one_hot
+from icy.languages.meanings import MeaningSpace
+from icy.models.attention import Cache, DecoderLayer, LayerNorm, PreNormLayer, pre_norm_layers, sinusoids
+from icy.models.base import Sender, time_last
+from icy.models.layers import Linear, MeaningEmbedding, SymbolEmbedding
+from icy.models.symbols import Feedback, SampledFeedback
 
 
 class _TransDec(Sender):

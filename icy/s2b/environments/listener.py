@@ -46,14 +46,14 @@ from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from icy.errors import IcyError
-from icy.registry import LISTENER, SPEAKER
+from icy.core.errors import IcyError
+from icy.core.registry import LISTENER, SPEAKER
+from icy.s2b.game import Turn
+from icy.s2b.players.base import Player, seated
+from icy.s2b.settings import GameSettings
 
-from ..game import Turn
-from ..players.base import Player, seated
-from ..settings import GameSettings
+from .adapter import METADATA, OF_MANY, Table
 from .spaces import Arrays, one_of
-from .table import METADATA, OF_MANY, Table
 
 
 class _WithSpeaker:

@@ -75,12 +75,12 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
-from icy.errors import IcyError
-from icy.registry import LISTENER, PLAYERS
+from icy.core.errors import IcyError
+from icy.core.registry import LISTENER, PLAYERS
+from icy.s2b.settings import GameSettings
 
-from ..settings import GameSettings
+from .adapter import METADATA, Table
 from .spaces import one_of
-from .table import METADATA, Table
 
 Observations = dict[str, dict[str, Any]]
 

@@ -50,12 +50,12 @@ from gymnasium.vector import VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from icy.errors import IcyError
+from icy.core.errors import IcyError
+from icy.s2b.recall import ASKED, BatchedRecall, RecallSettings, RecallTurn
+from icy.s2b.transcript import picture
 
-from ..recall import ASKED, BatchedRecall, RecallSettings, RecallTurn
-from ..rendering import picture
+from .adapter import METADATA, OF_MANY, checked_mode
 from .spaces import WIDE, Arrays, one_of
-from .table import METADATA, OF_MANY, checked_mode
 
 
 def _spaces(settings: RecallSettings) -> tuple[spaces.Dict, spaces.Discrete]:

@@ -10,14 +10,13 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from icy.errors import InvalidSettingError, unknown
-from icy.registry import LISTENER, SPEAKER
-
-from ..channel import END, sentence_count, sentences
-from ..draws import Wholes
-from ..game import REWARDS, BatchedGame, Seen
-from ..players.base import Action
-from ..settings import GameSettings
+from icy.core.errors import InvalidSettingError, unknown
+from icy.core.registry import LISTENER, SPEAKER
+from icy.s2b.channel import END, sentence_count, sentences
+from icy.s2b.game import REWARDS, BatchedGame, Seen
+from icy.s2b.players.base import Action
+from icy.s2b.settings import GameSettings
+from icy.s2b.streams import Wholes
 
 FORMS = ("factored", "flat", "role")
 MESSAGES = ("one-hot", "tokens")

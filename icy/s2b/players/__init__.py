@@ -1,6 +1,6 @@
 """Players of S2B without learning. They register as a stranger's would; each is imported on first use."""
 
-from icy.registry import register_listener, register_speaker
+from icy.core.registry import register_listener, register_speaker
 
 _SPEAKERS = {
     "posdis": ("PosdisSpeaker", "A token per dimension, at its position: the value.", "MetaRG24, Posdis-Speaker"),

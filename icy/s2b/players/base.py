@@ -7,12 +7,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from icy.errors import IcyError, IncompatibleError, PluginError
-from icy.registry import registry
-
-from ..draws import Draws, Wholes
-from ..game import BatchedGame, Seen
-from ..settings import GameSettings
+from icy.core.errors import IcyError, IncompatibleError, PluginError
+from icy.core.registry import registry
+from icy.s2b.game import BatchedGame, Seen
+from icy.s2b.settings import GameSettings
+from icy.s2b.streams import Draws, Wholes
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from icy.errors import IncompatibleError
+from icy.core.errors import IncompatibleError
+from icy.s2b.game import SUCCESS, Seen
+from icy.s2b.stimuli import SAFE, WIDEST
+from icy.s2b.streams import Reals, Wholes
 
-from ..draws import Reals, Wholes
-from ..game import SUCCESS, Seen
-from ..stimuli import SAFE, WIDEST
 from .base import Action, Seat
 from .listeners import Decider
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from icy.errors import IncompatibleError
-from icy.registry import LISTENER, SPEAKER
+from icy.core.errors import IncompatibleError
+from icy.core.registry import LISTENER, SPEAKER
+from icy.s2b.game import Seen
+from icy.s2b.streams import Reals, Wholes
 
-from ..draws import Reals, Wholes
-from ..game import Seen
 from .base import Action, Player, Seat
-from .digits import check_digital, digits
+from .digital import check_digital, digits
 
 
 class Decider(Player):

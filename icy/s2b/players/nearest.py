@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from icy.errors import IncompatibleError
+from icy.core.errors import IncompatibleError
+from icy.s2b.game import Seen
+from icy.s2b.streams import Wholes
 
-from ..draws import Wholes
-from ..game import Seen
 from .base import Action, Seat
 from .listeners import Decider
 

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from icy.errors import IncompatibleError
-from icy.registry import SPEAKER
+from icy.core.errors import IncompatibleError
+from icy.core.registry import SPEAKER
+from icy.s2b.game import Seen
+from icy.s2b.stimuli import meaning_numbers
+from icy.s2b.streams import Draws, Wholes
 
-from ..draws import Draws, Wholes
-from ..game import Seen
-from ..stimuli import meaning_numbers
 from .base import Action, Player, Seat
-from .digits import check_digital, digits
+from .digital import check_digital, digits
 
 
 class LanguageSpeaker(Player):

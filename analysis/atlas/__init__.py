@@ -1,0 +1,1 @@
+"""The atlas: icy's own measurements of its zoo, and placement of new results in it."""

@@ -1,0 +1,267 @@
+"""The atlas: the bias of the whole zoo, as icy measured it, and where a new model stands in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from icy.analysis.order import in_order
+from icy.core.errors import IcyError, InvalidSettingError, StoreError
+from icy.core.files import whole_file
+from icy.core.provenance import circumstances, now
+from icy.core.registry import SIDES
+from icy.records.load import ATLAS_FILE, load_records, long_of
+
+from .placement import Placement
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from icy.records.record import Record
+
+
+FILE = ATLAS_FILE
+ABOUT = b"icy atlas"  # the key of the file's own metadata
+# What two rows must share for their numbers to be comparable; models, sizes of models and options are what differs.
+SETTING = ["side", "representation", "protocol", "meanings", "vocab_size", "word_length", "target", "cap", "held_out",
+           "split", "preset", "settings"]  # fmt: skip
+ROW = ["model", "hidden_size", "options"]
+NAMES = {"vocab_size": "V", "word_length": "w"}
+
+
+@dataclass(frozen=True, repr=False)
+class Atlas:
+    """Results of many models under the same settings.
+
+    Attributes:
+        table: a row per replicate, in long form.
+        about: when, with what and on what they were made.
+        name: what it is called.
+
+    Example:
+        >>> import icy
+        >>> atlas = icy.atlas()
+        >>> sorted(atlas.table["side"].unique())
+        ['receiver', 'sender']
+    """
+
+    table: pd.DataFrame
+    about: dict[str, Any]
+    name: str = "atlas"
+
+    @classmethod
+    def load(cls, path: str | Path = FILE) -> Atlas:
+        """The atlas that comes with icy, or another that `save` wrote; a results folder serves too.
+
+        Raises:
+            StoreError: there is none.
+        """
+        path = Path(path)
+        if path.is_dir():
+            return cls.of(load_records(path), path.name)
+        import pyarrow.parquet
+
+        try:
+            found = pyarrow.parquet.read_table(path)
+            about = json.loads((found.schema.metadata or {})[ABOUT])
+        except FileNotFoundError as error:
+            raise StoreError(f"There is no atlas {path}.") from error
+        except (OSError, KeyError, ValueError) as error:
+            raise StoreError(
+                f"{path} is no atlas; `icy atlas --pack FOLDER --save FILE` makes one of results."
+            ) from error
+        return cls(found.to_pandas(), about, path.stem)
+
+    @classmethod
+    def of(cls, records: Iterable[Record], name: str = "atlas") -> Atlas:
+        """The atlas of some results; failed ones are left out.
+
+        Raises:
+            StoreError: there are none of one side alone.
+        """
+        from icy.records.long_table import to_long
+
+        kept = [r for r in records if not r["failed"] and r["side"] != "pair"]
+        if not kept:
+            raise StoreError("There is no result of a sender or a receiver here, of which an atlas could be made.")
+        return cls(to_long(kept), _about(kept), name)
+
+    def save(self, path: str | Path) -> Path:
+        """Write it to a parquet file.
+
+        Raises:
+            StoreError: it cannot be written.
+        """
+        import pyarrow
+        import pyarrow.parquet
+
+        path = Path(path)
+        table = pyarrow.Table.from_pandas(self.table, preserve_index=False)
+        table = table.replace_schema_metadata({**(table.schema.metadata or {}), ABOUT: json.dumps(self.about).encode()})
+        try:
+            with whole_file(path) as file:
+                pyarrow.parquet.write_table(table, file, compression="zstd")
+        except OSError as error:
+            raise StoreError(f"Cannot write {path}: {error.strerror or error}.") from error
+        return path
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """A row per replicate, in long form."""
+        return self.table.copy()
+
+    def __repr__(self) -> str:
+        counts = f"{len(self.table)} runs of {self.table['model'].nunique()} models"
+        return f"{self.name}: {counts}\n\n{self._overview().to_string(index=False)}"
+
+    def _repr_html_(self) -> str:
+        return self._overview().to_html(index=False)
+
+    def _overview(self) -> pd.DataFrame:
+        found = self.settings()
+        return found.loc[
+            :, [name for name in found if found[name].notna().any() and name not in ("settings", "preset")]
+        ]
+
+    def settings(self) -> pd.DataFrame:
+        """What was measured under which settings: a row per setting, with the numbers of models, grammars and seeds."""
+        groups = self.table.groupby(SETTING, dropna=False, sort=False)
+        counts = groups.agg(
+            models=("model", "nunique"),
+            grammars=("grammar", "nunique"),
+            seeds=("seed", "nunique"),
+            runs=("seed", "size"),
+        )
+        return counts.reset_index().sort_values(["meanings", "protocol", "representation", "side"], kind="stable")
+
+    def coverage(self) -> pd.DataFrame:
+        """What is there and what is missing: a row per setting and model of icy's own zoo that works with its
+        representation, a column per grammar, with the number of seeds; nothing where the side cannot use the
+        grammar."""
+        from icy.core.registry import registry
+
+        parts = []
+        for key, part in self.table.groupby(SETTING, dropna=False, sort=False):
+            about: dict[str, Any] = dict(zip(SETTING, key, strict=True))
+            zoo = [e.qualified for e in registry.entries(about["side"]) if e.works_with(about["representation"])]
+            counts = part.groupby(["model", "grammar"])["seed"].nunique().unstack(fill_value=0)
+            counts = counts.reindex([*zoo, *(m for m in counts.index if m not in zoo)], fill_value=0)
+            parts.append(counts[in_order(counts.columns)].assign(**about).reset_index())
+        found = pd.concat(parts, ignore_index=True)
+        grammars = in_order(str(name) for name in found if name not in ("model", *SETTING))
+        found[grammars] = found[grammars].fillna(0).astype("Int64")
+        for grammar in grammars:
+            found[grammar] = found[grammar].where(found["side"].isin(_sides(grammar)) | found[grammar].gt(0))
+        return found[[*SETTING, "model", *grammars]]
+
+    def alike(self, long: pd.DataFrame) -> pd.DataFrame:
+        """The part of the atlas under the settings of some results.
+
+        Raises:
+            InvalidSettingError: the atlas has nothing under these settings; the sentence says what it has.
+        """
+        first = long.iloc[0]
+        same = np.ones(len(self.table), dtype=bool)
+        for name in SETTING:
+            value, column = first[name], self.table[name]
+            same &= (column.isna() if pd.isna(value) else column.eq(value)).to_numpy()
+        if not same.any():
+            raise InvalidSettingError(
+                f"The {self.name} has no {first['side']}s under {_said(first)}; it has {self._offers(first['side'])}. "
+                "Give these settings, or compare with a results folder of your own."
+            )
+        return self.table[same]
+
+    def _offers(self, side: str) -> str:
+        settings = self.settings()
+        return (
+            "; ".join(dict.fromkeys(_said(row) for _, row in settings[settings["side"] == side].iterrows())) or "none"
+        )
+
+    def place(self, result: Any) -> Placement:
+        """Where the rows of a result stand among those of the atlas.
+
+        Args:
+            result: a ProbeResult, or its long table; of one setting.
+
+        Raises:
+            InvalidSettingError: the atlas has nothing under these settings, or the result has more than one.
+        """
+        long = long_of(result)
+        long = long[~long["failed"].astype(bool)]
+        if not len(long):
+            raise InvalidSettingError("None of the runs gave a result, so there is nothing to be placed.")
+        if len(long[SETTING].drop_duplicates()) > 1:
+            raise InvalidSettingError(
+                "Rows of several settings (sides, representations, protocols, ...) cannot be placed together: place "
+                "them one setting at a time."
+            )
+        alike, measure = self.alike(long), str(long["measure"].iloc[0])
+        mine, others = _named(_wide(long), _wide(alike))
+        cut = measure == "ratio" and bool(long["cut"].any() or alike["cut"].any())
+        return Placement(mine, others, measure, _said(long.iloc[0]), self.name, self.about, cut)
+
+    def places(self, result: Any) -> list[Placement]:
+        """The same for each setting that the result has; errors as for `place`."""
+        long = long_of(result)
+        good = long[~long["failed"].astype(bool)]
+        return [self.place(part) for _, part in good.groupby(SETTING, dropna=False, sort=False)]
+
+
+def atlas(path: str | Path = FILE) -> Atlas:
+    """The atlas that comes with icy, or one of your own; see `Atlas.load`."""
+    return Atlas.load(path)
+
+
+def _about(records: Sequence[Record]) -> dict[str, Any]:
+    """When, with what and on what some results were made."""
+    return {
+        **circumstances(records),
+        "packed": now()[:10],
+        "git": sorted({str(r.get("git")) for r in records if r.get("git")}),
+        "runs": len(records),
+        "hours": round(sum(r.get("seconds") or 0 for r in records) / 3600, 2),
+    }
+
+
+def _sides(grammar: str) -> tuple[str, ...]:
+    """The sides that a grammar is for; both, of one that is not known here."""
+    from icy.grammars import grammar_sides
+
+    try:
+        return grammar_sides(grammar)
+    except IcyError:
+        return SIDES
+
+
+def _said(row: pd.Series[Any]) -> str:
+    """A setting in words."""
+    parts = [f"{row['protocol']} to {row['target']:g}", str(row["representation"]), f"meanings {row['meanings']}"]
+    parts += [f"{letter}={row[name]}" for name, letter in NAMES.items()]
+    parts += [f"{row['held_out']:g} held out ({row['split']})"] if not pd.isna(row["held_out"]) else []
+    parts += [f"preset {row['preset']}"] if row["preset"] != "default" else []
+    return ", ".join([*parts, *([row["settings"]] if row["settings"] else [])])
+
+
+def _wide(long: pd.DataFrame) -> pd.DataFrame:
+    """Means over seeds: a row per model, hidden size and options, a column per grammar."""
+    table = long.pivot_table(index=ROW, columns="grammar", values="value", aggfunc="mean", sort=False)
+    return table[in_order(table.columns)]
+
+
+def _named(*tables: pd.DataFrame) -> list[pd.DataFrame]:
+    """The same with a name for each row, which says its hidden size where these differ in any, and its options."""
+    sizes = len({hidden for table in tables for _, hidden, _ in table.index}) > 1
+    found = []
+    for table in tables:
+        names = []
+        for model, hidden, options in table.index:
+            more = ", ".join([*([f"E={hidden}"] if sizes else []), *([options] if options else [])])
+            names.append(f"{model} ({more})" if more else str(model))
+        found.append(table.set_axis(pd.Index(names, name="model")))
+    return found

@@ -1,0 +1,228 @@
+"""Where a new model stands in the atlas: its ranks, and its neighbours in bias space."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from icy.analysis import style
+from icy.analysis.cells import LEAST
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+NEIGHBOURS = 5
+FEWEST = 2  # grammars that two rows must have in common, beside concat, to be near or far
+
+SPREAD = 0.34  # of a column: how far dots of like values move aside
+BINS = 24
+MOST_NEIGHBOURS = 3
+MEASURES = {"ratio": "steps to the target, as a ratio to concat's", "accuracy": "accuracy"}
+
+RINGS = ("o", "s", "^")
+ASIDE = 0.16  # of a column: so that the marks of neighbours of like values are seen
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where some rows stand among those of an atlas.
+
+    In a notebook it shows itself as tables.
+
+    Attributes:
+        mine: means of the rows that are placed, a column per grammar.
+        others: those of the atlas under the same settings.
+        measure: "ratio", "accuracy" or "held_out".
+        setting: the settings, in words.
+        atlas: the atlas's name.
+        about: how the atlas was made, as `Atlas.about`.
+        cut: whether some ratios were cut at the cap, which are taken as they stand.
+    """
+
+    mine: pd.DataFrame
+    others: pd.DataFrame
+    measure: str
+    setting: str
+    atlas: str
+    about: Mapping[str, Any]
+    cut: bool = False
+
+    @property
+    def grammars(self) -> list[str]:
+        """The grammars that are compared: those of both, less concat, to which the others are relative."""
+        return [g for g in self.mine.columns if g in self.others.columns and g != "concat"]
+
+    def rest(self, name: str) -> pd.DataFrame:
+        """The rows of the atlas less the one that is placed."""
+        return self.others.drop(index=name, errors="ignore")
+
+    @cached_property
+    def ranks(self) -> pd.DataFrame:
+        """A row per model and grammar: value; rank, 1 for the one that learns it most easily, and equals share the
+        better; of, how many are ranked, itself among them; and the atlas's median."""
+        rows = []
+        for name, values in self.mine.iterrows():
+            for grammar in self.grammars:
+                others = self.rest(str(name))[grammar].dropna()
+                value = values[grammar]
+                if pd.isna(value) or not len(others):
+                    continue
+                better = int((others < value).sum() if self.measure == "ratio" else (others > value).sum())
+                rows.append([name, grammar, float(value), better + 1, len(others) + 1, float(others.median())])
+        return pd.DataFrame(rows, columns=["model", "grammar", "value", "rank", "of", "median"])
+
+    @cached_property
+    def neighbours(self) -> pd.DataFrame:
+        """The nearest rows of the atlas in bias space: model, neighbour, distance, grammars.
+
+        Rows with all grammars of the model come first, the nearest at their head; near in few grammars is easily near.
+
+        The distance is the root mean square over the grammars that both have of the difference in accuracy, or in the
+        binary logarithm of the ratio, of which 1 is twice as many steps.
+        """
+        rows = []
+        for name in self.mine.index:
+            own, rest = self._space(self.mine.loc[[name]]), self._space(self.rest(str(name)))
+            gaps = rest - own.iloc[0]
+            near = pd.DataFrame({"distance": np.sqrt((gaps**2).mean(axis=1)), "common": gaps.notna().sum(axis=1)})
+            near = near[near["common"] >= max(1, min(FEWEST, own.notna().sum(axis=1).iloc[0]))]
+            near = near.sort_values(["common", "distance"], ascending=[False, True], kind="stable").head(NEIGHBOURS)
+            rows += [[name, row, near.at[row, "distance"], near.at[row, "common"]] for row in near.index]
+        return pd.DataFrame(rows, columns=["model", "neighbour", "distance", "grammars"])
+
+    def _space(self, table: pd.DataFrame) -> pd.DataFrame:
+        values = table[self.grammars].astype(float)
+        return values.clip(lower=LEAST).apply(np.log2) if self.measure == "ratio" else values
+
+    def plot(self, axes: Axes | None = None) -> Figure:
+        """A column per grammar with a dot per model of the atlas, and the new rows among them."""
+        return plot_placement(self, axes)
+
+    def _tables(self) -> list[tuple[str, pd.DataFrame]]:
+        """For each row, a sentence, its ranks and its neighbours."""
+        found = []
+        for name in self.mine.index:
+            ranks = self.ranks.query("model == @name").drop(columns="model")
+            near = self.neighbours.query("model == @name").drop(columns="model")
+            how = "fewest steps" if self.measure == "ratio" else "highest accuracy"
+            among = f"{name} among {len(self.rest(str(name)))} of the {self.atlas}"
+            found.append((f"{among}: {self.setting}; rank 1 is the {how}", ranks))
+            found.append((f"Nearest in bias space ({self._unit()})", near))
+        return found
+
+    def _unit(self) -> str:
+        return "root mean square of log2 of the ratios" if self.measure == "ratio" else "root mean square of accuracies"
+
+    def notes(self) -> list[str]:
+        """What a reader must know of the atlas."""
+        about = self.about
+        lacking = self.others[self.grammars].isna().sum()
+        thin = [f"{g} ({len(self.others) - n} of {len(self.others)})" for g, n in lacking.items() if n]
+        made = f"{self.atlas}: {about['runs']} runs, {' to '.join(dict.fromkeys(about['made']))}"
+        notes = [made, *([f"not every model has every grammar: {', '.join(thin)}"] if thin else [])]
+        return [*notes, *(["ratios were cut at the cap, and the true ones are larger"] if self.cut else [])]
+
+    def __repr__(self) -> str:
+        parts = [f"{said}\n\n{_plain(table)}" for said, table in self._tables()]
+        return "\n\n".join([*parts, "\n".join(self.notes())])
+
+    def _repr_html_(self) -> str:
+        parts = [f"<p>{html.escape(said)}</p>{_shown(table).to_html(index=False)}" for said, table in self._tables()]
+        return "".join([*parts, *(f"<p>{html.escape(note)}</p>" for note in self.notes())])
+
+
+def _shown(table: pd.DataFrame) -> pd.DataFrame:
+    return table.assign(**{n: table[n].map("{:.2f}".format) for n in ("value", "median", "distance") if n in table})
+
+
+def _plain(table: pd.DataFrame) -> str:
+    return str(_shown(table).to_string(index=False))
+
+
+def plot_placement(placement: Placement, axes: Axes | None = None) -> Figure:
+    """Every model of the atlas as a grey dot, the placed rows as large marks, and their nearest neighbours as rings.
+
+    Args:
+        placement: of `Atlas.place`.
+        axes: where to draw; a figure of its own unless given.
+
+    Returns:
+        The figure.
+    """
+    names = placement.grammars
+    figure, (ax,) = style.panels(["placement"], axes, (1.4 + 0.75 * max(3, len(names)) + 1.9, 3.6))
+    log = placement.measure == "ratio"
+    if log:
+        ax.set_yscale("log")
+    for place, grammar in enumerate(names):
+        _column(ax, place, placement.others[grammar].dropna(), log)
+    mine, others = (table[names].T for table in (placement.mine, placement.others))
+    handles = [_line(ax, mine[name], name, look) for name, look in _looks(placement)]
+    handles += [
+        _ring(ax, others[name], name, colour, place) for place, (name, colour) in enumerate(_nearest(placement))
+    ]
+    ax.set_xticks(range(len(names)), names, fontsize=style.MEDIUM)
+    ax.set_xlim(-0.6, len(names) - 0.4)
+    ax.set_ylabel(MEASURES.get(placement.measure, "accuracy on held-out meanings"))
+    style.tidy(ax, "y")
+    if log:
+        low, high = ax.get_ylim()
+        style.ratio_axis(ax.yaxis, low, high)
+    style.legend(figure, [ax], axes is None, handles)
+    good = "low is easily learnt" if log else "high is easily learnt"
+    title = f"Among {len(placement.others)} of the {placement.atlas}: {placement.setting}; {good}"
+    style.entitle(figure, [ax], axes is None, None, title, placement.notes())
+    return figure
+
+
+def _looks(placement: Placement) -> list[tuple[str, style.Look]]:
+    return list(style.model_looks([str(name) for name in placement.mine.index]).items())
+
+
+def _nearest(placement: Placement) -> list[tuple[str, str]]:
+    """The nearest neighbours, each once, in the colour of the row that they are next to."""
+    looks = dict(_looks(placement))
+    found: dict[str, str] = {}
+    near = placement.neighbours.groupby("model", sort=False).head(MOST_NEIGHBOURS if len(looks) == 1 else 1)
+    for model, name in near[["model", "neighbour"]].itertuples(index=False):
+        if name not in looks:
+            found.setdefault(str(name), "black" if len(looks) == 1 else looks[model].colour)
+    return list(found.items())[:MOST_NEIGHBOURS]
+
+
+def _column(ax: Axes, place: int, values: pd.Series[float], log: bool) -> None:
+    """The dots of one grammar, those of like values side by side."""
+    heights = np.log(values.to_numpy(float)) if log else values.to_numpy(float)
+    if not len(heights):
+        return
+    bins = np.digitize(heights, np.linspace(heights.min(), heights.max(), BINS))
+    aside = np.zeros(len(heights))
+    for one in np.unique(bins):
+        members = np.flatnonzero(bins == one)
+        aside[members] = np.arange(len(members)) - (len(members) - 1) / 2
+    widest = max(8.0, 2 * np.abs(aside).max())
+    ax.plot(place + aside * 2 * SPREAD / widest, values, "o", color=style.GREY, alpha=0.55, markersize=3.2, mew=0)
+
+
+def _line(ax: Axes, values: pd.Series[float], name: str, look: style.Look) -> Any:
+    (line,) = ax.plot(
+        range(len(values)), values, color=look.colour, marker=look.marker, markersize=7, linewidth=style.LINE,
+        linestyle=look.dash, label=name, zorder=4,
+    )  # fmt: skip
+    return line
+
+
+def _ring(ax: Axes, values: pd.Series[float], name: str, colour: str, place: int) -> Any:
+    (line,) = ax.plot(
+        np.arange(len(values)) + ASIDE * (place - 1), values, RINGS[place % len(RINGS)], color=colour,
+        markerfacecolor="white", markersize=6, markeredgewidth=1.3, label=f"near: {name}", zorder=5,
+    )  # fmt: skip
+    return line

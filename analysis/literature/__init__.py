@@ -1,0 +1,1 @@
+"""Published results, and how far measured ones agree with them."""

@@ -1,0 +1,243 @@
+"""The papers' tables as data: a catalogue, and one tidy table for each.
+
+Both lie in `analysis/data/published`; what the columns mean is written at the top of `tables.toml` there.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from icy.core.errors import unknown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+DATA = Path(__file__).parents[1] / "data" / "published"
+KEYS = ["protocol", "representation", "side", "model", "hidden_size", "grammar", "target"]
+PAIR_KEYS = ["representation", "model", "hidden_size", "grammar", "measure"]
+NUMBERS = ["measure", "mean", "error", "error_kind", "n", "printed", "bound", "rounding", "standard_error"]
+WHOLE = ("n", "hidden_size", "parameters", "bound", "samples", "shots")  # not to become floats where some are missing
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    """What is known of a published table.
+
+    Attributes:
+        id: its name here, as in "perkins21/table13".
+        title: one line.
+        measured: what its numbers are.
+        source: the short name of the paper, as in "Perkins21".
+        citation: the paper.
+        aliases: names of tables with the same numbers, or that are in the same file.
+        protocol: how models were trained, where they were.
+        meanings: attributes and values, as in "5x10"; empty where they differ between rows or there are none.
+        vocab_size: number of tokens; None as above.
+        word_length: tokens per attribute; None as above.
+        runs: of which each number is a mean; None where that differs between rows or is not known.
+        seeds: of these runs, where the paper or its command names them.
+        ddof: what deviations were divided by, n less this; None where that is not known.
+        caveats: what to know before using the numbers.
+        inferred: what is in the data by inference and not by the paper's word.
+        reproduce: what can measure it anew: "probe", "e2e", "metrics", or "".
+
+    Example:
+        >>> from icy.analysis import find_table
+        >>> table = find_table("icy22/12")
+        >>> table.id, table.label, table.rows, table.runs
+        ('icy22/table3', '3/12', 35, 5)
+    """
+
+    id: str
+    title: str
+    measured: str
+    source: str
+    citation: str
+    aliases: tuple[str, ...] = ()
+    protocol: str = ""
+    meanings: str = ""
+    vocab_size: int | None = None
+    word_length: int | None = None
+    runs: int | None = None
+    seeds: tuple[int, ...] = ()
+    ddof: int | None = None
+    caveats: str = ""
+    inferred: str = ""
+    reproduce: str = ""
+
+    @property
+    def label(self) -> str:
+        """Its numbers in the paper, as in "13/14", or its name where it has none."""
+        return "/".join(name.partition("/")[2].removeprefix("table") for name in (self.id, *self.aliases))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every name that `find_table` knows it by, in small letters."""
+        full = (self.id, *self.aliases)
+        short = [re.sub(r"/table(?=\d)", "/", name) for name in full]
+        return tuple(dict.fromkeys([*full, *short, f"{self.source}/{self.label}".lower()]))
+
+    @property
+    def path(self) -> Path:
+        """Its file."""
+        return DATA / f"{self.id}.csv"
+
+    @property
+    def rows(self) -> int:
+        """How many numbers it holds."""
+        return len(self.path.read_text(encoding="utf-8").splitlines()) - 1
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Its numbers, as `published` gives them."""
+        return _read(self).copy()
+
+
+def published_tables() -> list[PublishedTable]:
+    """The catalogue: every published table that icy holds, paper by paper."""
+    return list(_catalogue())
+
+
+def find_table(name: str) -> PublishedTable:
+    """The published table of this name.
+
+    Args:
+        name: as in "perkins21/table13", "Perkins21/13" or "perkins21/table14", which shares the file of 13.
+
+    Raises:
+        UnknownNameError: none is called so.
+    """
+    tables = {known: table for table in _catalogue() for known in table.names}
+    found = tables.get("".join(name.lower().split()))
+    if found is None:
+        known = [known for table in _catalogue() for known in (table.id, *table.aliases)]
+        raise unknown("published table", name, known, "`icy list published` shows all.")
+    return found
+
+
+def published(name: str) -> pd.DataFrame:
+    """The numbers of a published table, one row each.
+
+    Args:
+        name: as for `find_table`.
+
+    Returns:
+        The columns `source` and `table`, those that say which number it is and differ between tables, and
+
+        - `measure`, what the number is;
+        - `mean`, `error`, and `error_kind`: "sem", "ci95", "sd", or "none" where the paper gives none;
+        - `n`, how many runs or games it is a mean of, where that is known;
+        - `printed`, the text of the paper;
+        - `bound`, which the value is larger than, in place of a mean where a run was stopped early;
+        - `rounding`, the standard deviation of what printing took away;
+        - `standard_error` of the mean, with that of rounding in it. Deviations are divided by n - 1 here, whatever the
+          paper divides by (n, where it does not say). NaN without an error or without `n`.
+
+    Raises:
+        UnknownNameError: none is called so.
+
+    Example:
+        >>> from icy.analysis import published
+        >>> table = published("perkins21/table13")
+        >>> row = table.query("representation == 'soft' and model == 'HierZero:GRU' and grammar == 'rot'")
+        >>> row[["mean", "error", "n", "printed"]].to_dict("records")
+        [{'mean': 0.73, 'error': 0.01, 'n': 3, 'printed': '0.73±0.01'}]
+        >>> row["standard_error"].round(4).item()
+        0.0126
+    """
+    return find_table(name).to_dataframe()
+
+
+def supervised(table: str = "") -> pd.DataFrame:
+    """All published cells that `icy probe` can measure anew, with the columns of KEYS among those of `published`; or
+    those of one table.
+
+    A cell that stands in several tables of a paper with the same numbers, such as RNNAutoReg:LSTM in Icy22 tables 3, 4
+    and 5, is here once, under the first.
+    """
+    whole = _together("probe", table)[["source", "table", *KEYS, *NUMBERS]]
+    return whole.drop_duplicates(["source", *KEYS, "measure", "mean", "error", "n"], ignore_index=True)
+
+
+def end_to_end(table: str = "") -> pd.DataFrame:
+    """All published cells that `icy e2e` can measure anew, with the columns of `published`; or those of one table.
+
+    `model` is the pair, and `measure` a column of the long table.
+    """
+    return _together("e2e", table)
+
+
+def _together(reproduce: str, table: str) -> pd.DataFrame:
+    import pandas as pd
+
+    tables = [t for t in _catalogue() if t.reproduce == reproduce]
+    if table:
+        asked = find_table(table)
+        if asked not in tables:
+            known = [name for t in tables for name in t.names]
+            raise unknown(f"published table for `icy {reproduce}`", table, known, "`icy list published` shows all.")
+        tables = [asked]
+    return pd.concat([_read(t) for t in tables], ignore_index=True)
+
+
+@cache
+def _catalogue() -> tuple[PublishedTable, ...]:
+    found = tomllib.loads((DATA / "tables.toml").read_text(encoding="utf-8"))
+    return tuple(_entry(table, found["source"]) for table in found["table"])
+
+
+def _entry(table: dict[str, Any], sources: dict[str, dict[str, str]]) -> PublishedTable:
+    source = sources[table["id"].partition("/")[0]]
+    lists = {name: tuple(table.get(name, ())) for name in ("aliases", "seeds")}
+    return PublishedTable(**{**table, **lists}, source=source["name"], citation=source["citation"])
+
+
+@cache
+def _read(table: PublishedTable) -> pd.DataFrame:
+    import pandas as pd
+
+    text = pd.read_csv(table.path, dtype=str, keep_default_na=False)
+    cells = pd.read_csv(table.path, keep_default_na=False, na_values=[""])  # "none" is a word here
+    cells["printed"] = _printed(text)
+    cells["rounding"] = _rounding(cells, text["mean"])
+    cells["standard_error"] = _standard_error(cells, table.ddof)
+    if "bound" not in cells:
+        cells["bound"] = math.nan
+    for name in WHOLE:
+        if name in cells and cells[name].isna().any():
+            cells[name] = cells[name].astype("Int64")
+    cells.insert(0, "source", table.source)
+    cells.insert(1, "table", table.label)
+    which = list(text.columns[: list(text.columns).index("measure")])
+    rest = [name for name in text.columns if name not in (*which, *NUMBERS, "place")]
+    return cells[["source", "table", *which, *NUMBERS, *rest]]
+
+
+def _printed(text: pd.DataFrame) -> pd.Series[str]:
+    """The text of the paper: of its own column, else mean and error."""
+    usual = text["mean"] + ("±" + text["error"]).where(text["error"] != "", "")
+    return text["printed"].where(text["printed"] != "", usual) if "printed" in text else usual
+
+
+def _rounding(cells: pd.DataFrame, mean: pd.Series[str]) -> pd.Series[float]:
+    """The standard deviation of an error that is anywhere within one unit of the last printed place."""
+    last = 10.0 ** -mean.str.partition(".")[2].str.len()
+    place = cells["place"].fillna(last) if "place" in cells else last
+    return (place / math.sqrt(12)).where(cells["mean"].notna())
+
+
+def _standard_error(cells: pd.DataFrame, ddof: int | None) -> pd.Series[float]:
+    from icy.analysis.cells import Z95  # the papers' intervals are of as many standard errors
+
+    n = cells["n"].astype(float)
+    scale = cells["error_kind"].map({"sem": 1.0, "ci95": 1 / Z95, "sd": 1.0, "none": math.nan})
+    scale = scale.where(cells["error_kind"] != "sd", n**-0.5)
+    # Perkins21 and Icy22 divide the population deviation by sqrt(n); with so few runs the sample deviation is fair.
+    unbiased = 1.0 if ddof == 1 else (n / (n - 1)) ** 0.5
+    return ((cells["error"] * scale * unbiased) ** 2 + cells["rounding"] ** 2) ** 0.5

@@ -1,0 +1,54 @@
+"""Plot of the stimuli of an S2B episode."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from icy.analysis import style
+
+STEPS, REACH = 200, 4.0  # of a density's curve: points, and standard deviations to either side
+
+
+def plot_stimuli(
+    sizes: NDArray[Any], means: NDArray[Any], deviations: NDArray[Any], samples: NDArray[Any], title: str = ""
+) -> Figure:
+    """The stimuli of one episode: a panel per dimension, with the density of every value and its samples.
+
+    Args:
+        sizes: numbers of values, [N].
+        means: of the values, [N, values].
+        deviations: [N, values].
+        samples: [N, values, O].
+        title: of the figure.
+    """
+    figure = style.figure(style.WIDTH, 1.5 * len(sizes) + 0.7)
+    axes = figure.subplots(len(sizes), 1, squeeze=False, sharex=True)[:, 0]
+    for dimension, ax in enumerate(axes):
+        _densities(ax, int(sizes[dimension]), means[dimension], deviations[dimension], samples[dimension])
+        ax.set_ylabel(f"dimension {dimension}")
+    axes[-1].set_xlabel("number that is seen")
+    if title:
+        figure.suptitle(title, fontsize="medium")
+    return figure
+
+
+def _densities(ax: Axes, count: int, means: NDArray[Any], deviations: NDArray[Any], samples: NDArray[Any]) -> None:
+    for value in range(count):
+        x = means[value] + deviations[value] * np.linspace(-REACH, REACH, STEPS)
+        colour = style.COLOURS[value % len(style.COLOURS)]
+        height = np.exp(-0.5 * ((x - means[value]) / deviations[value]) ** 2) / (deviations[value] * np.sqrt(2 * np.pi))
+        ax.plot(x, height, color=colour, linewidth=1.5)
+        ax.fill_between(x, height, color=colour, alpha=0.15, linewidth=0)
+        ax.plot(samples[value], np.zeros(samples.shape[1]), "|", color=colour, markersize=12, markeredgewidth=1.5)
+        ax.annotate(str(value), (means[value], height.max()), ha="center", va="bottom", color=colour, fontsize="small")
+    for edge in np.linspace(-1, 1, count + 1):
+        ax.axvline(edge, color="grey", linewidth=0.8, linestyle=":")
+    ax.set_xlim(-1.02, 1.02)
+    ax.margins(y=0.2)
+    ax.set_yticks([])
+    ax.spines[["top", "right", "left"]].set_visible(False)

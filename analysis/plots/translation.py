@@ -1,0 +1,195 @@
+"""The translation of a language, word by word, as a picture (CBM24 figure 2)."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+
+from icy.analysis import style
+from icy.core.errors import InvalidSettingError
+from icy.metrics import Score
+
+MOST = 30  # words, and concepts, that are shown
+THICKEST, FAINT_THICKEST, THINNEST, DOT = 6.0, 2.5, 0.3, 7.0  # points
+WEIGHT_AT = 0.82  # of the way from word to concept
+GAP = 0.8  # rows between the matched and the rest
+Pair = tuple[Hashable, Hashable, int]  # word, concept, weight
+SIDES = (0, 1)  # of words, of concepts
+PANEL_WIDTH, ROW_HEIGHT = 5.4, 0.27  # inches
+
+
+def plot_translation(score: Score, axes: Axes | None = None) -> Figure:
+    """Words on the left and the concepts they translate into on the right, as concept best matching has found them.
+
+    A thick line joins a word and its concept, as wide as their weight, which stands on it; there is a colour for each
+    attribute. Faint lines join the others that occur together. Below are the words and the concepts that were
+    left without a partner, with hollow marks.
+
+    Args:
+        score: from `icy.metrics.cbm`.
+        axes: where to draw; a figure of its own unless given.
+
+    Returns:
+        The figure. Of more than 30 words or concepts it shows the heaviest, and says so.
+
+    Raises:
+        InvalidSettingError: a score of something else.
+
+    Example:
+        >>> import icy
+        >>> from icy.analysis.plots.translation import plot_translation
+        >>> figure = plot_translation(icy.metrics.cbm([["red"], ["blue"]], ["x", "y"]))
+        >>> [text.get_text() for text in figure.axes[0].texts]
+        ['1', '1', 'y', 'x', '0 = blue', '0 = red', 'words', 'concepts']
+    """
+    if score.metric != "cbm" or "pairs" not in score.details:
+        raise InvalidSettingError(f"A translation is drawn of a score of cbm and its details, not of {score!r}.")
+    board = Board.of(score)
+    if axes is None:
+        height = 1.25 + ROW_HEIGHT * board.bottom
+        axes = style.figure(PANEL_WIDTH, height).subplots()
+    draw_translation(axes, board)
+    axes.set_title(_title(score), fontsize=9, pad=22)
+    axes.set_xlabel(board.legend(), fontsize=8, color=style.GREY)
+    return style.figure_of(axes)
+
+
+def _title(score: Score) -> str:
+    rates = ("ambiguity", "paraphrase", "unmatched")
+    return f"CBM {score.value:.2f}   " + "   ".join(f"{r} {score.details[f'{r}_rate']:.2f}" for r in rates)
+
+
+@dataclass(frozen=True)
+class Board:
+    """What is shown of a translation, and where. Heights are in rows, from 0 at the top.
+
+    Attributes:
+        matched: word, concept and weight of the matched pairs that are shown.
+        others: the same of the other pairs that occur together.
+        words: the height of each word that is shown.
+        concepts: the height of each concept that is shown; that of its word, if it has one.
+        of_attributes: whether concepts are pairs (attribute, value).
+        counts: how many words and concepts there are, shown or not.
+    """
+
+    matched: list[Pair]
+    others: list[Pair]
+    words: dict[Hashable, float]
+    concepts: dict[Hashable, float]
+    of_attributes: bool
+    counts: tuple[int, int]
+
+    @classmethod
+    def of(cls, score: Score) -> Board:
+        """The heaviest words and concepts of a score: the matched in the order of concepts, and then the rest."""
+        every, translation = (_pairs(score.details[name]) for name in ("pairs", "translation"))
+        matched = heapq.nlargest(MOST, translation, key=_weight)
+        matched.sort(key=translation.index)
+        words, concepts = (
+            _heights([pair[side] for pair in matched], _left(every, translation, side)) for side in SIDES
+        )
+        chosen = set(matched)
+        others = [pair for pair in every if pair not in chosen and pair[0] in words and pair[1] in concepts]
+        counts = len({pair[0] for pair in every}), len({pair[1] for pair in every})
+        return cls(matched, others, words, concepts, score.conventions["concepts"] == "attributes", counts)
+
+    @property
+    def bottom(self) -> float:
+        """The greatest height."""
+        return max(*self.words.values(), *self.concepts.values())
+
+    def legend(self) -> str:
+        """How to read the picture, and what it does not show."""
+        lines = ["numbers: how often the two occur together"]
+        if len(self.words) > len(self.matched) or len(self.concepts) > len(self.matched):
+            lines[0] += "; hollow: no partner"
+        shown = zip((self.words, self.concepts), self.counts, ("words", "concepts"), strict=True)
+        cut = [f"{len(some)} of {every} {what}" for some, every, what in shown if len(some) < every]
+        return "\n".join(lines + ([f"the heaviest {' and '.join(cut)}"] if cut else []))
+
+    def name(self, concept: Any) -> str:
+        """A concept as text."""
+        return f"{concept[0]} = {concept[1]}" if self.of_attributes else str(concept)
+
+    def colour(self, concept: Any) -> str:
+        """The colour of a concept: that of its attribute, if it has one."""
+        return style.COLOURS[concept[0] % len(style.COLOURS)] if self.of_attributes else style.COLOURS[0]
+
+
+def _pairs(table: pd.DataFrame) -> list[Pair]:
+    return list(zip(table["word"].tolist(), table["concept"].tolist(), table["weight"].tolist(), strict=True))
+
+
+def _weight(pair: Pair) -> int:
+    return pair[2]
+
+
+def _left(every: list[Pair], translation: list[Pair], side: int) -> list[Hashable]:
+    """The words, or the concepts, without a partner, the heaviest first."""
+    taken = {pair[side] for pair in translation}
+    weights: Counter[Hashable] = Counter()
+    for pair in every:
+        if pair[side] not in taken:
+            weights[pair[side]] += pair[2]
+    return [name for name, _ in weights.most_common()]
+
+
+def _heights(matched: list[Hashable], left: list[Hashable]) -> dict[Hashable, float]:
+    """Heights of the matched, and below them of as many others as there is room for."""
+    start = len(matched) + (GAP if matched else 0)
+    heights = {name: float(row) for row, name in enumerate(matched)}
+    return heights | {name: start + row for row, name in enumerate(left[: MOST - len(matched)])}
+
+
+def draw_translation(axes: Axes, board: Board) -> None:
+    """Draw the lines, the marks and the names, on the given axes."""
+    heaviest = max(pair[2] for pair in board.matched + board.others)
+    faintness = min(0.5, 60 / max(1, len(board.others)))  # however many lines, they are no grey surface
+    _draw_lines(
+        axes, board, board.others, heaviest * THICKEST / FAINT_THICKEST, [style.GREY] * len(board.others), faintness
+    )
+    _draw_lines(axes, board, board.matched, heaviest, [board.colour(pair[1]) for pair in board.matched], 0.85)
+    for word, concept, weight in board.matched:
+        _write_weight(axes, weight, board.words[word], board.colour(concept))
+    partners = {word: board.colour(concept) for word, concept, _ in board.matched}
+    for word, height in board.words.items():
+        _mark(axes, 0, height, str(word), partners.get(word))
+    matched = {pair[1] for pair in board.matched}
+    for concept, height in board.concepts.items():
+        _mark(axes, 1, height, board.name(concept), board.colour(concept) if concept in matched else None)
+    for place, side, title in ((0, "right", "words"), (1, "left", "concepts")):
+        axes.annotate(title, (place, 1), (0, 4), xycoords=("data", "axes fraction"), textcoords="offset points",
+                      ha=side, va="bottom", fontsize=8, color=style.GREY)  # fmt: skip
+    axes.set(xlim=(-0.35, 1.45), ylim=(board.bottom + 0.7, -0.7), xticks=[], yticks=[])
+    axes.spines[:].set_visible(False)
+
+
+def _draw_lines(
+    axes: Axes, board: Board, pairs: list[Pair], heaviest: float, colours: list[str], opacity: float
+) -> None:
+    """Lines between words and concepts, as wide as their weights."""
+    ends = [((0, board.words[word]), (1, board.concepts[concept])) for word, concept, _ in pairs]
+    widths = [max(THINNEST, THICKEST * pair[2] / heaviest) for pair in pairs]
+    axes.add_collection(LineCollection(ends, linewidths=widths, colors=colours, alpha=opacity, capstyle="butt"))
+
+
+def _write_weight(axes: Axes, weight: int, height: float, colour: str) -> None:
+    box = {"boxstyle": "round,pad=0.15", "facecolor": "white", "edgecolor": colour, "linewidth": 0.8}
+    axes.text(WEIGHT_AT, height, str(weight), ha="center", va="center", fontsize=7, bbox=box)
+
+
+def _mark(axes: Axes, place: int, height: float, name: str, colour: str | None) -> None:
+    """A dot and its name, at the left (0) or at the right (1); hollow without a colour."""
+    axes.plot([place], [height], "o", markersize=DOT, markeredgewidth=1.2, markeredgecolor=colour or style.GREY,
+              markerfacecolor=colour or "white", clip_on=False)  # fmt: skip
+    away, side = (8, "left") if place else (-8, "right")
+    axes.annotate(name, (place, height), (away, 0), textcoords="offset points", ha=side, va="center", fontsize=9,
+                  color="black" if colour else style.GREY)  # fmt: skip

@@ -1,0 +1,307 @@
+"""The bias table: one row per model, one column per grammar, mean and spread over seeds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from icy.analysis.cells import CUT, NOTHING, SPREADS, Beside, Cell, both_cut, cell_of, checked_spread
+from icy.analysis.order import ORDER, in_order, place_of
+from icy.core.errors import InvalidSettingError, unknown
+from icy.core.text import listed
+from icy.records.load import Results, long_of
+from icy.records.long_table import ROW
+
+from .compare import PUBLISHED, beside_of, compared_with, numbered, paired_differences
+from .marking import Found, mark_ends
+from .table import BiasTable
+
+MEASURES = {
+    "ratio": "steps to the target as a ratio to concat's",
+    "accuracy": "accuracy",
+    "held_out": "accuracy on meanings held out of training",
+    "end_to_end": "accuracy of sender and receiver together",
+}
+CUT_MEANS = {
+    "ratio": "cut at the cap of {cap} in at least one seed: the true ratio is larger",
+    "held_out": "not learnt to the target within {cap} times concat's steps in at least one seed; "
+    "train_accuracy in the long table says how far",
+}
+MOST_DECIMALS = 6
+PARAMETERS = 1  # the place of that label
+
+
+def bias_table(
+    results: Results,
+    spread: str = "sd",
+    *,
+    by: str | Sequence[str] = "representation",
+    sort: str = "given",
+    compare: Any = None,
+    compared: str = "",
+    mark: bool = True,
+    decimals: int = 2,
+) -> BiasTable:
+    """The bias table of some results.
+
+    Args:
+        results: a ProbeResult, or a DataFrame in long form as of `icy.records.long_table.to_long`.
+        spread: "sd", "sem" or "ci95"; all from the sample standard deviation (ddof 1).
+        by: what heads groups of rows, where it varies: names of columns of the long table, or "side".
+        sort: the order of rows within a group: "given", "model", "parameters", or a grammar; from the largest with
+            "-" before it.
+        compare: what stands beside each cell, with the difference in combined standard errors: "published", the name
+            of one published table, "atlas", a results folder or file, or results.
+        compared: what other results are called.
+        mark: whether the best and the worst of a column are marked, among at least three rows that differ by more than
+            their seeds do (one-way analysis of variance, 5 %). Models without parameters, which learn by heart, are
+            left out of it.
+        decimals: of the numbers.
+
+    Raises:
+        InvalidSettingError: another spread, or results that cannot be told apart.
+        UnknownNameError: something else to group or sort by, or no such published table.
+
+    Example:
+        >>> import icy, tempfile
+        >>> from icy.analysis import bias_table
+        >>> result = icy.probe("sender/FC2L", "perm", quick=True, workers=1, out=tempfile.mkdtemp())
+        >>> bias_table(result, compare=result, compared="again").head()[-4:]
+        ['concat', 'again', 'perm', 'again']
+    """
+    checked_spread(spread)
+    if decimals not in range(MOST_DECIMALS + 1):
+        raise InvalidSettingError(f"decimals is a whole number from 0 to {MOST_DECIMALS}; not {decimals!r}.")
+    long = numbered(long_of(results, empty=True)).assign(
+        side=lambda table: table["model"].str.replace(r"/.*", "", regex=True)
+    )
+    grammars = in_order(long["grammar"])
+    varying = [name for name in ("side", *ROW[1:]) if long[name].nunique(dropna=False) > 1]
+    grouped = [name for name in _groups(by) if name in varying]
+    other, called = compared_with(compare)
+    beside = beside_of(long, other, spread)
+    grouped += [name for name in varying if grouped and _constant(long, name, grouped)]
+    shown = [name for name in varying if name != "side" or name in grouped]
+    rows = _sorted(_found(long, shown, beside, spread), grouped, sort, grammars)
+    alike = [name for name in ("side", *ROW[1:]) if name not in ("hidden_size", "settings", "options")]
+    arrows = mark_ends(rows, alike, grammars, spread) if mark else {}
+    labels = ["model", "parameters", *(_heading(name) for name in shown), "seeds", "concat steps"]
+    return BiasTable(
+        _title(long, varying),
+        labels,
+        grammars,
+        [(names, cells) for _, names, cells in rows],
+        [
+            *_notes(long, spread),
+            *_thin(rows, labels.index("seeds")),
+            *([] if len(long) and long["failed"].all() else compared_notes(other, beside.values(), spread)),
+            *_trained_otherwise(one.otherwise for one in beside.values()),
+        ],
+        decimals,
+        arrows,
+        [_heading(name) for name in grouped],
+        compared or called,
+    )
+
+
+def _found(
+    long: pd.DataFrame, shown: Sequence[str], beside: Mapping[tuple[int, str], Beside], spread: str
+) -> list[Found]:
+    """The rows of a table, with their cells and what stands beside these."""
+    found = []
+    for row, group in long.groupby("row"):
+        ratio = group["measure"].iloc[0] == "ratio"
+        cells = {str(g): cell_of(part, spread) for g, part in group.groupby("grammar", sort=False)}
+        cells = {g: _with_beside(cell, beside.get((int(str(row)), g)), ratio) for g, cell in cells.items()}
+        found.append((group.iloc[0], _labels(group.iloc[0], group, shown), cells))
+    return found
+
+
+def _with_beside(cell: Cell, beside: Beside | None, ratio: bool) -> Cell:
+    """A cell with the number beside it; the distance of two ratios that were cut says nothing."""
+    if beside is not None and ratio and both_cut(cell.mean, cell.seeds, cell.cut, beside.mean):
+        beside = replace(beside, distance=math.nan)
+    return replace(cell, beside=beside)
+
+
+def _thin(rows: Sequence[Found], seeds: int) -> list[str]:
+    """A warning of cells that rest on fewer seeds than their row; `seeds` is the place of that label."""
+    found = [(cell, int(labels[seeds])) for _, labels, cells in rows for cell in cells.values()]
+    thin = sum(0 < cell.seeds < of_row and not cell.failed for cell, of_row in found)
+    return [f"{thin} cells rest on fewer seeds than their row"] if thin else []
+
+
+def _trained_otherwise(rows: Iterable[tuple[str, ...]]) -> list[str]:
+    """In what rows of other results were trained otherwise than these."""
+    found = {name for row in rows for name in row}
+    names = [_heading(name) for name in ROW if name in found]
+    return [f"the other results differ from these in {', '.join(names)}"] if names else []
+
+
+def difference_table(
+    results: Results, other: Results, name: str = "the other", spread: str = "sd", **options: Any
+) -> BiasTable:
+    """How far results lie above others of the same models, seed by seed.
+
+    Args:
+        results: a ProbeResult, or a DataFrame in long form.
+        other: likewise.
+        name: what the other is called.
+        spread: of the differences over seeds.
+        **options: by, sort and decimals, as of `bias_table`.
+
+    Raises:
+        InvalidSettingError: another spread.
+        IncompatibleError: nothing that both have.
+    """
+    long, rest = long_of(results), long_of(other)
+    both, otherwise = paired_differences(long, rest)
+    table = bias_table(both, spread, mark=False, **options)
+    notes = [note for note in table.notes if not note.startswith(CUT)]
+    cut = [f"{CUT} cut in at least one seed"] if both["cut"].any() else []
+    said = f"differences, seed by seed, from {name}: above 0, the value is larger here"
+    lone = len(long[~long["failed"].astype(bool)]) - len(both)
+    cut += [f"{lone} runs have no counterpart in {name}"] if lone else []
+    cut += _trained_otherwise(otherwise)
+    return replace(table, title=f"difference; {table.title}", notes=[said, *notes, *cut], signed=True)
+
+
+# -- groups and order --------------------------------------------------------------------------------------------------
+
+
+def _groups(by: str | Sequence[str]) -> list[str]:
+    """The columns that head groups.
+
+    Raises:
+        UnknownNameError: another column.
+    """
+    names = [name.strip().replace("-", "_") for name in (by.split(",") if isinstance(by, str) else by)]
+    known = ["side", *ROW[1:]]
+    for name in names:
+        if name and name not in known:
+            raise unknown("column to group by", name, known)
+    return [name for name in names if name]
+
+
+def _constant(long: pd.DataFrame, name: str, grouped: Sequence[str]) -> bool:
+    """Whether a column that varies is the same within each group, so that the heading can say it."""
+    own = name not in (*grouped, "side") and long.groupby(list(grouped), dropna=False)[name].nunique(dropna=False).max()
+    return own == 1
+
+
+def _sorted(rows: list[Found], grouped: Sequence[str], sort: str, grammars: Sequence[str]) -> list[Found]:
+    """Rows in the order of their groups, and within these as asked.
+
+    Raises:
+        UnknownNameError: neither "given", "model" nor "parameters", nor a grammar of the table.
+    """
+    down, what = sort.startswith("-"), sort.removeprefix("-")
+    if what in ORDER and what not in grammars:
+        raise InvalidSettingError(f"There is no {what} in these results to sort by; there are {', '.join(grammars)}.")
+    if what not in ("given", "model", "parameters", *grammars):
+        raise unknown("order of rows", sort, ["given", "model", "parameters", *grammars])
+
+    def rank(row: Found) -> tuple[Any, ...]:
+        first, labels, cells = row
+        if what == "model":
+            return (first["model"],)
+        value = _count(labels[PARAMETERS]) if what == "parameters" else cells.get(what, NOTHING).mean
+        return (pd.isna(value), -value if down else value)
+
+    ordered = rows if what == "given" else sorted(rows, key=rank, reverse=down and what == "model")
+    return sorted(ordered, key=lambda row: [place_of(name, row[0][name]) for name in grouped])
+
+
+def _count(label: str) -> float:
+    return float(label) if label.isdigit() else math.nan
+
+
+# -- labels, title and notes -------------------------------------------------------------------------------------------
+
+
+def _labels(first: pd.Series, group: pd.DataFrame, varying: Sequence[str]) -> list[str]:
+    count = parameter_counts(group).iloc[0]
+    concat = group[(group["grammar"] == "concat") & ~group["failed"].astype(bool)]["steps"].dropna()
+    if not len(concat):  # left out of the table, but not of its rows
+        concat = group.drop_duplicates("seed")["baseline_steps"].dropna()
+    return [
+        str(first["model"]),
+        "-" if pd.isna(count) else f"{int(count)}",
+        *(text_of(first[name]) for name in varying),
+        str(group["seed"].nunique()),
+        f"{concat.astype(float).mean():.0f}" if len(concat) else "-",
+    ]
+
+
+def text_of(value: Any) -> str:
+    """What a row says of a setting: a whole number without a point, and a dash for none."""
+    return "-" if pd.isna(value) or value == "" else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def parameter_counts(long: pd.DataFrame) -> pd.Series[Any]:
+    """The numbers of parameters that are shown: under the preset `published` the published ones."""
+    return long["parameters_published"].where(long["preset"].eq("published"), long["parameters"])
+
+
+def _heading(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _title(long: pd.DataFrame, varying: list[str]) -> str:
+    """What was measured, as far as it is the same for all rows."""
+    if not len(long):
+        return "No results."
+    first = long.iloc[0]
+    said = {name: first[name] for name in ROW if name not in varying and not pd.isna(first[name]) and first[name] != ""}
+    parts = []
+    if "protocol" not in varying:
+        goal = f", target {said['target']:g}" if "target" in said else ""
+        protocol = f"{said['protocol']}: " if "protocol" in said else ""  # a table made by hand may not say
+        parts.append(f"{protocol}{MEASURES.get(first['measure'], first['measure'])}{goal}")
+    if first["measure"] == "held_out" and {"held_out", "split"} <= set(said):
+        parts.append(f"{said['held_out']:g} held out ({said['split']})")
+    parts += [f"meanings {said['meanings']}"] if "meanings" in said else []
+    sizes = {"vocab_size": "V", "word_length": "w", "hidden_size": "E"}
+    shown = [f"{letter}={said[name]}" for name, letter in sizes.items() if name in said]
+    parts += [", ".join(shown)] if shown else []
+    parts += [str(said["representation"])] if "representation" in said else []
+    parts += [f"preset {said['preset']}"] if "preset" in said else []
+    parts += [str(said[name]) for name in ("settings", "options") if name in said]
+    return "; ".join(parts)
+
+
+def compared_notes(compare: Any, beside: Collection[Beside], spread: str) -> list[str]:
+    """What stands beside the cells of a table that compares, and what its brackets mean; or that there is nothing."""
+    if compare is None:
+        return []
+    published = isinstance(compare, str)
+    named = [compare] if published and compare != PUBLISHED else []
+    sources = sorted({other.source for other in beside} - {""}) or named
+    what = f"what was published{f' in {listed(sources)}' if sources else ''}" if published else "the other results"
+    if not beside:
+        aim = "protocol and target" if published else "options and protocol"
+        return [f"Nothing of {what} is of the same models, sizes, {aim} as these rows."]
+    error = "standard error" if published else SPREADS[spread][0]
+    return [f"beside: {what}, ± {error}; in brackets: how far the mean lies above it, in combined standard errors"]
+
+
+def _notes(long: pd.DataFrame, spread: str) -> list[str]:
+    notes = []
+    if long["seed"].nunique() > 1:
+        notes.append(f"mean ± {SPREADS[spread][0]}")
+    if long["cut"].any():
+        for measure, part in long[long["cut"].astype(bool)].groupby("measure"):
+            caps = ", ".join(f"{cap:g}" for cap in sorted(part["cap"].dropna().unique())) or "?"
+            notes.append(f"{CUT} {CUT_MEANS.get(str(measure), CUT_MEANS['ratio']).format(cap=caps)}")
+    return [*notes, *failures(long)]
+
+
+def failures(long: pd.DataFrame) -> list[str]:
+    """How many runs failed, and why; nothing if none did."""
+    failed = long[long["failed"].astype(bool)]
+    reasons = "; ".join(sorted(set(failed["error"].dropna().astype(str))))
+    return [f"{len(failed)} of {len(long)} runs failed{': ' if reasons else ''}{reasons}"] if len(failed) else []

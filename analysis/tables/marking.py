@@ -1,0 +1,71 @@
+"""The best and the worst of a column of a bias table, read as a bias to composition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+from scipy.stats import f as f_distribution
+
+from icy.analysis.cells import NOTHING, Z95, Cell, Mark
+
+# Whether an architecture with a bias to composition learns a grammar well (+) or not (-), in the manner of Perkins21's
+# tables 9 to 11: shuffled words are still words; proj, pairsum and rot leave none, and in hol there is nothing to find.
+WANTED = {"shuf": 1, "shufdet": 1, "proj": -1, "pairsum": -1, "rot": -1, "hol": -1}
+FEWEST = 3  # rows, for one to be called the best
+LUCK = 0.05  # how likely rows that are alike may differ as much as they do, for one to be called so
+Found = tuple[pd.Series, list[str], dict[str, Cell]]  # the first replicate of a row, its labels, its cells
+
+
+def mark_ends(rows: list[Found], alike: Sequence[str], grammars: Sequence[str], spread: str) -> dict[str, str]:
+    """Mark the best and the worst cell of every column, among rows that are alike in some columns.
+
+    Returns:
+        The arrows of the columns in which any was marked.
+    """
+    sets: dict[str, list[Found]] = {}
+    for row in rows:
+        if pd.isna(row[0]["parameters"]) or row[0]["parameters"] != 0:
+            sets.setdefault(str([row[0][name] for name in alike]), []).append(row)
+    arrows: dict[str, set[str]] = {}
+    for members in sets.values():
+        low_is_good = members[0][0]["measure"] == "ratio"
+        for grammar in grammars:
+            wanted = WANTED.get(grammar, 0) * (-1 if low_is_good else 1)
+            if wanted and _mark_column([cells for _, _, cells in members], grammar, wanted, spread):
+                arrows.setdefault(grammar, set()).add("↑" if wanted > 0 else "↓")
+    return {grammar: found.pop() for grammar, found in arrows.items() if len(found) == 1}
+
+
+def _mark_column(column: Sequence[dict[str, Cell]], grammar: str, wanted: int, spread: str) -> bool:
+    """Mark the best and the worst of some cells; whether there are enough of them, and they differ."""
+    shown = {i: cells[grammar] for i, cells in enumerate(column) if cells.get(grammar, NOTHING).seeds}
+    means = {i: round(cell.mean, 3) for i, cell in shown.items()}
+    if len(shown) < FEWEST or len(set(means.values())) < 2 or not _differ(list(shown.values()), spread):
+        return False
+    ends: dict[float, Mark] = {max(means.values()): "best" if wanted > 0 else "worst"}
+    ends[min(means.values())] = "worst" if wanted > 0 else "best"
+    for i, value in means.items():
+        if value in ends:
+            column[i][grammar] = replace(column[i][grammar], mark=ends[value])
+    return True
+
+
+def _differ(cells: Sequence[Cell], spread: str) -> bool:
+    """Whether cells differ by more than their seeds do: a one-way analysis of variance.
+
+    In hol, where all accuracies are that of chance, the best would be a matter of luck.
+    """
+    counts, means = (np.array([getattr(cell, name) for cell in cells], dtype=float) for name in ("seeds", "mean"))
+    freedom = len(cells) - 1, counts.sum() - len(cells)
+    if freedom[1] == 0:
+        return True  # one seed each: nothing is known of them
+    spreads = np.array([cell.spread if cell.seeds > 1 else 0.0 for cell in cells])
+    scale = {"sd": np.ones_like(counts), "sem": np.sqrt(counts), "ci95": np.sqrt(counts) / Z95}[spread]
+    within = ((counts - 1) * (scale * spreads) ** 2).sum()
+    between = (counts * (means - np.average(means, weights=counts)) ** 2).sum()
+    if within == 0:
+        return bool(between > 0)
+    return bool(f_distribution.sf(between / freedom[0] / (within / freedom[1]), *freedom) < LUCK)

@@ -1,0 +1,335 @@
+"""BiasTable, and its rendering as text, Markdown, LaTeX, csv, json and HTML."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from icy.analysis.cells import CUT, NOTHING, Cell, Mark
+from icy.analysis.order import ORDERED
+from icy.core.errors import InvalidSettingError
+from icy.core.files import write_atomically
+
+from . import table
+
+Marker = Callable[[str, Mark], str]
+TEX = {
+    "\\": r"\textbackslash{}",
+    "_": r"\_",
+    "%": r"\%",
+    "&": r"\&",
+    "#": r"\#",
+    "$": r"\$",
+    "{": r"\{",
+    "}": r"\}",
+    CUT: r"$^\dagger$",
+    "±": r"$\pm$",
+    "↑": r"$\uparrow$",
+    "↓": r"$\downarrow$",
+    "°": r"$^\circ$",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"$<$",
+    ">": r"$>$",
+}
+Line = tuple[list[str], dict[str, Cell]]
+
+
+def render(table: BiasTable, format: str) -> str:
+    """A table as "text", "markdown", "latex" (needs the packages booktabs and graphicx), "csv", "html" or "json".
+
+    Raises:
+        InvalidSettingError: another format.
+    """
+    if format not in RENDERERS:
+        raise InvalidSettingError(f"A table is printed as {', '.join(RENDERERS)}, not as '{format}'.")
+    return RENDERERS[format](table)
+
+
+def format_of(path: Path) -> str:
+    """The format that the suffix of a file says.
+
+    Raises:
+        InvalidSettingError: another suffix.
+    """
+    if path.suffix.lower() not in SUFFIXES:
+        raise InvalidSettingError(f"A table is written as {', '.join(SUFFIXES)}; not as '{path.name}'.")
+    return SUFFIXES[path.suffix.lower()]
+
+
+def plain_mark(text: str, mark: Mark) -> str:
+    """The best of a column with a star, the worst with a ring."""
+    return text + {"best": "*", "worst": "°", "": ""}[mark]
+
+
+def _text(table: BiasTable) -> str:
+    head, groups = table.head(), table.groups(plain_mark)
+    lines = [head, *(line for _, part in groups for line in part)]
+    widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
+    rule = "  ".join("-" * width for width in widths)
+    shown = [_aligned(head, widths), rule]
+    for heading, part in groups:
+        shown += [*filter(None, [heading]), *(_aligned(line, widths) for line in part)]
+    return "\n".join([table.title, "", *shown, "", *table.remarks("* best, ° worst")]).strip()
+
+
+def _aligned(line: list[str], widths: list[int]) -> str:
+    first, *rest = line
+    return "  ".join(
+        [first.ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(rest, widths[1:], strict=True))]
+    ).rstrip()
+
+
+def _markdown(table: BiasTable) -> str:
+    def marked(text: str, mark: Mark) -> str:
+        return {"best": f"**{text}**", "worst": f"*{text}*", "": text}[mark]
+
+    head = table.head()
+    lines = [head, ["---", *["---:"] * (len(head) - 1)]]
+    for heading, part in table.groups(marked):
+        lines += [[f"**{heading}**", *[""] * (len(head) - 1)]] if heading else []
+        lines += part
+    body = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
+    notes = [note if i == 0 else f"\n{note}" for i, note in enumerate(table.remarks("bold: best, italic: worst"))]
+    return "\n".join([table.title, "", *body, *([""] if notes else []), *notes])
+
+
+def _latex(table: BiasTable) -> str:
+    def marked(text: str, mark: Mark) -> str:
+        return {"best": rf"\textbf{{{_tex(text)}}}", "worst": rf"\textit{{{_tex(text)}}}", "": _tex(text)}[mark]
+
+    labels = len(table.shown_labels)
+    head, body = _halves(table.head(), labels, table)[0], []
+    for place, (heading, part) in enumerate(table.groups(marked)):
+        body += [r"\addlinespace"] if heading and place else []
+        body += [rf"\multicolumn{{{len(head)}}}{{l}}{{\emph{{{_tex(heading)}}}}} \\"] if heading else []
+        for line in part:
+            ours, beside = _halves([*map(_tex, line[:labels]), *line[labels:]], labels, table)
+            body.append(" & ".join(ours) + r" \\")
+            body += [" & ".join(rf"{{\scriptsize {cell}}}" for cell in beside) + r" \\"] if beside else []
+    said = [table.title, *table.remarks("bold: best, italic: worst")]
+    caption = ". ".join(_tex(sentence[:1].upper() + sentence[1:].rstrip(".")) for sentence in said)
+    lines = [
+        r"% needs \usepackage{booktabs,graphicx}",
+        r"\begin{table}",
+        r"\centering",
+        rf"\caption{{{caption}.}}",
+        r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",  # smaller only where it is too wide
+        rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}",
+        r"\toprule",
+        " & ".join(_tex(cell) for cell in head) + r" \\",
+        r"\midrule",
+        *body,
+        r"\bottomrule",
+        r"\end{tabular}}",
+        r"\end{table}",
+    ]
+    return "\n".join(lines)
+
+
+def _halves(line: list[str], labels: int, table: BiasTable) -> tuple[list[str], list[str]]:
+    """A line as two where the table compares, since a page is narrow: the cells, and what they are held against."""
+    cells, below = [], []
+    rest = iter(line[labels:])
+    for grammar in table.grammars:
+        cells.append(next(rest))
+        below.append(next(rest) if grammar in table.beside else "")
+    named = [rf"\quad {_tex(table.compared)}", *[""] * (labels - 1), *below]
+    return [*line[:labels], *cells], named if table.beside else []
+
+
+def _tex(text: str) -> str:
+    return "".join(TEX.get(letter, letter) for letter in text)
+
+
+def flat(table: BiasTable) -> pd.DataFrame:
+    """A table as a frame of plain columns: the labels, and grammar_mean, grammar_spread and so on."""
+    frame = table.to_dataframe()
+    frame.columns = pd.Index(["_".join(map(str, names)) for names in frame.columns], dtype=object)
+    return frame.reset_index()
+
+
+def _csv(table: BiasTable) -> str:
+    return str(flat(table).to_csv(index=False)).rstrip("\n")
+
+
+def _html(table: BiasTable) -> str:
+    def marked(text: str, mark: Mark) -> str:
+        tag = {"best": "b", "worst": "i", "": ""}[mark]
+        return f"<{tag}>{html.escape(text)}</{tag}>" if tag else html.escape(text)
+
+    head, labels = table.head(), len(table.shown_labels)
+    body = ""
+    for heading, part in table.groups(marked):
+        if heading:
+            body += f'<tr><th colspan="{len(head)}" style="text-align:left">{html.escape(heading)}</th></tr>'
+        for line in part:
+            cells = [*map(html.escape, line[:labels]), *line[labels:]]
+            body += "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
+    heads = "".join(f"<th>{html.escape(cell)}</th>" for cell in head)
+    notes = "".join(f"<p>{html.escape(note)}</p>" for note in table.remarks("bold: best, italic: worst"))
+    title = f'<caption style="text-align:left">{html.escape(table.title)}</caption>'
+    return f"<table>{title}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{notes}"
+
+
+RENDERERS: dict[str, Callable[[BiasTable], str]] = {
+    "text": _text,
+    "markdown": _markdown,
+    "latex": _latex,
+    "csv": _csv,
+    "html": _html,
+    "json": lambda table: json.dumps(table.to_records(), indent=1),
+}
+SUFFIXES = {
+    ".txt": "text",
+    ".md": "markdown",
+    ".tex": "latex",
+    ".csv": "csv",
+    ".html": "html",
+    ".json": "json",
+}
+
+
+@dataclass(frozen=True, repr=False)
+class BiasTable:
+    """A table of results, ready to be printed.
+
+    Attributes:
+        title: what was measured.
+        labels: names of the columns that describe a row.
+        grammars: names of the columns of cells.
+        rows: the labels and the cells of each row.
+        notes: what a reader must know, a sentence each.
+        decimals: of the numbers.
+        arrows: "↑" where large numbers are good, "↓" where small ones are, by grammar.
+        grouped: labels that head groups of rows, in place of columns.
+        compared: what the numbers beside the cells are called.
+        signed: whether numbers are differences, and carry their sign.
+    """
+
+    title: str
+    labels: list[str]
+    grammars: list[str]
+    rows: list[Line]
+    notes: list[str] = field(default_factory=list)
+    decimals: int = 2
+    arrows: Mapping[str, str] = field(default_factory=dict)
+    grouped: Sequence[str] = ()
+    compared: str = "other"
+    signed: bool = False
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """One row per model; columns (grammar, "mean"), (grammar, "spread"), and the numbers of "seeds", and of "cut"
+        and "failed" ones; where the table compares, also (grammar, "other"), "other_error" and "distance"."""
+        index = pd.MultiIndex.from_tuples([tuple(labels) for labels, _ in self.rows], names=self.labels)
+        counts = ["seeds", "cut", "failed"]
+        what = ["mean", "spread", *counts, *(["other", "other_error", "distance"] if self.beside else [])]
+        columns = pd.MultiIndex.from_product([self.grammars, what], names=["grammar", None])
+        cells = [[cells.get(g, NOTHING).to_dict() for g in self.grammars] for _, cells in self.rows]
+        values = [[cell.get(name, 0 if name in counts else None) for cell in row for name in what] for row in cells]
+        frame = pd.DataFrame(values, index=index, columns=columns, dtype=float)
+        return frame.astype({column: int for column in columns if column[1] in counts})
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """One dictionary per row: its labels, and of every cell mean, spread, and numbers of seeds, of cut and of
+        failed ones."""
+        return [
+            {
+                **{name: int(text) if text.isdigit() else text for name, text in zip(self.labels, labels, strict=True)},
+                **{name: cells[name].to_dict() for name in self.grammars if name in cells},
+            }
+            for labels, cells in self.rows
+        ]
+
+    def save(self, path: str | Path) -> Path:
+        """Write the table to a file, whose suffix says the format: .txt, .md, .tex, .csv, .html or .json.
+
+        Raises:
+            InvalidSettingError: another suffix.
+            StoreError: it cannot be written.
+        """
+        path = Path(path)
+        write_atomically(path, (self.render(table.format_of(path)) + "\n").encode())
+        return path
+
+    def __repr__(self) -> str:
+        return self.render("text")
+
+    def _repr_html_(self) -> str:
+        return self.render("html")
+
+    @property
+    def shown_labels(self) -> list[str]:
+        """The labels that are columns."""
+        return [label for label in self.labels if label not in self.grouped]
+
+    def head(self, grouped: bool = True) -> list[str]:
+        """The headings of the columns; without groups, of all labels."""
+        columns = []
+        for grammar in self.grammars:
+            columns.append(f"{grammar} {self.arrows[grammar]}" if grammar in self.arrows else grammar)
+            columns += [self.compared] if grammar in self.beside else []
+        return [*(self.shown_labels if grouped else self.labels), *columns]
+
+    @cached_property
+    def beside(self) -> set[str]:
+        """The grammars with another number beside them."""
+        return {grammar for _, cells in self.rows for grammar, cell in cells.items() if cell.beside is not None}
+
+    def groups(self, marker: table.Marker = table.plain_mark) -> list[tuple[str, list[list[str]]]]:
+        """The rows as text under the headings of their groups; of one group without a heading.
+
+        Args:
+            marker: how the best and the worst are marked.
+        """
+        places = [self.labels.index(label) for label in self.grouped]
+        found: dict[str, list[list[str]]] = {}
+        for labels, cells in self.rows:
+            heading = ", ".join(_said(self.labels[place], labels[place]) for place in places if labels[place])
+            shown = [text for place, text in enumerate(labels) if place not in places]
+            found.setdefault(heading, []).append([*shown, *self._texts(cells, marker)])
+        return list(found.items())
+
+    def _texts(self, cells: Mapping[str, Cell], marker: table.Marker) -> list[str]:
+        texts = []
+        for grammar in self.grammars:
+            cell = cells.get(grammar, NOTHING)
+            texts.append(marker(cell.text(self.decimals, signed=self.signed), cell.mark))
+            if grammar in self.beside:
+                texts.append("-" if cell.beside is None else marker(cell.beside.text(self.decimals), ""))
+        return texts
+
+    def texts(self) -> list[list[str]]:
+        """Header and rows as text, every label a column."""
+        rows = [[*labels, *self._texts(cells, table.plain_mark)] for labels, cells in self.rows]
+        return [self.head(grouped=False), *rows]
+
+    def remarks(self, marks: str) -> list[str]:
+        """The notes, and what marks and arrows mean.
+
+        Args:
+            marks: how the best and the worst are marked here.
+        """
+        marked = any(cell.mark for _, cells in self.rows for cell in cells.values())
+        told = f"{marks} of a column, as a bias to composition has it (↑ large, ↓ small values are good)"
+        return [*self.notes, *([told] if marked else [])]
+
+    def render(self, format: str) -> str:
+        """The table as "text", "markdown", "latex", "csv", "html" or "json".
+
+        Raises:
+            InvalidSettingError: another format.
+        """
+        return table.render(self, format)
+
+
+def _said(label: str, text: str) -> str:
+    """A label of a group as its heading says it."""
+    return text if label in ORDERED else f"{label} {text}"

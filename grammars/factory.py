@@ -1,0 +1,222 @@
+"""Making languages by the name of their grammar, and everything that names and chains need."""
+
+from __future__ import annotations
+
+import dataclasses
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icy.core.errors import IncompatibleError, InvalidSettingError
+from icy.core.registry import SIDES, Entry, registry
+from icy.core.streams import stream
+from icy.languages.language import Language
+from icy.languages.meanings import MeaningSpace
+
+from .base import Corruption, Table, base_messages, check_settings
+
+WILDCARDS = "*?["
+
+
+def make_language(
+    name: str,
+    space: MeaningSpace | str | tuple[int, int],
+    vocab_size: int = 4,
+    word_length: int = 4,
+    seed: int = 0,
+) -> Language:
+    """Make the language of a grammar.
+
+    The base words come from one stream of the seed, and the draws of every corruption from one of its own, so all
+    grammars of a seed share their words, and `perm` is the same permutation alone and in `rot+perm`.
+
+    Args:
+        name: a grammar (`rot`), an alias (`comp`), or a chain of corruptions applied left to right (`rot+perm`).
+        space: the meanings, such as "5x10".
+        vocab_size: number of tokens, V.
+        word_length: tokens per attribute word, w; messages have length A * w.
+        seed: whole number.
+
+    Returns:
+        The language, under its canonical name.
+
+    Raises:
+        UnknownNameError: there is no such grammar; the sentence names the nearest.
+        IncompatibleError: the chain holds a grammar that is not a corruption, or the space does not suit the grammar.
+        InvalidSettingError: the sizes do not go together, or the table does not fit in memory.
+
+    Example:
+        >>> from icy.grammars import make_language
+        >>> language = make_language("rot+perm", "3x10", seed=1)
+        >>> language
+        Language('rot+perm', 3x10, 1000 messages of 12 tokens, vocabulary 4, seed 1)
+        >>> language == make_language("rot+perm", "3x10", seed=1)
+        True
+    """
+    whole_space, whole_seed = MeaningSpace.of(space), _whole_seed(seed)
+    entries = _resolve(name)
+    check_settings(whole_space, vocab_size, word_length)
+    vocab_size, word_length = int(vocab_size), int(word_length)  # NumPy's integers overflow in V ** L
+    if _is_corruption(entries[0]):
+        made = _corrupted(entries, whole_space, vocab_size, word_length, whole_seed)
+    else:
+        made = entries[0].create(whole_space, vocab_size, word_length, whole_seed)
+    canonical = "+".join(entry.name for entry in entries)
+    return _finished(made, canonical, whole_space, vocab_size, word_length, whole_seed)
+
+
+def canonical_name(name: str) -> str:
+    """The one name of a grammar or chain: aliases resolved, without making the language.
+
+    Raises:
+        UnknownNameError: there is no such grammar.
+        IncompatibleError: the chain holds a grammar that is not a corruption.
+
+    Example:
+        >>> from icy.grammars import canonical_name
+        >>> canonical_name("comp"), canonical_name("rot + perm")
+        ('concat', 'rot+perm')
+    """
+    return "+".join(entry.name for entry in _resolve(name))
+
+
+def grammar_version(name: str) -> str:
+    """The versions of a grammar, or of each in a chain, as in "1" and "1+1"; raised whenever languages may change.
+
+    Raises:
+        UnknownNameError, IncompatibleError: as for `canonical_name`.
+    """
+    return "+".join(entry.full_version for entry in _resolve(name))
+
+
+def grammar_sides(name: str) -> tuple[str, ...]:
+    """The sides that a grammar is for; a chain is for those that all of its parts are for.
+
+    Raises:
+        UnknownNameError, IncompatibleError: as for `canonical_name`.
+
+    Example:
+        >>> from icy.grammars import grammar_sides
+        >>> grammar_sides("rot"), grammar_sides("rot+shuf")
+        (('sender', 'receiver'), ('receiver',))
+    """
+    parts = [_sides(entry) for entry in _resolve(name)]
+    return tuple(side for side in SIDES if all(side in part for part in parts))
+
+
+def check_side(name: str, side: str) -> None:
+    """Refuse a grammar that is not for a side, such as shuf for a sender.
+
+    Raises:
+        IncompatibleError: the grammar is for the other side only.
+        InvalidSettingError: `side` is neither "sender" nor "receiver".
+    """
+    if side not in SIDES:
+        raise InvalidSettingError(f"'{side}' is not a side; it is {' or '.join(SIDES)}.")
+    sides = grammar_sides(name)
+    if side not in sides:
+        raise IncompatibleError(
+            f"The grammar '{canonical_name(name)}' is for {sides[0] if sides else 'no side'}s only, not for a {side}; "
+            f"leave it out, or write 'all' for every grammar that a {side} can learn."
+        )
+
+
+def expand_grammars(patterns: str | Iterable[str], side: str) -> list[str]:
+    """Canonical names of the grammars that patterns stand for, each once, in the order of the patterns.
+
+    Args:
+        patterns: "all", shell patterns (`shuf*`), names, aliases and chains. "all" and shell patterns leave out what
+            the side cannot use.
+        side: "sender" or "receiver".
+
+    Raises:
+        UnknownNameError: a pattern matches nothing.
+        IncompatibleError: a grammar asked for by name is not for this side, or none that a pattern matches is.
+        InvalidSettingError: `side` is neither "sender" nor "receiver".
+
+    Example:
+        >>> from icy.grammars import expand_grammars
+        >>> expand_grammars(["shuf*", "comp", "rot+perm"], "sender")
+        ['shufdet', 'concat', 'rot+perm']
+    """
+    listed = [patterns] if isinstance(patterns, str) else list(patterns)
+    names = [name for pattern in listed for name in _expand_one(pattern.strip(), side)]
+    return list(dict.fromkeys(names))
+
+
+def _expand_one(pattern: str, side: str) -> list[str]:
+    if pattern != "all" and not any(c in pattern for c in WILDCARDS):
+        check_side(pattern, side)
+        return [canonical_name(pattern)]
+    matched = [entry.name for entry in registry.match(pattern, "grammar")]
+    usable = [name for name in matched if side in grammar_sides(name)]
+    if not usable:
+        check_side(matched[0], side)
+    return usable
+
+
+def _resolve(name: str) -> list[Entry]:
+    """The entries that a name or chain stands for."""
+    parts = [part.strip() for part in name.split("+")]
+    if len(parts) > 1 and not all(parts):
+        raise InvalidSettingError(f"'{name}' is not a chain of grammars; join names by '+', as in rot+perm.")
+    entries = [registry.get(part, "grammar") for part in parts]
+    unchained = [entry.name for entry in entries if not _is_corruption(entry)]
+    if len(entries) > 1 and unchained:
+        raise IncompatibleError(
+            f"'{unchained[0]}' cannot be part of the chain '{name}': a chain is made of corruptions, applied left to "
+            "right to the language of concat, as in rot+perm."
+        )
+    return entries
+
+
+def _is_corruption(entry: Entry) -> bool:
+    factory = entry.load()
+    return isinstance(factory, type) and issubclass(factory, Corruption)
+
+
+def _sides(entry: Entry) -> tuple[str, ...]:
+    return tuple(getattr(entry.load(), "sides", SIDES))
+
+
+def _corrupted(
+    entries: list[Entry], space: MeaningSpace, vocab_size: int, word_length: int, seed: int
+) -> NDArray[np.integer[Any]]:
+    messages = base_messages(space, vocab_size, word_length, seed)
+    uses: dict[str, int] = {}
+    for entry in entries:
+        uses[entry.name] = uses.get(entry.name, 0) + 1
+        # A second use in one chain draws anew; the first draws what the corruption draws alone.
+        again = () if uses[entry.name] == 1 else (uses[entry.name],)
+        table = Table(space, vocab_size, word_length, stream(seed, entry.name, *again))
+        messages = np.asarray(entry.create().apply(messages, table))
+    return messages
+
+
+def _finished(made: Any, name: str, space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> Language:
+    """The language under its canonical name; a stranger's grammar is held to its promise here."""
+    if not isinstance(made, Language):
+        try:
+            made = Language(space, made, vocab_size)
+        except InvalidSettingError as error:
+            raise InvalidSettingError(
+                f"The grammar '{name}' returned something that is no language: {error}"
+            ) from error
+    given = (made.space, made.vocab_size, made.message_length)
+    if given != (space, vocab_size, space.attributes * word_length):
+        raise InvalidSettingError(
+            f"The grammar '{name}' was asked for {space}, a vocabulary of {vocab_size} and messages of "
+            f"{space.attributes * word_length} tokens; it made {given[0]}, {given[1]} and {given[2]}."
+        )
+    finished: Language = dataclasses.replace(made, name=name, seed=seed)
+    return finished
+
+
+def _whole_seed(seed: Any) -> int:
+    try:
+        return operator.index(seed)
+    except TypeError:
+        raise InvalidSettingError(f"The seed must be a whole number, not {seed!r}.") from None

@@ -1,0 +1,64 @@
+"""`icy atlas`: what the atlas holds, and how to make one of your own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from icy.cli.exit_codes import DONE
+from icy.cli.output import FORMATS, note, print_rows
+from icy.core.errors import InvalidSettingError
+
+EPILOG = """\b
+Examples:
+  icy atlas
+  icy atlas --models --format csv
+  icy probe --model MyNet --plugin mine.py --compare atlas
+  icy table atlas --sort=-shufdet
+  icy atlas --pack my-results --save mine.parquet
+  icy probe --model MyNet --plugin mine.py --compare mine.parquet
+
+\b
+The atlas is what icy itself measured of its zoo, under the default settings. A model is placed among those that were
+measured under the same protocol, sizes and representation.
+"""
+
+
+@click.command("atlas", epilog=EPILOG)
+@click.argument("file", required=False, type=click.Path())
+@click.option("--models", is_flag=True, help="A row per model, and the number of seeds of each grammar.")
+@click.option("--pack", metavar="FOLDER", type=click.Path(), help="Make an atlas of the results in FOLDER.")
+@click.option("--save", metavar="FILE", type=click.Path(), help="Where to: a .parquet file.")
+@click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
+def atlas_command(file: str | None, models: bool, pack: str | None, save: str | None, format_: str) -> int:
+    """Show what the atlas holds, and how it was made; or FILE, an atlas of your own."""
+    from icy.analysis.atlas.atlas import FILE, Atlas
+
+    if (pack is None) != (save is None):
+        raise InvalidSettingError("--pack FOLDER and --save FILE go together: what to make an atlas of, and where.")
+    if pack is not None and save is not None:
+        if not save.endswith(".parquet"):
+            raise InvalidSettingError(f"An atlas is a .parquet file; not '{save}'.")
+        atlas = Atlas.load(pack)
+        note(f"Written: {atlas.save(save)}, {atlas.about['runs']} runs.")
+        return DONE
+    atlas = Atlas.load(file or FILE)
+    table = atlas.coverage() if models else atlas.settings()
+    shown = table.loc[:, [name for name in table if table[name].nunique(dropna=False) > 1 or name in _ALWAYS]]
+    headings = [str(name).replace("_", " ") for name in shown]
+    print_rows(headings, [list(map(_shown, row)) for row in shown.itertuples(index=False)], format_)
+    about = atlas.about
+    note(f"{about['runs']} runs, {about['hours']} hours, made {' to '.join(dict.fromkeys(about['made']))} with")
+    note(f"{'; '.join(about['versions'])} on {', '.join(about['devices'])}; commits {', '.join(about['git'])}.")
+    return DONE
+
+
+def _shown(value: Any) -> Any:
+    """A whole number without a point, and an empty cell for none."""
+    import pandas as pd
+
+    return "" if pd.isna(value) else int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+_ALWAYS = ("side", "representation", "protocol", "meanings", "target", "models", "grammars", "seeds", "runs", "model")

@@ -1,0 +1,98 @@
+"""`icy check`: the contract of models and grammars, as small named checks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from icy.cli import completion
+from icy.cli.exit_codes import DONE, FAILED
+from icy.cli.options import plugin_option
+from icy.cli.output import stdout
+from icy.core.registry import SIDES, Entry, registry
+from icy.models.factory import cannot_use
+
+if TYPE_CHECKING:
+    from icy.testing import CheckResult
+
+
+REPRESENTATIONS = ("soft", "gumb", "discr")  # of icy.core.representations, which imports torch
+
+EPILOG = """\b
+Examples:
+  icy check sender/FC2L
+  icy check MyModel --plugin mine.py
+  icy check 'HierZero:*' rot --quiet
+  icy check all --representation all --quiet
+
+icy.testing.parametrize_with_checks makes each check a test of pytest.
+"""
+
+
+@click.command("check", epilog=EPILOG)
+@click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=completion.models_and_grammars)
+@plugin_option
+@click.option(
+    "--representation",
+    type=click.Choice([*REPRESENTATIONS, "all"]),
+    help="What models are trained in during the checks; by default the first that each works with.",
+)
+@click.option("--quiet", "-q", is_flag=True, help="Print only what failed, and a line for each name.")
+def check_command(names: tuple[str, ...], plugin: tuple[str, ...], representation: str | None, quiet: bool) -> int:
+    """Check that models and grammars keep their contract: shapes, gradients, seeds, stacking, and the like.
+
+    Each check passes, fails with the reason, or is excused because it does not apply. Exits with 1 if any failed.
+    """
+    for file in plugin:
+        registry.load_file(file)
+    console = stdout()
+    entries = registry.match(names, *SIDES, "grammar")
+    if len(entries) == 1 and not _used(entries[0], representation):
+        raise cannot_use(entries[0], str(representation))
+    passed = [_check(entry, used, console, quiet) for entry in entries for used in _used(entry, representation)]
+    return DONE if all(passed) else FAILED
+
+
+def _used(entry: Entry, asked: str | None) -> list[str | None]:
+    """The representations to check an entry in; None for its own choice."""
+    if entry.kind == "grammar" or asked is None:
+        return [None]
+    names = REPRESENTATIONS if asked == "all" else (asked,)
+    return [name for name in names if entry.works_with(name)]
+
+
+def _check(entry: Entry, representation: str | None, console: Console, quiet: bool) -> bool:
+    """Run and print the checks of one; whether all passed."""
+    from icy.testing import check_grammar, check_model  # imports torch
+
+    def report(result: CheckResult) -> None:
+        if not (quiet and result.passed):
+            console.print(_line(result))
+
+    if not quiet:
+        console.print(f"[bold]{entry.qualified}[/]  {entry.description}")
+    if entry.kind == "grammar":
+        results = check_grammar(entry, raise_on_failure=False, report=report)
+    else:
+        results = check_model(entry, representation=representation, raise_on_failure=False, report=report)
+    failed = sum(not r.passed for r in results)
+    label = entry.qualified if representation is None else f"{entry.qualified} ({representation})"
+    console.print(_summary(label, failed, len(results)))
+    return not failed
+
+
+def _line(result: CheckResult) -> Text:
+    word, style = ("pass", "green") if result.passed else ("FAIL", "bold red")
+    if result.passed and result.excused:
+        word, style = "skip", "yellow"
+    line = Text.assemble("  ", (word, style), f"  {result.name}")
+    return line.append(f"  {result.message}", style="dim" if result.passed else "") if result.message else line
+
+
+def _summary(name: str, failed: int, count: int) -> str:
+    if failed:
+        return f"[bold red]{name} fails {failed} of {count} checks.[/]"
+    return f"[green]{name} keeps its contract: {count} checks.[/]"

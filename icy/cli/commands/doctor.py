@@ -1,0 +1,134 @@
+"""`icy doctor`: what icy runs on. Nothing that is missing may stop it."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import platform
+import sys
+import tempfile
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import click
+
+from icy.cli.exit_codes import DONE, FAILED
+from icy.cli.output import format_option, print_rows
+from icy.core.memory import available_memory
+from icy.core.provenance import git_revision, usable_cores
+from icy.core.registry import ENTRY_POINT_GROUP, KINDS, registry
+from icy.version import __version__
+
+LIBRARIES = (
+    "torch", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "matplotlib", "joblib", "click", "rich",
+    "jaxtyping", "rapidfuzz",
+)  # fmt: skip
+OPTIONAL = ("ray", "gymnasium", "pettingzoo", "tensorboard", "mlflow", "wandb")
+
+Fact = tuple[str, str, bool]  # what, its value, whether it is as it should be
+EPILOG = """\b
+Examples:
+  icy doctor
+  icy doctor --out /scratch/results --format markdown
+"""
+
+
+@click.command("doctor", epilog=EPILOG)
+@click.option("--out", "-o", help="The results folder to look at; icy probe's unless given.")
+@format_option
+def doctor_command(out: str | None, format_: str) -> int:
+    """Report versions, devices, threads, memory, plug-ins, and whether results can be written.
+
+    Exits with 1 if something that icy needs is missing.
+    """
+    facts = [fact for group in (_versions, _devices, _processor, _memory, _plugins) for fact in _safely(group)]
+    facts += _safely(lambda: _folder(out))
+    print_rows(["what", "found", ""], [[what, found, "" if good else "!"] for what, found, good in facts], format_)
+    return DONE if all(good for _, _, good in facts) else FAILED
+
+
+def _safely(group: Callable[[], Iterable[Fact]]) -> list[Fact]:
+    """The facts of a group, and what kept the rest of them from being found."""
+    facts: list[Fact] = []
+    try:
+        facts.extend(group())
+    except Exception as error:  # a broken driver or library is what a doctor is called for
+        facts.append((group.__name__.strip("_<>"), f"cannot tell: {type(error).__name__}: {error}", False))
+    return facts
+
+
+def _versions() -> Iterable[Fact]:
+    revision = git_revision()
+    yield "icy", __version__ + (f" ({revision[:10]}{'+changes' if '+' in revision else ''})" if revision else ""), True
+    yield "python", f"{platform.python_version()} on {platform.platform()}", sys.version_info >= (3, 11)
+    for name in LIBRARIES:
+        version = _version(name)
+        yield name, version or "not installed", version is not None
+    for name in OPTIONAL:
+        yield name, _version(name) or "not installed (optional)", True
+
+
+def _version(name: str) -> str | None:
+    try:
+        return importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def _devices() -> Iterable[Fact]:
+    import torch
+
+    if not torch.cuda.is_available():
+        yield "GPU", "none that torch can use", True
+    for i in range(torch.cuda.device_count()):
+        about = torch.cuda.get_device_properties(i)
+        yield f"cuda:{i}", f"{about.name}, {about.total_memory / 2**30:.0f} GiB", True
+    yield "--device auto", "cuda" if torch.cuda.is_available() else "cpu", True
+
+
+def _processor() -> Iterable[Fact]:
+    import torch
+
+    cores = usable_cores()
+    yield "cores", f"{cores} usable of {os.cpu_count()}; icy probe runs {cores} workers with one thread each", True
+    yield "torch threads", str(torch.get_num_threads()), True
+
+
+def _memory() -> Iterable[Fact]:
+    yield "memory", f"{available_memory() / 2**30:.1f} GiB available", True
+
+
+def _plugins() -> Iterable[Fact]:
+    """Each installed plug-in by itself, so that one that is broken does not hide the others."""
+    points = importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)
+    if not points:
+        yield "plug-ins", "none installed", True
+    for point in points:
+        try:
+            point.load()
+            yield f"plug-in {point.name}", f"{point.value}, {_package(point)}", True
+        except Exception as error:  # whatever a stranger's package raises
+            yield f"plug-in {point.name}", f"{point.value} cannot be loaded: {type(error).__name__}: {error}", False
+    counts = ", ".join(f"{len(registry.entries(kind))} {kind}s" for kind in KINDS)
+    yield "registered", counts, True
+
+
+def _package(point: importlib.metadata.EntryPoint) -> str:
+    return f"{point.dist.name} {point.dist.version}" if point.dist else "package unknown"
+
+
+def _folder(given: str | None) -> Iterable[Fact]:
+    """Try to write where the results folder is, or would be made; nothing is left behind."""
+    from icy.config.specs import ProbeSpec
+
+    out = Path(given or ProbeSpec.out)
+    there = next(p for p in (out.absolute(), *out.absolute().parents) if p.exists())
+    state = "is there" if there == out.absolute() else "would be made"
+    try:
+        with tempfile.TemporaryFile(dir=there):
+            pass
+    except OSError as error:
+        yield f"results in {out}", f"cannot be written: {error.strerror or error}", False
+        return
+    count = len(list((out / "records").glob("*.json")))
+    yield f"results in {out}", f"{state}, can be written, {count} records", True

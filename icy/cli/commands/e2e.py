@@ -1,0 +1,108 @@
+"""`icy e2e`: sender and receiver together, at the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from icy.cli import completion
+from icy.cli.dry_run import print_plan
+from icy.cli.exit_codes import DONE
+from icy.cli.options import SHOWN, SpecOptions, given_by_user, together
+from icy.cli.output import checked_plot, note, save_figure, stderr
+from icy.cli.session import make_watcher, print_remarks, print_result, run_watched, set_up_log, verdict
+from icy.config.specs import EndToEndSpec
+from icy.experiments.end_to_end import make_pair_plan, run_pairs
+from icy.experiments.results import EndToEndResult
+
+EPILOG = """\b
+Examples:
+  icy e2e --sender HierZero:GRU --receiver Hier:GRU
+  icy e2e --sender FC2L --receiver RNN1L:GRU --representation discr --quick
+  icy e2e --sender RNNZero:GRU --receiver RNN:GRU --pretrain perm --pretrain rot --plot drift.png
+  icy e2e --sender FC1L --sender FC2L --receiver FC --steps 5000 --format csv
+
+\b
+From scratch (--pretrain none) the table shows accuracy and topsim at the end; after pre-training also how well each
+side still knows the language it had learnt. What has finished is kept in the results folder: after Ctrl-C, a crash, or
+with more grammars or seeds, the same command trains only what is missing. The languages that emerged are kept there
+too; in Python, icy.EndToEndResult.load(FOLDER).language(...) reads one.
+"""
+
+_spec = SpecOptions(EndToEndSpec)
+
+WHAT = together(
+    _spec.option(
+        "sender", "--sender", "-s", multiple=True, required=True, metavar="NAME", shell_complete=completion.models
+    ),
+    _spec.option(
+        "receiver", "--receiver", "-r", multiple=True, required=True, metavar="NAME", shell_complete=completion.models
+    ),
+    _spec.option(
+        "pretrain",
+        multiple=True,
+        metavar="GRAMMAR|none",
+        shell_complete=completion.grammars,
+        help="grammars that both sides learn first, each in a run of its own, repeatable; or none, from scratch.",
+    ),
+    _spec.option("representation", metavar="soft|gumb|discr"),
+    _spec.option("steps", type=int),
+    _spec.option("cap", type=float),
+    _spec.option("most", type=int),
+    _spec.option("target", type=float),
+    _spec.option("pretrain_representation", metavar="soft|gumb|discr"),
+    _spec.option("report_every", type=int),
+    _spec.sizes(),
+    _spec.option("hidden", type=int),
+    _spec.assignments("sender_options", "--sender-option", help="a further argument of the senders, as in layers=2."),
+    _spec.assignments("receiver_options", "--receiver-option", help="a further argument of the receivers."),
+    _spec.training(),
+)
+
+
+@click.command("e2e", epilog=EPILOG)
+@WHAT
+@_spec.running()
+@SHOWN
+@click.option("--plot", type=click.Path(), metavar="FILE", help="Draw the curves, in the form of Icy22 figure 7.")
+@click.pass_context
+def e2e_command(
+    ctx: click.Context,
+    /,
+    dry_run: bool,
+    format_: str,
+    spread: str,
+    quiet: bool,
+    verbose: int,
+    plot: str | None,
+    **given: Any,
+) -> int:
+    """Train a sender and a receiver together, from scratch or after both have learnt a grammar.
+
+    Prints how well they understand each other, how alike the messages of like meanings are, and, after pre-training,
+    how far both have drifted from their language.
+    """
+    console = stderr()
+    set_up_log(console, quiet, verbose)
+    figure = None if plot is None else checked_plot(plot)
+    spec = EndToEndSpec.asked(**given_by_user(ctx, given))
+    plan = make_pair_plan(spec)
+    if dry_run:
+        print_plan(plan, format_, quiet)
+        return DONE
+    result = run_watched(ctx, plan, run_pairs, None if quiet else make_watcher(console, verbose), spec.track)
+    print_result(result, format_, spread)
+    if figure is not None:
+        _draw(result, figure, quiet)
+    if not quiet:
+        print_remarks(plan, result)
+    return verdict(result)
+
+
+def _draw(result: EndToEndResult, path: Path, quiet: bool) -> None:
+    if len(result.curves()):
+        save_figure(result.plot(), path, quiet)
+    else:
+        note("There is nothing to draw: no pair has played.")

@@ -1,0 +1,162 @@
+"""`icy show` and `icy generate`: looking at a grammar's language, and writing it to a file."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from icy.cli import completion
+from icy.cli.options import Decorator, plugin_option
+from icy.cli.output import format_option, note, print_rows, stdout
+from icy.core.errors import IncompatibleError, StoreError
+from icy.core.registry import SIDES, registry
+from icy.grammars import check_side, expand_grammars, grammar_sides, make_language
+
+if TYPE_CHECKING:
+    from icy.languages.language import Language
+
+
+Row = list[Any]
+DEFAULTS = {name: p.default for name, p in inspect.signature(make_language).parameters.items()}
+
+SHOW_EPILOG = """\b
+Examples:
+  icy show rot
+  icy show rot+perm --meanings 5x10 --seed 123
+  icy show all --side receiver
+"""
+GENERATE_EPILOG = """\b
+Examples:
+  icy generate rot -o rot.parquet
+  icy generate shufdet --meanings 4x8 --word-length 3 --seed 7 -o shufdet.csv
+
+In Python, icy.Language.load reads the file.
+"""
+
+
+def _language_options(meanings: str) -> Decorator:
+    """The arguments of make_language as options, with its defaults."""
+    options: list[Decorator] = [
+        click.option("--meanings", default=meanings, help="The space, attributes x values."),
+        click.option("--vocab-size", type=int, default=DEFAULTS["vocab_size"], help="Number of tokens, V."),
+        click.option("--word-length", type=int, default=DEFAULTS["word_length"], help="Tokens per word, w."),
+        click.option("--seed", type=int, default=DEFAULTS["seed"], help="Of the words and of every random draw."),
+        plugin_option,
+    ]
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+def _load(plugin: tuple[str, ...]) -> None:
+    for file in plugin:
+        registry.load_file(file)
+
+
+@click.command("show", epilog=SHOW_EPILOG, context_settings={"show_default": True})
+@click.argument("grammar", shell_complete=completion.grammars)
+@_language_options(meanings="3x10")
+@click.option("--side", type=click.Choice(SIDES), help="Leave out, or refuse, what the other side alone can use.")
+@format_option
+def show_command(
+    grammar: str, side: str | None, plugin: tuple[str, ...], format_: str, meanings: str, **sizes: int
+) -> None:
+    """Show example messages of a grammar or chain, and the language's facts.
+
+    GRAMMAR is a name, a chain of corruptions such as rot+perm, or a pattern: 'all' and the like give a column per
+    grammar.
+    """
+    _load(plugin)
+    if grammar == "all" or any(c in grammar for c in "*?["):
+        names = _usable(grammar, side)
+        _print_side_by_side([make_language(name, meanings, **sizes) for name in names], format_)
+        return
+    if side is not None:
+        check_side(grammar, side)
+    _print_one(make_language(grammar, meanings, **sizes), format_)
+
+
+def _usable(pattern: str, side: str | None) -> list[str]:
+    """Grammars by pattern that the side can use, or either side."""
+    sides = [side] if side else list(SIDES)
+    found: dict[str, None] = {}
+    refused: IncompatibleError | None = None
+    for one in sides:
+        try:
+            found.update(dict.fromkeys(expand_grammars(pattern, one)))
+        except IncompatibleError as error:
+            refused = error
+    if refused is not None and not found:
+        raise refused
+    return [entry.name for entry in registry.match(pattern, "grammar") if entry.name in found]
+
+
+def _print_one(language: Language, format_: str) -> None:
+    if format_ == "table":
+        _print_facts(language)
+    examples = language.examples()
+    print_rows(list(examples.columns), examples.to_numpy().tolist(), format_)
+
+
+def _print_facts(language: Language) -> None:
+    console, facts = stdout(), language.facts()
+    console.print(f"[bold cyan]{language.name}[/]  {_about(language.name)}")
+    console.print(
+        f"{facts['space']} meanings ({facts['meanings']}), messages of {facts['message_length']} tokens, vocabulary "
+        f"{facts['vocab_size']}, seed {facts['seed']}; {facts['distinct_messages']} messages are distinct "
+        f"({facts['fraction_distinct']:.1%}); for {' and '.join(f'{s}s' for s in grammar_sides(language.name))}."
+    )
+    console.print()
+
+
+def _about(name: str) -> str:
+    """What the parts of a chain do."""
+    return " ".join(registry.get(part, "grammar").description for part in name.split("+"))
+
+
+def _print_side_by_side(languages: list[Language], format_: str) -> None:
+    """A column per grammar; on paper or screen as many side by side as there is room for."""
+    columns = {language.name: list(language.examples()["message"]) for language in languages}
+    meanings = list(languages[0].examples()["meaning"])
+    if format_ != "table":
+        _print_block(meanings, columns, list(columns), format_)
+        return
+    note(
+        f"{languages[0].space} meanings, vocabulary {languages[0].vocab_size}, seed {languages[0].seed}; "
+        "`icy show GRAMMAR` says more about one."
+    )
+    console = stdout()
+    room = console.width if console.is_terminal else 10_000
+    per_block = max(1, (room - len(meanings[0]) - 4) // (max(len(c[0]) for c in columns.values()) + 3))
+    names = list(columns)
+    for first in range(0, len(names), per_block):
+        _print_block(meanings, columns, names[first : first + per_block], format_)
+
+
+def _print_block(meanings: list[str], columns: dict[str, list[str]], names: list[str], format_: str) -> None:
+    rows = [[meaning, *(columns[name][i] for name in names)] for i, meaning in enumerate(meanings)]
+    print_rows(["meaning", *names], rows, format_)
+
+
+@click.command("generate", epilog=GENERATE_EPILOG, context_settings={"show_default": True})
+@click.argument("grammar", shell_complete=completion.grammars)
+@_language_options(meanings="5x10")
+@click.option("--out", "-o", type=click.Path(path_type=Path), required=True, help="The file: .parquet, .csv or .npz.")
+@click.option("--force", is_flag=True, help="Overwrite the file if it is there.")
+def generate_command(
+    grammar: str, out: Path, force: bool, plugin: tuple[str, ...], meanings: str, **sizes: int
+) -> None:
+    """Write the language of a grammar or chain to a file, one message for every meaning."""
+    _load(plugin)
+    if out.exists() and not force:
+        raise StoreError(f"{out} is there already; choose another name, or overwrite it with --force.")
+    language = make_language(grammar, meanings, **sizes)
+    note(f"Wrote {language.save(out)}: {language!r}")

@@ -1,0 +1,137 @@
+"""`icy list`: what there is, by name, description and source."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+
+import click
+
+from icy.cli.options import plugin_option
+from icy.cli.output import format_option, print_rows
+from icy.core.errors import UnknownNameError, unknown
+from icy.core.registry import PLAYERS, SIDES, Entry, registry
+
+Lines = tuple[list[str], list[list[str]]]
+
+KINDS = ("models", "grammars", "metrics", "players", "protocols", "cells", "presets", "published")
+EPILOG = """\b
+Examples:
+  icy list models
+  icy list models 'receiver/*'
+  icy list grammars --format markdown
+  icy list presets
+  icy list published perkins21
+  icy list models --plugin mine.py
+"""
+
+
+@click.command("list", epilog=EPILOG)
+@click.argument("kind", type=click.Choice(KINDS))
+@click.argument("pattern", required=False)
+@plugin_option
+@format_option
+def list_command(kind: str, pattern: str | None, plugin: tuple[str, ...], format_: str) -> None:
+    """List models, grammars, metrics, players, protocols, recurrent cells, what the presets change, published tables.
+
+    PATTERN is a name, part of one, or a shell pattern such as '*GRU' or 'sender/RNN*'.
+    """
+    for file in plugin:
+        registry.load_file(file)
+    headings, rows = LISTS[kind](pattern)
+    print_rows(headings, rows, format_)
+
+
+def _models(pattern: str | None) -> Lines:
+    rows = [[e.qualified, e.description, e.source] for e in _entries(pattern, *SIDES)]
+    return ["model", "description", "source"], rows
+
+
+def _grammars(pattern: str | None) -> Lines:
+    from icy.grammars import grammar_sides
+
+    rows = []
+    for entry in _entries(pattern, "grammar"):
+        sides = grammar_sides(entry.name)
+        also = f" Also called {' or '.join(entry.aliases)}." if entry.aliases else ""
+        rows.append([entry.name, "both" if sides == SIDES else " ".join(sides), entry.description + also, entry.source])
+    return ["grammar", "for", "description", "source"], rows
+
+
+def _metrics(pattern: str | None) -> Lines:
+    rows = [[e.name, e.description, e.source] for e in _entries(pattern, "metric")]
+    return ["metric", "description", "source"], rows
+
+
+def _players(pattern: str | None) -> Lines:
+    rows = [[e.qualified, e.description, e.source] for e in _entries(pattern, *PLAYERS)]
+    return ["player", "description", "source"], rows
+
+
+def _cells(pattern: str | None) -> Lines:
+    return ["cell", "description", "source"], [[e.name, e.description, e.source] for e in _entries(pattern, "cell")]
+
+
+def _entries(pattern: str | None, *kinds: str) -> list[Entry]:
+    """Entries by name or pattern, and failing that by a part of the name."""
+    try:
+        return registry.match(pattern, *kinds)
+    except UnknownNameError as error:
+        try:
+            return registry.match(f"*{pattern}*", *kinds)
+        except UnknownNameError:
+            raise error from None
+
+
+def _protocols(pattern: str | None) -> Lines:
+    from icy.config.protocols import PROTOCOLS
+
+    headings = ["protocol", "target", "cap", "description", "source"]
+    rows = [[p.name, f"{p.target:g}", f"{p.cap:g}", p.description, p.source] for p in PROTOCOLS.values()]
+    return headings, _containing("protocol", pattern, rows)
+
+
+def _presets(pattern: str | None) -> Lines:
+    from icy.config.settings import PRESETS, PUBLISHED
+    from icy.s2b.settings import COMPATS
+
+    rows = [["default", "", "", "what the papers say, with known defects mended"]]
+    for name, departure in PUBLISHED.items():
+        changes = ", ".join(f"{key}={json.dumps(value)}" for key, value in departure.settings.items())
+        rows.append(["published", name, changes, departure.reason])
+    assert {row[0] for row in rows} == set(PRESETS)
+    for compat, departures in COMPATS.items():
+        for name, departure in departures.items():
+            changes = ", ".join(f"{key}={json.dumps(value)}" for key, value in departure.settings.items())
+            rows.append([f"s2b {compat}", name, changes, departure.reason])
+    return ["preset", "departure", "settings", "reason"], _containing("preset", pattern, rows)
+
+
+def _published(pattern: str | None) -> Lines:
+    from icy.analysis.literature.catalogue import find_table, published_tables
+
+    part = f"*{pattern or ''}*".lower()
+    found = [t for t in published_tables() if any(fnmatchcase(name, part) for name in t.names)]
+    found = found or [find_table(str(pattern))]
+    rows = [[t.id, t.label, t.title, str(t.rows), f"icy {t.reproduce}" if t.reproduce else "-"] for t in found]
+    return ["table", "in the paper", "title", "numbers", "measured anew by"], rows
+
+
+def _containing(what: str, pattern: str | None, rows: list[list[str]]) -> list[list[str]]:
+    found = [row for row in rows if (pattern or "").strip("*").lower() in row[0]]
+    if not found:
+        raise unknown(what, str(pattern), list(dict.fromkeys(row[0] for row in rows)))
+    return found
+
+
+LISTS: dict[str, Callable[[str | None], Lines]] = {
+    "models": _models,
+    "grammars": _grammars,
+    "protocols": _protocols,
+    "metrics": _metrics,
+    "players": _players,
+    "cells": _cells,
+    "presets": _presets,
+    "published": _published,
+}

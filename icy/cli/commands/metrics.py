@@ -1,0 +1,298 @@
+"""`icy metrics`: how compositional languages are, from files or by the names of grammars."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from icy.cli import completion
+from icy.cli.exit_codes import Interrupted
+from icy.cli.options import FORMATS, SPREADS, Assignment, Seeds, plugin_option, together
+from icy.cli.output import checked_plot, checked_rows_file, joined, print_table, save_figure, stderr, write_rows
+from icy.cli.session import set_up_log
+from icy.core.checks import seed_list
+from icy.core.errors import InvalidSettingError, StoreError
+from icy.core.registry import registry
+from icy.grammars import expand_grammars, make_language
+from icy.metrics import Table, evaluate, read_table
+from icy.metrics.evaluation import ERRORS, USUAL
+from icy.metrics.topographic.topsim import PAIRS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from icy.analysis.tables.table import BiasTable
+    from icy.metrics import Score
+
+
+EXACT_ROWS = 20_000  # of a table whose pairs are all compared by default: seconds
+DRAWN_PAIRS = 1_000_000  # beyond; the standard error is below 0.0011 then
+
+EPILOG = """\b
+Examples:
+  icy metrics shufdet --meanings 5x10 --seeds 5
+  icy metrics all --meanings 3x5 --plot grammars.png
+  icy metrics mine.csv --metric topsim --metric cbm --set topsim.message=hamming
+  icy metrics interactions/epoch_50 --eos 0 --one-hot 10
+  icy metrics concat rot --pairs all --format latex
+
+\b
+A table of your own has a line per message: columns of attribute values, and a column `message` of letters (abba) or of
+tokens with spaces between (12 7 0). Every row of a file counts; meanings may be missing or occur many times.
+"""
+
+FROM_FILES = together(
+    click.option("--meaning-columns", metavar="A,B,...", help="Columns of a table that hold attribute values."),
+    click.option(
+        "--message-columns", metavar="C,...", help="The column of a table that holds messages, or those of tokens."
+    ),
+    click.option(
+        "--one-hot", type=click.IntRange(min=1), metavar="K", help="Values per attribute of EGG's one-hot inputs."
+    ),
+    click.option("--eos", type=int, metavar="TOKEN", help="The token that ends a message."),
+)
+FROM_GRAMMARS = together(
+    click.option(
+        "--meanings", metavar="AxK", default="5x10", show_default=True, help="The space of a grammar's language."
+    ),
+    click.option("--vocab-size", type=int, default=4, show_default=True, help="Number of its tokens, V."),
+    click.option("--word-length", type=int, default=4, show_default=True, help="Tokens per word, w."),
+    click.option(
+        "--seeds", type=Seeds(), default=3, show_default=True, help="How many, from 123 on, or which: 1,2 or 123-127."
+    ),
+)
+MEASURED = together(
+    click.option(
+        "--metric",
+        "-m",
+        "metric",
+        multiple=True,
+        default=USUAL,
+        show_default=True,
+        metavar="NAME",
+        shell_complete=completion.metrics,
+        help="What to measure, or a pattern; repeatable.",
+    ),
+    click.option(
+        "--set",
+        "conventions",
+        multiple=True,
+        type=Assignment(),
+        metavar="METRIC.CONVENTION=VALUE",
+        help="As in topsim.message=hamming.",
+    ),
+    click.option(
+        "--pairs",
+        default="auto",
+        show_default=True,
+        metavar="auto|all|ordered|published|NUMBER",
+        help=f"Those of topsim; auto is all up to {EXACT_ROWS} rows, and {DRAWN_PAIRS} drawn beyond.",
+    ),
+    click.option(
+        "--errors", type=click.Choice(ERRORS), help="Standard errors of every metric, not only where it draws."
+    ),
+    click.option(
+        "--resamples", type=click.IntRange(min=2), default=100, show_default=True, help="Draws of the bootstrap."
+    ),
+)
+SHOWN = together(
+    click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True),
+    click.option("--spread", type=click.Choice(SPREADS), default="sd", show_default=True, help="Over seeds."),
+    click.option("--plot", type=click.Path(), metavar="FILE", help="Draw the values, in the form of Icy22 figure 3."),
+    click.option(
+        "--out", "-o", type=click.Path(), metavar="FILE", help="Write a row per language and seed, as csv or parquet."
+    ),
+    plugin_option,
+    click.option("--quiet", "-q", is_flag=True, help="No progress, no remarks."),
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """One table to be scored: what it is called, its seed, and how to get it."""
+
+    name: str
+    seed: int | None
+    table: Callable[[], Table]
+
+
+@click.command("metrics", epilog=EPILOG)
+@click.argument(
+    "sources", metavar="FILE|GRAMMAR...", nargs=-1, required=True, shell_complete=completion.files_and_grammars
+)
+@MEASURED
+@FROM_GRAMMARS
+@FROM_FILES
+@SHOWN
+def metrics_command(
+    sources: tuple[str, ...],
+    metric: tuple[str, ...],
+    conventions: tuple[tuple[str, Any], ...],
+    pairs: str,
+    errors: str | None,
+    resamples: int,
+    format_: str,
+    spread: str,
+    plot: str | None,
+    out: str | None,
+    plugin: tuple[str, ...],
+    quiet: bool,
+    **given: Any,
+) -> None:
+    """Measure how compositional languages are: of files, or of grammars, over seeds.
+
+    A FILE is a language that icy wrote, a table of your own (csv, tsv, parquet, npz), or interactions that EGG saved;
+    everything else is the name of a GRAMMAR, a chain or a pattern.
+    """
+    set_up_log(stderr(), quiet, 0)
+    logging.getLogger("icy.metrics").setLevel(logging.ERROR)  # a metric that refuses is a note under the table
+    for file in plugin:
+        registry.load_file(file)
+    figure, target = None if plot is None else checked_plot(plot), None if out is None else checked_rows_file(out)
+    names = [entry.name for entry in registry.match(metric, "metric")]
+    chosen = _conventions(conventions, names)
+    found: list[pd.DataFrame] = []
+    todo = [source for name in sources for source in _sources(name, given)]
+    try:
+        with _progress(todo, names, quiet) as (told, pair_progress):
+            for source in todo:
+                table = source.table()
+                own = _with_pairs(chosen, names, pairs, table, pair_progress)
+                row = evaluate(table, metrics=names, conventions=own, errors=errors, resamples=resamples, told=told)
+                found.append(row.assign(name=source.name, seed=source.seed))
+    except KeyboardInterrupt:
+        if found:
+            print_table(_table(found, names, spread), format_)
+        raise Interrupted(f"Interrupted: {len(found)} of {len(todo)} languages are measured.") from None
+    print_table(_table(found, names, spread), format_)
+    if target is not None:
+        write_rows(joined(found), target, quiet)
+    if figure is not None:
+        from icy.analysis.plots.metric_bars import plot_metrics
+
+        save_figure(plot_metrics(joined(found), names), figure, quiet)
+
+
+# -- what is measured --------------------------------------------------------------------------------------------------
+
+
+def _sources(name: str, given: Mapping[str, Any]) -> list[Source]:
+    """The tables that an argument stands for."""
+    path = Path(name)
+    if path.is_file() or path.suffix.lower() in (".csv", ".tsv", ".parquet", ".npz", ".pt"):
+        columns = {key: _split(given[key]) for key in ("meaning_columns", "message_columns")}
+        table = read_table(path, **columns, one_hot=given["one_hot"], eos=given["eos"])  # type: ignore[arg-type]
+        return [Source(table.name, None, lambda: table)]
+    if path.exists() or "/" in name:
+        raise StoreError(f"'{name}' is no file that can be read, and no grammar.")
+    sizes = given["meanings"], given["vocab_size"], given["word_length"]
+    grammars = list(dict.fromkeys(g for side in ("receiver", "sender") for g in _of_side(name, side)))
+    return [
+        Source(grammar, seed, lambda g=grammar, s=seed: Table.of(make_language(g, *sizes, s), eos=given["eos"]))  # type: ignore[misc]
+        for grammar in grammars
+        for seed in seed_list(given["seeds"])
+    ]
+
+
+def _of_side(name: str, side: str) -> list[str]:
+    """Grammars by name or pattern; what one side alone can use is none of the other's."""
+    from icy.core.errors import IncompatibleError
+
+    with contextlib.suppress(IncompatibleError):
+        return expand_grammars(name, side)
+    return []
+
+
+def _split(columns: str | None) -> list[str] | None:
+    return None if columns is None else [c.strip() for c in columns.split(",") if c.strip()]
+
+
+def _conventions(given: Sequence[tuple[str, Any]], names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """METRIC.CONVENTION=VALUE by metric; for a single metric its name may be left out."""
+    chosen: dict[str, dict[str, Any]] = {}
+    for name, value in given:
+        metric, dot, convention = name.partition(".")
+        if not dot and len(names) == 1:
+            metric, convention = names[0], name
+        elif not dot:
+            raise InvalidSettingError(f"Say of which metric '{name}' is a convention, as in topsim.{name}=...")
+        chosen.setdefault(metric, {})[convention] = value
+    return chosen
+
+
+def _with_pairs(
+    chosen: Mapping[str, Mapping[str, Any]], names: Sequence[str], pairs: str, table: Table, progress: Any
+) -> dict[str, dict[str, Any]]:
+    """The conventions, with the pairs that topsim compares in a table of this size."""
+    own = {metric: dict(of_one) for metric, of_one in chosen.items()}
+    if "topsim" not in names:
+        return own
+    if pairs == "auto":
+        which: str | int = "all" if len(table) <= EXACT_ROWS else DRAWN_PAIRS
+    elif pairs.isdigit():
+        which = int(pairs)
+    elif pairs in PAIRS:
+        which = pairs
+    else:
+        raise InvalidSettingError(f"--pairs is auto, {', '.join(PAIRS)} or a number, not '{pairs}'.")
+    own["topsim"] = {"pairs": which, "progress": progress, **own.get("topsim", {})}
+    return own
+
+
+# -- what is shown -----------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _progress(
+    todo: Sequence[Source], names: Sequence[str], quiet: bool
+) -> Iterator[tuple[Callable[[str, Score], None] | None, Callable[[int, int], None] | None]]:
+    """Bars on a terminal: of metrics, and of the pairs of the topsim that is being counted."""
+    console = stderr()
+    if quiet or not console.is_terminal:
+        yield None, None
+        return
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with Progress(*columns, console=console, transient=True) as bars:
+        whole = bars.add_task("metrics", total=len(todo) * len(names))
+        pairs = bars.add_task("pairs of topsim", total=None, visible=False)
+
+        def told(name: str, score: Score) -> None:
+            bars.update(whole, advance=1, description=name)
+            bars.update(pairs, visible=False)
+
+        yield told, lambda done, total: bars.update(pairs, completed=done, total=total, visible=True)
+
+
+def _table(found: Sequence[pd.DataFrame], names: Sequence[str], spread: str) -> BiasTable:
+    from icy.analysis.tables.metrics import metrics_table
+
+    return metrics_table(joined(found), names, spread, _notes(found))
+
+
+def _notes(found: Sequence[pd.DataFrame]) -> list[str]:
+    """The conventions of every metric, and why values are undefined."""
+    said: dict[str, None] = {}
+    for frame in found:
+        for score in frame.attrs["scores"].values():
+            usual = inspect.signature(registry.get(score.metric, "metric").load()).parameters
+            shown = [f"{n} {v}" for n, v in score.conventions.items() if _worth_saying(v, usual.get(n))]
+            said[f"{score.metric}: {', '.join(shown)}" if shown else ""] = None
+    for frame in found:
+        for score in frame.attrs["scores"].values():
+            said[f"{score.metric} of {frame['name'][0]} is undefined: {score.why}" if score.why else ""] = None
+    return [sentence for sentence in said if sentence]
+
+
+def _worth_saying(value: Any, parameter: inspect.Parameter | None) -> bool:
+    """Whether a convention is more than one that was not made use of."""
+    unused = value is None or value == () or (value is False and parameter is not None and parameter.default is False)
+    return not unused

@@ -1,0 +1,81 @@
+"""`icy plot`: results as pictures."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import click
+
+from icy.analysis.plots import KINDS, plot_function
+from icy.cli import completion
+from icy.cli.options import SPREADS, selection
+from icy.cli.output import checked_plot, print_rows, save_figure
+from icy.core.errors import InvalidSettingError
+
+EPILOG = """\b
+Examples:
+  icy plot heat bias
+  icy plot tradeoff bias --where protocol=budget --save tradeoff.pdf
+  icy plot curves icy-results --model 'HierZero:*' --grammar rot --grammar shufdet
+  icy plot bars icy-results elsewhere/results.csv --spread ci95 --width 3.4 --title '' --save bars.svg
+  icy plot --list
+
+\b
+RESULTS are results folders, files of ProbeResult.save (.json), or tables (results.parquet, results.csv, which hold no
+curves); several are drawn together; without any, icy-results. What a plot needs and where it is drawn is said by
+`icy plot --list` and, in Python, by help(icy.analysis.plots.heat) and so on, which return matplotlib's figure.
+"""
+
+
+@click.command("plot", epilog=EPILOG)
+@click.argument("kind", required=False, shell_complete=completion.plots)
+@click.argument("results", nargs=-1, type=click.Path(), metavar="[RESULTS]...")
+@click.option("--list", "list_", is_flag=True, help="List the kinds of plots, and what each shows.")
+@click.option("--save", metavar="FILE", help="Where to draw: .png, .svg or .pdf.  [default: KIND.png]")
+@selection
+@click.option("--spread", type=click.Choice(SPREADS), help="Of the seeds.  [default: sem for curves, else sd]")
+@click.option("--title", metavar="TEXT", help="Above the plot; '' for none.  [default: what was measured]")
+@click.option("--width", type=click.FloatRange(1, 40), metavar="INCHES", help="Of the figure.  [default: 7 or so]")
+@click.option("--quiet", "-q", is_flag=True, help="No remarks.")
+def plot_command(
+    kind: str | None,
+    results: Sequence[str],
+    list_: bool,
+    save: str | None,
+    model: Sequence[str],
+    grammar: Sequence[str],
+    where: Sequence[tuple[str, Any]],
+    quiet: bool,
+    **look: Any,
+) -> None:
+    """Draw results: a KIND of plot, of RESULTS.
+
+    Kinds are heat, bars, curves, ratios, tradeoff, parameters and e2e.
+    """
+    if list_:
+        print_rows(["plot", "what it shows"], [[name, shows] for name, (_, shows) in KINDS.items()])
+        return
+    if kind is None:
+        raise InvalidSettingError(f"Say which plot: {', '.join(KINDS)}; `icy plot --list` describes them.")
+    function = plot_function(kind)
+    path = checked_plot(save or f"{kind}.png")
+    options = _options(kind, function, {name: value for name, value in look.items() if value is not None})
+    from icy.experiments.results import read_results
+    from icy.records.load import long_of
+    from icy.records.select import select
+
+    chosen = select(read_results(results or ["icy-results"]), model, grammar, dict(where))
+    if long_of(chosen)["failed"].astype(bool).all():
+        raise InvalidSettingError("All of these runs failed, so there is nothing to draw; `icy table` says why.")
+    save_figure(function(chosen, **options), path, quiet)
+
+
+def _options(kind: str, function: Callable[..., Any], given: dict[str, Any]) -> dict[str, Any]:
+    """How it is to look, which must be what this kind can do."""
+    known = inspect.signature(function).parameters
+    for name in given:
+        if name not in known:
+            raise InvalidSettingError(f"The plot '{kind}' has no --{name}: leave it out.")
+    return given

@@ -1,0 +1,107 @@
+"""`icy probe`: the main job at the command line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from icy.cli import completion
+from icy.cli.compare import COMPARE, Comparison
+from icy.cli.dry_run import print_plan
+from icy.cli.exit_codes import DONE
+from icy.cli.options import SHOWN, Sizes, SpecOptions, given_by_user, together
+from icy.cli.output import stderr
+from icy.cli.session import make_watcher, print_remarks, run_watched, set_up_log, verdict
+from icy.config.protocols import PROTOCOLS
+from icy.config.specs import ProbeSpec
+from icy.experiments.probe import make_plan
+from icy.experiments.run import run_plan
+from icy.languages.splits import SPLITS
+
+EPILOG = """\b
+Examples:
+  icy probe --model HierZero:GRU --grammar shufdet
+  icy probe -m 'HierZero:*' -m receiver/FC2L --seeds 5 -o bias
+  icy probe -m sender/FC1L --grammar rot --grammar rot+perm --quick
+  icy probe -m RNNZero:LSTM --protocol budget --preset published --format latex
+  icy probe -m sender/FC2L -g all --protocol generalise --split combinations
+  icy probe -m HierZero:GRU --hidden 64,128,256
+  icy probe -m HierZero:GRU -g all --track tensorboard
+  icy probe -m all --dry-run
+  icy probe -m MyModel --plugin mine.py --compare atlas --plot where.png
+  icy probe -m FC2L --protocol budget --preset published --compare perkins21/table13
+  icy probe -m MyModel --plugin mine.py --option layers=3 --set learning_rate=0.002
+
+\b
+Concat is always trained, as the baseline. What has finished is kept in the results folder: after Ctrl-C, a crash,
+or with more grammars or seeds, the same command trains only what is missing.
+"""
+
+_spec = SpecOptions(ProbeSpec)
+WHAT = together(
+    _spec.option(
+        "model", "--model", "-m", multiple=True, required=True, metavar="NAME", shell_complete=completion.models
+    ),
+    _spec.option(
+        "grammar",
+        "--grammar",
+        "-g",
+        multiple=True,
+        metavar="NAME",
+        shell_complete=completion.grammars,
+        help='names, chains (rot+perm) or wildcards, repeatable; "all" is every grammar that the side can use.',
+    ),
+    _spec.option("protocol", type=click.Choice(list(PROTOCOLS)), metavar="|".join(PROTOCOLS)),
+    _spec.sizes(),
+    _spec.option("target", type=float),
+    _spec.option("cap", type=float),
+    _spec.option("held_out", type=float),
+    _spec.option("split", type=click.Choice(list(SPLITS)), metavar="|".join(SPLITS)),
+    _spec.option(
+        "hidden", type=Sizes(), metavar="E[,E...]", help="hidden size E, or several, each a row of its own: 64,128."
+    ),
+    _spec.option("representation", metavar="soft|gumb|discr"),
+    _spec.assignments("options", "--option", help="a further argument of the models."),
+    _spec.training(),
+)
+
+
+@click.command("probe", epilog=EPILOG)
+@WHAT
+@_spec.running()
+@_spec.runner()
+@SHOWN
+@click.option("--compare", metavar="WITH", help=COMPARE)
+@click.option("--plot", type=click.Path(), metavar="FILE", help="With --compare atlas: draw where the rows stand.")
+@click.pass_context
+def probe_command(
+    ctx: click.Context,
+    /,
+    dry_run: bool,
+    format_: str,
+    spread: str,
+    quiet: bool,
+    verbose: int,
+    compare: str | None,
+    plot: str | None,
+    **given: Any,
+) -> int:
+    """Measure which grammars a model learns easily.
+
+    Trains the model on every grammar, with several seeds, relative to concat; prints the bias table, and keeps all
+    results in a folder.
+    """
+    console = stderr()
+    set_up_log(console, quiet, verbose)
+    spec = ProbeSpec.asked(**given_by_user(ctx, given))
+    plan = make_plan(spec)
+    beside = Comparison.asked(compare, plot, plan, format_)
+    if dry_run:
+        print_plan(plan, format_, quiet)
+        return DONE
+    result = run_watched(ctx, plan, run_plan, None if quiet else make_watcher(console, verbose), spec.track)
+    beside.show(result, format_, spread, quiet)
+    if not quiet:
+        print_remarks(plan, result)
+    return verdict(result)

@@ -1,0 +1,122 @@
+"""`icy reproduce`: a published table, measured again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from icy.cli import completion
+from icy.cli.dry_run import print_plan
+from icy.cli.exit_codes import DONE, FAILED
+from icy.cli.options import FORMATS, SpecOptions, given_by_user, together
+from icy.cli.output import checked_file, note, print_rows, print_table, stderr
+from icy.cli.session import make_watcher, print_remarks, run_watched, set_up_log
+from icy.config.specs import ReproduceSpec
+from icy.core.files import write_atomically
+from icy.experiments.plan import Plan
+from icy.experiments.reproduce import Reproducing
+from icy.experiments.reproduction import Reproduction
+from icy.experiments.watcher import Watcher
+
+from .list import LISTS
+
+EPILOG = """\b
+Examples:
+  icy reproduce --list
+  icy reproduce icy22/table3 --quick
+  icy reproduce icy22/table3 --only FC2L,RNNAutoReg:LSTM
+  icy reproduce perkins21/table13 --only 'RNNZero:*' --representation soft --dry-run
+  icy reproduce perkins21/table13 --only FC2L --set check_every=400
+  icy reproduce icy22/table6 --rerun never --save table6.md
+
+\b
+Every cell is trained under the preset `published`, with as many seeds as the paper had, and held against what was
+printed, in combined standard errors. Whole tables take hours on a CPU. What has finished is kept in the results
+folder: after Ctrl-C, or with more models, the same command trains only what is missing; --rerun never shows what is
+there.
+"""
+_spec = SpecOptions(ReproduceSpec)
+WHAT = together(
+    _spec.option("only", multiple=True, metavar="NAME[,NAME]", shell_complete=completion.models),
+    _spec.option("grammar", "--grammar", "-g", multiple=True, metavar="NAME", shell_complete=completion.grammars),
+    _spec.option("representation", multiple=True, metavar="soft|gumb|discr"),
+    _spec.seeds(),
+    _spec.assignments("settings", "--set", help="a change to the settings of the preset, as in check_every=400."),
+    _spec.option("quick", is_flag=True),
+)
+
+
+@click.command("reproduce", epilog=EPILOG)
+@click.argument("table", required=False)
+@click.option("--list", "list_", is_flag=True, help="List the published tables, and do nothing.")
+@WHAT
+@_spec.running()
+@click.option("--dry-run", is_flag=True, help="Show what would be trained and an estimate of the time; do nothing.")
+@click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option("--save", type=click.Path(), metavar="FILE", help="Write the page (.md) or the cells (.csv) there too.")
+@click.option("--quiet", "-q", is_flag=True, help="No progress, no remarks.")
+@click.option("--verbose", "-v", count=True, help="Say how each model is stacked, and why; -vv for all of the log.")
+@click.pass_context
+def reproduce_command(
+    ctx: click.Context,
+    /,
+    table: str | None,
+    list_: bool,
+    dry_run: bool,
+    format_: str,
+    save: str | None,
+    quiet: bool,
+    verbose: int,
+    **given: Any,
+) -> int:
+    """Measure a published table again, and say how far it is reproduced."""
+    if list_:
+        print_rows(*LISTS["published"](None), "table" if format_ == "latex" else format_)
+        return DONE
+    if table is None:
+        raise click.UsageError("Which table? `icy reproduce --list` shows all.")
+    console = stderr()
+    set_up_log(console, quiet, verbose)
+    path = None if save is None else checked_file(save, (".md", ".csv"), "A reproduction is")
+    asked = Reproducing.of(ReproduceSpec.asked(table=table, **given_by_user(ctx, given)))
+    plan = asked.plan()
+    if dry_run:
+        print_plan(plan, format_, quiet)
+        return DONE
+
+    found: list[Reproduction] = []
+
+    def run(plan: Plan, watcher: Watcher | None) -> Any:
+        found.append(asked.run(plan, watcher))
+        return found[0].result
+
+    result = run_watched(ctx, plan, run, None if quiet else make_watcher(console, verbose), asked.spec.track)
+    if path is not None:
+        _save(found[0], path)
+        note(f"Written: {path}.")
+    _print(found[0], format_)
+    if not quiet:
+        print_remarks(plan, result)
+    return FAILED if result.failures else DONE
+
+
+def _save(done: Reproduction, path: Path) -> None:
+    text = done.page() if path.suffix.lower() == ".md" else done.cells.to_csv(index=False, float_format="%.5g")
+    write_atomically(path, text.encode())
+
+
+def _print(done: Reproduction, format_: str) -> None:
+    """The verdict under the table, or in json and csv the cells with their verdicts."""
+    if format_ == "json":
+        click.echo(done.cells.to_json(orient="records", indent=1))
+    elif format_ == "csv":
+        click.echo(done.cells.to_csv(index=False, float_format="%.5g"), nl=False)
+    elif not done.result.records:
+        click.echo(str(done.verdict))
+    else:
+        print_table(done.table(), format_)
+        counts = done.cells["verdict"].value_counts()
+        said = f"{done.verdict} Cell by cell: {', '.join(f'{word} {count}' for word, count in counts.items())}."
+        click.echo(f"% {said}" if format_ == "latex" else f"\n{said}")

@@ -1,0 +1,31 @@
+"""`icy s2b`: the meta-referential game: playing it, measuring players, recording, and looking at stimuli."""
+
+from __future__ import annotations
+
+import click
+
+from .eval import eval_command, language_command, stimuli_command
+from .play import play_command
+from .record import record_command
+
+EPILOG = """\b
+Examples:
+  icy s2b play
+  icy s2b eval --speaker posdis --listener binding --shots 1,2 --samples 1,4
+  icy s2b record --listener binding --episodes 100 -o games.parquet
+  icy s2b language --speaker posdis --speaker holistic
+  icy s2b stimuli --samples 16 --plot stimuli.png
+"""
+
+
+@click.group("s2b", epilog=EPILOG)
+def s2b_command() -> None:
+    """Play and measure meta-referential games (S2B; MetaRG22, MetaRG24).
+
+    Two players talk about stimuli whose meanings neither is told. An episode has a space and a vocabulary of its own:
+    a support phase shows every value, a query phase asks for combinations never shown.
+    """
+
+
+for _command in (play_command, eval_command, language_command, record_command, stimuli_command):
+    s2b_command.add_command(_command)

@@ -1,0 +1,230 @@
+"""`icy s2b eval`, `language` and `stimuli`: players, their languages and what they see, in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from icy.cli import completion
+from icy.cli.exit_codes import Interrupted
+from icy.cli.options import Seeds
+from icy.cli.output import checked_plot, checked_rows_file, joined, print_table, save_figure, write_rows
+from icy.core.checks import seed_list
+from icy.core.errors import InvalidSettingError
+from icy.core.registry import LISTENER, SPEAKER, registry
+from icy.s2b.settings import GameSettings
+
+from .options import SWEPT, counting, game_options, load, player_option, plugins_and_quiet, progress, settings_of, shown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# -- eval --------------------------------------------------------------------------------------------------------------
+
+EVAL_EPILOG = """\b
+Examples:
+  icy s2b eval
+  icy s2b eval --listener binding --listener random --shots 1,2,4 --samples 1,4,16
+  icy s2b eval --listener mine --plugin mine.py --compat near32 --out scores.csv
+"""
+
+
+@click.command("eval", short_help="Measure how well players understand each other.", epilog=EVAL_EPILOG)
+@player_option("speaker", "posdis", several=True)
+@player_option("listener", "binding", several=True)
+@click.option("--episodes", type=int, default=64, show_default=True, help="Of each seed.")
+@click.option("--seeds", type=Seeds(), default=5, show_default=True, help="How many, from 123 on, or which.")
+@game_options(several=True)
+@shown
+@click.option("--out", "-o", type=click.Path(), metavar="FILE", help="Write a row per seed, as csv or parquet.")
+@plugins_and_quiet
+@click.pass_context
+def eval_command(
+    ctx: click.Context,
+    /,
+    speaker: tuple[str, ...],
+    listener: tuple[str, ...],
+    episodes: int,
+    seeds: int | str,
+    format_: str,
+    spread: str,
+    out: str | None,
+    plugin: tuple[str, ...],
+    quiet: bool,
+    **given: Any,
+) -> None:
+    """Measure how well players understand each other: a row per pair and game.
+
+    query is the zero-shot compositional test accuracy (ZSCT), in per cent; "says yes" is how often the listener says
+    that it sees the target's meaning, and "is yes" how often it does.
+    """
+    load(plugin)
+    target = None if out is None else checked_rows_file(out)
+    numbers = seed_list(seeds)
+    pairs = [(s, h) for s in _names(speaker, SPEAKER) for h in _names(listener, LISTENER)]
+    games = _games(settings_of(ctx, given), given)
+    found: list[pd.DataFrame] = []
+    try:
+        with progress(len(pairs) * len(games) * len(numbers) * episodes, quiet) as told:
+            for (speaks, listens), game in product(pairs, games):
+                found.append(_evaluated(speaks, listens, game, episodes, numbers, told))
+    except KeyboardInterrupt:
+        if found:
+            _print_evaluation(found, spread, format_)
+            if target is not None:
+                write_rows(joined(found), target, quiet)
+        done = f"{len(found)} of {len(pairs) * len(games)} rows are measured."
+        raise Interrupted(f"Interrupted: {done}") from None
+    _print_evaluation(found, spread, format_)
+    if target is not None:
+        write_rows(joined(found), target, quiet)
+
+
+def _names(asked: Sequence[str], side: str) -> list[str]:
+    return [entry.name for entry in registry.match(list(asked), side)]
+
+
+def _games(chosen: dict[str, Any], given: dict[str, Any]) -> list[GameSettings]:
+    """The games of all combinations of what is swept; settings that are not accepted are said now."""
+    lists = {name: _numbers(name, given[name]) for name in SWEPT}
+    return [GameSettings.of(**{**chosen, **dict(zip(SWEPT, one, strict=True))}) for one in product(*lists.values())]
+
+
+def _numbers(name: str, given: int | str) -> list[int]:
+    parts = str(given).split(",")
+    if not all(part.strip().isdecimal() for part in parts):
+        raise InvalidSettingError(f"--{name} is a whole number, or several (1,2,4); not '{given}'.")
+    return list(dict.fromkeys(int(part) for part in parts))
+
+
+def _evaluated(
+    speaker: str, listener: str, game: GameSettings, episodes: int, seeds: Sequence[int], told: Callable[[int], None]
+) -> pd.DataFrame:
+    from icy.s2b import evaluate
+
+    rows = evaluate(speaker, listener, game, episodes=episodes, seeds=seeds, told=counting(told)).table()
+    facts = {"speaker": speaker, "listener": listener, **{name: getattr(game, name) for name in SWEPT}}
+    return rows.assign(**facts, decisions=game.decisions, episodes=episodes)
+
+
+def _print_evaluation(found: Sequence[pd.DataFrame], spread: str, format_: str) -> None:
+    from icy.analysis.tables.s2b import evaluation_table
+
+    rows = joined(found)
+    labels = {"speaker": "speaker", "listener": "listener", "shots": "S", "samples": "O", "distractors": "K"}
+    chance = ", ".join(f"{100 / n:.1f} % with {n} answers" for n in sorted(rows["decisions"].unique()))
+    notes = [f"chance: {chance}; {rows['episodes'][0]} episodes per seed"]
+    if rows["illegal"].any():
+        notes.append(f"illegal actions in an episode: {rows['illegal'].mean():.2f} on average")
+    print_table(evaluation_table(rows, labels, spread, notes), format_)
+
+
+# -- language ----------------------------------------------------------------------------------------------------------
+
+
+@click.command(
+    "language",
+    short_help="Measure the languages of frozen speakers.",
+    epilog="\b\nExamples:\n  icy s2b language --speaker posdis --speaker bosdis --vocab-size 15",
+)
+@player_option("speaker", "posdis", several=True)
+@click.option("--metric", "-m", "metric", multiple=True, metavar="NAME", shell_complete=completion.metrics,
+              help="What to measure; repeatable.  [default: topsim, posdis, bosdis, tre, hce, cbm]")  # fmt: skip
+@click.option("--episodes", type=int, default=20, show_default=True)
+@click.option("--seed", type=int, default=123, show_default=True, help="Of the episodes.")
+@game_options()
+@shown
+@click.option("--out", "-o", type=click.Path(), metavar="FILE", help="Write a row per episode, as csv or parquet.")
+@plugins_and_quiet
+@click.pass_context
+def language_command(
+    ctx: click.Context,
+    /,
+    speaker: tuple[str, ...],
+    metric: tuple[str, ...],
+    episodes: int,
+    seed: int,
+    format_: str,
+    spread: str,
+    out: str | None,
+    plugin: tuple[str, ...],
+    quiet: bool,
+    **given: Any,
+) -> None:
+    """Measure how compositional the languages of speakers are, each frozen at the end of an episode."""
+    from icy.analysis.tables.s2b import scores_table
+    from icy.s2b.language_probe import LANGUAGE, probe_language
+
+    load(plugin)
+    target = None if out is None else checked_rows_file(out)
+    metrics = _names(metric or LANGUAGE, "metric")
+    game = GameSettings.of(**settings_of(ctx, given))
+    speakers = _names(speaker, SPEAKER)
+    found = []
+    with progress(len(speakers), quiet) as told:
+        for name in speakers:
+            rows = probe_language(name, game, metrics=metrics, episodes=episodes, seed=seed)
+            found.append(rows.assign(speaker=name))
+            told(1)
+    print_table(scores_table(joined(found), "speaker", metrics, spread, "languages of frozen speakers"), format_)
+    if target is not None:
+        write_rows(joined(found), target, quiet)
+
+
+# -- stimuli -----------------------------------------------------------------------------------------------------------
+
+
+@click.command(
+    "stimuli",
+    short_help="Look at stimuli, and measure their disentanglement.",
+    epilog="\b\nExamples:\n  icy s2b stimuli --values 5 --samples 5 --plot stimuli.png",
+)
+@click.option("--seed", type=int, default=123, show_default=True, help="Of the episode.")
+@click.option(
+    "--rows",
+    default="512",
+    show_default=True,
+    metavar="N|all|support",
+    help="Stimuli that disentanglement is measured on: so many drawn, all of an episode, or its support.",
+)
+@click.option("--episodes", type=int, default=5, show_default=True, help="That disentanglement is measured over.")
+@game_options()
+@click.option("--plot", type=click.Path(), metavar="FILE", help="Draw the episode's stimuli, as MetaRG22 figure 3.")
+@shown
+@plugins_and_quiet
+@click.pass_context
+def stimuli_command(
+    ctx: click.Context,
+    /,
+    seed: int,
+    rows: str,
+    episodes: int,
+    plot: str | None,
+    format_: str,
+    spread: str,
+    plugin: tuple[str, ...],
+    quiet: bool,
+    **given: Any,
+) -> None:
+    """Look at an episode's stimuli, and measure how disentangled stimuli are."""
+    from icy.analysis.plots.stimuli import plot_stimuli
+    from icy.analysis.tables.s2b import scores_table
+    from icy.s2b.language_probe import CODE, disentanglement, sections_of
+
+    figure = None if plot is None else checked_plot(plot)
+    game = GameSettings.of(**settings_of(ctx, given))
+    if game.representation != "scs":
+        raise InvalidSettingError("One-hot stimuli have no densities; look at those of representation scs.")
+    scores = disentanglement(game, rows=int(rows) if rows.isdecimal() else rows, episodes=episodes, seed=seed)
+    scores = scores.assign(stimuli=f"{rows} drawn" if rows.isdecimal() else rows)
+    print_table(scores_table(scores, "stimuli", CODE, spread, "disentanglement of stimuli"), format_)
+    if figure is not None:
+        sections = sections_of(game, seed)
+        sizes = sections.spaces.sizes[0]
+        title = f"seed {seed}: {'x'.join(map(str, sizes.tolist()))} values, {game.samples} samples each"
+        drawn = plot_stimuli(sizes, sections.means[0], sections.deviations[0], sections.samples[0], title)
+        save_figure(drawn, figure, quiet)

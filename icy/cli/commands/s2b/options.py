@@ -1,0 +1,148 @@
+"""Options that the commands of `icy s2b` share."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import click
+
+from icy.cli import completion
+from icy.cli.options import FORMATS, SPREADS, Decorator, Sizes, SpecOptions, given_by_user, plugin_option, together
+from icy.cli.output import stderr
+from icy.core.registry import registry
+from icy.s2b.settings import COMPATS, KINDS, MASKS, ORDERS, QUERIES, SPLITS, VIEWS, GameSettings
+from icy.s2b.stimuli import REPRESENTATIONS, TRUNCATIONS
+
+SWEPT = ("shots", "samples", "distractors")
+
+OF = SpecOptions(GameSettings)
+
+
+class Values(click.ParamType):  # type: ignore[type-arg]
+    """Numbers of values, as 5 or 2-5."""
+
+    name = "values"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
+        """The least and the greatest."""
+        if isinstance(value, tuple):
+            return value
+        least, _, most = str(value).partition("-")
+        if not least.isdecimal() or not (most or least).isdecimal():
+            self.fail(f"'{value}' is neither a number of values (5) nor a range (2-5).", param, ctx)
+        return int(least), int(most or least)
+
+
+class Ratio(click.ParamType):  # type: ignore[type-arg]
+    """A share from 0 to 1, or "even" for one over the number of answers."""
+
+    name = "ratio"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | None:
+        """The share; None for "even"."""
+        if value == "even":
+            return None
+        try:
+            return float(value)
+        except ValueError:
+            self.fail(f"'{value}' is neither a share (0.5) nor 'even'.", param, ctx)
+
+
+def game_options(several: bool = False) -> Decorator:
+    """Every setting of the game; with `several`, those of SWEPT may be lists."""
+    swept = Sizes() if several else click.IntRange(min=0)
+    also = " May be several: 1,2,4." if several else ""
+    described = {name: OF.described(name) for name in SWEPT}
+    return together(
+        *(
+            click.option(
+                f"--{name}", type=swept, metavar="N", default=getattr(GameSettings, name), show_default=True,
+                help=described[name] + also,
+            )
+            for name in SWEPT
+        ),
+        click.option("--values", type=Values(), metavar="N|N-M", default="2-5", show_default=True,
+                     help="Numbers of values of a dimension, V_min-V_max."),
+        OF.option("dimensions", type=int),
+        OF.option("rounds", type=int),
+        OF.option("vocab_size", type=int),
+        OF.option("length", type=int),
+        click.option("--ratio", type=Ratio(), metavar="SHARE|even", default=0.5, show_default=True,
+                     help=OF.described("ratio")),
+        OF.option("query", type=click.Choice(QUERIES)),
+        OF.option("query_order", type=click.Choice(ORDERS)),
+        OF.option("view", type=click.Choice(VIEWS)),
+        OF.option("representation", type=click.Choice(REPRESENTATIONS)),
+        OF.option("truncate", type=click.Choice(TRUNCATIONS)),
+        OF.option("masks", type=click.Choice(MASKS)),
+        *(
+            click.option(f"--{name.replace('_', '-')}/--no-{name.replace('_', '-')}", name,
+                         default=getattr(GameSettings, name), show_default=True, help=OF.described(name))
+            for name in ("descriptive", "feedback", "permutation", "distinct", "listener_messages")
+        ),
+        OF.option("threshold", type=int),
+        OF.option("kind", type=click.Choice(KINDS)),
+        OF.option("games", type=int),
+        OF.option("split", type=click.Choice(SPLITS)),
+        OF.option("space_seed", type=int),
+        click.option("--compat", type=click.Choice(list(COMPATS)), help="Play as the authors' program does."),
+    )  # fmt: skip
+
+
+def player_option(side: str, default: str, several: bool = False) -> Decorator:
+    complete = completion.speakers if side == "speaker" else completion.listeners
+    return click.option(
+        f"--{side}", default=[default] if several else default, multiple=several, show_default=True, metavar="NAME",
+        shell_complete=complete, help="`icy list players` shows them" + ("; repeatable." if several else "."),
+    )  # fmt: skip
+
+
+shown = together(
+    click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True),
+    click.option("--spread", type=click.Choice(SPREADS), default="sd", show_default=True, help="Of the numbers."),
+)
+
+plugins_and_quiet = together(
+    plugin_option, click.option("--quiet", "-q", is_flag=True, help="No progress, no remarks.")
+)
+
+
+def settings_of(ctx: click.Context, given: dict[str, Any]) -> dict[str, Any]:
+    """The settings of the game that the user gave."""
+    chosen = given_by_user(ctx, given)
+    if "values" in chosen:
+        chosen["least"], chosen["most"] = chosen.pop("values")
+    return chosen
+
+
+def load(plugin: Sequence[str]) -> None:
+    for file in plugin:
+        registry.load_file(file)
+
+
+@contextlib.contextmanager
+def progress(total: int, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """A bar on a terminal; what it gives is called with how much more is done."""
+    console = stderr()
+    if quiet or not console.is_terminal:
+        yield lambda more: None
+        return
+    from rich.progress import Progress
+
+    with Progress(console=console, transient=True) as bars:
+        task = bars.add_task("playing", total=total)
+        yield lambda more: bars.advance(task, more)
+
+
+def counting(told: Callable[[int], None]) -> Callable[[int, int], None]:
+    """What tells a bar how much more is done, called with how much is done in all."""
+    before = 0
+
+    def count(done: int, total: int) -> None:
+        nonlocal before
+        told(done - before)
+        before = done
+
+    return count

@@ -1,0 +1,123 @@
+"""`icy s2b play`: watching an episode, or being a player in it."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+import numpy as np
+
+from icy.core.registry import LISTENER, PLAYERS, SPEAKER
+from icy.s2b.settings import GameSettings
+
+from .options import game_options, load, player_option, plugins_and_quiet, settings_of
+
+ME = "me"
+EPILOG = """\b
+Examples:
+  icy s2b play
+  icy s2b play --listener me
+  icy s2b play --speaker me --listener binding --shots 2 --seed 7
+
+\b
+As the speaker type tokens, as in 3 1 2; as the listener the number of an answer; q ends the game.
+"""
+
+
+@click.command("play", short_help="Watch an episode, or play along.", epilog=EPILOG)
+@player_option("speaker", "posdis")
+@player_option("listener", "binding")
+@click.option("--seed", type=int, default=123, show_default=True, help="Of the episode.")
+@click.option("--pause/--no-pause", default=None, help="Wait for Enter after every game; by default on a terminal.")
+@click.option("--latents/--no-latents", default=None, help="Show meanings; by default where nobody plays along.")
+@game_options()
+@plugins_and_quiet
+@click.pass_context
+def play_command(
+    ctx: click.Context,
+    /,
+    speaker: str,
+    listener: str,
+    seed: int,
+    pause: bool | None,
+    latents: bool | None,
+    plugin: tuple[str, ...],
+    quiet: bool,
+    **given: Any,
+) -> None:
+    """Watch an episode step by step, or play along: --listener me, --speaker me.
+
+    Who plays along sees what that player sees, and nothing else: stimuli and messages, but no meanings.
+    """
+    from icy.s2b.game import BatchedGame
+    from icy.s2b.players.base import seated
+    from icy.s2b.transcript import Transcript
+
+    load(plugin)
+    game = BatchedGame(GameSettings.of(**settings_of(ctx, given)))
+    names = {SPEAKER: speaker, LISTENER: listener}
+    mine = [side for side in PLAYERS if names[side] == ME]
+    waits = (sys.stdin.isatty() and not mine) if pause is None else pause
+    turn = game.reset(seeds=[seed])
+    players = {side: person(side) if names[side] == ME else seated(names[side], side, game) for side in PLAYERS}
+    for side in mine:
+        seated(players[side], side, game)
+    transcript = Transcript(game, views=mine or PLAYERS, latents=not mine if latents is None else latents)
+    transcript.begin(turn)
+    click.echo(transcript.text())
+    while not turn.done.all():
+        said, heard = players[SPEAKER].act(turn.speaker), players[LISTENER].act(turn.listener)
+        before, turn = turn, game.step(said.message, heard.decision, heard.message)
+        transcript.add(before, turn, said.message, heard.decision)
+        if waits and transcript.new_game and click.prompt("", default="", prompt_suffix="", show_default=False) == "q":
+            return
+        if text := transcript.text():
+            click.echo(text)
+
+
+def person(side: str) -> Any:
+    """A player whose actions are typed."""
+    from icy.s2b.players.base import Action, Player
+
+    class Person(Player):
+        """Whoever sits at the keyboard."""
+
+        def acting(self, seen: Any) -> Action:
+            """Ask where something may be done."""
+            settings = self.seat.settings
+            if side == SPEAKER:
+                return Action(message=_asked_tokens(settings) if seen.may_speak[0] else None)
+            message = _asked_tokens(settings) if seen.may_speak[0] else None
+            return Action(message, _asked_decision(settings) if seen.may_decide[0] else None)
+
+    return Person()
+
+
+def _asked_tokens(settings: GameSettings) -> Any:
+    """A message from the keyboard, [1, L]."""
+    wanted = f"up to {settings.length} tokens from 1 to {settings.vocab_size}"
+    while True:
+        words = _answer(f"  you say ({wanted})").replace(",", " ").split()
+        if len(words) <= settings.length and all(w.isdecimal() and int(w) <= settings.vocab_size for w in words):
+            return np.array([[int(w) for w in words] + [0] * (settings.length - len(words))])
+        click.echo(f"  That is not {wanted}.")
+
+
+def _asked_decision(settings: GameSettings) -> Any:
+    """A decision from the keyboard, [1]."""
+    from icy.s2b.transcript import answer
+
+    choices = ", ".join(f"{d} {answer(d, settings)}" for d in range(settings.decisions))
+    while True:
+        word = _answer(f"  you decide ({choices})").strip()
+        if word.isdecimal() and int(word) < settings.decisions:
+            return np.array([int(word)])
+        click.echo(f"  That is none of {choices}.")
+
+
+def _answer(question: str) -> str:
+    text: str = click.prompt(question, default="", show_default=False, prompt_suffix=": ")
+    if text.strip().lower() == "q":
+        raise SystemExit(0)
+    return text

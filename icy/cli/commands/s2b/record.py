@@ -1,0 +1,54 @@
+"""`icy s2b record`: games as rows of a file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from icy.cli.output import note
+from icy.core.errors import StoreError
+from icy.s2b.settings import GameSettings
+
+from .options import counting, game_options, load, player_option, plugins_and_quiet, progress, settings_of
+
+
+@click.command(
+    "record",
+    short_help="Write a row per game to a file.",
+    epilog="\b\nExamples:\n  icy s2b record --listener binding --episodes 100 -o games.parquet",
+)
+@player_option("speaker", "posdis")
+@player_option("listener", "binding")
+@click.option("--episodes", type=int, default=64, show_default=True)
+@click.option("--seed", type=int, default=123, show_default=True, help="Of the episodes.")
+@game_options()
+@click.option("--out", "-o", type=click.Path(), required=True, metavar="FILE", help="Where to, as parquet.")
+@plugins_and_quiet
+@click.pass_context
+def record_command(
+    ctx: click.Context,
+    /,
+    speaker: str,
+    listener: str,
+    episodes: int,
+    seed: int,
+    out: str,
+    plugin: tuple[str, ...],
+    quiet: bool,
+    **given: Any,
+) -> None:
+    """Let two players play, and write a row per game: what was seen, said, heard and decided."""
+    from icy.s2b.recorder import checked_target, record, write
+
+    load(plugin)
+    target = checked_target(out)
+    game = GameSettings.of(**settings_of(ctx, given))
+    with progress(episodes, quiet) as told:
+        games = record(speaker, listener, game, episodes=episodes, seed=seed, told=counting(told))
+    try:
+        write(games, target)
+    except OSError as error:
+        raise StoreError(f"Cannot write {target}: {error.strerror or error}.") from error
+    if not quiet:
+        note(f"Written: {target}, {len(games)} games of {episodes} episodes.")

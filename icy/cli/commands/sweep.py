@@ -1,0 +1,130 @@
+"""`icy sweep`: many rows at the command line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from icy.cli import completion
+from icy.cli.dry_run import print_plan
+from icy.cli.exit_codes import DONE
+from icy.cli.options import SHOWN, Sizes, SpecOptions, given_by_user, together
+from icy.cli.output import stderr
+from icy.cli.session import make_watcher, print_remarks, print_result, run_watched, set_up_log, verdict
+from icy.config.specs import SweepSpec
+from icy.experiments.plan import Plan
+from icy.experiments.results import ProbeResult
+from icy.experiments.run import run_plan
+from icy.experiments.sweep import make_sweep, over, read_sweep
+from icy.experiments.watcher import Watcher
+from icy.languages.splits import SPLITS
+
+EPILOG = """\b
+Examples:
+  icy sweep -m 'sender/*' --representation soft,gumb --seeds 5 -o bias --dry-run
+  icy sweep -m 'HierZero:*' -m 'RNN*:GRU' --hidden 64,128 --protocol acquire,budget -o bias
+  icy sweep zoo.toml
+  icy sweep zoo.toml --shard 2/8      # on the second of eight machines that share the folder
+
+\b
+A file in TOML (or YAML) holds the same options by name; parts of a sweep that differ stand under [[sweep]]:
+  seeds = 5
+  out = "bias"
+  [[sweep]]
+  model = "sender/*"
+  representation = ["soft", "gumb"]
+  [[sweep]]
+  model = "receiver/Hier:*"
+  hidden = [64, 128]
+
+\b
+What is on file is never repeated: after Ctrl-C, a crash, or with more models, the same command goes on. A row that
+fails is kept as failed, and the rest goes on; --rerun failed tries it again.
+"""
+
+_spec = SpecOptions(SweepSpec)
+WHAT = together(
+    _spec.option("model", "--model", "-m", multiple=True, metavar="NAME", shell_complete=completion.models),
+    _spec.option(
+        "grammar",
+        "--grammar",
+        "-g",
+        multiple=True,
+        metavar="NAME",
+        shell_complete=completion.grammars,
+        help='names, chains (rot+perm) or wildcards, repeatable; "all" is every grammar that the side can use.',
+    ),
+    _spec.option("side", type=click.Choice(["sender", "receiver"])),
+    _spec.option("protocol", metavar="NAME[,NAME]"),
+    _spec.option("representation", metavar="soft|gumb|discr[,...]"),
+    _spec.option("hidden", type=Sizes(), metavar="E[,E...]", help="hidden size E, one or several."),
+    _spec.option("meanings", metavar="AxK[,AxK]"),
+    _spec.option("vocab_size", type=Sizes(), metavar="V[,V...]"),
+    _spec.option("word_length", type=Sizes(), metavar="w[,w...]"),
+    _spec.seeds(),
+    _spec.option("preset", metavar="NAME[,NAME]"),
+    _spec.option("target", type=float),
+    _spec.option("cap", type=float),
+    _spec.option("held_out", type=float),
+    _spec.option("split", type=click.Choice(list(SPLITS)), metavar="|".join(SPLITS)),
+    _spec.assignments("options", "--option", help="a further argument of the models."),
+    _spec.changes(),
+    _spec.option("order", type=click.Choice(["longest", "given"])),
+    _spec.option("shard", metavar="i/n"),
+    _spec.option("retries", type=click.IntRange(min=0)),
+)
+
+
+@click.command("sweep", epilog=EPILOG)
+@click.argument("file", required=False, type=click.Path())
+@WHAT
+@_spec.running()
+@_spec.runner()
+@SHOWN
+@click.pass_context
+def sweep_command(
+    ctx: click.Context,
+    /,
+    file: str | None,
+    dry_run: bool,
+    format_: str,
+    spread: str,
+    quiet: bool,
+    verbose: int,
+    **given: Any,
+) -> int:
+    """Probe many models under many settings: all combinations are rows.
+
+    Every option but the file's is one of `icy probe`, and may be several values. What is said on the command line goes
+    before what is in FILE.
+    """
+    console = stderr()
+    set_up_log(console, quiet, verbose)
+    chosen = given_by_user(ctx, given)
+    spec = SweepSpec.asked(**(over(read_sweep(file), chosen) if file else chosen))
+    plan = make_sweep(spec)
+    if dry_run:
+        print_plan(plan, format_, quiet)
+        return DONE
+
+    def run(plan: Plan, watcher: Watcher | None) -> ProbeResult:
+        return run_plan(plan, watcher, retries=spec.retries)
+
+    result = run_watched(ctx, plan, run, None if quiet else make_watcher(console, verbose), spec.track)
+    print_by_protocol(result, format_, spread)
+    if not quiet:
+        print_remarks(plan, result)
+    return verdict(result)
+
+
+def print_by_protocol(result: ProbeResult, format_: str, spread: str) -> None:
+    """A table per protocol, since each measures something else; json has the replicates one by one."""
+    protocols = list(dict.fromkeys(record["protocol"] for record in result.records))
+    if format_ == "json" or len(protocols) < 2:
+        print_result(result, format_, spread)
+        return
+    for place, protocol in enumerate(protocols):
+        if place:
+            click.echo()
+        print_result(ProbeResult([r for r in result.records if r["protocol"] == protocol]), format_, spread)

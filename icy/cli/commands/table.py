@@ -1,0 +1,172 @@
+"""`icy table`: results as a table, for the screen or for a paper."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from icy.cli.exit_codes import DONE
+from icy.cli.options import FORMATS, SPREADS, selection
+from icy.cli.output import checked_file, note, print_table
+from icy.core.errors import IncompatibleError, InvalidSettingError
+from icy.core.files import write_atomically
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from icy.analysis.tables.table import BiasTable
+
+
+EPILOG = """\b
+Examples:
+  icy table icy-results
+  icy table bias --by side,representation --sort=-shufdet
+  icy table bias --compare published --spread sem
+  icy table bias --compare perkins21/table13 --format latex --save table.tex
+  icy table tuned --diff plain
+  icy table icy-results -m 'sender/RNN*' -g rot --where protocol=budget --format markdown
+
+\b
+RESULTS are results folders, files of ProbeResult.save, long tables (results.csv, results.parquet), or atlas; without
+any, icy-results. The arrows and the marks of the best and the worst read the numbers as a bias to composition: shuf and
+shufdet should be easy to learn, and proj, pairsum, rot and hol hard. They are shown for three rows or more.
+In LaTeX the table needs booktabs and graphicx.
+"""
+
+
+@click.command("table", epilog=EPILOG)
+@click.argument("results", nargs=-1, type=click.Path())
+@click.option("--by", default="representation", show_default=True, metavar="NAMES",
+              help="What heads groups of rows, where it varies: columns of the long table, or side.")  # fmt: skip
+@click.option("--sort", default="given", show_default=True, metavar="[-]ORDER",
+              help="given, model, parameters, or a grammar; from the largest with - before it.")  # fmt: skip
+@click.option("--compare", metavar="WITH",
+              help="What stands beside each cell, and how far it is in combined standard errors: published; one table, "
+              "as in perkins21/table13; or other results.")  # fmt: skip
+@click.option("--diff", metavar="RUN", help="Print how far the results lie above those of RUN, seed by seed.")
+@selection
+@click.option("--spread", type=click.Choice(SPREADS), default="sd", show_default=True, help="Of the seeds.")
+@click.option("--decimals", type=click.IntRange(0, 6), default=2, show_default=True)
+@click.option("--no-marks", is_flag=True, help="No arrows, no marks of the best and the worst.")
+@click.option("--format", "format_", type=click.Choice([*FORMATS, "html"]), default="table", show_default=True)
+@click.option("--save", type=click.Path(), metavar="FILE", help="Write it there; the suffix says the format.")
+def table_command(
+    results: tuple[str, ...],
+    diff: str | None,
+    compare: str | None,
+    spread: str,
+    by: str,
+    sort: str,
+    decimals: int,
+    no_marks: bool,
+    format_: str,
+    save: str | None,
+    model: tuple[str, ...],
+    grammar: tuple[str, ...],
+    where: tuple[tuple[str, Any], ...],
+) -> int:
+    """Print results as a bias table: a row per model, a column per grammar."""
+    from icy.analysis.tables.table import SUFFIXES, format_of
+    from icy.experiments.results import read_results
+    from icy.records.load import long_of
+    from icy.records.select import select
+
+    path = None if save is None else checked_file(save, SUFFIXES, "A table is")
+    if diff and compare:
+        raise InvalidSettingError(
+            "--compare shows two numbers side by side, --diff subtracts them; give one of the two."
+        )
+    long = long_of(select(read_results(results or ["icy-results"]), model, grammar, dict(where)))
+    look = {"by": by, "sort": sort, "decimals": decimals}
+    if diff is not None:
+        tables = _differences(long, diff, spread, look)
+    else:
+        tables = _tables(long, spread, compare, {**look, "mark": not no_marks})
+    if path is not None:
+        write_atomically(path, (_rendered(tables, format_of(path)) + "\n").encode())
+        note(f"Written: {path}.")
+    elif format_ in ("json", "csv"):
+        click.echo(_rendered(tables, format_))
+    else:
+        for place, table in enumerate(tables.values()):
+            if place:
+                click.echo()
+            print_table(table, format_)
+    return DONE
+
+
+def _rendered(tables: dict[str, BiasTable], format_: str) -> str:
+    """Several tables as one text; what programs read is one list, or one csv, that says the protocol."""
+    if format_ == "json":
+        records = [{"protocol": name, **record} for name, table in tables.items() for record in table.to_records()]
+        return json.dumps(records, indent=1)
+    if format_ != "csv" or len(tables) == 1:
+        return "\n\n".join(table.render(format_) for table in tables.values())
+    import pandas as pd
+
+    from icy.analysis.tables.table import flat
+
+    parts = [flat(table).assign(protocol=name) for name, table in tables.items()]
+    return str(pd.concat(parts).to_csv(index=False)).rstrip("\n")
+
+
+def _tables(long: pd.DataFrame, spread: str, compare: str | None, look: dict[str, Any]) -> dict[str, BiasTable]:
+    """A table per protocol, since each measures something else."""
+    from icy.analysis.tables.bias import bias_table
+    from icy.analysis.tables.compare import compared_with
+    from icy.analysis.tables.end_to_end import end_to_end_table
+
+    other, name = compared_with(compare)
+    found: dict[str, BiasTable] = {}
+    for protocol, part in _protocols(long):
+        pairs = part["side"].eq("pair").all()
+        if pairs and (look["by"], look["sort"]) != ("representation", "given"):
+            raise InvalidSettingError("Rows of pairs are neither grouped nor sorted; leave out --by and --sort.")
+        about = _about(other, "e2e" if pairs else "probe") if isinstance(other, str) else other
+        if pairs:
+            found[protocol] = end_to_end_table(part, spread, compare=about)
+        else:
+            found[protocol] = bias_table(part, spread, compare=about, compared=name, **look)
+    return found
+
+
+def _differences(long: pd.DataFrame, diff: str, spread: str, look: dict[str, Any]) -> dict[str, BiasTable]:
+    """The same of differences; a protocol without a counterpart is left out, unless all are."""
+    from icy.analysis.tables.bias import difference_table
+
+    found: dict[str, BiasTable] = {}
+    alone: list[tuple[str, IncompatibleError]] = []
+    for protocol, part in _protocols(long):
+        if part["side"].eq("pair").all():
+            raise InvalidSettingError("Games of pairs are not subtracted; choose what learnt alone, with --model.")
+        try:
+            found[protocol] = difference_table(part, diff, Path(diff).stem, spread, **look)
+        except IncompatibleError as error:
+            alone.append((protocol, error))
+    for protocol, reason in alone:
+        if not found:
+            raise reason
+        note(f"{diff} has nothing that the results of the protocol {protocol} could be held against.")
+    return found
+
+
+def _protocols(long: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    parts = long.groupby("protocol", sort=False, dropna=False)
+    return [(str(protocol), part.reset_index(drop=True)) for protocol, part in parts]
+
+
+def _about(compare: str | None, kind: str) -> str | None:
+    """The published table to compare with, unless it is about something else; None then."""
+    if compare in (None, "published"):
+        return compare
+    from icy.analysis.literature.catalogue import find_table
+
+    assert compare is not None
+    found = find_table(compare)
+    if found.reproduce == kind:
+        return compare
+    note(f"{found.id} has nothing that these could be compared with: {found.title}.")
+    return None

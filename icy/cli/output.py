@@ -1,0 +1,262 @@
+"""Tables on stdout: handsome on a terminal, plain in a pipe, or in a format for other programs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from icy.core.errors import InvalidSettingError, StoreError
+from icy.core.text import listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from icy.analysis.tables.table import BiasTable
+
+
+Rows = Sequence[Sequence[Any]]
+FORMATS = ("table", "markdown", "csv", "json")
+
+SUFFIXES = (".png", ".pdf", ".svg")
+
+# The same figure gives the same file.
+NO_DATE: dict[str, dict[str, str | None]] = {".png": {}, ".pdf": {"CreationDate": None}, ".svg": {"Date": None}}
+DPI = 200
+
+
+def format_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The option --format of commands that print a list."""
+    option = click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
+    return option(function)
+
+
+def stdout() -> Console:
+    """A console for results."""
+    return Console(highlight=False, soft_wrap=not sys.stdout.isatty())  # lines for a pipe are left whole
+
+
+def stderr() -> Console:
+    """A console for progress and remarks."""
+    return Console(stderr=True, highlight=False)
+
+
+def note(sentence: str) -> None:
+    """A remark for the reader, apart from the results."""
+    click.echo(sentence, err=True)
+
+
+def print_rows(headings: Sequence[str], rows: Rows, format_: str = "table") -> None:
+    """Print rows under their headings, in one of FORMATS."""
+    if format_ == "json":
+        click.echo(json.dumps([dict(zip(headings, row, strict=True)) for row in rows], indent=1, default=str))
+    elif format_ == "csv":
+        click.echo(_csv([headings, *rows]), nl=False)
+    elif format_ == "markdown":
+        click.echo(_markdown(headings, rows))
+    elif (console := stdout()).is_terminal:
+        console.print(rich_table(headings, rows))
+    else:
+        click.echo(_plain([headings, *rows]))
+
+
+def rich_table(headings: Sequence[str], rows: Rows, numbers: Sequence[int] = ()) -> Table:
+    """A table for a terminal; `numbers` are the places of columns that are aligned to the right."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    for place, heading in enumerate(headings):
+        style = "cyan" if place == 0 else None
+        side = "right" if place in numbers else "left"
+        table.add_column(Text(heading), style=style, justify=side, no_wrap=place == 0, overflow="fold")  # type: ignore[arg-type]
+    for row in rows:
+        table.add_row(*(Text(str(cell)) for cell in row))
+    return table
+
+
+def _plain(lines: Rows) -> str:
+    texts = [[str(cell) for cell in line] for line in lines]
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    padded = ["  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in texts]
+    return "\n".join(padded)
+
+
+def _markdown(headings: Sequence[str], rows: Rows) -> str:
+    lines = [headings, ["---"] * len(headings), *rows]
+    return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def _csv(lines: Rows) -> str:
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\n").writerows(lines)
+    return file.getvalue()
+
+
+# -- bias tables -------------------------------------------------------------------------------------------------------
+
+
+def print_table(table: BiasTable, format_: str) -> None:
+    """A bias table: on a terminal turned on its side, or cut into several, where it is too wide.
+
+    Args:
+        table: what to print.
+        format_: "table", "markdown", "latex", "csv", "html" or "json".
+    """
+    console = stdout()
+    if format_ == "json":
+        click.echo(json.dumps(table.to_records(), indent=1))
+    elif format_ != "table" or not console.is_terminal:
+        click.echo(table.render("text" if format_ == "table" else format_))
+    else:
+        print_on_terminal(table, console)
+
+
+def print_on_terminal(table: BiasTable, console: Console) -> None:
+    """A bias table in as many parts as the terminal is narrow."""
+    console.print(Text(table.title, style="bold"))
+    for heading, rows in table.groups():
+        if heading:
+            console.print(Text(heading, style="italic"))
+        for head, *body in _blocks([table.head(), *rows], console.width):
+            console.print(rich_table(head, body, numbers=range(1, len(head))))
+    for remark in table.remarks("* best, ° worst"):
+        console.print(Text(remark, style="dim"))
+
+
+def _blocks(whole: list[list[str]], room: int) -> list[list[list[str]]]:
+    """A table as it is if there is room, else turned on its side, else cut into several."""
+    turned = [list(column) for column in zip(*whole, strict=True)]
+    if _width(whole) <= room:
+        return [whole]
+    return [turned] if _width(turned) <= room else _cut(whole, room)
+
+
+def _width(lines: Sequence[Sequence[str]]) -> int:
+    """Of a table as rich prints it: three spaces to a column."""
+    return sum(max(map(len, column)) + 3 for column in zip(*lines, strict=True))
+
+
+def _cut(lines: list[list[str]], room: int) -> list[list[list[str]]]:
+    """Several tables that each have the model and as many further columns as there is room for."""
+    blocks: list[list[int]] = [[0]]
+    for place in range(1, len(lines[0])):
+        if len(blocks[-1]) > 1 and _width(_columns(lines, [*blocks[-1], place])) > room:
+            blocks.append([0])
+        blocks[-1].append(place)
+    return [_columns(lines, block) for block in blocks]
+
+
+def _columns(lines: list[list[str]], places: Sequence[int]) -> list[list[str]]:
+    return [[line[i] for i in places] for line in lines]
+
+
+def counted(number: int, word: str) -> str:
+    """A number of things.
+
+    Example:
+        >>> counted(1, "worker"), counted(2, "worker")
+        ('1 worker', '2 workers')
+    """
+    return f"{number} {word}{'s' * (number != 1)}"
+
+
+def size(number: int | None) -> str:
+    """Bytes in words short enough for a table; "-" if they are not known.
+
+    Example:
+        >>> size(7_170_000), size(431_000_000), size(2_340_000_000)
+        ('7.2 MB', '431 MB', '2.3 GB')
+    """
+    if number is None:
+        return "-"
+    value, unit = (number / 1e9, "GB") if number >= 1e9 else (number / 1e6, "MB")
+    return f"{value:.0f} {unit}" if value >= 10 else f"{value:.1f} {unit}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds in words short enough for a line.
+
+    Example:
+        >>> duration(31.4), duration(200), duration(7300), duration(200_000)
+        ('31 s', '3 min 20 s', '2 h 1 min', '2 d 7 h')
+    """
+    if not math.isfinite(seconds):
+        return "?"
+    whole = round(seconds)
+    for unit, size, smaller, part in (("d", 86400, "h", 3600), ("h", 3600, "min", 60), ("min", 60, "s", 1)):
+        if whole >= size:
+            rest = whole % size // part
+            return f"{whole // size} {unit}" + (f" {rest} {smaller}" if rest else "")
+    return f"{whole} s" if seconds >= 1 or seconds == 0 else f"{seconds:.1f} s"
+
+
+def checked_plot(given: str) -> Path:
+    """The file to draw to."""
+    return checked_file(given, SUFFIXES, "A plot is")
+
+
+def save_figure(figure: Figure, path: Path, quiet: bool) -> None:
+    """Write a figure, and say so."""
+    from matplotlib import rc_context
+
+    try:
+        # Letters in a pdf stay letters, of a kind that publishers accept.
+        with rc_context({"pdf.fonttype": 42, "svg.hashsalt": "icy"}):
+            figure.savefig(path, dpi=DPI, metadata=NO_DATE[path.suffix.lower()])
+    except OSError as error:
+        raise StoreError(f"Cannot write {path}: {error.strerror or error}.") from error
+    if not quiet:
+        note(f"Drawn: {path}.")
+
+
+def checked_file(given: str, suffixes: Iterable[str], what: str) -> Path:
+    """A file to write; said now if it cannot be, and not after hours of work.
+
+    Args:
+        given: where.
+        suffixes: those that it may have.
+        what: is written, as in "A plot is".
+
+    Raises:
+        InvalidSettingError: another suffix, or no such folder.
+    """
+    path, known = Path(given), list(suffixes)
+    if path.suffix.lower() not in known:
+        raise InvalidSettingError(f"{what} written as {listed(known, 'or')}; not as '{path.name}'.")
+    if not path.absolute().parent.is_dir():
+        raise InvalidSettingError(f"The folder {path.absolute().parent} does not exist.")
+    return path
+
+
+def checked_rows_file(given: str) -> Path:
+    """The file to write rows to."""
+    return checked_file(given, (".csv", ".parquet"), "Rows are")
+
+
+def joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Several tables of the same columns, one after another."""
+    import pandas as pd
+
+    rows = pd.concat([part.set_axis(part.columns, axis=1) for part in parts], ignore_index=True)
+    rows.attrs = {}  # what no file holds
+    return rows
+
+
+def write_rows(rows: pd.DataFrame, path: Path, quiet: bool) -> None:
+    """Write rows, and say so."""
+    try:
+        rows.to_csv(path, index=False) if path.suffix.lower() == ".csv" else rows.to_parquet(path, index=False)
+    except OSError as error:
+        raise StoreError(f"Cannot write {path}: {error.strerror or error}.") from error
+    if not quiet:
+        note(f"Written: {path}.")

@@ -1,0 +1,1 @@
+"""Configuration: specs, training settings, protocols and presets."""

@@ -1,0 +1,201 @@
+"""Protocols: how long each grammar is trained relative to concat, and what is reported."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from icy.core.checks import whole_number
+from icy.core.errors import InvalidSettingError, unknown
+
+BASELINE = "concat"
+SCRATCH = "none"  # in place of a grammar: sender and receiver have learnt no language before
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """A measurement relative to the baseline grammar, concat, at the same seed.
+
+    Concat is trained until a check reads `target`; call the steps N. Every other grammar is a new model with the same
+    initial weights and the same meanings, trained for at most `cap` * N steps.
+
+    Attributes:
+        name: as typed.
+        description: one line.
+        source: paper and section.
+        target: accuracy at which concat stops, and other grammars too if `stops_at_target`.
+        cap: the longest another grammar is trained, as a multiple of N.
+        stops_at_target: whether other grammars stop once they read `target`.
+        measure: "accuracy" at the end, "ratio" of steps to N, or "held_out", accuracy at the end on meanings that were
+            never trained on.
+        version: raised whenever a change could move results.
+        targets: by representation, where it is not `target`.
+    """
+
+    name: str
+    description: str
+    source: str
+    target: float
+    cap: float
+    stops_at_target: bool
+    measure: str
+    version: int = 1
+    targets: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def holds_out(self) -> bool:
+        """Whether a part of the meanings is kept out of training; `target` is then read on the others."""
+        return self.measure == "held_out"
+
+    def limit(self, baseline_steps: int) -> int:
+        """The steps at which a grammar is stopped, whatever it reads."""
+        return int(self.cap * baseline_steps)
+
+
+PROTOCOLS = {
+    p.name: p
+    for p in (
+        Protocol(
+            "budget",
+            "Accuracy of each grammar after as many updates as concat takes to the target.",
+            "Perkins21 tables 13-16; Icy22 table 20",
+            target=0.99,
+            targets={"discr": 0.95},  # sampled tokens seldom get further
+            cap=1,
+            stops_at_target=False,
+            measure="accuracy",
+        ),
+        Protocol(
+            "acquire",
+            "Updates to the target accuracy as a ratio to concat's, cut at 20.",
+            "Icy22 tables 3-6, 12-15, 19",
+            target=0.8,
+            cap=20,
+            stops_at_target=True,
+            measure="ratio",
+        ),
+        Protocol(
+            "generalise",
+            "Accuracy on meanings held out of training, once the others are learnt to the target, cut at 20.",
+            "icy; neither paper holds meanings out",
+            target=0.99,
+            targets={"discr": 0.95},
+            cap=20,
+            stops_at_target=True,
+            measure="held_out",
+        ),
+    )
+}
+
+
+def get_protocol(
+    name: str, target: float | None = None, cap: float | None = None, representation: str = "soft"
+) -> Protocol:
+    """A protocol by name, with the target of a representation, or with another target or cap if given.
+
+    Raises:
+        UnknownNameError: no such protocol.
+        InvalidSettingError: a target outside (0, 1], or a cap below 1, or a cap for `budget`.
+    """
+    if name not in PROTOCOLS:
+        raise unknown("protocol", name, list(PROTOCOLS), "`icy list protocols` describes them.")
+    protocol = PROTOCOLS[name]
+    if target is None:
+        protocol = replace(protocol, target=protocol.targets.get(representation, protocol.target))
+    else:
+        if not 0 < target <= 1:
+            raise InvalidSettingError(f"The target is an accuracy above 0 and at most 1, not {target}.")
+        protocol = replace(protocol, target=target)
+    if cap is not None:
+        if not protocol.stops_at_target:
+            raise InvalidSettingError(f"The protocol '{name}' has no cap: every grammar gets concat's updates.")
+        if not 1 <= cap < math.inf:
+            raise InvalidSettingError(f"The cap is a multiple of concat's steps and at least 1, not {cap}.")
+        protocol = replace(protocol, cap=cap)
+    return protocol
+
+
+def decide(
+    protocol: Protocol, grammar: str, accuracy: float, steps: int, baseline: int | str | None, max_steps: int
+) -> str | None:
+    """Whether a replicate is finished at a check, and why.
+
+    Args:
+        protocol: what is measured.
+        grammar: the replicate's.
+        accuracy: the check's reading.
+        steps: so far.
+        baseline: concat's steps at the same seed; None while it is still training; a word if it failed.
+        max_steps: limit of the baseline itself.
+
+    Returns:
+        None to go on; or "target", "cap", "budget", "max_steps" (a baseline that did not get there), or "no_baseline".
+    """
+    if grammar == BASELINE:
+        if accuracy >= protocol.target:
+            return "target"
+        return "max_steps" if steps >= max_steps else None
+    if isinstance(baseline, str):
+        return "no_baseline"
+    if protocol.stops_at_target and accuracy >= protocol.target:
+        return "target"
+    if baseline is not None and steps >= protocol.limit(baseline):
+        return "cap" if protocol.stops_at_target else "budget"
+    return None
+
+
+@dataclass(frozen=True)
+class EndToEnd:
+    """How long a pair is trained, and what is reported.
+
+    From scratch it plays `steps` updates. After pre-training it plays `cap` times the updates that concat took in
+    supervised training at the same seed (the slower side's), and at most `most`; unless `steps` is given.
+
+    Attributes:
+        target: accuracy that each side must reach in pre-training.
+        cap: the updates of the game as a multiple of concat's supervised updates.
+        most: limit of these; None for none.
+        steps: the updates of the game, whatever concat took.
+        report_every: updates of the game between two readings.
+        version: raised whenever a change could move results.
+    """
+
+    target: float = 0.99
+    cap: float = 20
+    most: int | None = 10_000
+    steps: int | None = None
+    report_every: int = 100
+    version: int = 1
+
+    name = "e2e"
+    description = "Sender and receiver trained together, from scratch or after learning a grammar."
+    source = "Perkins21 tables 6, 11, 17, 18; Icy22 table 18, figure 7"
+    measure = "accuracy"
+    stops_at_target = False
+    holds_out = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.target, (int, float)) or not 0 < self.target <= 1:
+            raise InvalidSettingError(f"The target is an accuracy above 0 and at most 1, not {self.target!r}.")
+        if not isinstance(self.cap, (int, float)) or not 0 < self.cap < math.inf:
+            raise InvalidSettingError(f"The cap is a multiple of concat's steps and above 0, not {self.cap!r}.")
+        for name in ("most", "steps", "report_every"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, whole_number(f"setting {name}", getattr(self, name)))
+
+    def limit(self, baseline_steps: int) -> int:
+        """The updates of a game after pre-training."""
+        if self.steps is not None:
+            return self.steps
+        limit = max(1, int(self.cap * baseline_steps))
+        return limit if self.most is None else min(limit, self.most)
+
+    def config(self, scratch: bool) -> dict[str, Any]:
+        """What of it can move the numbers of a pair."""
+        timing: dict[str, Any] = {"steps": self.steps, "report_every": self.report_every}
+        if scratch:
+            return timing
+        relative = {"cap": self.cap, "most": self.most} if self.steps is None else {}
+        return {**timing, "target": self.target, **relative}

@@ -1,0 +1,185 @@
+"""Settings of supervised training, and the presets (Perkins21, Icy22; icy's corrections are the default)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any
+
+from icy.core.errors import InvalidSettingError, unknown
+
+from .presets import Departure
+
+# How a stack of replicates is run (icy.training.learners), and how its updates are issued (icy.training.cuda_graphs).
+STACKINGS = ("auto", "broadcast", "vmap", "loop")
+ISSUES = ("plain", "graph")
+ENGINES = (*STACKINGS, *(f"{stacking}+{issue}" for stacking in STACKINGS for issue in ISSUES))
+
+# Marks a setting that came later: at its default it is left out of configurations, so that the results that were on
+# file before keep their keys.
+SILENT = "silent"
+
+
+def _only(representation: str | None = None, kind: str | None = None) -> Mapping[str, str]:
+    """Marks a setting that does nothing under any other representation, or in another kind of run."""
+    return {name: value for name, value in (("representation", representation), ("kind", kind)) if value}
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """How every replicate is trained and looked at.
+
+    Attributes:
+        batch_size: meanings per update, each attribute drawn uniformly.
+        learning_rate: of Adam, whose other settings are the library's.
+        clip_norm: the gradient of each replicate is scaled down to this norm; None leaves it.
+        check_every: updates between two looks at the accuracy; a fixed grid, never the wall clock.
+        evaluation_size: meanings per look. 1024 instead of the papers' 128: a reading's standard deviation falls to a
+            third, for about 5 % more time, so that chance readings stop fewer runs early.
+        steps_from_zero: count as the authors' loop does: the first look is after one update and called step 0.
+        fresh_reading: report the accuracy on meanings drawn anew at the stop. The reading that crossed the target is
+            biased upwards, having been selected for it.
+        round_ratio: round acquisition ratios to one decimal before they are averaged.
+        max_steps: a baseline that has not reached its target by then is a failed run.
+        published_models: give models the defects that the published numbers depend on (Entry.published).
+        temperature: of GUMB's softmax.
+        least_squares: GUMB receivers learn by the squared error of their raw scores, without sampling.
+        reward_weight: of DISCR's reward term.
+        entropy_weight: of DISCR's entropy term.
+        soft_feedback: in an end-to-end run, a sender sees its symbols as probabilities whatever goes over the link.
+        training_readings: in an end-to-end run, read accuracy and topsim from training batches.
+        tf32: on a GPU, multiply matrices in TF32: 10 bits of mantissa instead of 23, and faster. Never as published.
+    """
+
+    batch_size: int = 128
+    learning_rate: float = 1e-3
+    clip_norm: float | None = 5.0
+    check_every: int = 50
+    evaluation_size: int = 1024
+    steps_from_zero: bool = False
+    fresh_reading: bool = True
+    round_ratio: bool = False
+    max_steps: int = 50_000
+    published_models: bool = False
+    temperature: float = field(default=1.2, metadata=_only("gumb"))
+    least_squares: bool = field(default=False, metadata=_only("gumb"))
+    reward_weight: float = field(default=1.0, metadata=_only("discr"))
+    entropy_weight: float = field(default=0.01, metadata=_only("discr"))
+    soft_feedback: bool = field(default=False, metadata=_only(kind="e2e"))
+    training_readings: bool = field(default=False, metadata=_only(kind="e2e"))
+    tf32: bool = field(default=False, metadata={SILENT: "at its default"})
+
+    def __post_init__(self) -> None:
+        for name in ("batch_size", "check_every", "evaluation_size", "max_steps"):
+            if getattr(self, name) < 1:
+                raise InvalidSettingError(f"{name} must be at least 1, not {getattr(self, name)}.")
+        if not self.learning_rate > 0 or not math.isfinite(self.learning_rate):
+            raise InvalidSettingError(f"learning_rate must be positive, not {self.learning_rate}.")
+        if self.clip_norm is not None and not self.clip_norm > 0:
+            raise InvalidSettingError(f"clip_norm must be positive, or None for no clipping; not {self.clip_norm}.")
+        if not self.temperature > 0:
+            raise InvalidSettingError(f"temperature must be positive, not {self.temperature}.")
+        for name in ("reward_weight", "entropy_weight"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise InvalidSettingError(f"{name} must be at least 0, not {getattr(self, name)}.")
+
+    @property
+    def first_check(self) -> int:
+        """Updates before the first look."""
+        return 1 if self.steps_from_zero else self.check_every
+
+    def under(self, representation: str, kind: str = "probe") -> dict[str, Any]:
+        """The settings that can move the numbers of a kind of run under a representation."""
+        here = {"representation": representation, "kind": kind}
+        idle = {f.name for f in fields(self) if any(f.metadata.get(name, here[name]) != here[name] for name in here)}
+        idle |= {f.name for f in fields(self) if SILENT in f.metadata and getattr(self, f.name) == f.default}
+        return {name: value for name, value in asdict(self).items() if name not in idle}
+
+    def steps(self, updates: int) -> int:
+        """What is reported as the number of steps after so many updates."""
+        return updates - 1 if self.steps_from_zero else updates
+
+
+PUBLISHED: dict[str, Departure] = {
+    "no clipping": Departure(
+        {"clip_norm": None}, "both papers state clipping at 5.0, but the authors' clipping call sees no parameters"
+    ),
+    "small readings": Departure({"evaluation_size": 128}, "accuracy is read from one batch of 128 meanings"),
+    "steps from zero": Departure(
+        {"steps_from_zero": True}, "steps are the loop index at a check, and checks fall on 0, 50, 100, ..."
+    ),
+    "stopping reading": Departure(
+        {"fresh_reading": False}, "the accuracy reported is the one that stopped the run, biased upwards for concat"
+    ),
+    "rounded ratios": Departure(
+        {"round_ratio": True}, "acquisition ratios are rounded to one decimal before averaging over seeds"
+    ),
+    "parameter totals": Departure(
+        {}, "tables show totals that count parameters which do nothing, and an embedding twice"
+    ),
+    "model defects": Departure(
+        {"published_models": True}, "Hier receivers (but Hier:LSTM) gate a whole batch by its first example"
+    ),
+    "least squares": Departure(
+        {"least_squares": True}, "GUMB receivers do not sample: squared error of their raw scores"
+    ),
+    "more entropy": Departure(
+        {"entropy_weight": 0.1},
+        "the published DISCR runs of senders and receivers alone weigh the entropy by 0.1",
+        kinds=("probe",),
+    ),
+    "soft feedback": Departure(
+        {"soft_feedback": True},
+        "end to end, senders see their own symbols as probabilities, also where the link samples them",
+        kinds=("e2e",),
+    ),
+    "training readings": Departure(
+        {"training_readings": True},
+        "end to end, accuracy is the mean over the training batches since the last look, topsim that of the last one",
+        kinds=("e2e",),
+    ),
+}
+
+PRESETS: dict[str, Mapping[str, Departure]] = {"default": {}, "published": PUBLISHED}
+
+
+def settings_for(preset: str, kind: str = "probe", **overrides: Any) -> TrainingSettings:
+    """The settings of a preset for a kind of run, with some of them changed.
+
+    Args:
+        preset: "default" or "published".
+        kind: "probe", or "e2e" for pairs.
+        **overrides: what to change.
+
+    Raises:
+        UnknownNameError: no such preset or setting.
+        InvalidSettingError: a value that cannot be.
+    """
+    if preset not in PRESETS:
+        raise unknown("preset", preset, list(PRESETS), "`icy list presets` describes them.")
+    known = [f.name for f in fields(TrainingSettings)]
+    for name in overrides:
+        if name not in known:
+            raise unknown("training setting", name, known)
+    checked = {name: _checked(name, value) for name, value in overrides.items()}
+    if preset == "published" and checked.get("tf32"):
+        raise InvalidSettingError("The preset 'published' computes in full precision; leave out tf32.")
+    departures = [departure.settings for departure in PRESETS[preset].values() if kind in departure.kinds]
+    return replace(TrainingSettings(), **{name: v for some in departures for name, v in some.items()} | checked)
+
+
+def _checked(name: str, value: Any) -> Any:
+    """A setting's value as the type of its default."""
+    default = getattr(TrainingSettings(), name)
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    if isinstance(default, bool):
+        wanted, good = "true or false", isinstance(value, bool)
+    elif isinstance(default, int):
+        wanted, good = "a whole number", is_number and float(value).is_integer()
+        value = int(value) if good else value
+    else:
+        wanted, good = "a number", is_number or (name == "clip_norm" and value is None)
+    if not good:
+        raise InvalidSettingError(f"The training setting {name} is {wanted}, not {value!r}.")
+    return value

@@ -1,0 +1,280 @@
+"""Specs: everything a user can ask for, one dataclass per function of the library."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from icy.core.errors import unknown
+from icy.languages.meanings import MeaningSpace
+
+from .protocols import SCRATCH
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+RETRIES = 2
+
+
+class Asked:
+    """A dataclass of everything that one function of the library takes.
+
+    Attributes:
+        function: the function's name, for errors.
+        small: the values of `quick`, for what was not given.
+    """
+
+    function: ClassVar[str]
+    small: ClassVar[Mapping[str, Any]]
+
+    @classmethod
+    def asked(cls, **given: Any) -> Self:
+        """The spec of what was given; with `quick`, what was not given is small.
+
+        Raises:
+            UnknownNameError: an argument that there is not.
+        """
+        known = names(cls)
+        for name in given:
+            if name not in known:
+                raise unknown(f"option of {cls.function}", name, known)
+        return cls(**({**cls.small, **given} if given.get("quick") else given))
+
+
+def names(spec: type) -> list[str]:
+    """The fields of a spec."""
+    dataclass: type[DataclassInstance] = spec
+    return [f.name for f in fields(dataclass)]
+
+
+def spell_out(function: Callable[..., Any], spec: type[Asked], result: type) -> None:
+    """Have help() and notebooks show every option of a function with its default, where it takes **options."""
+    own, options = inspect.signature(function).parameters, inspect.signature(spec).parameters
+    first = [options[name] for name, p in own.items() if name in options and p.kind is p.POSITIONAL_OR_KEYWORD]
+    named = [p.replace(kind=p.KEYWORD_ONLY) for p in options.values() if p not in first]
+    beside = [p for name, p in own.items() if name not in options and p.kind is p.KEYWORD_ONLY]
+    signature = inspect.Signature([*first, *named, *beside], return_annotation=result)
+    function.__signature__ = signature  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True)
+class EndToEndSpec(Asked):
+    """What to train together, and how: the arguments of `icy.end_to_end`, under the names that the command line uses.
+
+    Attributes:
+        sender: names of senders.
+        receiver: names of receivers: one for every sender, or one for all of them (or one sender for all receivers).
+        pretrain: grammars (names, chains or wildcards) that both sides learn first, each in a run of its own; or
+            "none", to start from scratch.
+        representation: of the link: "soft", the receiver reads probabilities; "gumb", samples that gradients pass
+            through; "discr", sampled tokens, both sides trained by REINFORCE.
+        steps: updates of the game; from scratch 50000, after pre-training cap times what concat took.
+        cap: updates of the game after pre-training, as a multiple of concat's supervised updates at the same seed (the
+            slower side's).
+        most: limit of these; 0 for none.
+        target: accuracy that each side must reach in pre-training.
+        pretrain_representation: in which each side learns its grammar; as published, soft whatever the link is.
+        report_every: updates between two readings of the game.
+        meanings: the space, "attributes x values".
+        vocab_size: V.
+        word_length: tokens per word, w; messages have A*w.
+        seeds: how many, counted from 123 as in the papers, or which: [1, 2], "1,2", "123-127".
+        hidden: hidden size E of both.
+        preset: "default", or "published" for the behaviour that the printed numbers depend on.
+        sender_options: further arguments of the senders.
+        receiver_options: further arguments of the receivers.
+        settings: changes to the preset's TrainingSettings.
+        quick: a small space, few seeds and few updates wherever these are not given, to try things out.
+        device: "cpu", "cuda", or "auto" for a GPU if there is one.
+        workers: processes on a CPU; one per core unless given.
+        engine: how replicates are stacked: "auto", "broadcast", "vmap" or "loop".
+        out: the results folder.
+        rerun: "missing", "failed", "always" or "never"; see icy.records.store.RERUN.
+        plugin: files that register models or grammars.
+        track: where results are shown beside the results folder, as soon as each is filed: "tensorboard", "mlflow" or
+            "wandb", or several; all of them local. See icy.experiments.trackers.base.
+    """
+
+    function = "icy.end_to_end"
+    small = MappingProxyType({"meanings": "3x4", "word_length": 2, "seeds": 2, "hidden": 32, "steps": 400})
+
+    sender: str | Iterable[str]
+    receiver: str | Iterable[str]
+    pretrain: str | Iterable[str] = SCRATCH
+    representation: str = "soft"
+    steps: int | None = None
+    cap: float = 20
+    most: int = 10_000
+    target: float = 0.99
+    pretrain_representation: str = "soft"
+    report_every: int = 100
+    meanings: str | MeaningSpace | tuple[int, int] = "5x10"
+    vocab_size: int = 4
+    word_length: int = 4
+    seeds: int | str | Iterable[int] = 3
+    hidden: int = 128
+    preset: str = "default"
+    sender_options: Mapping[str, Any] = field(default_factory=dict)
+    receiver_options: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    quick: bool = False
+    device: str = "auto"
+    workers: int | None = None
+    engine: str = "auto"
+    out: str | Path = "icy-results"
+    rerun: str = "missing"
+    plugin: str | Path | Iterable[str | Path] = ()
+    track: str | Iterable[str] = ()
+
+
+@dataclass(frozen=True)
+class ProbeSpec(Asked):
+    """What to measure, and how: the arguments of `icy.probe`, under the names that the command line uses too.
+
+    Attributes:
+        model: names or wildcards of senders and receivers (`HierZero:GRU`, `receiver/FC2L`, `sender/RNN*`).
+        grammar: names, chains (`rot+perm`) or wildcards; "all" is every grammar that the side can use.
+        protocol: "acquire", steps to the target as a ratio to concat's; "budget", accuracy after concat's steps; or
+            "generalise", accuracy on meanings held out of training.
+        meanings: the space, "attributes x values".
+        vocab_size: V.
+        word_length: tokens per word, w; messages have A*w.
+        seeds: how many, counted from 123 as in the papers, or which: [1, 2], "1,2", "123-127".
+        target: accuracy at which concat is learnt; 0.8 for acquire and 0.99 for the others unless given.
+        cap: for acquire and generalise, the longest a grammar is trained, as a multiple of concat's steps.
+        held_out: for generalise, the share of the meanings that is not trained on.
+        split: for generalise, which meanings these are: "random", or "combinations", every meaning with one of a
+            share of the pairs of values of two attributes. Each seed holds out its own, and trains on every value.
+        hidden: hidden size E, or several, each a row of its own: [64, 128] or "64,128".
+        representation: what a message is made of: "soft", probabilities; "gumb", Gumbel-softmax samples; "discr",
+            tokens, trained by REINFORCE.
+        preset: "default", or "published" for the behaviour that the printed numbers depend on.
+        options: further arguments of the models.
+        settings: changes to the preset's TrainingSettings.
+        quick: a small space, few seeds and a small hidden size wherever these are not given: a result in seconds, to
+            try things out.
+        device: "cpu", "cuda", or "auto" for a GPU if there is one.
+        workers: processes at once. On a CPU, one per core unless given; on a GPU, one; on a Ray cluster, one per core
+            or, of `per_gpu`, per share of a GPU.
+        runner: who runs them: "local", this machine; or "ray", a Ray cluster, which needs the extra `ray`.
+        per_gpu: on a Ray cluster, processes that share one GPU.
+        engine: how replicates are stacked: "auto", "broadcast", "vmap" or "loop"; and on a GPU, how updates are issued:
+            "auto+graph", one CUDA graph per update, or "auto+plain".
+        out: the results folder.
+        rerun: "missing", "failed", "always" or "never"; see icy.records.store.RERUN.
+        plugin: files that register models or grammars.
+        track: where results are shown beside the results folder, as soon as each is filed: "tensorboard", "mlflow" or
+            "wandb", or several; all of them local. See icy.experiments.trackers.base.
+    """
+
+    function = "icy.probe"
+    small = MappingProxyType({"meanings": "3x4", "word_length": 2, "seeds": 2, "hidden": 32})
+
+    model: str | Iterable[str]
+    grammar: str | Iterable[str] = "all"
+    protocol: str = "acquire"
+    meanings: str | MeaningSpace | tuple[int, int] = "5x10"
+    vocab_size: int = 4
+    word_length: int = 4
+    seeds: int | str | Iterable[int] = 3
+    target: float | None = None
+    cap: float | None = None
+    held_out: float = 0.2
+    split: str = "random"
+    hidden: int | str | Iterable[int] = 128
+    representation: str = "soft"
+    preset: str = "default"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    quick: bool = False
+    device: str = "auto"
+    workers: int | None = None
+    runner: str = "local"
+    per_gpu: int = 1
+    engine: str = "auto"
+    out: str | Path = "icy-results"
+    rerun: str = "missing"
+    plugin: str | Path | Iterable[str | Path] = ()
+    track: str | Iterable[str] = ()
+
+
+@dataclass(frozen=True)
+class ReproduceSpec(Asked):
+    """What to measure again, and how: the arguments of `icy.reproduce`.
+
+    Attributes:
+        table: the name of a published table, as in "icy22/table3".
+        only: names or wildcards of models, of those in the table; by default all.
+        grammar: names of grammars, of those in the table; by default all. Concat is always trained.
+        representation: "soft", "gumb" or "discr", of those in the table; by default all.
+        seeds: how many, or which; by default as many as the paper had.
+        settings: changes to the training settings of the preset `published`.
+        quick: one seed of the smallest model, under one representation, to see how it goes. A pair takes its time.
+        device: "cpu", "cuda", or "auto" for a GPU if there is one.
+        workers: processes at once.
+        engine: how replicates are stacked, and updates issued, as for `icy.probe`.
+        out: the results folder.
+        rerun: "missing", "failed", "always" or "never".
+        track: where results are shown beside the results folder, as for `icy.probe`.
+    """
+
+    function = "icy.reproduce"
+    small = MappingProxyType({"seeds": 1})
+
+    table: str
+    only: str | Iterable[str] = ()
+    grammar: str | Iterable[str] = ()
+    representation: str | Iterable[str] = ()
+    seeds: int | str | Iterable[int] | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    quick: bool = False
+    device: str = "auto"
+    workers: int | None = None
+    engine: str = "auto"
+    out: str | Path = "icy-results"
+    rerun: str = "missing"
+    track: str | Iterable[str] = ()
+
+
+@dataclass(frozen=True)
+class SweepSpec(ProbeSpec):
+    """What to sweep over, and how: the arguments of `icy.sweep`.
+
+    Every argument of `icy.probe` is one here, and protocol, meanings, vocab_size, word_length, representation and
+    preset may be several values too: all combinations are rows. Where `parts` are given, each is a sweep of its own,
+    which takes from the others what it does not say itself.
+
+    Attributes:
+        model: names or wildcards of senders and receivers.
+        protocol: one or several: ["acquire", "budget"] or "acquire,budget".
+        meanings: one space or several.
+        vocab_size: V, one or several.
+        word_length: tokens per word, w, one or several.
+        representation: one or several of "soft", "gumb", "discr".
+        preset: one or both of "default" and "published".
+        side: "sender" or "receiver" to leave out the other; by default both.
+        parts: arguments of parts of the sweep, by name.
+        shard: "i/n": the i-th of n shares of the rows, for as many machines that write into one folder.
+        retries: how often a stack is begun again whose worker was killed, before it is filed as failed.
+        order: "longest" first, so that no long row is left for the end, or as "given".
+    """
+
+    function = "icy.sweep"
+    small = MappingProxyType({**ProbeSpec.small})
+
+    model: str | Iterable[str] = ()
+    protocol: str | Iterable[str] = "acquire"  # type: ignore[assignment]
+    meanings: Any = "5x10"
+    vocab_size: Any = 4
+    word_length: Any = 4
+    representation: str | Iterable[str] = "soft"  # type: ignore[assignment]
+    preset: str | Iterable[str] = "default"  # type: ignore[assignment]
+    side: str | None = None
+    parts: Sequence[Mapping[str, Any]] = ()
+    shard: str | None = None
+    retries: int = RETRIES
+    order: str = "longest"

@@ -1,0 +1,1 @@
+"""Foundations that every other package uses: registry, errors, checks, random streams, devices, files."""

@@ -1,0 +1,84 @@
+"""Mistakes a user can make, as one sentence each.
+
+Every error here is meant to be read by the person who typed the command: it says what was given, what is
+accepted, and what to try next. The command line prints the sentence alone; Python callers get the exception.
+"""
+
+from __future__ import annotations
+
+import difflib
+import traceback
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+
+class IcyError(Exception):
+    """Base class: the message is one helpful sentence, without a need for a stack trace."""
+
+
+class UnknownNameError(IcyError, KeyError):
+    """A name that nothing is registered under."""
+
+    def __str__(self) -> str:  # KeyError would print the repr of the sentence
+        return str(self.args[0])
+
+
+class InvalidSettingError(IcyError, ValueError):
+    """A value outside what is accepted."""
+
+
+class IncompatibleError(IcyError, ValueError):
+    """Things that are each fine and do not work together, such as shuf for a sender."""
+
+
+class StoreError(IcyError, OSError):
+    """A results folder or file that cannot be read or written."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class PluginError(IcyError, ImportError):
+    """A plug-in that cannot be loaded."""
+
+
+class DuplicateNameError(IcyError, ValueError):
+    """A second registration of a name from another place."""
+
+
+def nearest(given: str, known: Iterable[str], count: int = 3) -> list[str]:
+    """The known names most like `given`, best first, ignoring case."""
+    by_lower: dict[str, str] = {}
+    for name in known:
+        by_lower.setdefault(name.lower(), name)
+    return [by_lower[m] for m in difflib.get_close_matches(given.lower(), list(by_lower), n=count, cutoff=0.5)]
+
+
+def unknown(what: str, given: str, known: Sequence[str], hint: str = "") -> UnknownNameError:
+    """An UnknownNameError that names the neighbours of `given`.
+
+    Args:
+        what: the kind of thing, as in "sender" or "grammar".
+        given: the name that was typed.
+        known: the names that are accepted.
+        hint: what to type next, as in "`icy list models` shows all".
+    """
+    close = nearest(given, known)
+    if close:
+        suggestion = f"did you mean {' or '.join(close)}?"
+    else:
+        shown = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
+        suggestion = f"known: {shown or 'none'}."
+    sentence = f"No {what} is called '{given}'; {suggestion}"
+    return UnknownNameError(f"{sentence} {hint}".strip())
+
+
+def what_and_where(error: BaseException) -> str:
+    """An exception as half a sentence: its kind, its first line, and the line of code that raised it."""
+    text = f"{type(error).__name__}: {error}".strip().partition("\n")[0].rstrip(".: ")
+    if isinstance(error, IcyError):
+        return str(error).rstrip(".")
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if "site-packages" not in frame.filename]  # rather than where a library gave up
+    frames = traceback.StackSummary.from_list(own) if own else frames
+    return f"{text} (line {frames[-1].lineno} of {Path(frames[-1].filename).name})" if frames else text

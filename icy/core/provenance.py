@@ -1,0 +1,73 @@
+"""Where a number came from: versions, revision, device."""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import os
+import platform
+import subprocess
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from icy.version import __version__
+
+
+@functools.cache
+def software() -> dict[str, str]:
+    """Versions of icy, of Python and of the libraries that numbers depend on."""
+    libraries = {name: importlib.metadata.version(name) for name in ("torch", "numpy")}
+    return {"icy": __version__, "python": platform.python_version(), **libraries}
+
+
+@functools.cache
+def git_revision() -> str | None:
+    """The commit icy runs from, with "+changes" if files differ from it; None outside a checkout of icy."""
+    root = Path(__file__).resolve().parents[2]
+    if not (root / ".git").exists():
+        return None
+    try:
+        revision = _git(root, "rev-parse", "HEAD")
+        return revision + ("+changes" if _git(root, "status", "--porcelain") else "")
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def _git(root: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True, check=True, timeout=10)
+    return done.stdout.strip()
+
+
+def device_name(device: str) -> str:
+    """What the device is called by its maker, as far as the system tells."""
+    if device.startswith("cuda"):
+        import torch
+
+        # Of a cluster, what is given up is recorded where there may be no GPU.
+        return torch.cuda.get_device_name(device) if torch.cuda.is_available() else device
+    return f"{platform.machine()} CPU, {usable_cores()} cores"
+
+
+def usable_cores() -> int:
+    """Cores this process may use, which in a container or under Slurm are fewer than the machine has."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on macOS or Windows
+        return os.cpu_count() or 1
+
+
+def now() -> str:
+    """The time in UTC, to the microsecond: of two results of a quick model it still tells which is the newer."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def circumstances(records: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
+    """When, with what and on what results were made: `made`, the first and the last day; `versions`; `devices`."""
+    days = sorted(str(record["finished"])[:10] for record in records)
+    return {
+        "made": [days[0], days[-1]],
+        "versions": sorted({f"icy {r['versions'].get('icy')}, torch {r['versions'].get('torch')}" for r in records}),
+        "devices": sorted({str(r.get("device_name") or r.get("device")) for r in records}),
+    }

@@ -1,0 +1,290 @@
+"""Representations: what a sender emits, what it is fed back, and which loss trains it (Perkins21 section 4, Icy22).
+
+A model always puts out scores. What is emitted is a function of the scores and of the noise of the update
+(`icy.core.noise`), so a sender's feedback loop, the loss, and a receiver at the other end of the link all see the same
+sample.
+
+Every loss keeps leading axes, so one call serves one model, or a stack of them: scores `[..., batch, ...]` give a loss
+`[...]`, one number per model.
+"""
+
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any, Protocol
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.autograd import Function
+
+from .errors import InvalidSettingError, unknown
+from .noise import Noise, current_noise
+
+TEMPERATURE = 1.2  # of the Gumbel-softmax, in the authors' program
+SMALLEST_DEVIATION = 0.1  # of the rewards of a batch, below which advantages are not normalised
+INSIDE_LOG = 1e-8  # added to probabilities before their entropy is taken
+
+Scores = Float[Tensor, "*stack batch place choice"]  # of a sender's positions, or of a receiver's attributes
+Targets = Int[Tensor, "*stack batch place"]
+Losses = Float[Tensor, "*stack"]
+
+
+class Representation(Protocol):
+    """What a model with a feedback loop, and the training loop, ask of a representation."""
+
+    name: str
+    description: str
+
+    def feed_back(
+        self, scores: Float[Tensor, "*stack batch vocab"], step: int, training: bool
+    ) -> Float[Tensor, "*stack batch vocab"]:
+        """What an autoregressive sender sees of the symbol it has just emitted, as weights over symbols.
+
+        Args:
+            scores: of this step.
+            step: position in the message, from 0; it names the noise.
+            training: False for greedy decoding.
+        """
+
+    def message(self, scores: Scores, noise: Noise | None) -> Float[Tensor, "*stack batch length vocab"]:
+        """What goes over the link to a receiver, as weights over symbols; greedy where there is no noise."""
+
+    def sender_loss(self, scores: Scores, messages: Targets, noise: Noise) -> Losses:
+        """Supervised loss of a sender against the language's messages."""
+
+    def receiver_loss(self, scores: Scores, meanings: Targets, noise: Noise) -> Losses:
+        """Supervised loss of a receiver against the meanings."""
+
+    def link_loss(self, sent: Scores, answered: Scores, meanings: Targets, noise: Noise) -> Losses:
+        """Loss of sender and receiver together, from the scores of both."""
+
+
+class Soft:
+    """SOFT: probability vectors are emitted and fed back; the loss is cross-entropy (Icy22 appendix B)."""
+
+    name = "soft"
+    description = "Probability vectors; cross-entropy."
+
+    def feed_back(self, scores: Tensor, step: int = 0, training: bool = True) -> Tensor:
+        """The softmax of the scores; gradients flow through it."""
+        return scores.softmax(-1)
+
+    def message(self, scores: Scores, noise: Noise | None = None) -> Tensor:
+        """The softmax of the scores, in training and afterwards."""
+        return scores.softmax(-1)
+
+    def sender_loss(self, scores: Scores, messages: Targets, noise: Noise | None = None) -> Losses:
+        """Cross-entropy, mean over batch and positions."""
+        return cross_entropy(scores, messages).mean((-2, -1))
+
+    def receiver_loss(self, scores: Scores, meanings: Targets, noise: Noise | None = None) -> Losses:
+        """Cross-entropy, mean over the batch, summed over the attributes."""
+        return cross_entropy(scores, meanings).mean(-2).sum(-1)
+
+    def link_loss(self, sent: Scores, answered: Scores, meanings: Targets, noise: Noise | None = None) -> Losses:
+        """Cross-entropy of the answers, mean over batch and attributes (Perkins21 table 6)."""
+        return cross_entropy(answered, meanings).mean((-2, -1))
+
+
+@dataclass(frozen=True)
+class Gumbel:
+    """GUMB: one-hot samples, straight-through Gumbel-softmax; the loss is their squared error (Perkins21 section 4).
+
+    Attributes:
+        temperature: of the softmax that gradients flow through.
+        least_squares: take a receiver's squared error of the raw scores, without sampling, as the authors' program
+            does; all published receiver rows under GUMB are this.
+    """
+
+    name = "gumb"
+    description = "One-hot samples, straight-through Gumbel-softmax; squared error."
+
+    temperature: float = TEMPERATURE
+    least_squares: bool = False
+
+    def feed_back(self, scores: Tensor, step: int, training: bool) -> Tensor:
+        """The sample, with the gradient of the softmax; greedily, the largest."""
+        if not training:
+            return largest(scores)
+        return self._sample(scores, current_noise(scores.device).gumbel(scores, step))
+
+    def message(self, scores: Scores, noise: Noise | None) -> Tensor:
+        """The samples of all positions."""
+        return largest(scores) if noise is None else self._sample(scores, noise.gumbels(scores))
+
+    def _sample(self, scores: Tensor, gumbel: Tensor) -> Tensor:
+        soft = ((scores + gumbel) / self.temperature).softmax(-1)
+        return largest(soft.detach()) - soft.detach() + soft  # the value of the first, the gradient of the last
+
+    def sender_loss(self, scores: Scores, messages: Targets, noise: Noise) -> Losses:
+        """Squared error of the samples, mean over batch, positions and symbols."""
+        return squared_error(self.message(scores, noise), messages)
+
+    def receiver_loss(self, scores: Scores, meanings: Targets, noise: Noise) -> Losses:
+        """Squared error of the samples, mean over batch, attributes and values."""
+        return squared_error(scores if self.least_squares else self.message(scores, noise), meanings)
+
+    def link_loss(self, sent: Scores, answered: Scores, meanings: Targets, noise: Noise | None = None) -> Losses:
+        """Cross-entropy of the answers, as under SOFT (Perkins21 table 6)."""
+        return cross_entropy(answered, meanings).mean((-2, -1))
+
+
+@dataclass(frozen=True)
+class Discrete:
+    """DISCR: sampled tokens, trained by REINFORCE with the batch as baseline and an entropy term (Perkins21 section 4).
+
+    Losses are sums, as in the authors' program: over the batch and over positions or attributes.
+
+    Attributes:
+        reward_weight: factor of the reward term.
+        entropy_weight: factor of the entropy that is added to the reward.
+    """
+
+    name = "discr"
+    description = "Sampled tokens; REINFORCE."
+
+    reward_weight: float = 1.0
+    entropy_weight: float = 0.01
+
+    def feed_back(self, scores: Tensor, step: int = 0, training: bool = True) -> Tensor:
+        """The softmax of the scores: only a sender that samples its own tokens sees them (see `sampled`)."""
+        return scores.softmax(-1)
+
+    def message(self, scores: Scores, noise: Noise | None) -> Tensor:
+        """The sampled tokens as one-hot vectors, without a gradient."""
+        return largest(scores) if noise is None else largest(scores.detach() + noise.gumbels(scores))
+
+    def sender_loss(self, scores: Scores, messages: Targets, noise: Noise) -> Losses:
+        """REINFORCE: an example's reward is its number of right tokens."""
+        return self._supervised(scores, messages, noise)
+
+    def receiver_loss(self, scores: Scores, meanings: Targets, noise: Noise) -> Losses:
+        """REINFORCE: an example's reward is its number of right attributes."""
+        return self._supervised(scores, meanings, noise)
+
+    def _supervised(self, scores: Scores, targets: Targets, noise: Noise) -> Losses:
+        drawn = self.message(scores, noise).argmax(-1)
+        rewards = (drawn == targets).sum(-1).to(scores.dtype)
+        gain = advantage(rewards, axes=1).unsqueeze(-1) * -cross_entropy(scores, drawn)
+        return -self.reward_weight * gain.sum((-2, -1)) - self.entropy_weight * entropy(scores)
+
+    def link_loss(self, sent: Scores, answered: Scores, meanings: Targets, noise: Noise) -> Losses:
+        """REINFORCE on both ends: every attribute is a reward, which all tokens share (Perkins21 table 6).
+
+        A token earns the mean advantage of its example's attributes, a sampled value its own.
+        """
+        tokens = self.message(sent, noise).argmax(-1)
+        values = self.message(answered, noise.channel(ANSWERS)).argmax(-1)
+        gains = advantage((values == meanings).to(answered.dtype), axes=2)
+        of_tokens = gains.mean(-1, keepdim=True) * -cross_entropy(sent, tokens)
+        of_values = gains * -cross_entropy(answered, values)
+        reward = of_tokens.sum((-2, -1)) + of_values.sum((-2, -1))
+        return -self.reward_weight * reward - self.entropy_weight * (entropy(sent) + entropy(answered))
+
+
+ANSWERS = 1  # the channel of noise from which a receiver's values are drawn, where tokens are drawn from channel 0
+
+
+def sampled(scores: Float[Tensor, "*stack batch vocab"], step: int, training: bool) -> Tensor:
+    """The token that a sampling sender emits at a step, one-hot and without a gradient; greedy if not training.
+
+    It is the token that `Discrete` scores in the loss.
+    """
+    if not training:
+        return largest(scores)
+    return largest(scores.detach() + current_noise(scores.device).gumbel(scores, step))
+
+
+def largest(scores: Float[Tensor, "... choice"]) -> Float[Tensor, "... choice"]:
+    """A one-hot vector of the largest."""
+    return one_hot(scores.argmax(-1), scores.shape[-1], scores.dtype)
+
+
+def squared_error(found: Scores, targets: Targets) -> Losses:
+    """Mean squared difference from the one-hot targets."""
+    return (found - one_hot(targets, found.shape[-1], found.dtype)).square().mean((-3, -2, -1))
+
+
+def advantage(rewards: Tensor, axes: int) -> Tensor:
+    """Rewards less their mean, over the last `axes` axes; divided by their standard deviation unless that is small."""
+    over = tuple(range(-axes, 0))
+    centred = rewards - rewards.mean(over, keepdim=True)
+    deviation = rewards.std(over, keepdim=True)
+    return torch.where(deviation > SMALLEST_DEVIATION, centred / deviation, centred)
+
+
+def entropy(scores: Scores) -> Losses:
+    """Entropy of the softmax in nats, summed over batch and places."""
+    probabilities = scores.softmax(-1)
+    return -(probabilities * (probabilities + INSIDE_LOG).log()).sum((-3, -2, -1))
+
+
+class _CrossEntropy(Function):
+    """Cross-entropy with few choices. The library's walks along the last axis, which is here only V + 1 or K long; with
+    the choices first every operation runs along whole columns, in about half the time."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        columns = scores.t().contiguous()
+        largest = columns.amax(0)
+        probabilities = (columns - largest).exp_()
+        total = probabilities.sum(0)
+        probabilities.div_(total)
+        chosen = scores.gather(1, targets.unsqueeze(1)).squeeze(1)
+        return total.log().add_(largest).sub_(chosen), probabilities
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.mark_non_differentiable(output[1])
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(output[1], inputs[1])
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor, _: Any) -> Any:
+        probabilities, targets = ctx.saved_tensors
+        to_scores = probabilities.t().contiguous()
+        rows = torch.arange(len(targets), device=targets.device)
+        to_scores[rows, targets] -= 1
+        return to_scores.mul_(grad.unsqueeze(1)), None
+
+
+def cross_entropy(scores: Float[Tensor, "... choices"], targets: Int[Tensor, "..."]) -> Float[Tensor, "..."]:
+    """Cross-entropy of each target, without a reduction."""
+    flat: Tensor = _CrossEntropy.apply(scores.flatten(0, -2), targets.flatten().long())[0]  # type: ignore[no-untyped-call]
+    return flat.view(targets.shape)
+
+
+SOFT = Soft()
+REPRESENTATIONS: dict[str, Representation] = {r.name: r for r in (SOFT, Gumbel(), Discrete())}
+
+
+def get_representation(name: str, **options: Any) -> Representation:
+    """The representation called `name`, in any case.
+
+    Args:
+        name: "soft", "gumb" or "discr".
+        **options: values of its attributes; those it has not are left aside.
+
+    Raises:
+        InvalidSettingError: it is not a name.
+        UnknownNameError: there is none.
+    """
+    if not isinstance(name, str):
+        raise InvalidSettingError(f"A representation is given by name, not by {type(name).__name__}.")
+    found = REPRESENTATIONS.get(name.lower())
+    if found is None:
+        raise unknown("representation", name, list(REPRESENTATIONS))
+    own = {key: value for key, value in options.items() if key in options_of(found.name)}
+    return replace(found, **own) if own else found  # type: ignore[type-var]
+
+
+def options_of(name: str) -> tuple[str, ...]:
+    """The attributes of a representation that can be set."""
+    found = REPRESENTATIONS[name]
+    return tuple(f.name for f in fields(found)) if is_dataclass(found) else ()
+
+
+def one_hot(index: Int[Tensor, "..."], size: int, dtype: torch.dtype = torch.float32) -> Float[Tensor, "... size"]:
+    """One-hot vectors on a new last axis. Unlike the library's, it never waits for the device to check the range."""
+    return (index.unsqueeze(-1) == torch.arange(size, device=index.device)).to(dtype)

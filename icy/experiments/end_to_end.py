@@ -1,0 +1,195 @@
+"""Sender and receiver together: plan an end-to-end run, train what it lacks, file it, and return the result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from icy.config.protocols import BASELINE, SCRATCH, EndToEnd
+from icy.config.settings import settings_for
+from icy.config.specs import EndToEndSpec, spell_out
+from icy.core.checks import seed_list
+from icy.core.devices import resolve_device
+from icy.core.errors import IncompatibleError, InvalidSettingError
+from icy.core.registry import Entry, registry
+from icy.experiments.trackers.make import watching
+from icy.grammars import expand_grammars, make_language
+from icy.languages.meanings import MeaningSpace
+from icy.models.factory import cannot_use
+from icy.records.store import Store
+from icy.training.job import Replicate
+from icy.training.pairs.job import PairEntry, PairJob, PairTask
+
+from .plan import Plan, Row, plan_workers
+from .results import EndToEndResult
+from .run import run_plan
+from .watcher import Watcher
+
+SCRATCH_STEPS = 50_000  # where Perkins21 table 6 was read
+
+
+def end_to_end(
+    sender: str | Iterable[str],
+    receiver: str | Iterable[str],
+    pretrain: str | Iterable[str] = SCRATCH,
+    *,
+    watcher: Watcher | None = None,
+    **options: Any,
+) -> EndToEndResult:
+    """Train a sender and a receiver together, from scratch or after each has learnt a grammar.
+
+    Finished runs are kept in the folder `out`; the same call again, or one with more grammars or seeds, trains only
+    what is missing. After pre-training the length of the game is relative to concat's, so concat is included unless
+    `steps` is given.
+
+    Args:
+        sender: names of senders.
+        receiver: names of receivers.
+        pretrain: grammars, or "none".
+        watcher: told of progress.
+        **options: representation, steps, cap, most, target, pretrain_representation, report_every, meanings,
+            vocab_size, word_length, seeds, hidden, preset, sender_options, receiver_options, settings, quick, device,
+            workers, engine, out, rerun, plugin, track; EndToEndSpec describes each.
+
+    Returns:
+        The results of this call's runs, trained now or on file. A run whose pre-training did not reach its target is
+        among its `failures`.
+
+    Raises:
+        IcyError: an unknown name, a value that cannot be, models that do not fit together, and the like.
+        KeyboardInterrupt: at Ctrl-C. What had finished is kept.
+
+    Example:
+        >>> import icy, tempfile
+        >>> out = tempfile.mkdtemp()
+        >>> result = icy.end_to_end("FC2L", "RNN1L:GRU", quick=True, seeds=1, steps=20, workers=1, out=out)
+        >>> result.language().space
+        MeaningSpace(attributes=3, values=4)
+    """
+    spec = EndToEndSpec.asked(sender=sender, receiver=receiver, pretrain=pretrain, **options)
+    plan = make_pair_plan(spec)
+    return run_pairs(plan, watching(watcher, spec.track, spec.out))
+
+
+spell_out(end_to_end, EndToEndSpec, EndToEndResult)
+
+
+def run_pairs(plan: Plan, watcher: Watcher | None = None) -> EndToEndResult:
+    """Train what a plan of pairs lacks, file it, and return all of its results. Errors as for `end_to_end`."""
+    found = run_plan(plan, watcher)
+    return EndToEndResult(found.records, found.paths, plan.store.folder)
+
+
+def make_pair_plan(spec: EndToEndSpec) -> Plan:
+    """What an end-to-end run is going to do, without doing it. Errors as for `end_to_end`."""
+    from icy.core.representations import get_representation  # imports torch
+
+    for file in [spec.plugin] if isinstance(spec.plugin, (str, Path)) else spec.plugin:
+        registry.load_file(file)
+    link, before = (get_representation(name).name for name in (spec.representation, spec.pretrain_representation))
+    grammars = _grammars(spec)
+    entries = _pairs(spec, pretrained=grammars != [SCRATCH])
+    task = PairTask(
+        entries[0],
+        MeaningSpace.of(spec.meanings),
+        spec.vocab_size,
+        spec.word_length,
+        spec.hidden,
+        link,
+        before,
+        dict(spec.sender_options),
+        dict(spec.receiver_options),
+    )
+    blank = PairJob(
+        task,
+        _protocol(spec, grammars),
+        settings_for(spec.preset, "e2e", **spec.settings),
+        (),
+        device=resolve_device(spec.device),
+        engine=spec.engine,
+        folder=str(spec.out),
+        preset=spec.preset,
+    )
+    seeds = seed_list(spec.seeds)
+    for name in grammars:
+        if name != SCRATCH:  # now, so that one that cannot be made at these sizes does not stop a long run later
+            make_language(name, task.space, task.vocab_size, task.word_length, seeds[0])
+    rows = tuple(_make_row(replace(blank, task=replace(task, entry=e)), spec, grammars, seeds) for e in entries)
+    return Plan(tuple(rows), Store(spec.out), blank.device, plan_workers(spec.workers, blank.device, rows))
+
+
+def _protocol(spec: EndToEndSpec, grammars: list[str]) -> EndToEnd:
+    steps = SCRATCH_STEPS if spec.steps is None and grammars == [SCRATCH] else spec.steps
+    if not isinstance(spec.most, int) or spec.most < 0:
+        raise InvalidSettingError(f"most is a number of updates, or 0 for no limit; not {spec.most}.")
+    return EndToEnd(spec.target, spec.cap, spec.most or None, steps, spec.report_every)
+
+
+def _grammars(spec: EndToEndSpec) -> list[str]:
+    """The grammars of pre-training, concat first where the length of the game depends on it."""
+    asked = [spec.pretrain] if isinstance(spec.pretrain, str) else list(spec.pretrain)
+    if asked == [SCRATCH]:
+        return asked
+    if SCRATCH in asked:
+        raise InvalidSettingError(f"pretrain is '{SCRATCH}' or grammars, not both; make two runs of it.")
+    if not asked:
+        raise InvalidSettingError(f"pretrain is '{SCRATCH}' or names of grammars; none was given.")
+    names = expand_grammars(asked, "sender")
+    if spec.steps is not None:
+        return names
+    return [BASELINE, *(name for name in names if name != BASELINE)]
+
+
+def _pairs(spec: EndToEndSpec, pretrained: bool) -> list[PairEntry]:
+    """The pairs that are meant: in order, or one of a side with each of the other."""
+    senders, receivers = _entries(spec.sender, "sender"), _entries(spec.receiver, "receiver")
+    for side, found in (("sender", senders), ("receiver", receivers)):
+        if not found:
+            raise InvalidSettingError(f"No {side} was given; `icy list models '{side}/*'` shows what there is.")
+    if len(senders) != len(receivers) and 1 not in (len(senders), len(receivers)):
+        raise InvalidSettingError(
+            f"{len(senders)} senders and {len(receivers)} receivers make no pairs: give as many of each, or one of one."
+        )
+    count = max(len(senders), len(receivers))
+    pairs = [PairEntry(senders[i % len(senders)], receivers[i % len(receivers)]) for i in range(count)]
+    for pair in pairs:
+        _require_usable(pair, spec, pretrained)
+    return list({pair.name: pair for pair in pairs}.values())
+
+
+def _entries(names: str | Iterable[str], side: str) -> list[Entry]:
+    """The models of one side in the order given, repeats and all: they are paired by place."""
+    return [entry for name in ([names] if isinstance(names, str) else names) for entry in registry.match(name, side)]
+
+
+def _require_usable(pair: PairEntry, spec: EndToEndSpec, pretrained: bool) -> None:
+    for entry in (pair.sender, pair.receiver):
+        if not entry.works_with(spec.representation.lower()):
+            raise cannot_use(entry, spec.representation.lower())
+        if pretrained and not entry.works_with(spec.pretrain_representation.lower()):
+            raise _cannot_learn(entry, spec.pretrain_representation)
+
+
+def _cannot_learn(entry: Entry, representation: str) -> IncompatibleError:
+    return IncompatibleError(
+        f"{entry.qualified} cannot be pre-trained in the representation '{representation}', only in "
+        f"{' or '.join(entry.representations)}: use --pretrain-representation {entry.representations[0]}."
+    )
+
+
+def _make_row(blank: PairJob, spec: EndToEndSpec, grammars: list[str], seeds: list[int]) -> Row:
+    replicates = tuple(Replicate(name, seed) for name in grammars for seed in seeds)
+    job = replace(blank, replicates=replicates, parameters=_parameters(blank))
+    return Row.of(job, Store(spec.out), spec.rerun)
+
+
+def _parameters(job: PairJob) -> dict[str, int]:
+    """Parameters of both sides together, by either convention; made on the way to a first message."""
+    from icy.models.factory import count_parameters
+    from icy.training.pairs.model import try_pair
+
+    pair = try_pair(job.task, job.settings)
+    counts = [count_parameters(model) for model in (pair.sender, pair.receiver)]
+    return {convention: sum(count[convention] for count in counts) for convention in ("true", "published")}

@@ -1,0 +1,258 @@
+"""Published tables, measured again: the sweep that a table asks for, and how far each of its cells lies away."""
+
+from __future__ import annotations
+
+import fnmatch
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from icy.config.specs import RETRIES, ProbeSpec, ReproduceSpec, SweepSpec, spell_out
+from icy.core.errors import InvalidSettingError, unknown
+from icy.core.registry import canonical
+from icy.experiments.trackers.make import watching
+
+from .plan import Plan
+from .reproduction import Reproduction
+from .results import ProbeResult
+from .run import run_plan
+from .sweep import make_sweep
+from .watcher import Watcher
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from icy.analysis.literature.catalogue import PublishedTable
+
+
+log = logging.getLogger(__name__)
+# Rows that were looked at at every update, others of their table every 50 (icy-facts 3.2).
+CHECKS: dict[tuple[str, int], dict[str, Any]] = {("icy22/table4", 1280): {"check_every": 1}}
+# Updates between readings: enough for a curve; the accuracy from scratch is a mean over as many.
+SCRATCH_REPORTS, DRIFT_REPORTS = 1000, 100
+PART = ["protocol", "representation", "side", "hidden_size", "target"]  # what the models of one part share
+
+
+def reproduce(
+    table: str, only: str | Iterable[str] = (), *, watcher: Watcher | None = None, **options: Any
+) -> Reproduction:
+    """Measure a published table again, under the preset `published`, and hold it against what was printed.
+
+    What has finished is kept in the folder `out`; the same call again trains only what is missing.
+
+    Args:
+        table: its name, as in "icy22/table3"; `icy reproduce --list` shows all.
+        only: names or wildcards of models, of those in the table.
+        watcher: told of progress.
+        **options: grammar, representation, seeds, settings, quick, device, workers, engine, out, rerun, track;
+            ReproduceSpec describes each.
+
+    Returns:
+        What was measured, cell by cell beside what was printed.
+
+    Raises:
+        IcyError: no such table, one that is not a matter of training, a model that is in no table, and the like.
+        KeyboardInterrupt: at Ctrl-C. What had finished is kept.
+
+    Example:
+        >>> import icy, tempfile
+        >>> options = {"grammar": "perm", "seeds": 1, "workers": 1, "out": tempfile.mkdtemp()}
+        >>> done = icy.reproduce("icy22/table3", "Hashtable", **options)
+        >>> done.cells[["model", "grammar", "published", "verdict"]].to_numpy().tolist()
+        [['Hashtable', 'perm', 1.0, 'agrees']]
+    """
+    asked = Reproducing.of(ReproduceSpec.asked(table=table, only=only, **options))
+    return asked.run(asked.plan(), watching(watcher, asked.spec.track, asked.spec.out))
+
+
+spell_out(reproduce, ReproduceSpec, Reproduction)
+
+
+@dataclass(frozen=True)
+class Reproducing:
+    """A published table that is to be measured again.
+
+    Attributes:
+        spec: what was asked for.
+        source: the table.
+        wanted: its cells that were asked for.
+    """
+
+    spec: ReproduceSpec
+    source: PublishedTable
+    wanted: pd.DataFrame
+
+    @classmethod
+    def of(cls, spec: ReproduceSpec) -> Reproducing:
+        """The cells that are meant.
+
+        Raises:
+            UnknownNameError: no such table, or a name in no published table.
+            InvalidSettingError: a table that `icy.reproduce` cannot measure, or one with nothing of what was asked for.
+        """
+        from icy.analysis.literature.catalogue import find_table, published
+
+        source = find_table(spec.table)
+        if source.reproduce not in PLANNERS:
+            other = "`icy metrics` measures languages." if source.reproduce == "metrics" else "icy cannot measure it."
+            raise InvalidSettingError(
+                f"{source.id} ({source.title}) is not a matter of training one side or a pair; {other}"
+            )
+        cells = published(source.id)
+        for column, patterns in (
+            ("model", spec.only),
+            ("grammar", spec.grammar),
+            ("representation", spec.representation),
+        ):
+            cells = _only(cells, column, _listed(patterns), source.id)
+        if spec.quick and not _listed(spec.only):
+            cells = _smallest(cells)
+        return cls(spec, source, cells)
+
+    def plan(self) -> Plan:
+        """What is going to be trained."""
+        return PLANNERS[self.source.reproduce](self)
+
+    def run(self, plan: Plan, watcher: Watcher | None = None) -> Reproduction:
+        """Train what is missing of a plan, and hold all of it against what was printed."""
+        return Reproduction(self.source, RUN[self.source.reproduce](plan, watcher), self.wanted)
+
+    def seeds(self, runs: float) -> Any:
+        """The seeds that are meant, or as many as the paper had."""
+        return int(runs) if self.spec.seeds is None else self.spec.seeds
+
+    def shared(self) -> dict[str, Any]:
+        """What goes to every plan as it is."""
+        names = ("settings", "device", "workers", "engine", "out", "rerun", "track")
+        return {"preset": "published", **{name: getattr(self.spec, name) for name in names}}
+
+
+def _probes(asked: Reproducing) -> Plan:
+    """The sweep of a table of senders or receivers."""
+    parts = []
+    for key, rows in asked.wanted.groupby(PART, sort=False):
+        about: dict[str, Any] = dict(zip(PART, key, strict=True))
+        about["hidden"] = int(str(about.pop("hidden_size")))
+        own = CHECKS.get((asked.source.id, about["hidden"]), {})
+        about["settings"] = {**own, **asked.spec.settings}
+        for grammars, models in _alike(rows).items():
+            seeds = asked.seeds(rows["n"].max())
+            parts.append({**about, "model": models, "grammar": list(grammars) or ["concat"], "seeds": seeds})
+    return make_sweep(SweepSpec(parts=parts, **asked.shared()))
+
+
+def _pairs(asked: Reproducing) -> Plan:
+    """The games of a table of pairs."""
+    from icy.config.specs import EndToEndSpec
+
+    from .end_to_end import make_pair_plan
+
+    plans = []
+    for (link, hidden), rows in asked.wanted.groupby(["representation", "hidden_size"], sort=False):
+        for grammars, models in _alike(rows, keep_concat=True).items():
+            senders, receivers = zip(*(str(model).split("+") for model in models), strict=True)
+            spec = EndToEndSpec(
+                sender=senders,
+                receiver=receivers,
+                pretrain="none" if grammars == ("none",) else grammars,
+                representation=str(link),
+                hidden=int(str(hidden)),
+                seeds=asked.seeds(rows["n"].max()),
+                report_every=SCRATCH_REPORTS if grammars == ("none",) else DRIFT_REPORTS,
+                **asked.shared(),
+            )
+            plans.append(make_pair_plan(spec))
+    first = plans[0]
+    workers = max(plan.workers for plan in plans)
+    return replace(first, rows=tuple(row for plan in plans for row in plan.rows), workers=workers)
+
+
+def _run_probes(plan: Plan, watcher: Watcher | None) -> ProbeResult:
+    return run_plan(plan, watcher, retries=RETRIES)
+
+
+def _run_pairs(plan: Plan, watcher: Watcher | None) -> ProbeResult:
+    from .end_to_end import run_pairs
+
+    return run_pairs(plan, watcher)
+
+
+PLANNERS = {"probe": _probes, "e2e": _pairs}
+RUN = {"probe": _run_probes, "e2e": _run_pairs}
+
+
+def _alike(rows: pd.DataFrame, keep_concat: bool = False) -> dict[tuple[str, ...], list[str]]:
+    """Models by the grammars that the table has of them; concat, which is always trained, is left out of these."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for model, cells in rows.groupby("model", sort=False):
+        grammars = [str(g) for g in dict.fromkeys(cells["grammar"]) if keep_concat or g != "concat"]
+        found.setdefault(tuple(grammars), []).append(str(model))
+    return found
+
+
+def _listed(names: str | Iterable[str]) -> list[str]:
+    given = [names] if isinstance(names, str) else list(names)
+    if given and not any(part.strip(" ,") for part in given):
+        raise InvalidSettingError("An empty name was given; leave it out for all, or name some.")
+    return [part.strip() for name in given for part in name.split(",") if part.strip()]
+
+
+def _only(cells: pd.DataFrame, column: str, patterns: list[str], table: str) -> pd.DataFrame:
+    """The cells whose column matches a pattern. A name of another published table is passed over, with a warning.
+
+    Raises:
+        UnknownNameError: a pattern that matches nothing published.
+        InvalidSettingError: none of them matches anything in this table.
+    """
+    if not patterns:
+        return cells
+    there = [str(name) for name in dict.fromkeys(cells[column])]
+    wanted = {pattern: [name for name in there if _fits(name, pattern)] for pattern in patterns}
+    for pattern, found in wanted.items():
+        if not found:
+            elsewhere = _elsewhere(column, pattern)
+            if not elsewhere:
+                raise unknown(f"{column} of {table}", pattern, there)
+            log.warning("Left out: %s is not in %s, but in %s.", pattern, table, ", ".join(elsewhere))
+    names = {name for found in wanted.values() for name in found}
+    if not names:
+        raise InvalidSettingError(f"{table} has no {column} {' or '.join(patterns)}; it has {', '.join(there)}.")
+    return cells[cells[column].isin(names)]
+
+
+def _fits(name: str, pattern: str) -> bool:
+    """Whether a wildcard fits a name; of the parts of a pattern, each may be another name of the same thing."""
+    wanted = "+".join(canonical(part).rpartition("/")[2] for part in pattern.split("+"))
+    return fnmatch.fnmatchcase(name.lower(), wanted.lower())
+
+
+def _elsewhere(column: str, pattern: str) -> list[str]:
+    """The tables that have what this one has not."""
+    from icy.analysis.literature.catalogue import published, published_tables
+
+    tables = [table for table in published_tables() if table.reproduce in PLANNERS]
+    return [t.id for t in tables if any(_fits(str(name), pattern) for name in published(t.id)[column].unique())]
+
+
+def _smallest(cells: pd.DataFrame) -> pd.DataFrame:
+    """The cells of the model with the fewest parameters that it has to learn, and of one representation."""
+    cells = cells[cells["representation"] == cells["representation"].iloc[0]]
+    counts: dict[tuple[str, int], int] = {}
+    for model, hidden in cells[["model", "hidden_size"]].drop_duplicates().itertuples(index=False):
+        side = cells.loc[cells["model"] == model, "side"].iloc[0] if "side" in cells else "pair"
+        counts[str(model), int(hidden)] = _parameters(str(side), str(model), int(hidden))
+    model, hidden = min((key for key, count in counts.items() if count), key=counts.__getitem__)
+    smallest: pd.DataFrame = cells[(cells["model"] == model) & (cells["hidden_size"] == hidden)]
+    return smallest
+
+
+def _parameters(side: str, model: str, hidden: int) -> int:
+    """How many parameters a model has in the papers' space, or the two of a pair."""
+    from .probe import make_plan
+
+    if side == "pair":
+        sender, receiver = model.split("+")
+        return _parameters("sender", sender, hidden) + _parameters("receiver", receiver, hidden)
+    spec = ProbeSpec(f"{side}/{model}", "concat", seeds=1, hidden=hidden, rerun="never")
+    return int(make_plan(spec).rows[0].job.parameters["true"])

@@ -1,0 +1,120 @@
+"""Reproduction: a published table measured again, with a verdict on every cell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from icy.analysis.literature.verdicts import _named, shown
+from icy.core.provenance import circumstances
+
+from .results import ProbeResult
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from icy.analysis.literature.catalogue import PublishedTable
+    from icy.analysis.literature.verdicts import Verdict
+    from icy.analysis.tables.table import BiasTable
+    from icy.records.record import Record
+
+
+# -- the page ----------------------------------------------------------------------------------------------------------
+
+
+def page(done: Reproduction, remark: str = "") -> str:
+    """A reproduction as Markdown: the verdict, every cell, how it was made, and a remark of one's own."""
+    source = done.source
+    changed = [text for text in dict.fromkeys(done.result.to_dataframe()["settings"]) if text]
+    lines = [f"# {', '.join([source.id, *changed])}, measured again", ""]
+    lines += [f"{source.title}: {source.measured}.", "", f"**{done.verdict}**", ""]
+    lines += [f"Of the published numbers: {source.caveats}", ""] if source.caveats else []
+    lines += [_made(done.result.records), "", *([remark, ""] if remark else [])]
+    lines += ["Means ± standard errors; the distance is in combined standard errors."]
+    for representation, part in done.cells.groupby("representation", sort=False):
+        there = part[part["verdict"] != "missing"]
+        lines += ["", f"## {representation}", ""]
+        lines += [*_cell_lines(there), *([""] if len(there) < len(part) else [])] if len(there) else []
+        lines += _missing(part)
+    return "\n".join(lines) + "\n"
+
+
+def _missing(cells: pd.DataFrame) -> list[str]:
+    """The models that were not measured, or not on all grammars, as a sentence."""
+    found = []
+    for (model, hidden), part in cells.groupby(["model", "hidden_size"], sort=False):
+        missing = part[part["verdict"] == "missing"]
+        which = "" if len(missing) == len(part) else f" ({', '.join(dict.fromkeys(missing['grammar']))})"
+        found += [f"{_named(str(model), int(str(hidden)))}{which}"] if len(missing) else []
+    return [f"Not measured: {', '.join(found)}."] if found else []
+
+
+def _cell_lines(cells: pd.DataFrame) -> list[str]:
+    table = shown(cells)
+    rule = ["---:" if name in ("icy", "seeds", "published", "distance") else "---" for name in table]
+    lines: list[list[str]] = [list(map(str, table)), rule, *table.to_numpy().tolist()]
+    return ["| " + " | ".join(line) + " |" for line in lines]
+
+
+def _made(records: Sequence[Record]) -> str:
+    """When, with what and where it was measured."""
+    if not records:
+        return "Nothing has been measured."
+    about = circumstances(records)
+    checks = sorted({f"check_every={record['config']['settings']['check_every']}" for record in records})
+    return (
+        f"Made by icy under the preset `published` ({', '.join(checks)}), {' to '.join(dict.fromkeys(about['made']))}, "
+        f"with {' and '.join(about['versions'])}, on {' and '.join(about['devices'])}."
+    )
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A published table, measured again.
+
+    In a notebook it shows itself as the verdict and a row per cell.
+
+    Attributes:
+        source: the published table.
+        result: what was measured.
+        wanted: the published cells that were asked for.
+    """
+
+    source: PublishedTable
+    result: ProbeResult
+    wanted: pd.DataFrame
+
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        """Every cell that was asked for, with the columns of `icy.analysis.literature.verdicts.COLUMNS`: icy's mean
+        and error, the published ones, their distance in combined standard errors, the verdict, and what these rest
+        on."""
+        from icy.analysis.literature.verdicts import judged
+
+        return judged(self.result.to_dataframe(), self.wanted)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict on all of them."""
+        from icy.analysis.literature.verdicts import Verdict
+
+        return Verdict.of(self.cells)
+
+    def table(self) -> BiasTable:
+        """What was measured, with the published values beside."""
+        return self.result.bias_table("sem", compare=self.source.id)
+
+    def page(self, remark: str = "") -> str:
+        """All of it as Markdown, with a remark of one's own."""
+        return page(self, remark)
+
+    def __repr__(self) -> str:
+        return f"{self.table().render('text')}\n\n{self.verdict}"
+
+    def _repr_html_(self) -> str:
+        from icy.analysis.literature.verdicts import shown
+
+        return f"<p>{self.source.id}: {self.verdict}</p>{shown(self.cells).to_html(index=False)}"

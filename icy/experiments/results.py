@@ -1,0 +1,226 @@
+"""Results of probes: a list of records with the tables that are made of it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from icy.config.protocols import SCRATCH, EndToEnd
+from icy.core.errors import InvalidSettingError, StoreError
+from icy.core.files import write_atomically
+from icy.languages.language import Language
+from icy.records.load import Results, comparable, last_of_each, load_records, long_of, read_any
+from icy.records.long_table import game_curves, to_long
+from icy.records.record import Record
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from icy.analysis.tables.table import BiasTable
+
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, repr=False)
+class ProbeResult:
+    """What a probe measured.
+
+    In a notebook it shows itself as a table. Two results add up to one with the rows of both.
+
+    Attributes:
+        records: one per replicate, as filed in the results folder.
+        paths: the files written.
+
+    Example:
+        >>> import icy, tempfile
+        >>> result = icy.probe("sender/FC2L", "perm", meanings="2x3", word_length=2, seeds=1,
+        ...                    target=0.5, workers=1, out=tempfile.mkdtemp())
+        >>> sorted(result.to_dataframe()["grammar"])
+        ['concat', 'perm']
+    """
+
+    records: Sequence[Record] = field(repr=False)
+    paths: Sequence[Path] = ()
+
+    def to_dataframe(self, format: Literal["long", "wide"] = "long") -> pd.DataFrame:
+        """The results as a DataFrame.
+
+        Args:
+            format: "long", a row per replicate, for analysis; "wide", a row per model and a pair of columns (mean,
+                spread) per grammar, for reading.
+
+        Raises:
+            InvalidSettingError: another format.
+        """
+        if format == "long":
+            return to_long(self.records)
+        if format == "wide":
+            return self.bias_table().to_dataframe()
+        raise InvalidSettingError(f"The format of a DataFrame is 'long' or 'wide', not '{format}'.")
+
+    def table(self, format: str = "text", spread: str = "sd", **options: Any) -> str:
+        """The bias table as text: one row per model, one column per grammar.
+
+        Args:
+            format: "text", "markdown", "latex", "csv", "json" or "html".
+            spread: "sd" over seeds, "sem" its standard error, or "ci95", 1.96 standard errors.
+            **options: by, sort, compare and others, as of `icy.analysis.bias_table`.
+
+        Raises:
+            InvalidSettingError: another format or spread.
+        """
+        if format == "json":
+            return json.dumps([without_nan(r) for r in self.records], indent=1)
+        return self.bias_table(spread, **options).render(format)
+
+    def bias_table(self, spread: str = "sd", **options: Any) -> BiasTable:
+        """The table, to be printed in any way; options as of `icy.analysis.bias_table`."""
+        from icy.analysis.tables.bias import bias_table
+
+        return bias_table(to_long(self.records), spread, **options)
+
+    def _repr_html_(self) -> str:
+        return self.table("html")
+
+    def __repr__(self) -> str:
+        return self.table()
+
+    def __add__(self, other: ProbeResult) -> ProbeResult:
+        """Both results in one; what is in both is kept once, from the right-hand side.
+
+        Of a model or a grammar that was edited in between, only what its newest version measured is kept, with a
+        warning.
+        """
+        if not isinstance(other, ProbeResult):
+            return NotImplemented
+        records = comparable([*self.records, *other.records])
+        return replace(self, records=records, paths=list(dict.fromkeys((*self.paths, *other.paths))))
+
+    @property
+    def failures(self) -> list[Record]:
+        """The records without a result."""
+        return [r for r in self.records if r["failed"]]
+
+    def save(self, path: str | Path) -> Path:
+        """Write the records to one .json file, from which `load` restores this result.
+
+        Raises:
+            StoreError: it cannot be written, or has another suffix.
+        """
+        path = Path(path)
+        if path.suffix != ".json":
+            raise StoreError(f"A result is saved as .json, not as '{path.name}'; tables come from to_dataframe().")
+        write_atomically(path, json.dumps({"icy result": 1, "records": list(self.records)}, indent=1).encode())
+        return path
+
+    @classmethod
+    def load(cls, path: str | Path) -> ProbeResult:
+        """A result from a file that `save` wrote, or everything in a results folder.
+
+        Raises:
+            StoreError: there is no such file or folder, or it holds no results.
+        """
+        path = Path(path)
+        return cls(load_records(path), [] if path.is_dir() else [path])
+
+
+def without_nan(value: Any) -> Any:
+    """The same with None for NaN, which JSON has no word for."""
+    if isinstance(value, dict):
+        return {k: without_nan(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [without_nan(v) for v in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+@dataclass(frozen=True, repr=False)
+class EndToEndResult(ProbeResult):
+    """What an end-to-end run measured; a ProbeResult with curves, and with the languages that emerged.
+
+    Attributes:
+        folder: the results folder, where the languages are.
+    """
+
+    folder: Path | None = None
+
+    def bias_table(self, spread: str = "sd", **options: Any) -> BiasTable:
+        """The table, to be printed in any way; options as of `icy.analysis.end_to_end_table`."""
+        from icy.analysis.tables.end_to_end import end_to_end_table
+        from icy.records.long_table import to_long
+
+        return end_to_end_table(to_long(self.records), spread, **options)
+
+    def curves(self) -> pd.DataFrame:
+        """A row per pair and reading: model, representation, grammar, seed, and the columns of CURVE.
+
+        `accuracy` and `loss` are those of the game, `sender_accuracy` and `receiver_accuracy` those on the language of
+        pre-training.
+        """
+        return game_curves(self.records)
+
+    def plot(self) -> Figure:
+        """The curves as a figure, in the form of Icy22 figure 7."""
+        from icy.analysis.plots.end_to_end import e2e
+
+        return e2e(self)
+
+    def language(self, grammar: str = SCRATCH, seed: int | None = None, model: str | None = None) -> Language:
+        """The language that emerged in one run: what its sender says, greedily, of every meaning.
+
+        Args:
+            grammar: of pre-training; "none" from scratch.
+            seed: by default the first.
+            model: the pair, as in "HierZero:GRU+Hier:GRU"; by default the first.
+
+        Raises:
+            StoreError: there is no such run, or its language is not on file.
+        """
+        for record in self.records:
+            fits = record["grammar"] == grammar and seed in (None, record["seed"]) and model in (None, record["model"])
+            if fits and record.get("language") and not record["failed"]:
+                return Language.load((self.folder or Path()) / record["language"])
+        runs = ", ".join(dict.fromkeys(f"{r['model']} on {r['grammar']} with seed {r['seed']}" for r in self.records))
+        raise StoreError(f"There is no language of '{grammar}' with seed {seed}; there is {runs or 'nothing'}.")
+
+    @classmethod
+    def load(cls, path: str | Path) -> EndToEndResult:
+        """The end-to-end runs in a results folder, or in a file that `save` wrote in one.
+
+        Raises:
+            StoreError: there is no such file or folder, or it holds no end-to-end runs.
+        """
+        path = Path(path)
+        found = ProbeResult.load(path)
+        records = [r for r in found.records if r["protocol"] == EndToEnd.name]
+        if not records:
+            raise StoreError(f"{path} holds no end-to-end runs.")
+        return cls(records, found.paths, path if path.is_dir() else path.parent)
+
+
+def read_results(paths: Sequence[str | Path]) -> Results:
+    """The results of several places as one; what is in more than one, once, from the last.
+
+    Args:
+        paths: results folders, files of `ProbeResult.save`, long tables (.csv, .parquet), or "atlas".
+
+    Returns:
+        A ProbeResult, or a long table where one of the places is a table, which holds no curves.
+
+    Raises:
+        StoreError: there is no such file or folder, or it holds no results.
+    """
+    found = [read_any(path) for path in paths]
+    results = [ProbeResult(one) for one in found if isinstance(one, list)]
+    if len(results) == len(found):
+        return sum(results[1:], start=results[0])
+    import pandas as pd
+
+    joined = pd.concat([long_of(one) for one in found], ignore_index=True)
+    return last_of_each(joined).reset_index(drop=True)

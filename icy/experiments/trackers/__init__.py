@@ -1,0 +1,1 @@
+"""Experiment trackers: TensorBoard, MLflow, Weights & Biases."""

@@ -1,0 +1,74 @@
+"""Tracker for MLflow."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from icy.records.record import Record
+
+from .base import Tracker, _span, curve_of, metrics_of, parameters_of, run_name, version_of
+
+
+class MLflowTracker(Tracker):
+    """Runs of the experiment "icy" in a SQLite file: `mlflow ui --backend-store-uri sqlite:///OUT/tracking/mlflow/mlflow.db`.
+
+    No server is needed. A result that is trained again is a new run, and the run before is marked as deleted. Beginning
+    takes some seconds, for the import and, once per folder, the database; writing a run, one or two tenths of a second.
+    Machines that share a results folder over a network had better not share this: SQLite cannot lock on all of them.
+    """
+
+    name, title, packages = "mlflow", "MLflow", ("mlflow",)
+    EXPERIMENT = "icy"
+    KEY, VERSION = "icy.key", "icy.version"  # tags of a run
+    PARAMETERS, METRICS = 100, 1000  # that MLflow takes at once
+    LONGEST = 500  # value of a parameter
+
+    def _import(self) -> None:
+        os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # nothing leaves this machine
+        super()._import()
+
+    def _open(self) -> None:
+        from mlflow import MlflowClient
+
+        path = str(self.place / "mlflow.db").replace("%", "%25").replace("?", "%3F")  # it is made an address
+        self._client = MlflowClient(f"sqlite:///{path}")
+        found = self._client.get_experiment_by_name(self.EXPERIMENT)
+        where = (self.place / "artifacts").as_uri()  # else below the folder that one happens to be in
+        self._experiment = found.experiment_id if found else self._client.create_experiment(self.EXPERIMENT, where)
+
+    def _runs(self, filter_: str = "") -> Iterator[Any]:
+        page = None
+        while True:
+            found = self._client.search_runs([self._experiment], filter_, page_token=page)
+            yield from found
+            if not (page := found.token):
+                return
+
+    def _versions(self) -> Iterator[str]:
+        return (r.data.tags.get(self.VERSION, "") for r in self._runs() if r.info.status != "RUNNING")
+
+    def _write(self, record: Record) -> None:
+        older = list(self._runs(f"tags.`{self.KEY}` = '{record['key']}'"))
+        began, ended = (int(1000 * moment) for moment in _span(record))
+        tags = {self.KEY: record["key"], self.VERSION: version_of(record)}
+        if record["failed"]:
+            tags["mlflow.note.content"] = str(record["error"])  # what the page of a run shows as its description
+        run = self._client.create_run(self._experiment, began, tags, run_name(record))
+        self._log(run.info.run_id, record, ended)
+        self._client.set_terminated(run.info.run_id, "FAILED" if record["failed"] else "FINISHED", ended)
+        for run in older:
+            self._client.delete_run(run.info.run_id)
+
+    def _log(self, run_id: str, record: Record, ended: int) -> None:
+        from mlflow.entities import Metric, Param
+
+        metrics = metrics_of(record)
+        readings = [*curve_of(record), (int(metrics.get("steps", 0)), metrics)]
+        points = [Metric(n, value, ended, steps) for steps, values in readings for n, value in values.items()]
+        params = [Param(n, str(value)[: self.LONGEST]) for n, value in parameters_of(record).items()]
+        for first in range(0, len(params), self.PARAMETERS):
+            self._client.log_batch(run_id, params=params[first : first + self.PARAMETERS])
+        for first in range(0, len(points), self.METRICS):
+            self._client.log_batch(run_id, metrics=points[first : first + self.METRICS])

@@ -1,0 +1,64 @@
+"""Tracker for Weights & Biases."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+from icy.records.record import Record
+
+from .base import Tracker, curve_of, metrics_of, parameters_of, run_name, version_of
+
+
+class WandbTracker(Tracker):
+    """Offline runs of the project "icy"; `wandb sync OUT/tracking/wandb/offline-run-*` uploads them, if that is wanted.
+
+    The id of a run is the result's key and the time at which it was finished: a result that is trained again is a new
+    run, and the folder of the run before is removed (on the server, if it was uploaded, it stays). Writing a run takes
+    some tenths of a second, and the first one a second.
+    """
+
+    name, title, packages = "wandb", "Weights & Biases", ("wandb",)
+    PROJECT = "icy"
+    WHOLE = "icy-whole"  # an empty file in the folder of a run that was written to its end
+
+    def _import(self) -> None:
+        os.environ.setdefault("WANDB_ERROR_REPORTING", "false")  # nothing leaves this machine
+        super()._import()
+
+    def _versions(self) -> Iterator[str]:
+        return (path.name.split("-", 3)[3] for path in self.place.glob("offline-run-*") if (path / self.WHOLE).exists())
+
+    def _write(self, record: Record) -> None:
+        for folder in self.place.glob(f"offline-run-*-{record['key']}-*"):
+            shutil.rmtree(folder)
+        run = self._begin(record)
+        try:
+            for steps, readings in curve_of(record):
+                run.log(readings, step=steps)
+            run.summary.update(metrics_of(record))
+        finally:
+            run.finish(int(record["failed"]))
+        for folder in self.place.glob(f"offline-run-*-{version_of(record)}"):
+            (folder / self.WHOLE).touch()
+
+    def _begin(self, record: Record) -> Any:
+        import wandb
+
+        settings = wandb.Settings(
+            silent=True, console="off", disable_git=True, disable_code=True, x_disable_meta=True, x_disable_stats=True
+        )
+        return wandb.init(
+            project=self.PROJECT,
+            name=run_name(record),
+            id=version_of(record),
+            group=record["model"],
+            config=parameters_of(record),
+            notes=str(record["error"]) if record["failed"] else None,
+            dir=self.folder,
+            mode="offline",
+            reinit="create_new",  # beside a run of the user's own, which goes on
+            settings=settings,
+        )

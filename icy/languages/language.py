@@ -1,0 +1,381 @@
+"""Languages: tables that give every meaning of a meaning space one message."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from icy.core.checks import whole_number
+from icy.core.errors import InvalidSettingError, StoreError
+
+from . import storage
+from .meanings import MeaningSpace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+IntegerArray = NDArray[np.integer[Any]]
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Language:
+    """One message for every meaning.
+
+    Two languages are equal when all of their attributes are. To compare what they say and not what they are
+    called, compare their `digest()`.
+
+    Attributes:
+        space: the meanings; also taken as "5x10" or (5, 10).
+        messages: tokens, shape [N, L], read-only, in the smallest unsigned type that holds 0..V-1; row i is the
+            message of meaning number i.
+        vocab_size: number of different tokens, V.
+        name: the grammar it was made by, or any other name.
+        seed: the seed it was made from, where there is one.
+        value_names: for every attribute the names of its values, where they have any.
+
+    Raises:
+        InvalidSettingError: shapes do not fit, or a token is not in 0..V-1.
+
+    Example:
+        >>> from icy.languages.language import Language
+        >>> language = Language("2x2", [[0, 0], [0, 1], [1, 0], [1, 1]], vocab_size=2, name="mine")
+        >>> language
+        Language('mine', 2x2, 4 messages of 2 tokens, vocabulary 2)
+        >>> language.messages[language.space.index([1, 0])].tolist()
+        [1, 0]
+        >>> print(language.examples().to_string(index=False))
+        meaning message
+         (0, 0)     a a
+         (0, 1)     a b
+         (1, 0)     b a
+    """
+
+    space: MeaningSpace
+    messages: IntegerArray = field(repr=False)
+    vocab_size: int
+    name: str = ""
+    seed: int | None = None
+    value_names: tuple[tuple[str, ...], ...] | None = None
+
+    def __post_init__(self) -> None:
+        space = MeaningSpace.of(self.space)
+        object.__setattr__(self, "space", space)
+        object.__setattr__(self, "vocab_size", whole_number("vocabulary size", self.vocab_size))
+        object.__setattr__(self, "seed", None if self.seed is None else int(self.seed))
+        object.__setattr__(self, "messages", _checked_messages(self.messages, space, self.vocab_size))
+        if self.value_names is not None:
+            object.__setattr__(self, "value_names", _checked_names(self.value_names, space))
+
+    # -- other ways to make one ----------------------------------------------------------------------------------
+
+    @classmethod
+    def from_table(
+        cls,
+        meanings: ArrayLike,
+        messages: ArrayLike,
+        *,
+        space: MeaningSpace | str | tuple[int, int] | None = None,
+        vocab_size: int | None = None,
+        name: str = "",
+        seed: int | None = None,
+        value_names: Sequence[Sequence[str]] | None = None,
+    ) -> Language:
+        """A language from rows in any order.
+
+        Args:
+            meanings: attribute values, whole numbers from 0, shape [N, A].
+            messages: tokens, whole numbers from 0, shape [N, L].
+            space: by default as many values as the largest one given needs.
+            vocab_size: by default as many tokens as the largest one given needs.
+            name: see Language.
+            seed: see Language.
+            value_names: see Language.
+
+        Raises:
+            InvalidSettingError: the rows do not give every meaning exactly once; the sentence counts them.
+        """
+        rows, tokens = _whole_table(meanings, "meanings"), _whole_table(messages, "messages")
+        whole_space = MeaningSpace(rows.shape[1], int(rows.max()) + 1) if space is None else MeaningSpace.of(space)
+        order = _rows_in_order(rows, tokens, whole_space)
+        return cls(
+            whole_space,
+            tokens[order],
+            int(tokens.max()) + 1 if vocab_size is None else vocab_size,
+            name=name,
+            seed=seed,
+            value_names=None if value_names is None else tuple(map(tuple, value_names)),
+        )
+
+    @classmethod
+    def from_csv(
+        cls,
+        path: str | Path,
+        meaning_columns: Sequence[str] | None = None,
+        message_columns: Sequence[str] | str | None = None,
+        *,
+        vocab_size: int | None = None,
+        name: str | None = None,
+    ) -> Language:
+        """A language from your own table with a header line, one row per meaning in any order.
+
+        Attribute values may be numbers or words: the values of each attribute are sorted and numbered from 0, and
+        kept in `value_names`. A message is one column of letters ("abba") or of tokens separated by spaces
+        ("12 7 7 0"), or several columns of one token each. Tokens that are all numbers are taken as they are, the
+        letters a to z are 0 to 25, and any others are sorted and numbered from 0. A file that `save` wrote is
+        loaded as it is.
+
+        Args:
+            path: the file; separated by tabs if it ends in .tsv, else by commas.
+            meaning_columns: by default m0, m1, ..., or those that are not message columns.
+            message_columns: by default `message`, or t0, t1, ..., or those that are not meaning columns.
+            vocab_size: by default as many tokens as the largest one found needs.
+            name: by default the name of the file.
+
+        Raises:
+            StoreError: the file cannot be read.
+            InvalidSettingError: the columns are not there, the attributes differ in their number of values, the
+                messages in length, or not every meaning is there exactly once.
+        """
+        file = Path(path)
+        if storage.is_own_csv(file):
+            return cls.load(file)
+        table = storage.read_own_table(file, meaning_columns, message_columns)
+        return cls.from_table(
+            table.meanings,
+            table.messages,
+            vocab_size=vocab_size,
+            name=file.stem if name is None else name,
+            value_names=table.value_names,
+        )
+
+    # -- files ---------------------------------------------------------------------------------------------------
+
+    def save(self, path: str | Path) -> Path:
+        """Write the language, without loss, as parquet, csv or npz by the suffix of `path`.
+
+        In csv and parquet there is one row per meaning, and the columns m0, m1, ... are its attribute values. In
+        csv the column `message` holds the message, as letters up to a vocabulary of 26 and as numbers separated by
+        spaces above, and a first line `# icy language {...}` holds the rest; in parquet t0, t1, ... are the tokens.
+        The file appears at once and whole: it is written under another name, then renamed.
+
+        Returns:
+            The path.
+
+        Raises:
+            StoreError: the suffix is another, or the file cannot be written.
+        """
+        file = Path(path)
+        storage.write(file, self.space, self.messages, self._card())
+        return file
+
+    @classmethod
+    def load(cls, path: str | Path) -> Language:
+        """Read a language that `save` wrote.
+
+        Raises:
+            StoreError: the file cannot be read, or holds something else.
+        """
+        file = Path(path)
+        messages, card = storage.read(file)
+        try:
+            names = card["value_names"]
+            return cls(
+                MeaningSpace.parse(card["space"]),
+                messages,
+                card["vocab_size"],
+                name=card["name"],
+                seed=card["seed"],
+                value_names=None if names is None else tuple(map(tuple, names)),
+            )
+        except (KeyError, TypeError, InvalidSettingError) as error:
+            raise StoreError(f"'{file}' is not an icy language, or is damaged: {error}") from error
+
+    def _card(self) -> dict[str, Any]:
+        return {
+            "space": str(self.space),
+            "vocab_size": self.vocab_size,
+            "name": self.name,
+            "seed": self.seed,
+            "value_names": self.value_names,
+        }
+
+    # -- what it is ----------------------------------------------------------------------------------------------
+
+    @property
+    def message_length(self) -> int:
+        """Tokens per message, L."""
+        return int(self.messages.shape[1])
+
+    @property
+    def word_length(self) -> int | None:
+        """Tokens per word, L / A, or None where L is not a multiple of A."""
+        length, rest = divmod(self.message_length, self.space.attributes)
+        return None if rest else length
+
+    @property
+    def distinct_messages(self) -> int:
+        """Number of different messages; fewer than N where meanings share a message."""
+        packed = np.ascontiguousarray(self.messages)
+        row = np.dtype((np.void, packed.dtype.itemsize * packed.shape[1]))
+        return int(np.unique(packed.view(row)).size)
+
+    def facts(self) -> dict[str, Any]:
+        """What the language is, in numbers: sizes, seed, and how many of its messages are distinct."""
+        distinct = self.distinct_messages
+        return {
+            "name": self.name,
+            "space": str(self.space),
+            "meanings": self.space.size,
+            "message_length": self.message_length,
+            "vocab_size": self.vocab_size,
+            "distinct_messages": distinct,
+            "fraction_distinct": distinct / self.space.size,
+            "seed": self.seed,
+        }
+
+    def examples(self, meanings: ArrayLike | None = None) -> pd.DataFrame:
+        """A few meanings and their messages, as in Table 1 of Icy22.
+
+        Args:
+            meanings: those to show, shape [n, A]; by default the first, then those that differ from it in one
+                attribute, the last attribute first.
+
+        Returns:
+            Columns `meaning` and `message`; words are separated by spaces where L is a multiple of A.
+
+        Raises:
+            InvalidSettingError: a meaning is not of this space.
+        """
+        import pandas as pd
+
+        shown = self._first_few() if meanings is None else np.atleast_2d(np.asarray(meanings))
+        tokens = self.messages[self.space.index(shown)]
+        return pd.DataFrame(
+            {
+                "meaning": [self._meaning_text(row) for row in shown.tolist()],
+                "message": [to_letters(row, self.vocab_size, self.word_length) for row in tokens],
+            }
+        )
+
+    def _first_few(self) -> IntegerArray:
+        one_changed = np.eye(self.space.attributes, dtype=np.int64)[::-1]
+        zero = np.zeros_like(one_changed[:1])
+        return zero if self.space.values == 1 else np.concatenate([zero, one_changed])
+
+    def _meaning_text(self, meaning: Sequence[int]) -> str:
+        if self.value_names is None:
+            return f"({', '.join(map(str, meaning))})"
+        return f"({', '.join(names[value] for names, value in zip(self.value_names, meaning, strict=True))})"
+
+    def digest(self) -> str:
+        """16 hexadecimal digits that stand for space, vocabulary and messages, whatever name and seed are."""
+        head = f"icy language {self.space} {self.vocab_size} {self.message_length}\n".encode()
+        little_endian = self.messages.astype(self.messages.dtype.newbyteorder("<"))
+        return hashlib.sha256(head + little_endian.tobytes()).hexdigest()[:16]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Language):
+            return NotImplemented
+        return self._card() == other._card() and np.array_equal(self.messages, other.messages)
+
+    def __hash__(self) -> int:
+        return hash(self.digest())
+
+    def __repr__(self) -> str:
+        seed = "" if self.seed is None else f", seed {self.seed}"
+        return (
+            f"Language({self.name!r}, {self.space}, {self.space.size} messages of {self.message_length} tokens, "
+            f"vocabulary {self.vocab_size}{seed})"
+        )
+
+
+def as_language(given: Language | tuple[ArrayLike, ArrayLike]) -> Language:
+    """A Language from a Language, or from a plain pair of arrays (meanings [N, A], messages [N, L]).
+
+    Raises:
+        InvalidSettingError: `given` is neither, or the pair does not give every meaning exactly once.
+    """
+    if isinstance(given, Language):
+        return given
+    if isinstance(given, (tuple, list)) and len(given) == 2:
+        return Language.from_table(*given)
+    raise InvalidSettingError(
+        f"A {type(given).__name__} is not a language; give a Language or a pair of arrays (meanings, messages)."
+    )
+
+
+def to_letters(tokens: ArrayLike, vocab_size: int, word_length: int | None = None) -> str:
+    """One message as text: letters up to a vocabulary of 26, above it numbers joined by dots.
+
+    Args:
+        tokens: shape [L].
+        vocab_size: V.
+        word_length: tokens per word; words are separated by spaces where it is given.
+
+    Example:
+        >>> from icy.languages.language import to_letters
+        >>> to_letters([0, 1, 1, 0], 4, word_length=2), to_letters([0, 30, 7], 31)
+        ('ab ba', '0.30.7')
+    """
+    row: list[int] = np.asarray(tokens).tolist()
+    symbols = [LETTERS[t] for t in row] if vocab_size <= len(LETTERS) else [str(t) for t in row]
+    step = word_length or len(row) or 1
+    glue = "" if vocab_size <= len(LETTERS) else "."
+    return " ".join(glue.join(symbols[i : i + step]) for i in range(0, len(row), step))
+
+
+def _checked_messages(messages: ArrayLike, space: MeaningSpace, vocab_size: int) -> IntegerArray:
+    """Messages as a read-only array of its own, in the smallest type that holds every token."""
+    tokens = _whole_table(messages, "messages")
+    if tokens.shape[0] != space.size:
+        raise InvalidSettingError(
+            f"A language over {space} has {space.size} messages, one per meaning; {tokens.shape[0]} are given."
+        )
+    if tokens.min() < 0 or tokens.max() >= vocab_size:
+        raise InvalidSettingError(
+            f"Tokens of a vocabulary of {vocab_size} run from 0 to {vocab_size - 1}; "
+            f"found {tokens.min()} to {tokens.max()}."
+        )
+    stored = np.array(tokens, dtype=np.min_scalar_type(vocab_size - 1), order="C")
+    stored.setflags(write=False)
+    return stored
+
+
+def _checked_names(value_names: Sequence[Sequence[str]], space: MeaningSpace) -> tuple[tuple[str, ...], ...]:
+    names = tuple(tuple(map(str, of_one)) for of_one in value_names)
+    if len(names) != space.attributes or any(len(of_one) != space.values for of_one in names):
+        raise InvalidSettingError(
+            f"value_names of {space} must hold {space.values} names for each of {space.attributes} attributes."
+        )
+    return names
+
+
+def _whole_table(given: ArrayLike, what: str) -> IntegerArray:
+    table = np.asarray(given)
+    if table.ndim != 2 or table.size == 0:
+        raise InvalidSettingError(f"The {what} must be a table with rows and columns; their shape is {table.shape}.")
+    if table.dtype.kind not in "iu":
+        raise InvalidSettingError(f"The {what} must be whole numbers, not {table.dtype}.")
+    return table
+
+
+def _rows_in_order(rows: IntegerArray, tokens: IntegerArray, space: MeaningSpace) -> NDArray[np.int64]:
+    """Where each meaning of `space` stands in `rows`; every one must stand there once."""
+    if len(rows) != len(tokens):
+        raise InvalidSettingError(f"There are {len(rows)} meanings and {len(tokens)} messages; give one for each.")
+    given = np.unique(space.index(rows), return_index=True)
+    missing, repeated = space.size - len(given[0]), len(rows) - len(given[0])
+    if missing or repeated:
+        raise InvalidSettingError(
+            f"The table must give each of the {space.size} meanings of {space} exactly once; "
+            f"{missing} of them are missing and {repeated} rows repeat one."
+        )
+    return given[1]

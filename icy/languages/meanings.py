@@ -1,0 +1,189 @@
+"""Meanings: tuples of attribute values, in lexicographic order with the last attribute fastest."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from icy.core.checks import whole_number
+from icy.core.errors import InvalidSettingError
+from icy.core.memory import _too_large, available_memory, require_memory
+
+IntArray = NDArray[np.int64]
+MAX_LOG2_SIZE = 62  # meanings are numbered by 64-bit integers
+BYTES_PER_TOKEN = 24  # while a table is made: the 64-bit table, its corrupted copy, and one temporary
+
+
+@dataclass(frozen=True)
+class MeaningSpace:
+    """All tuples of `attributes` attribute values, each one of `values` values.
+
+    Meanings are numbered in lexicographic order, the last attribute fastest (Perkins21 and Icy22 count them so):
+    the number of meaning m is the sum of m[a] * values ** (attributes - 1 - a).
+
+    Attributes:
+        attributes: number of attributes, A.
+        values: number of values of every attribute, K.
+
+    Raises:
+        InvalidSettingError: A or K is not a positive whole number.
+
+    Example:
+        >>> from icy.languages.meanings import MeaningSpace
+        >>> space = MeaningSpace.parse("3x10")
+        >>> space.size, space.index([[0, 1, 2], [9, 9, 9]]).tolist()
+        (1000, [12, 999])
+        >>> space.meanings([12, 999]).tolist()
+        [[0, 1, 2], [9, 9, 9]]
+    """
+
+    attributes: int
+    values: int
+
+    def __post_init__(self) -> None:
+        for what in ("attributes", "values"):
+            whole = whole_number(f"number of {what} of a meaning space", getattr(self, what))
+            object.__setattr__(self, what, whole)
+
+    @classmethod
+    def parse(cls, text: str) -> MeaningSpace:
+        """Read a space such as "5x10": 5 attributes of 10 values each.
+
+        Raises:
+            InvalidSettingError: the text is not two positive whole numbers joined by an x.
+        """
+        found = re.fullmatch(r"\s*([0-9]{1,9})\s*[xX×]\s*([0-9]{1,9})\s*", text)
+        if found is None:
+            raise InvalidSettingError(f"'{text}' is not a meaning space; {_HOW_TO_WRITE}{_guess(text)}")
+        return cls(int(found[1]), int(found[2]))
+
+    @classmethod
+    def of(cls, given: MeaningSpace | str | tuple[int, int]) -> MeaningSpace:
+        """A space from a space, a string such as "5x10", or a pair (attributes, values).
+
+        Raises:
+            InvalidSettingError: `given` is none of these.
+        """
+        if isinstance(given, MeaningSpace):
+            return given
+        if isinstance(given, str):
+            return cls.parse(given)
+        if isinstance(given, (tuple, list)) and len(given) == 2:
+            return cls(*given)
+        raise InvalidSettingError(f"{given!r} is not a meaning space; {_HOW_TO_WRITE}")
+
+    def __str__(self) -> str:
+        return f"{self.attributes}x{self.values}"
+
+    @property
+    def size(self) -> int:
+        """Number of meanings, N = K ** A."""
+        return int(self.values**self.attributes)
+
+    def index(self, meanings: ArrayLike) -> IntArray:
+        """Numbers of meanings.
+
+        Args:
+            meanings: attribute values, shape [..., A].
+
+        Returns:
+            Shape [...], each in 0..N-1.
+
+        Raises:
+            InvalidSettingError: the last axis is not A long, or a value is not in 0..K-1.
+        """
+        given = _whole(meanings, "meanings")
+        if given.ndim == 0 or given.shape[-1] != self.attributes:
+            raise InvalidSettingError(
+                f"A meaning of {self} has {self.attributes} attribute values; the given array has shape {given.shape}."
+            )
+        if given.size and (given.min() < 0 or given.max() >= self.values):
+            raise InvalidSettingError(
+                f"Attribute values of {self} run from 0 to {self.values - 1}; found {given.min()} to {given.max()}."
+            )
+        return np.asarray(given.astype(np.int64) @ self._strides(), dtype=np.int64)
+
+    def meanings(self, index: ArrayLike) -> IntArray:
+        """Meanings by their numbers.
+
+        Args:
+            index: numbers in 0..N-1, shape [...].
+
+        Returns:
+            Attribute values, shape [..., A].
+
+        Raises:
+            InvalidSettingError: a number is outside 0..N-1.
+        """
+        given = _whole(index, "numbers of meanings")
+        strides = self._strides()
+        if given.size and (given.min() < 0 or given.max() >= self.size):
+            raise InvalidSettingError(
+                f"Meanings of {self} are numbered 0 to {self.size - 1}; found {given.min()} to {given.max()}."
+            )
+        return (given.astype(np.int64)[..., None] // strides) % self.values
+
+    def all(self) -> IntArray:
+        """Every meaning in order, shape [N, A].
+
+        Raises:
+            InvalidSettingError: they do not fit in memory.
+        """
+        self.check_fits(self.attributes)
+        return self.meanings(np.arange(self.size))
+
+    def check_fits(self, message_length: int) -> None:
+        """Make sure that a table of this space can be made in memory, before anything is allocated.
+
+        Args:
+            message_length: tokens per message, L.
+
+        Raises:
+            InvalidSettingError: N * L tokens need more than the memory available; the sentence gives both.
+        """
+        what = f"A table of {self} ({self._count()} meanings, {message_length} tokens each)"
+        if self._log10_size > MAX_LOG2_SIZE * math.log10(2):
+            needed = self._log10_size + math.log10(max(message_length, 1) * BYTES_PER_TOKEN)
+            raise _too_large(what, f"10^{needed:.0f} bytes", available_memory())
+        require_memory(self.size * message_length * BYTES_PER_TOKEN, what)
+
+    @property
+    def _log10_size(self) -> float:
+        return self.attributes * math.log10(self.values)
+
+    def _count(self) -> str:
+        return f"{self.size:,}" if self._log10_size < 15 else f"10^{self._log10_size:.0f}"
+
+    def _strides(self) -> IntArray:
+        if self._log10_size > MAX_LOG2_SIZE * math.log10(2):
+            raise InvalidSettingError(
+                f"{self} has {self._count()} meanings, more than can be numbered (2^{MAX_LOG2_SIZE}); "
+                "take fewer attributes or values."
+            )
+        return np.array([self.values**a for a in reversed(range(self.attributes))], dtype=np.int64)
+
+
+_HOW_TO_WRITE = "write attributes x values, as in 5x10 for 5 attributes of 10 values each."
+
+
+def _guess(text: str) -> str:
+    """What was probably meant by 10^5 (Perkins21 writes values^attributes), 5*10, 5,10 and the like."""
+    if found := re.fullmatch(r"\s*(\d+)\s*(?:\^|\*\*)\s*(\d+)\s*", text):
+        return f" Did you mean {found[2]}x{found[1]}?"
+    if found := re.fullmatch(r"\W*(\d+)\W+(\d+)\W*", text):
+        return f" Did you mean {found[1]}x{found[2]}?"
+    return ""
+
+
+def _whole(given: ArrayLike, what: str) -> NDArray[Any]:
+    array = np.asarray(given)
+    if array.size == 0:
+        return array.astype(np.int64)
+    if array.dtype.kind not in "iu":
+        raise InvalidSettingError(f"The {what} must be whole numbers, not {array.dtype}.")
+    return array

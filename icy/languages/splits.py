@@ -1,0 +1,109 @@
+"""Splits of a meaning space: which meanings are trained on, and which are held out to see if a model generalises."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icy.core.errors import InvalidSettingError, unknown
+from icy.core.streams import stream
+
+from .meanings import IntArray, MeaningSpace
+
+SPLITS = {
+    "random": "a random share of the meanings",
+    "combinations": "every meaning with one of a random share of the pairs of values of two attributes",
+}
+
+
+@dataclass(frozen=True)
+class Split:
+    """How meanings are held out. Every value of every attribute stays among the others, to be trained on.
+
+    The meanings held out depend on the seed alone: they are the same for all grammars and models. Those of a smaller
+    share are among those of a larger one.
+
+    Attributes:
+        kind: "random", a share of the meanings, or "combinations": of two attributes drawn from the seed, a share of
+            the pairs of their values, so that a meaning held out combines known values in a way that no other does.
+        share: of the meanings, or of the pairs; above 0 and below 1.
+
+    Raises:
+        UnknownNameError: no such kind.
+        InvalidSettingError: a share that cannot be.
+
+    Example:
+        >>> from icy.languages.meanings import MeaningSpace
+        >>> from icy.languages.splits import Split
+        >>> space = MeaningSpace(2, 3)
+        >>> space.meanings(Split("random", 0.3).held_out(space, seed=123)).tolist()
+        [[0, 0], [0, 2], [1, 0]]
+    """
+
+    kind: str = "random"
+    share: float = 0.2
+
+    def __post_init__(self) -> None:
+        if self.kind not in SPLITS:
+            raise unknown("split", self.kind, list(SPLITS))
+        if not _is_number(self.share) or not 0 < self.share < 1:
+            raise InvalidSettingError(f"The share held out is a number above 0 and below 1, not {self.share!r}.")
+
+    def check(self, space: MeaningSpace) -> None:
+        """Make sure that the space can be split so.
+
+        Raises:
+            InvalidSettingError: nothing would be held out, or not every value of every attribute could be trained on.
+        """
+        if space.attributes < 2:
+            raise InvalidSettingError(
+                f"A meaning held out combines values seen apart, and {space} has one attribute; take two or more, "
+                "as in 2x10."
+            )
+        drawn, what = self._drawn_from(space), "pairs of values" if self.kind == "combinations" else "meanings"
+        held_out, left = self._count(drawn), drawn.size - self._count(drawn)
+        if not held_out:
+            raise InvalidSettingError(
+                f"{self.share:g} of the {drawn.size} {what} of {space} is less than one, so nothing would be held out; "
+                "hold out a larger share."
+            )
+        if left < space.values:
+            raise InvalidSettingError(
+                f"Without {self.share:g} of the {drawn.size} {what} of {space}, {left} would be left to train on, and "
+                f"for every value to be seen {space.values} are needed; hold out a smaller share."
+            )
+
+    def held_out(self, space: MeaningSpace, seed: int) -> IntArray:
+        """Numbers of the meanings held out at a seed, in order. Errors as for `check`."""
+        self.check(space)
+        generator = stream(seed, "held out", self.kind)
+        drawn = self._drawn_from(space)
+        if self.kind == "random":
+            return np.sort(_draw(drawn, self._count(drawn), generator))
+        pair = np.sort(generator.choice(space.attributes, 2, replace=False))
+        chosen = np.isin(drawn.index(space.all()[:, pair]), _draw(drawn, self._count(drawn), generator))
+        return np.flatnonzero(chosen)
+
+    def _drawn_from(self, space: MeaningSpace) -> MeaningSpace:
+        """What a share of is drawn: the meanings, or the pairs of values, a space of two attributes."""
+        return space if self.kind == "random" else MeaningSpace(2, space.values)
+
+    def _count(self, drawn: MeaningSpace) -> int:
+        return round(self.share * drawn.size)
+
+
+def _draw(space: MeaningSpace, count: int, generator: np.random.Generator) -> IntArray:
+    """Numbers of `count` meanings, all equally likely, such that the others have every value of every attribute.
+
+    A few meanings that have each value of each attribute exactly once are drawn first, and left out.
+    """
+    once = np.stack([generator.permutation(space.values) for _ in range(space.attributes)], axis=-1)
+    others = np.setdiff1d(np.arange(space.size), space.index(once))
+    drawn: NDArray[np.int64] = generator.permutation(others)[:count]
+    return drawn
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

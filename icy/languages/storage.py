@@ -1,0 +1,324 @@
+"""How languages lie on disk. `icy.languages.language` is the way in; this module knows only tables and their cards."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icy.core.errors import InvalidSettingError, StoreError
+from icy.core.files import whole_file
+
+from .meanings import MeaningSpace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+IntegerArray = NDArray[np.integer[Any]]
+Card = dict[str, Any]  # what a language is besides its messages
+
+CSV_HEAD = "# icy language "
+PARQUET_KEY = b"icy language"
+FIRST_LETTER = ord("a")
+MOST_LETTERS = 26
+
+
+def write(path: Path, space: MeaningSpace, messages: IntegerArray, card: Card) -> None:
+    """Write messages [N, L] and their card in the format that the suffix of `path` names, all at once.
+
+    Raises:
+        StoreError: the suffix is unknown, or the file cannot be written.
+    """
+    writer = _of_suffix(path, WRITERS)
+    try:
+        with whole_file(path) as file:
+            writer(file, space, messages, card)
+    except OSError as error:
+        raise StoreError(f"The language cannot be written to '{path}': {error.strerror or error}.") from error
+
+
+def read(path: Path) -> tuple[IntegerArray, Card]:
+    """Messages [N, L] in the order of meanings, and the card.
+
+    Raises:
+        StoreError: the suffix is unknown, the file cannot be read, or it holds no language.
+    """
+    reader = _of_suffix(path, READERS)
+    if not path.is_file():
+        raise StoreError(f"There is no file '{path}'.")
+    try:
+        messages, card = reader(path)
+        return messages, card
+    except Exception as error:  # each library has errors of its own for a damaged file
+        raise StoreError(
+            f"'{path}' is not an icy language, or is damaged ({error}). Your own table is read by Language.from_csv."
+        ) from error
+
+
+def _of_suffix(path: Path, known: dict[str, Any]) -> Callable[..., Any]:
+    if path.suffix.lower() not in known:
+        raise StoreError(f"A language is stored as {', '.join(known)}; '{path.name}' ends in none of these.")
+    found: Callable[..., Any] = known[path.suffix.lower()]
+    return found
+
+
+# -- parquet -------------------------------------------------------------------------------------------------------
+
+
+def _write_parquet(file: IO[bytes], space: MeaningSpace, messages: IntegerArray, card: Card) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    meanings = space.all().astype(np.min_scalar_type(space.values - 1))
+    columns = {f"m{a}": meanings[:, a] for a in range(space.attributes)}
+    columns |= {f"t{t}": np.ascontiguousarray(messages[:, t]) for t in range(messages.shape[1])}
+    table = pa.table(columns).replace_schema_metadata({PARQUET_KEY: json.dumps(card).encode()})
+    pq.write_table(table, file)
+
+
+def _read_parquet(path: Path) -> tuple[IntegerArray, Card]:
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path)
+    card: Card = json.loads((table.schema.metadata or {})[PARQUET_KEY])
+    space = MeaningSpace.parse(card["space"])
+    meanings = np.stack([table[f"m{a}"].to_numpy() for a in range(space.attributes)], axis=1)
+    tokens = [name for name in table.column_names if re.fullmatch(r"t\d+", name)]
+    messages = np.stack([table[name].to_numpy() for name in tokens], axis=1)
+    return _in_order(space, meanings, messages), card
+
+
+# -- csv -----------------------------------------------------------------------------------------------------------
+
+
+def _write_csv(file: IO[bytes], space: MeaningSpace, messages: IntegerArray, card: Card) -> None:
+    import pandas as pd
+
+    letters = card["vocab_size"] <= MOST_LETTERS
+    head = {**card, "tokens": "letters, a is 0" if letters else "numbers, separated by spaces"}
+    frame = pd.DataFrame(space.all(), columns=[f"m{a}" for a in range(space.attributes)])
+    frame["message"] = _spell(messages) if letters else [" ".join(map(str, row)) for row in messages.tolist()]
+    file.write(f"{CSV_HEAD}{json.dumps(head)}\n".encode())
+    file.write(frame.to_csv(index=False, lineterminator="\n").encode())
+
+
+def _spell(messages: IntegerArray) -> list[str]:
+    length = messages.shape[1]
+    text = (messages.astype(np.uint8) + FIRST_LETTER).astype(np.uint8).tobytes().decode("ascii")
+    return [text[i : i + length] for i in range(0, len(text), length)]
+
+
+def _read_csv(path: Path) -> tuple[IntegerArray, Card]:
+    with open(path, encoding="utf-8") as lines:
+        head = lines.readline()
+    if not head.startswith(CSV_HEAD):
+        raise ValueError(f"its first line does not begin with '{CSV_HEAD}'")
+    card: Card = json.loads(head.removeprefix(CSV_HEAD))
+    letters = card.pop("tokens").startswith("letters")
+    frame = read_frame(path, skiprows=1)
+    space = MeaningSpace.parse(card["space"])
+    meanings = frame[[f"m{a}" for a in range(space.attributes)]].to_numpy(dtype=np.int64)
+    texts = frame["message"].tolist()
+    rows = _unspell(texts) if letters else np.array([text.split() for text in texts], dtype=object).astype(np.int64)
+    return _in_order(space, meanings, rows), card
+
+
+def _unspell(texts: list[str]) -> IntegerArray:
+    if len({len(text) for text in texts}) != 1:
+        raise ValueError("its messages differ in length")
+    codes = np.frombuffer("".join(texts).encode("ascii"), dtype=np.uint8).reshape(len(texts), -1)
+    return codes.astype(np.int64) - FIRST_LETTER
+
+
+def read_frame(path: Path, skiprows: int = 0) -> pd.DataFrame:
+    """A table of strings; "nan" and "null" are messages here, not missing numbers."""
+    import pandas as pd
+
+    separator = "\t" if path.suffix.lower() == ".tsv" else ","
+    return pd.read_csv(
+        path,
+        sep=separator,
+        dtype=str,
+        keep_default_na=False,
+        skipinitialspace=True,
+        skiprows=skiprows,
+        encoding="utf-8",
+    )
+
+
+# -- npz -----------------------------------------------------------------------------------------------------------
+
+
+def _write_npz(file: IO[bytes], space: MeaningSpace, messages: IntegerArray, card: Card) -> None:
+    np.savez_compressed(file, messages=messages, card=np.array(json.dumps(card)))
+
+
+def _read_npz(path: Path) -> tuple[IntegerArray, Card]:
+    with np.load(path, allow_pickle=False) as fields:
+        return fields["messages"], json.loads(str(fields["card"]))
+
+
+def _in_order(space: MeaningSpace, meanings: IntegerArray, messages: IntegerArray) -> IntegerArray:
+    """Rows sorted by meaning, so that a file sorted otherwise by hand still loads."""
+    index = space.index(meanings)
+    order = np.argsort(index, kind="stable")
+    if len(index) != space.size or not np.array_equal(index[order], np.arange(space.size)):
+        raise ValueError(f"it does not give each of the {space.size} meanings of {space} exactly once")
+    return messages[order]
+
+
+WRITERS: dict[str, Callable[[IO[bytes], MeaningSpace, IntegerArray, Card], None]] = {
+    ".parquet": _write_parquet,
+    ".csv": _write_csv,
+    ".npz": _write_npz,
+}
+READERS: dict[str, Callable[[Path], tuple[IntegerArray, Card]]] = {
+    ".parquet": _read_parquet,
+    ".csv": _read_csv,
+    ".npz": _read_npz,
+}
+
+
+# -- a user's own table --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OwnTable:
+    """What was read from a user's own table.
+
+    Attributes:
+        meanings: numbers of attribute values, shape [n, A].
+        messages: tokens, shape [n, L].
+        value_names: the values as they were written, or None if they were just the numbers 0..K-1.
+    """
+
+    meanings: IntegerArray
+    messages: IntegerArray
+    value_names: tuple[tuple[str, ...], ...] | None
+
+
+def is_own_csv(path: Path) -> bool:
+    """Whether a file begins as those that `write` makes.
+
+    Raises:
+        StoreError: the file cannot be read.
+    """
+    try:
+        with open(path, encoding="utf-8") as lines:
+            return lines.readline().startswith(CSV_HEAD)
+    except (OSError, UnicodeDecodeError) as error:
+        raise StoreError(f"The table '{path}' cannot be read: {error}.") from error
+
+
+def read_own_table(
+    path: Path, meaning_columns: Sequence[str] | None, message_columns: Sequence[str] | str | None
+) -> OwnTable:
+    """Read the table that `Language.from_csv` describes; see there for what is accepted and what is raised."""
+    try:
+        frame = read_frame(path)
+    except (OSError, ValueError) as error:
+        raise StoreError(f"The table '{path}' cannot be read: {str(error).strip()}.") from error
+    if frame.empty:
+        raise InvalidSettingError(f"The table '{path}' has no rows.")
+    message_list = [message_columns] if isinstance(message_columns, str) else message_columns
+    attributes, tokens = choose_columns([str(c) for c in frame.columns], meaning_columns, message_list)
+    meanings, names = _number_values({c: frame[c].str.strip().tolist() for c in attributes})
+    messages = _number_tokens([frame[c].str.strip().tolist() for c in tokens])
+    return OwnTable(meanings, messages, names)
+
+
+def choose_columns(
+    columns: Sequence[str], meaning_columns: Sequence[str] | None, message_columns: Sequence[str] | None
+) -> tuple[list[str], list[str]]:
+    """The columns of meanings and of messages: those asked for, else by name, else the rest.
+
+    Raises:
+        InvalidSettingError: a column is not there or asked for twice, or the columns cannot be told apart.
+    """
+    tokens = list(message_columns or ()) or _default_message_columns(columns, meaning_columns)
+    attributes = list(meaning_columns or ()) or _default_meaning_columns(columns, tokens)
+    found = f"The table has the columns {', '.join(columns)}"
+    unknown = [c for c in (*attributes, *tokens) if c not in columns]
+    if unknown:
+        raise InvalidSettingError(f"{found}; there is no '{unknown[0]}'.")
+    if not attributes or not tokens or len({*attributes, *tokens}) != len(attributes) + len(tokens):
+        raise InvalidSettingError(f"{found}; say which are meanings and which messages, each in one of the two.")
+    return attributes, tokens
+
+
+def _default_message_columns(columns: Sequence[str], meaning_columns: Sequence[str] | None) -> list[str]:
+    if "message" in columns:
+        return ["message"]
+    named = [c for c in columns if re.fullmatch(r"t\d+", c)]
+    attributes = meaning_columns or [c for c in columns if re.fullmatch(r"m\d+", c)]
+    return named or [c for c in columns if attributes and c not in attributes]
+
+
+def _default_meaning_columns(columns: Sequence[str], tokens: Sequence[str]) -> list[str]:
+    named = [c for c in columns if re.fullmatch(r"m\d+", c)]
+    return named or [c for c in columns if c not in tokens]
+
+
+def _number_values(columns: dict[str, list[str]]) -> tuple[IntegerArray, tuple[tuple[str, ...], ...] | None]:
+    """Values numbered from 0 in sorted order, [n, A], and their names."""
+    names = [_sorted_names(column) for column in columns.values()]
+    counts = [len(of_one) for of_one in names]
+    if len(set(counts)) > 1:
+        listing = ", ".join(f"{c} has {n}" for c, n in zip(columns, counts, strict=True))
+        raise InvalidSettingError(f"All attributes must have the same number of values; {listing}.")
+    codes = [_codes(column, of_one) for column, of_one in zip(columns.values(), names, strict=True)]
+    plain = tuple(map(str, range(counts[0])))
+    kept = tuple(map(tuple, names))
+    return np.stack(codes, axis=1), None if all(of_one == plain for of_one in kept) else kept
+
+
+def _number_tokens(columns: list[list[str]]) -> IntegerArray:
+    """Tokens [n, L] of one text column, or of several columns of one token each."""
+    rows = split_messages(columns[0]) if len(columns) == 1 else [list(row) for row in zip(*columns, strict=True)]
+    lengths = sorted({len(row) for row in rows})
+    if len(lengths) > 1 or lengths[0] == 0:
+        raise InvalidSettingError(
+            f"All messages must have the same length, at least 1; found lengths {', '.join(map(str, lengths))}. "
+            "Fill up shorter ones with a token of its own."
+        )
+    flat = [token for row in rows for token in row]
+    return _token_codes(flat).reshape(len(rows), lengths[0])
+
+
+def split_messages(texts: list[str]) -> list[list[str]]:
+    """Tokens are separated by spaces where any message has one, else they are single characters."""
+    if any(re.search(r"\s", text) for text in texts):
+        return [text.split() for text in texts]
+    return [list(text) for text in texts]
+
+
+def _token_codes(tokens: list[str]) -> IntegerArray:
+    distinct = set(tokens)
+    if all(_is_number(token) for token in distinct):
+        return np.array([int(token) for token in tokens])
+    if all(re.fullmatch("[a-z]", token) for token in distinct):
+        return np.array([ord(token) - FIRST_LETTER for token in tokens])
+    return _codes(tokens, _sorted_names(tokens))
+
+
+def _codes(column: list[str], names: list[str]) -> IntegerArray:
+    number = {name: i for i, name in enumerate(names)}
+    return np.array([number[value] for value in column], dtype=np.int64)
+
+
+def _sorted_names(column: list[str]) -> list[str]:
+    """The different values, numbers by size and words by the alphabet."""
+    distinct = set(column)
+    numeric = all(re.fullmatch(r"-?[0-9]{1,18}", value) for value in distinct)
+    return sorted(distinct, key=int) if numeric else sorted(distinct)
+
+
+def _is_number(token: str) -> bool:
+    return re.fullmatch("[0-9]{1,9}", token) is not None

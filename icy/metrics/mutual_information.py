@@ -1,0 +1,106 @@
+"""Messages and meanings as opaque labels: adjusted mutual information."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from icy.core.checks import whole_number
+from icy.core.errors import InvalidSettingError, unknown
+
+from .entropy import Codes, together
+from .score import Score, undefined
+from .table import Table
+
+AVERAGES = ("max", "arithmetic", "geometric", "min")
+MOST_CELLS = 2 * 10**8  # of messages by meanings: what chance would give sums over all of them
+
+
+def ami(
+    meanings: Any,
+    messages: Any = None,
+    *,
+    attribute: int | None = None,
+    average: str = "max",
+    eos: int | None = None,
+) -> Score:
+    """Adjusted mutual information between whole messages and whole meanings, beyond chance (Vinh et al. 2009).
+
+    It is about many rows per meaning, and says nothing of a table with one. Where every meaning occurs once, as in a
+    Language, it is 1 by scikit-learn's convention if every message does too, and otherwise 0 whatever the messages
+    are, since chance tells as much; the details have a note then. Where meanings and messages are both constant it is
+    1 by convention, and where only one of them is, 0.
+
+    Args:
+        meanings: [N, A] attribute values, or a Language.
+        messages: [N, S] tokens, or sequences of any lengths.
+        attribute: take this attribute alone for the label of a row.
+        average: of the two entropies, which mutual information is measured against: "max" (Mu and Goodman 2021;
+            CBM24), "arithmetic" (scikit-learn's default), "geometric" or "min".
+        eos: the token that ends a message; see Table.of.
+
+    Returns:
+        A score of at most 1, about 0 for what chance gives, perhaps below; with the numbers of labels and messages in
+        the details. NaN for the average "min" where the lesser entropy is all by chance.
+
+    Raises:
+        InvalidSettingError: tables that do not fit together, continuous meanings, no such attribute, or more labels by
+            messages than can be worked through.
+        UnknownNameError: an average that there is not.
+
+    Example:
+        >>> from icy.metrics import ami
+        >>> round(ami([[0], [0], [1], [1], [2], [2]], ["a", "a", "b", "c", "d", "d"]).value, 4)
+        0.6154
+    """
+    from sklearn.metrics import adjusted_mutual_info_score
+
+    if average not in AVERAGES:
+        raise unknown("average", average, AVERAGES)
+    table = Table.of(meanings, messages, eos=eos)
+    table.require_discrete("Adjusted mutual information")
+    labels, said = _labels(table, attribute), _messages(table)
+    numbers = int(labels.max()) + 1, int(said.max()) + 1
+    conventions = {"attribute": attribute, "average": average, "eos": eos}
+    if len(table) > 1 and len(table) in numbers:
+        return _of_single_rows(numbers, len(table), conventions)
+    if math.prod(numbers) > MOST_CELLS:
+        raise InvalidSettingError(
+            f"{numbers[0]} labels by {numbers[1]} messages are too many for adjusted mutual information; "
+            "take fewer rows, or one attribute."
+        )
+    value = adjusted_mutual_info_score(labels, said, average_method=average)
+    return Score("ami", value, len(table), conventions, {"labels": numbers[0], "messages": numbers[1]})
+
+
+def _of_single_rows(numbers: tuple[int, int], rows: int, conventions: dict[str, Any]) -> Score:
+    """The score where every label, or every message, occurs once: known without a sum over all chances.
+
+    However messages are dealt to labels that are all different, a label tells all of a message, and the other way
+    round: chance expects what there is. Worked through in floating point, 0 over 0 would be noise.
+    """
+    fewer, which = min(numbers), "message" if numbers[1] == rows else "label"
+    if 1 < fewer < rows and conventions["average"] == "min":
+        why = f"every {which} occurs once, so that chance gives the whole of the lesser entropy"
+        return undefined("ami", why, rows, conventions)
+    if fewer == rows:
+        value, note = 1.0, "every label and every message occurs once: 1 by convention, which says nothing"
+    else:
+        value, note = 0.0, f"every {which} occurs once, so that chance gives as much: 0 whatever the table is"
+    return Score("ami", value, rows, conventions, {"labels": numbers[0], "messages": numbers[1], "note": note})
+
+
+def _labels(table: Table, attribute: int | None) -> Codes:
+    """A number for every meaning, or for every value of one attribute."""
+    if attribute is None:
+        return together(*table.factors)
+    if whole_number("attribute", attribute, least=0) >= table.attributes:
+        raise InvalidSettingError(f"There is no attribute {attribute}; they are numbered 0 to {table.attributes - 1}.")
+    return table.factors[attribute]
+
+
+def _messages(table: Table) -> Codes:
+    """A number for every message."""
+    return together(*table.positions) if table.length else np.zeros(len(table), dtype=np.int64)

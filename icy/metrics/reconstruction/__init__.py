@@ -1,0 +1,1 @@
+"""Tree reconstruction error (TRE)."""

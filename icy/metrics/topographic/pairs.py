@@ -1,0 +1,180 @@
+"""Counting pairs of rows by their two distances, in blocks, on all cores; no list of the pairs is ever made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icy.core.memory import require_memory
+from icy.core.provenance import usable_cores
+
+from .distances import WIDEST, Distance, Hamming, Keys
+from .progress import Progress
+
+BLOCK = 1024  # rows on either side of a block: what belongs to it stays in the caches
+MOST_CELLS = 2**22  # pairs of distances that are counted; with more, pairs of rows are listed
+LISTED_AT_ONCE = 2**20
+BYTES_PER_LISTED_PAIR = 80  # two distances, two ranks and what sorting them takes
+Counts = NDArray[np.int64]
+KeysOfBlock = Callable[[slice, slice], Keys]
+
+
+@dataclass(frozen=True)
+class Two:
+    """Two distances between the rows of one table, together.
+
+    Attributes:
+        x: of meanings.
+        y: of messages.
+        rows: N.
+    """
+
+    x: Distance
+    y: Distance
+    rows: int
+
+    @property
+    def countable(self) -> bool:
+        """Whether both have few values."""
+        if self.x.values is None or self.y.values is None:
+            return False
+        return len(self.x.values) * len(self.y.values) <= MOST_CELLS
+
+
+def joint_counts(two: Two, progress: Progress | None = None, workers: int | None = None, device: str = "cpu") -> Counts:
+    """How many ordered pairs of rows, each row with itself too, have the i-th and the j-th of the two distances.
+
+    Args:
+        two: distances that are countable.
+        progress: told of pairs done.
+        workers: threads; one per core unless given.
+        device: where products are made, if both are Hamming distances; another than "cpu" takes torch.
+
+    Returns:
+        Shape [keys of x, keys of y].
+    """
+    assert two.x.values is not None
+    assert two.y.values is not None
+    shape = len(two.x.values), len(two.y.values)
+    if device != "cpu" and isinstance(two.x, Hamming) and isinstance(two.y, Hamming) and _narrow(two.x, two.y):
+        from .pairs_torch import histogram_on
+
+        return histogram_on(device, *_factors(two.x, two.y), shape[0] * shape[1], progress).reshape(shape)
+    keys, cells = _joint_keys(two.x, two.y), shape[0] * shape[1]
+    total, done = np.zeros(cells, dtype=np.int64), 0
+
+    def count(block: tuple[slice, slice]) -> tuple[Counts, int]:
+        found = keys(*block)
+        return histogram(found, cells), found.size
+
+    workers = workers or usable_cores()
+    with ThreadPoolExecutor(workers) as threads:
+        for (left, right), (counts, size) in _in_order(threads, count, two.rows, 2 * workers):
+            total += counts if left == right else 2 * counts
+            done += size
+            if progress is not None:
+                progress(done, (two.rows**2 + done_diagonal(two.rows)) // 2)
+    return total.reshape(shape)
+
+
+def done_diagonal(rows: int) -> int:
+    """Pairs in the blocks on the diagonal, which are counted in both orders."""
+    whole, rest = divmod(rows, BLOCK)
+    return whole * BLOCK**2 + rest**2
+
+
+def _in_order(
+    threads: ThreadPoolExecutor, count: Callable[[tuple[slice, slice]], tuple[Counts, int]], rows: int, ahead: int
+) -> Iterator[tuple[tuple[slice, slice], tuple[Counts, int]]]:
+    """The blocks on and above the diagonal, and their counts; few are under way, for memory and for Ctrl-C."""
+    waiting = []
+    for block in _blocks(rows):
+        waiting.append((block, threads.submit(count, block)))
+        if len(waiting) > ahead:
+            first, future = waiting.pop(0)
+            yield first, future.result()
+    for block, future in waiting:
+        yield block, future.result()
+
+
+def _blocks(rows: int) -> Iterator[tuple[slice, slice]]:
+    starts = range(0, rows, BLOCK)
+    for i in starts:
+        for j in starts[i // BLOCK :]:
+            yield slice(i, min(i + BLOCK, rows)), slice(j, min(j + BLOCK, rows))
+
+
+def _joint_keys(x: Distance, y: Distance) -> KeysOfBlock:
+    """What gives the keys of both distances at once."""
+    assert x.values is not None
+    assert y.values is not None
+    width, cells = len(y.values), len(x.values) * len(y.values)
+    kind: Any = np.uint8 if cells <= 2**8 else np.uint16 if cells <= 2**16 else np.uint32
+    if isinstance(x, Hamming) and isinstance(y, Hamming) and _narrow(x, y):
+        left, right = _factors(x, y)
+
+        def product(rows: slice, columns: slice) -> Keys:
+            return (left[rows] @ right[columns].T).astype(kind)
+
+        return product
+
+    def two_keys(rows: slice, columns: slice) -> Keys:
+        keys: Keys = x.block(rows, columns).astype(kind) * kind(width) + y.block(rows, columns).astype(kind)
+        return keys
+
+    return two_keys
+
+
+def _narrow(x: Hamming, y: Hamming) -> bool:
+    """Whether products of one-hot vectors are the way to count, exact in 32 bits as cells are fewer than 2^24."""
+    return x.one_hot_width + y.one_hot_width <= WIDEST
+
+
+def _factors(x: Hamming, y: Hamming) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Two tables whose product holds the joint keys of all pairs."""
+    width = np.float32(len(y.values))
+    return np.concatenate([x.one_hot * width, y.one_hot], 1), np.concatenate([x.one_hot, y.one_hot], 1)
+
+
+def histogram(keys: Keys, cells: int) -> Counts:
+    """How often each key occurs. Bytes are counted two at a time, which halves the work."""
+    if keys.dtype != np.uint8 or keys.size % 2:
+        return np.bincount(keys.ravel(), minlength=cells)
+    twos = np.bincount(np.ascontiguousarray(keys).ravel().view(np.uint16), minlength=2**16).reshape(256, 256)
+    both: Counts = (twos.sum(0) + twos.sum(1))[:cells]
+    return both
+
+
+def all_pairs(rows: int, ordered: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The two rows of every pair: of all N*N, or of those of different rows once.
+
+    Raises:
+        InvalidSettingError: what is to be known of them does not fit in memory.
+    """
+    pairs = rows * rows if ordered else rows * (rows - 1) // 2
+    what = f"A list of the {pairs:,} pairs of {rows:,} rows, for distances that are real numbers,"
+    require_memory(pairs * BYTES_PER_LISTED_PAIR, what)
+    if not ordered:
+        left, right = np.triu_indices(rows, 1)
+        return left, right
+    index = np.arange(rows)
+    return index.repeat(rows), np.tile(index, rows)
+
+
+def of_pairs(
+    two: Two, left: NDArray[np.int64], right: NDArray[np.int64], progress: Progress | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Both distances of some pairs."""
+    found = np.empty((2, len(left)))
+    for first in range(0, len(left), LISTED_AT_ONCE):
+        some = slice(first, first + LISTED_AT_ONCE)
+        for row, distance in zip(found, (two.x, two.y), strict=True):
+            row[some] = distance.of_pairs(left[some], right[some])
+        if progress is not None:
+            progress(min(some.stop, len(left)), len(left))
+    return found[0], found[1]

@@ -1,0 +1,1 @@
+"""Results on disk: records, the store, and loading them as tables."""

@@ -1,0 +1,199 @@
+"""Results from wherever they were kept: results folders, saved results, long tables, the atlas; and parts of them."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from icy.core.errors import InvalidSettingError, StoreError
+from icy.core.registry import SIDES
+from icy.core.text import listed
+
+from .long_table import EXTRA, LONG, NUMBERS, ROW, WHOLE, to_long
+from .record import HasRecords, Record, config_text, newest
+from .store import Store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+log = logging.getLogger(__name__)
+Results: TypeAlias = "HasRecords | Sequence[Record] | pd.DataFrame | str | Path"
+TABLES = (".csv", ".parquet")
+ATLAS = "atlas"  # the name of the atlas that comes with icy, in place of a path
+ATLAS_FILE = Path(__file__).parents[1] / "analysis" / "data" / "atlas.parquet"
+NEEDED = ("model", "grammar", "seed", "value")
+REPLICATE = [*ROW, "grammar", "seed"]  # what no two rows of a long table share
+SAME = 1e-9  # two readings of one number
+WORDS = {**dict.fromkeys(("true", "yes", "1", "1.0"), True), **dict.fromkeys(("false", "no", "0", "0.0", ""), False)}
+NONE = "There are no results here; `icy probe` makes some."
+MOST_NAMED = 5  # results in a warning
+
+
+def read_long(path: str | Path) -> pd.DataFrame:
+    """The results of one place in long form, a row per replicate. Errors as for `read_results`."""
+    return long_of(read_any(path))
+
+
+def read_any(path: str | Path) -> list[Record] | pd.DataFrame:
+    """What is kept in one place: records, or the long table that was made of some. Errors as for `load_records`."""
+    path = ATLAS_FILE if str(path) == ATLAS and not Path(path).exists() else Path(path)
+    return _table(path) if path.suffix.lower() in TABLES and not path.is_dir() else load_records(path)
+
+
+def load_records(path: str | Path) -> list[Record]:
+    """The records in a results folder, or in a file that `ProbeResult.save` wrote.
+
+    Of a model, grammar or protocol with several versions only the newest is kept, with a warning.
+
+    Raises:
+        StoreError: there is no such file or folder, or it holds no results.
+    """
+    path = Path(path)
+    if path.is_dir():
+        records = comparable(Store(path).all_records())
+        if not records:
+            raise StoreError(f"The folder {path} holds no results; `icy probe ... -o {path}` makes some.")
+        return records
+    try:
+        return list(json.loads(path.read_text())["records"])
+    except FileNotFoundError as error:
+        raise StoreError(f"There is no file or folder {path}.") from error
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StoreError(
+            f"{path} is not a saved result, as `save` writes it, nor a results folder, nor a long table."
+        ) from error
+
+
+def _table(path: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    try:
+        return pd.read_csv(path) if path.suffix.lower() == ".csv" else pd.read_parquet(path)
+    except FileNotFoundError as error:
+        raise StoreError(f"There is no file {path}.") from error
+    except (OSError, ValueError) as error:  # pandas' and pyarrow's own errors are of these
+        raise StoreError(f"{path} is no table that can be read ({str(error).partition(chr(10))[0]}).") from error
+
+
+def long_of(results: Results, empty: bool = False) -> pd.DataFrame:
+    """Results in long form, with every column of it, whatever version of icy wrote them.
+
+    Args:
+        results: a ProbeResult, a long table, or where they are kept.
+        empty: whether there may be none.
+
+    Raises:
+        InvalidSettingError: a table that is none of results, or one without rows that may not be so.
+    """
+    if isinstance(results, str | Path):
+        return read_long(results)
+    records = records_in(results)
+    table: Any = results if records is None else to_long(records)
+    if not hasattr(table, "columns"):
+        raise InvalidSettingError(f"Results are a ProbeResult, a long table, or where they are kept; not {results!r}.")
+    if missing := [name for name in NEEDED if name not in table]:
+        raise InvalidSettingError(
+            f"This is no long table of results, which has a row per model, grammar and seed: it lacks the column "
+            f"{', '.join(missing)}; ProbeResult.to_dataframe('long') makes one, and icy writes results.parquet."
+        )
+    if not len(table) and not empty:
+        raise InvalidSettingError(NONE)
+    return _once(_completed(table)) if records is None else table
+
+
+def records_in(results: Results) -> Sequence[Record] | None:
+    """The records that results hold; None of a long table, or of what is no results."""
+    if isinstance(results, HasRecords):
+        return results.records
+    return results if isinstance(results, list | tuple) else None
+
+
+def _once(table: pd.DataFrame) -> pd.DataFrame:
+    """A long table without lines that stand in it twice.
+
+    Raises:
+        InvalidSettingError: one replicate has two values.
+    """
+    if not table.duplicated(REPLICATE).any():
+        return table
+    numbers = ["value", *EXTRA]
+    several = table[table.duplicated(REPLICATE, keep=False) & ~table["failed"]]
+    values = several.groupby(REPLICATE, dropna=False)[numbers]
+    if len(differ := several[(values.transform("max") - values.transform("min") > SAME).any(axis=1)]):
+        first = differ.iloc[0]
+        raise InvalidSettingError(
+            f"This table has two values of {first['model']} on {first['grammar']} with seed {first['seed']}; leave one "
+            "of them out, or tell them apart: by the name of the model, or by what stands in the column `options`."
+        )
+    return last_of_each(table.reset_index(drop=True))
+
+
+def last_of_each(table: pd.DataFrame) -> pd.DataFrame:
+    """Of each replicate the last row; a failure does not stand before a result."""
+    ordered = table.sort_values("failed", ascending=False, kind="stable")
+    return ordered[~ordered.duplicated(REPLICATE, keep="last")].sort_index()
+
+
+def _completed(table: pd.DataFrame) -> pd.DataFrame:
+    """A table from a file, or from an older version, with the columns and types of `icy.records.long_table.to_long`.
+
+    Raises:
+        InvalidSettingError: a text where a number or a yes or no belongs.
+    """
+    whole = table.reindex(columns=list(dict.fromkeys([*LONG, *table.columns])))
+    for name in ("settings", "options"):
+        whole[name] = whole[name].astype(object).where(whole[name].notna(), "")
+    for name in ("split", "pretrain_representation", "error"):  # a column of nothing is read as numbers
+        whole[name] = whole[name].astype(object).where(whole[name].notna(), None)
+    for name in ("cut", "failed"):
+        text = whole[name].astype(object).where(whole[name].notna(), "").astype(str)
+        whole[name] = _checked(whole[name], text.str.strip().str.lower().map(WORDS))
+    for name in NUMBERS:
+        whole[name] = _numeric(whole[name])
+    for name in WHOLE:
+        whole[name] = _whole(whole[name])
+    bare = ~whole["model"].astype(str).str.contains("/") & whole["side"].isin(SIDES)
+    whole["model"] = whole["model"].mask(bare, whole["side"].astype(str) + "/" + whole["model"].astype(str))
+    whole["side"] = whole["side"].astype(object).fillna(whole["model"].astype(str).str.replace(r"/.*", "", regex=True))
+    whole["measure"] = whole["measure"].astype(object).fillna("accuracy")
+    return whole
+
+
+def _numeric(column: pd.Series[Any]) -> pd.Series[Any]:
+    import pandas as pd
+
+    return _checked(column, pd.to_numeric(column, errors="coerce")).astype(float)
+
+
+def _whole(column: pd.Series[Any]) -> pd.Series[Any]:
+    import pandas as pd
+
+    read = _checked(column, pd.to_numeric(column, errors="coerce"))
+    if len(wrong := read[read.notna() & (read % 1).ne(0).fillna(False).astype(bool)]):  # infinity too
+        raise InvalidSettingError(f"In the column {column.name} of this table stands {wrong.iloc[0]}, no whole number.")
+    return read.astype("Int64")
+
+
+def _checked(column: pd.Series[Any], read: pd.Series[Any]) -> pd.Series[Any]:
+    """What was read of a column, if all could be that is there."""
+    wrong = column[read.isna() & column.notna()]
+    if len(wrong):
+        kind = "yes or no" if column.name in ("cut", "failed") else "a number"
+        raise InvalidSettingError(f"In the column {column.name} of this table stands '{wrong.iloc[0]}', not {kind}.")
+    return read
+
+
+def comparable(records: Sequence[Record]) -> list[Record]:
+    """The newest of some records; what is missing from them because a version is older, is told."""
+    kept = newest(records)
+    configs = {config_text(record["config"]) for record in kept}
+    older = [record for record in records if config_text(record["config"]) not in configs]
+    if older:
+        names = list(dict.fromkeys(f"{record['model']} on {record['grammar']}" for record in older))
+        more = [f"{len(names) - MOST_NAMED} more"] if len(names) > MOST_NAMED else []
+        shown = listed([*names[:MOST_NAMED], *more])
+        log.warning("Left out, as of another version of the model, grammar or protocol: %s.", shown)
+    return kept

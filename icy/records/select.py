@@ -1,0 +1,89 @@
+"""Select parts of results by model, grammar or column."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Mapping, Sequence
+from dataclasses import is_dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from icy.core.errors import InvalidSettingError, unknown
+from icy.core.registry import canonical
+
+from .load import Results, long_of, records_in
+from .long_table import ROW
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def select(
+    results: Results,
+    models: Sequence[str] = (),
+    grammars: Sequence[str] = (),
+    where: Mapping[str, Any] | None = None,
+) -> Any:
+    """Some of the results: a ProbeResult of one, and else a long table.
+
+    Args:
+        results: a ProbeResult or a long table.
+        models: names or wildcards of models, with or without their side; none are all.
+        grammars: the same of grammars.
+        where: columns of the long table and the value that each must have.
+
+    Raises:
+        UnknownNameError: a pattern or a value that fits nothing, or a column that there is not.
+        InvalidSettingError: nothing fits all of them.
+
+    Example:
+        >>> import pandas as pd
+        >>> long = pd.DataFrame({"model": ["sender/FC1L", "sender/FC2L"], "grammar": "rot", "seed": 1, "value": 0.5})
+        >>> list(select(long, models=["FC2*"])["model"])
+        ['sender/FC2L']
+    """
+    import pandas as pd
+
+    long = long_of(results)
+    keep = pd.Series(True, index=long.index)
+    names = {m: (m, m.rpartition("/")[2]) for m in dict.fromkeys(long["model"].astype(str))}
+    keep &= long["model"].isin(_matching("model in these results", models, names))
+    keep &= long["grammar"].isin(
+        _matching("grammar in these results", grammars, {g: (g,) for g in sorted(set(long["grammar"]))})
+    )
+    for column, value in (where or {}).items():
+        keep &= _equal(long, column, value)
+    if not keep.any():
+        raise InvalidSettingError("Each of these choices fits some results, and all together none: leave one out.")
+    records = records_in(results)
+    if records is None:
+        return long[keep]
+    chosen = [r for r, kept in zip(records, keep, strict=True) if kept]
+    return replace(results, records=chosen) if is_dataclass(results) else chosen  # type: ignore[type-var]
+
+
+def _matching(what: str, patterns: Sequence[str], names: Mapping[str, Sequence[str]]) -> list[str]:
+    """The names that one of the patterns fits; all if there are none."""
+    found: list[str] = [] if patterns else list(names)
+    for pattern in patterns:
+        wanted = {pattern.lower(), canonical(pattern).lower()}
+        fit = [n for n, forms in names.items() if any(fnmatch.fnmatchcase(f.lower(), p) for f in forms for p in wanted)]
+        if not fit and pattern != "all":
+            shortest = [forms[0] if "/" in pattern else forms[-1] for forms in names.values()]
+            raise unknown(what, pattern, list(dict.fromkeys(shortest)))
+        found += fit or list(names)
+    return found
+
+
+def _equal(long: pd.DataFrame, column: str, value: Any) -> pd.Series[bool]:
+    if column not in long:
+        raise unknown("column of results", column, [name for name in (*ROW, "side", "seed", "measure") if name in long])
+    import pandas as pd
+
+    number = pd.to_numeric(pd.Series([value]), errors="coerce").iloc[0]
+    values = long[column]
+    equal = values.astype(str).str.lower().eq(str(value).lower())
+    if pd.notna(number):
+        equal |= pd.to_numeric(values, errors="coerce").eq(number).fillna(False).astype(bool)
+    if not equal.any():
+        raise unknown(f"{column.replace('_', ' ')} in these results", str(value), sorted(set(values.astype(str))))
+    return equal

@@ -1,0 +1,175 @@
+"""Recording episodes: a row per game, as a table that other tools and `icy metrics` read."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icy.core.errors import InvalidSettingError
+from icy.core.files import whole_file
+from icy.core.registry import LISTENER, SPEAKER
+from icy.s2b.players.base import Action, Player, name_of
+from icy.version import __version__
+
+from .evaluation import Told, batch_size, episode_seeds, play
+from .game import BatchedGame, Turn
+from .settings import GameSettings
+from .streams import Wholes
+from .transcript import PHASES
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Recorder:
+    """Watches a batch of episodes, see `icy.s2b.play`, and keeps what happens in every game."""
+
+    def __init__(self) -> None:
+        self.rows: list[dict[str, Any]] = []
+        self._said: Wholes = np.zeros((0, 0), dtype=np.int64)
+
+    def __call__(self, game: BatchedGame, turn: Turn, said: Action, heard: Action) -> None:
+        """Note a step that is about to be made."""
+        settings = game.settings
+        width = settings.rounds * settings.length
+        if self._said.shape != (game.episodes, width):
+            self._said = np.zeros((game.episodes, width), dtype=np.int64)
+        message, decision, _ = game.taken(said.message, heard.decision)
+        self._said[turn.speaker.round == 0] = 0
+        for place in range(settings.rounds):
+            now = turn.speaker.round == place
+            self._said[now, place * settings.length : (place + 1) * settings.length] = message[now]
+        asked = np.flatnonzero(turn.listener.may_decide)
+        if len(asked):
+            self._note(game, turn, asked, decision)
+
+    def _note(self, game: BatchedGame, turn: Turn, asked: Wholes, decision: Wholes) -> None:
+        spoken = game.latents(SPEAKER)[:, 0]
+        heard = np.take_along_axis(game.heard_as, self._said, axis=1)
+        columns: dict[str, Any] = {
+            "episode": game.seeds,
+            "game": game.game_number,
+            "query": turn.listener.query,
+            "decision": decision,
+            "answer": game.answer,
+            **{f"values_{i}": game.sizes[:, i] for i in range(game.settings.dimensions)},
+            **{f"meaning_{i}": spoken[:, i] for i in range(game.settings.dimensions)},
+            "sample": game.sample_numbers(SPEAKER)[:, 0],
+            "said": self._said.copy(),
+            "heard": heard,
+            "speaker_sees": turn.speaker.stimulus.reshape(game.episodes, -1),
+            "listener_sees": turn.listener.stimulus.reshape(game.episodes, -1),
+            "listener_meanings": game.latents(LISTENER).reshape(game.episodes, -1),
+        }
+        self.rows.append({name: column[asked] for name, column in columns.items()})
+
+    def table(self) -> pd.DataFrame:
+        """What was kept: see `record`."""
+        import pandas as pd
+
+        joined = {name: np.concatenate([row[name] for row in self.rows]) for name in self.rows[0]}
+        query = joined.pop("query")
+        order = np.lexsort([joined["game"], joined["episode"]])
+        columns = {name: _column(values[order]) for name, values in joined.items()}
+        table = pd.DataFrame(columns)
+        table.insert(2, "phase", np.array(PHASES)[query[order].astype(np.int64)])
+        table.insert(5, "correct", table["decision"] == table["answer"])
+        for name in ("said", "heard"):
+            table[name] = [" ".join(map(str, tokens)) for tokens in table[name]]
+        return table
+
+
+def _column(values: NDArray[Any]) -> Any:
+    return values if values.ndim == 1 else list(values)
+
+
+def record(
+    speaker: str | Player = "posdis",
+    listener: str | Player = "binding",
+    settings: GameSettings | None = None,
+    *,
+    episodes: int = 64,
+    seed: int = 123,
+    told: Told | None = None,
+    **given: Any,
+) -> pd.DataFrame:
+    """Let two players play, and keep every game.
+
+    Args:
+        speaker: its name (`icy list players`), or itself.
+        listener: the same.
+        settings: of the game; or by name.
+        episodes: how many.
+        seed: of the episodes, see `evaluate`.
+        told: called with how many episodes have been played, and of how many.
+        **given: settings by name, see GameSettings.
+
+    Returns:
+        A row per game: `episode` (its seed), `game`, `phase`, `decision`, `answer`, `correct`, `values_0`... (the
+        space), `meaning_0`... and `sample` of the target, `said` and `heard` (tokens of all rounds, before and after
+        the renaming), and as lists `speaker_sees`, `listener_sees` and `listener_meanings`, slot after slot. `attrs`
+        holds the settings and who played.
+
+    Raises:
+        IcyError: as for `evaluate`.
+
+    Example:
+        >>> from icy.s2b import record
+        >>> games = record("posdis", "oracle", episodes=2)
+        >>> columns = ["phase", "meaning_0", "meaning_1", "meaning_2", "said", "heard"]
+        >>> print(games[columns].head(2).to_string(index=False))
+          phase  meaning_0  meaning_1  meaning_2  said heard
+        support          2          1          0 3 2 1 5 2 6
+        support          2          2          1 3 3 2 5 5 2
+    """
+    import pandas as pd
+
+    chosen = GameSettings.of(settings, **given)
+    seeds, parts = episode_seeds(seed, episodes), []
+    at_once = batch_size(chosen)
+    for first in range(0, episodes, at_once):
+        batch, recorder = seeds[first : first + at_once], Recorder()
+        play(BatchedGame(chosen, episodes=len(batch)), speaker, listener, batch, recorder)
+        parts.append(recorder.table())
+        if told is not None:
+            told(first + len(batch), episodes)
+    table = pd.concat(parts, ignore_index=True)
+    table.attrs = {
+        "icy": __version__,
+        "settings": asdict(chosen),
+        "seed": seed,
+        SPEAKER: name_of(speaker),
+        LISTENER: name_of(listener),
+    }
+    return table
+
+
+def write(table: pd.DataFrame, path: str | Path) -> Path:
+    """Write recorded games as parquet, whole or not at all.
+
+    Raises:
+        InvalidSettingError: a file of another kind, or a folder that does not exist.
+        OSError: the file cannot be written.
+    """
+    file = checked_target(path)
+    with whole_file(file) as stream:
+        table.to_parquet(stream, index=False)
+    return file
+
+
+def checked_target(path: str | Path) -> Path:
+    """A file for recorded games.
+
+    Raises:
+        InvalidSettingError: see `write`.
+    """
+    file = Path(path)
+    if file.suffix.lower() != ".parquet":
+        raise InvalidSettingError(f"Games are recorded as .parquet; not as '{file.name}'.")
+    if not file.absolute().parent.is_dir():
+        raise InvalidSettingError(f"The folder {file.absolute().parent} does not exist.")
+    return file

@@ -1,0 +1,238 @@
+"""Which meanings an episode plays: the split into support and query, and the targets of every shot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icy.core.checks import whole_number
+from icy.core.errors import InvalidSettingError
+
+from .stimuli import Spaces, all_meanings, meaning_numbers
+from .streams import Draws, Wholes
+
+TEST_VALUES = 2  # dimensions with a test value that make a meaning one of the query
+WEIGHT = 100  # of a value that has been shown often enough
+REFUSALS = 5  # of repeated targets before one is accepted, where repeats are accepted at all
+FAILURES = 10  # draws of repeated targets after which repeats are accepted
+MOST_ROUNDS = 20_000  # of drawing; an episode takes some hundreds at the most
+MOST_IN_TABLE = 1000  # meanings whose nearness is kept, 4 MB
+NOTHING = -1  # in place of a target after the last one
+
+
+def query_meanings(spaces: Spaces, threshold: int = TEST_VALUES) -> NDArray[np.bool_]:
+    """Which meanings are kept for the query: those with a test value, an odd one, in so many dimensions or more.
+
+    Every value occurs in the support, and combinations of test values never do.
+
+    Returns:
+        [M]; `Spaces.valid` says which of them an episode has.
+
+    Raises:
+        InvalidSettingError: a threshold that no meaning reaches, or every meaning does.
+    """
+    if not 1 <= whole_number("number of test values", threshold) <= spaces.dimensions:
+        raise InvalidSettingError(
+            f"Meanings of {spaces.dimensions} dimension{'s' * (spaces.dimensions > 1)} cannot have test values in "
+            f"{threshold}, which the query asks for."
+        )
+    found: NDArray[np.bool_] = (spaces.meanings % 2 == 1).sum(-1) >= threshold
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """The targets of one phase, in the order that they are played.
+
+    Attributes:
+        meanings: numbers of meanings, [B, G], NOTHING after an episode's last.
+        samples: which sample of each, [B, G].
+    """
+
+    meanings: Wholes
+    samples: Wholes
+
+    @property
+    def counts(self) -> Wholes:
+        """Games of each episode, [B]."""
+        found: Wholes = (self.meanings != NOTHING).sum(1)
+        return found
+
+    def followed_by(self, others: Targets) -> Targets:
+        """These targets and others of the same episodes; NOTHING may stand between them."""
+        return Targets(
+            *(np.concatenate([getattr(t, n) for t in (self, others)], axis=1) for n in ("meanings", "samples"))
+        )
+
+    def replaced(self, which: Wholes, others: Targets) -> Targets:
+        """Those of some episodes replaced by others."""
+        longest = max(self.meanings.shape[1], others.meanings.shape[1])
+        meanings, samples = (np.full((len(self.meanings), longest), n) for n in (NOTHING, 0))
+        meanings[:, : self.meanings.shape[1]], samples[:, : self.samples.shape[1]] = self.meanings, self.samples
+        meanings[which], samples[which] = NOTHING, 0
+        meanings[which, : others.meanings.shape[1]] = others.meanings
+        samples[which, : others.samples.shape[1]] = others.samples
+        return Targets(meanings, samples)
+
+
+def every_meaning(eligible: NDArray[np.bool_], samples: int, draws: Draws | None = None) -> Targets:
+    """Every eligible meaning and sample once.
+
+    Args:
+        eligible: [B, M].
+        samples: per meaning, O.
+        draws: for a random order; without, meanings come in order, and the samples of one after another.
+    """
+    flat = eligible.repeat(samples, axis=1)
+    rank = np.where(flat, draws.uniform("order", (flat.shape[1],)) if draws else 0.0, 2.0)
+    order = np.argsort(rank, axis=1, kind="stable")[:, : int(flat.sum(1).max())]
+    there = np.take_along_axis(flat, order, 1)
+    return Targets(np.where(there, order // samples, NOTHING), np.where(there, order % samples, 0))
+
+
+def shots(draws: Draws, spaces: Spaces, eligible: NDArray[np.bool_], shots: int, samples: int) -> Targets:
+    """Targets such that every value of every dimension is one's value at least so many times (MetaRG22, algorithm TSS).
+
+    Values are drawn dimension by dimension with weights that fall each time a value is shown, until all have been shown
+    often enough. A meaning that is not eligible makes way for an eligible one of near values; one that was shown
+    before is drawn again, some times, before it is repeated.
+
+    Args:
+        draws: the episodes' streams.
+        spaces: their spaces.
+        eligible: the meanings to choose from, [B, M].
+        shots: how often a value is shown at the least, S.
+        samples: per meaning, O.
+
+    Raises:
+        InvalidSettingError: shots or samples below 1; or values that no eligible meaning has, so that they can never be
+            shown.
+    """
+    whole_number("number of shots", shots), whole_number("number of samples", samples)
+    _check_reachable(spaces, eligible)
+    drawing = _Drawing(draws, spaces, eligible, shots, samples)
+    for _ in range(MOST_ROUNDS):
+        if drawing.done:
+            return drawing.targets()
+        drawing.round()
+    raise InvalidSettingError(f"No targets with {shots} shots of every value were found in {MOST_ROUNDS} draws.")
+
+
+def _check_reachable(spaces: Spaces, eligible: NDArray[np.bool_]) -> None:
+    for i in range(spaces.dimensions):
+        for value in range(spaces.most):
+            shown = (eligible & (spaces.meanings[:, i] == value)).any(1)
+            if (~shown & (value < spaces.sizes[:, i])).any():
+                raise InvalidSettingError(
+                    f"No meaning to choose from has value {value} in dimension {i}, so it can never be shown; "
+                    "show every meaning instead."
+                )
+
+
+class _Drawing:
+    """The state of drawing targets, of those episodes that are not done; they leave as they are."""
+
+    def __init__(self, draws: Draws, spaces: Spaces, eligible: NDArray[np.bool_], shots: int, samples: int) -> None:
+        self.count, self.samples, self.rounds = len(spaces), samples, 0
+        self.meanings, self.dimensions = spaces.meanings, np.arange(spaces.dimensions)
+        self.most = spaces.most
+        self.episodes = np.arange(len(spaces))
+        self.draws, self.eligible = draws, eligible
+        values = np.arange(spaces.most) < spaces.sizes[:, :, None]
+        self.weights = np.where(values, np.int32(WEIGHT * (shots + 1)), np.int32(0))
+        self.repeats = shots * spaces.sizes.sum(1) > eligible.sum(1) * samples
+        self.failures = np.zeros(len(spaces), dtype=np.int64)
+        self.before = np.zeros(eligible.shape, dtype=bool)
+        self.chosen: list[tuple[Wholes, Wholes, Wholes]] = []  # episodes, meanings, samples
+
+    @property
+    def done(self) -> bool:
+        """Whether every value of every episode has been shown often enough."""
+        return not len(self.episodes)
+
+    def round(self) -> None:
+        """One draw of every episode, accepted or not."""
+        rows = np.arange(len(self.episodes))
+        drawn = self._draw()
+        again = self.before[rows, drawn]
+        accepted = np.flatnonzero(~again | self._repeated(again))
+        moved = accepted[~self.eligible[accepted, drawn[accepted]]]
+        drawn[moved] = self._near(moved, drawn[moved])
+        self._accept(accepted, drawn[accepted])
+        self.rounds += 1
+        self._keep(np.any(self.weights > WEIGHT, axis=(1, 2)))
+
+    def _repeated(self, again: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Which of the draws that were shown before are shown once more; the others are drawn again."""
+        ready: NDArray[np.bool_] = again & self.repeats & (self.failures >= REFUSALS)
+        self.failures += again & ~ready
+        opened = again & ~self.repeats & (self.failures > FAILURES)
+        self.repeats |= opened
+        self.failures[ready | opened] = 0
+        return ready
+
+    def _draw(self) -> Wholes:
+        """A value per dimension, by weight; as a number of a meaning."""
+        sums = self.weights.cumsum(2)
+        first, shape = self.rounds * len(self.dimensions), (len(self.dimensions),)
+        at = self.draws.uniform("values", shape, first) * sums[:, :, -1]
+        return meaning_numbers((sums <= at[:, :, None]).sum(2), self.most)
+
+    def _near(self, rows: Wholes, drawn: Wholes) -> Wholes:
+        """For some episodes an eligible meaning, likelier the nearer its values are."""
+        weights = (nearness(self.meanings, drawn) * self.eligible[rows]).cumsum(1)
+        at = self.draws.rows(rows).uniform("near", (1,), first=self.rounds) * weights[:, -1:]
+        found: Wholes = (weights <= at).sum(1)
+        return found
+
+    def _accept(self, rows: Wholes, targets: Wholes) -> None:
+        """Note targets of some episodes, and what they have shown."""
+        sample = self.draws.rows(rows).integers("samples", self.samples, (1,), first=self.rounds)[:, 0]
+        self.chosen.append((self.episodes[rows], targets, sample))
+        self.before[rows, targets] = True
+        values = self.meanings[targets]
+        left = self.weights[rows[:, None], self.dimensions, values] - WEIGHT
+        self.weights[rows[:, None], self.dimensions, values] = np.maximum(left, WEIGHT)
+
+    def _keep(self, which: NDArray[np.bool_]) -> None:
+        """Go on with these episodes only."""
+        if which.all():
+            return
+        self.episodes, self.draws = self.episodes[which], self.draws.rows(which)
+        for name in ("eligible", "weights", "repeats", "failures", "before"):
+            setattr(self, name, getattr(self, name)[which])
+
+    def targets(self) -> Targets:
+        """What was chosen, episode by episode."""
+        episodes, meanings, samples = (np.concatenate(part) for part in zip(*self.chosen, strict=True))
+        order = np.argsort(episodes, kind="stable")
+        counts = np.bincount(episodes, minlength=self.count)
+        rows, columns = episodes[order], np.arange(len(order)) - np.repeat(counts.cumsum() - counts, counts)
+        shape = self.count, int(counts.max())
+        found = Targets(np.full(shape, NOTHING), np.zeros(shape, dtype=np.int64))
+        found.meanings[rows, columns], found.samples[rows, columns] = meanings[order], samples[order]
+        return found
+
+
+def nearness(meanings: Wholes, drawn: Wholes) -> NDArray[np.float32]:
+    """How likely each of the meanings [M, N] takes the place of drawn ones, by number [n]: [n, M], in no unit."""
+    if len(meanings) <= MOST_IN_TABLE:
+        return _table_of_nearness(int(meanings.max()) + 1, meanings.shape[1])[drawn]
+    return _nearness(meanings, meanings[drawn])
+
+
+def _nearness(meanings: Wholes, to: Wholes) -> NDArray[np.float32]:
+    squares = np.zeros((len(to), len(meanings)))
+    for i in range(meanings.shape[1]):
+        squares += (meanings[:, i] - to[:, i, None]) ** 2
+    found: NDArray[np.float32] = (1 / (WEIGHT * squares + 0.001)).astype(np.float32)
+    return found
+
+
+@cache
+def _table_of_nearness(most: int, dimensions: int) -> NDArray[np.float32]:
+    meanings = all_meanings(most, dimensions)
+    return _nearness(meanings, meanings)

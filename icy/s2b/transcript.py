@@ -1,0 +1,124 @@
+"""A game in words, for a person to follow."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icy.core.registry import LISTENER, PLAYERS, SPEAKER
+
+from .channel import regular
+from .game import BatchedGame, Turn
+from .settings import GameSettings
+
+PHASES = ("support", "query")
+SIZE, LINES = (800, 360), 14  # of a picture: width and height, and how many lines it has room for
+
+
+class Transcript:
+    """What is said and seen in the first episode of a game, line by line.
+
+    Args:
+        game: which.
+        views: whose eyes and ears it is told from.
+        latents: whether with the meanings, which no player sees.
+    """
+
+    def __init__(self, game: BatchedGame, views: Sequence[str] = PLAYERS, latents: bool = True) -> None:
+        self.game, self.views, self.latents = game, views, latents
+        self.lines: list[str] = []  # of the last step
+        self.told: list[str] = []  # of the episode
+        self.new_game = False
+
+    def begin(self, turn: Turn) -> None:
+        """The first lines of an episode."""
+        sizes = "x".join(map(str, self.game.sizes[0].tolist()))
+        seed, games = int(self.game.seeds[0]), int(self.game.games[0])
+        space = f" in a space of {sizes} values" if self.latents else ""
+        self.lines = [f"Episode of seed {seed}: {games} games{space}."]
+        self._game(turn)
+        self.told = list(self.lines)
+
+    def add(self, before: Turn, turn: Turn, said: Any, decided: Any) -> None:
+        """The lines of a step: what was done, and what came of it."""
+        if bool(turn.speaker.fresh[0]):
+            self.begin(turn)
+            return
+        self.lines, self.new_game = [], False
+        if SPEAKER in self.views and said is not None and bool(before.speaker.may_speak[0]):
+            self.lines.append(f"  the speaker says       {tokens(regular(np.asarray(said))[0])}")
+        if bool(turn.decided[0]):
+            self._decided(turn, 0 if decided is None else int(np.asarray(decided)[0]))
+        elif LISTENER in self.views and 0 < int(turn.listener.round[0]) <= self.game.settings.rounds:
+            self.lines.append(f"  the listener hears     {tokens(turn.listener.message[0])}")
+        if bool(turn.done[0]):
+            self._over()
+        elif int(turn.listener.round[0]) == 0 and int(before.listener.round[0]) != 0:
+            self._game(turn)
+        self.told += self.lines
+
+    def text(self) -> str:
+        """The lines since the last step."""
+        return "\n".join(self.lines)
+
+    def _game(self, turn: Turn) -> None:
+        self.new_game = True
+        number, games = int(self.game.game_number[0]) + 1, int(self.game.games[0])
+        self.lines.append(f"Game {number} of {games}, {PHASES[int(turn.speaker.query[0])]}")
+        for player, seen in ((SPEAKER, turn.speaker), (LISTENER, turn.listener)):
+            if player not in self.views:
+                continue
+            shown = stimuli(seen.stimulus[0], self.game.settings)
+            meanings = self.game.latents(player)[0, : len(seen.stimulus[0])]
+            means = "   meaning " + " ".join(f"({','.join(map(str, m))})" for m in meanings.tolist())
+            self.lines.append(f"  {f'the {player} sees':<22} {shown}{means if self.latents else ''}")
+
+    def _decided(self, turn: Turn, decision: int) -> None:
+        right = "right" if bool(turn.correct[0]) else "wrong"
+        if right == "wrong" and (self.game.settings.feedback or bool(turn.done[0])):  # or the next game is shown now
+            right = f"wrong, it was {answer(int(self.game.answer[0]), self.game.settings)}"
+        said = answer(decision, self.game.settings)
+        self.lines.append(f"  the listener decides   {said}: {right}, reward {float(turn.reward[0]):+g}")
+        if self.game.settings.feedback and LISTENER in self.views:
+            self.lines.append(f"  the listener is shown  {stimuli(turn.listener.stimulus[0], self.game.settings)}")
+
+    def _over(self) -> None:
+        scores = self.game.scores()
+        self.lines.append(
+            f"The episode is over: {100 * scores.support[0]:.0f} % right in the support, "
+            f"{100 * scores.zsct[0]:.0f} % in the query."
+        )
+
+
+def stimuli(shown: Any, settings: GameSettings) -> str:
+    """Stimuli [slots, W] as text: numbers in brackets; of one-hot blocks, the bits."""
+    if settings.representation == "ohe":
+        blocks = np.asarray(shown).reshape(len(shown), settings.dimensions, settings.most).astype(int)
+        return " ".join("[" + " ".join("".join(map(str, b)) for b in one.tolist()) + "]" for one in blocks)
+    return " ".join("[" + " ".join(f"{x:+.2f}" for x in one) + "]" for one in np.asarray(shown).tolist())
+
+
+def tokens(message: Any) -> str:
+    """A message as text."""
+    return " ".join(map(str, np.asarray(message).tolist()))
+
+
+def answer(decision: int, settings: GameSettings) -> str:
+    """A decision as text."""
+    if settings.descriptive and settings.slots == 1:
+        return ("the same meaning", "another meaning")[decision] if decision in (0, 1) else str(decision)
+    return "none of them" if decision == settings.slots else f"stimulus {decision}"
+
+
+def picture(lines: Sequence[str]) -> NDArray[np.uint8]:
+    """The last lines as a picture of a fixed size, [height, width, 3]."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    image = Image.new("RGB", SIZE, "white")
+    ImageDraw.Draw(image).multiline_text(
+        (12, 12), "\n".join(lines[-LINES:]), "black", ImageFont.load_default(14), spacing=8
+    )
+    return np.asarray(image)

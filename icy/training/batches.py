@@ -1,0 +1,131 @@
+"""Batches of meanings and messages for a stack of replicates, drawn on the device."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+from icy.core.noise import counter_hash, shift
+from icy.core.streams import stream_key
+from icy.languages.language import Language
+from icy.languages.meanings import IntArray, MeaningSpace
+from icy.languages.splits import Split
+
+PURPOSES = ("training", "check", "report", "report on training", "noise")
+UNIFORM_BITS = 31  # of a draw: the bias of one of n is below n / 2^31
+
+
+def draw_meanings(
+    space: MeaningSpace, keys: Int[Tensor, " seed"], first: int, batches: int, batch_size: int
+) -> Int[Tensor, "seed batches batch attr"]:
+    """Meanings whose attribute values are independent and uniform.
+
+    Args:
+        space: the meanings.
+        keys: one stream per seed.
+        first: index of the first batch in the stream.
+        batches: how many.
+        batch_size: meanings in each.
+    """
+    shape = (batches, batch_size, space.attributes)
+    start = first * batch_size * space.attributes
+    counter = start + torch.arange(batches * batch_size * space.attributes, device=keys.device)
+    return _uniform(keys, counter, space.values).view(len(keys), *shape)
+
+
+def _uniform(
+    keys: Int[Tensor, " seed"], counter: Int[Tensor, " draw"], below: int | Tensor
+) -> Int[Tensor, "seed draw"]:
+    """Whole numbers of 0 <= n < `below`, which is one for all seeds or one per seed [seed, 1]."""
+    bits = shift(counter_hash(keys[:, None], counter), 64 - UNIFORM_BITS)
+    return (bits * below) >> UNIFORM_BITS
+
+
+class Pool:
+    """Some of the meanings, others for each seed, to draw from uniformly.
+
+    Args:
+        numbers: of the meanings in the pool, per seed, in order.
+        device: where they are drawn.
+    """
+
+    def __init__(self, numbers: Sequence[IntArray], device: torch.device) -> None:
+        sizes = np.array([len(n) for n in numbers])
+        self._numbers = torch.from_numpy(np.concatenate(numbers)).to(device)
+        self._sizes = torch.from_numpy(sizes).to(device)[:, None]
+        self._first = torch.from_numpy(np.cumsum(sizes) - sizes).to(device)[:, None]
+
+    def draw(
+        self, keys: Int[Tensor, " seed"], first: int, batches: int, batch_size: int
+    ) -> Int[Tensor, "seed batches batch"]:
+        """Numbers of meanings; arguments as of `draw_meanings`."""
+        counter = first * batch_size + torch.arange(batches * batch_size, device=keys.device)
+        place = self._first + _uniform(keys, counter, self._sizes)
+        return self._numbers[place].view(len(keys), batches, batch_size)
+
+
+class Draws:
+    """The meanings and messages that each replicate of a stack sees, update by update.
+
+    Args:
+        languages: one per replicate, over the same space and with messages of one shape.
+        seeds: one per replicate; equal seeds see equal meanings.
+        device: where batches are made.
+        split: which meanings each seed holds out of everything but its report; none unless given.
+    """
+
+    def __init__(
+        self, languages: list[Language], seeds: list[int], device: torch.device, split: Split | None = None
+    ) -> None:
+        self.space: MeaningSpace = languages[0].space
+        self.device = device
+        distinct = sorted(set(seeds))
+        self._keys = {
+            purpose: torch.tensor([stream_key(s, "meanings", purpose) for s in distinct], device=device)
+            for purpose in PURPOSES
+        }
+        self._seed_of = torch.tensor([distinct.index(s) for s in seeds], device=device)
+        self._tables = torch.from_numpy(np.concatenate([language.messages for language in languages])).to(device)
+        self._first_row = torch.arange(len(languages), device=device) * self.space.size
+        self._place = self.space.values ** torch.arange(self.space.attributes - 1, -1, -1, device=device)
+        self._pools = None if split is None else _pools(self.space, distinct, split, device)
+
+    def batches(self, purpose: str, first: int, count: int, size: int) -> tuple[Tensor, Tensor]:
+        """Meanings [batches, replicate, batch, attr] and their messages [batches, replicate, batch, length].
+
+        Args:
+            purpose: "training", "check", "report" or "report on training", each a stream of its own. Where meanings are
+                held out, "report" is drawn from them, and all else from the others.
+            first: index of the first batch in the stream.
+            count: number of batches.
+            size: meanings in each.
+        """
+        meanings = self._meanings(purpose, first, count, size).transpose(0, 1)[:, self._seed_of]
+        rows = (meanings * self._place).sum(-1) + self._first_row[:, None]
+        return meanings, self._tables[rows].long()  # tables are stored small, but nn.Embedding takes no 8-bit tokens
+
+    def _meanings(self, purpose: str, first: int, count: int, size: int) -> Int[Tensor, "seed batches batch attr"]:
+        if self._pools is None:
+            return draw_meanings(self.space, self._keys[purpose], first, count, size)
+        trained_on, held_out = self._pools
+        pool = held_out if purpose == "report" else trained_on
+        return pool.draw(self._keys[purpose], first, count, size)[..., None] // self._place % self.space.values
+
+    def noise(self, first: int, count: int) -> Int[Tensor, "update replicate"]:
+        """The key of the noise of each replicate at each of `count` updates from `first` on (see icy.core.noise)."""
+        updates = torch.arange(first, first + count, device=self.device)
+        return counter_hash(self._keys["noise"], updates[:, None])[:, self._seed_of]
+
+    def keep(self, which: list[int]) -> None:
+        """Go on with these replicates only, given by their places in the stack."""
+        index = torch.tensor(which, device=self.device)
+        self._seed_of, self._first_row = self._seed_of[index], self._first_row[index]
+
+
+def _pools(space: MeaningSpace, seeds: Sequence[int], split: Split, device: torch.device) -> tuple[Pool, Pool]:
+    """The meanings that are trained on, and those that are held out, per seed."""
+    held_out = [split.held_out(space, seed) for seed in seeds]
+    trained_on = [np.setdiff1d(np.arange(space.size), numbers) for numbers in held_out]
+    return Pool(trained_on, device), Pool(held_out, device)

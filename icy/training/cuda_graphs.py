@@ -1,0 +1,193 @@
+"""How the updates of a stack are issued: one operation after another, or as a captured CUDA graph.
+
+The models are small: on a GPU, most of an update's time goes by while Python launches a few hundred kernels of some
+microseconds each. A captured update is launched as a whole, and fetches its own batch from a block of them that was
+drawn on the device, so that the host has nothing to do for each update but to say "again".
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from icy.core.errors import InvalidSettingError
+
+log = logging.getLogger(__name__)
+Step = Callable[..., Any]  # one update, or one evaluation, of tensors that stay on their device
+Replay = Callable[[], None]
+
+WARM_UP = 3  # updates before one is captured, in which libraries take their workspaces and Adam makes its state
+BLOCK = 64  # batches that a captured update can choose from
+
+
+def capture_cuda(operations: Callable[[], None]) -> Replay:
+    """Record what is launched on the GPU, without running it; returns what runs it.
+
+    Raises:
+        RuntimeError: something waits for the GPU or takes memory from elsewhere, which cannot be recorded.
+    """
+    graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()
+    # The outer block puts this thread back on its stream where the inner one fails and does not. Other threads of this
+    # process may go on meanwhile.
+    with (
+        torch.cuda.stream(torch.cuda.current_stream()),
+        torch.cuda.graph(graph, stream=stream, capture_error_mode="thread_local"),
+    ):
+        operations()
+    replay: Replay = graph.replay
+    return replay
+
+
+def warm_up_cuda(operations: Callable[[], None]) -> None:
+    """Run on a stream of its own, as what is to be captured must have run before."""
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        operations()
+    torch.cuda.current_stream().wait_stream(side)
+
+
+class PlainUpdates:
+    """Every update operation by operation."""
+
+    def __init__(self, step: Step) -> None:
+        self._step = step
+
+    def __call__(self, *blocks: Tensor) -> None:
+        """Make one update for each of the batches, the first axis of every block."""
+        for batch in zip(*blocks, strict=True):
+            self._step(*batch)
+
+
+class CapturedUpdates:
+    """One captured update, replayed for every batch. Made anew whenever the stack changes.
+
+    The first few updates run plainly; if then the update cannot be captured, all of them do, with a remark in the log.
+
+    Args:
+        step: one update of a batch.
+        name: of the model, for the log.
+
+    Attributes:
+        failed: whether it could not be captured.
+    """
+
+    capture, warm_up = staticmethod(capture_cuda), staticmethod(warm_up_cuda)
+
+    def __init__(self, step: Step, name: str) -> None:
+        self._step, self._name = step, name
+        self._made = 0
+        self._replay: Replay | None = None
+        self.failed = False
+
+    def __call__(self, *blocks: Tensor) -> None:
+        """Make one update for each of the batches, the first axis of every block."""
+        warming = max(0, WARM_UP - self._made)
+        for batch in zip(*(block[:warming] for block in blocks), strict=True):
+            self.warm_up(partial(self._step, *batch))
+            self._made += 1
+        rest = [block[warming:] for block in blocks]
+        if not len(rest[0]):
+            return
+        if self._replay is None and not self.failed:
+            self._prepare(rest)
+        if self._replay is None:
+            PlainUpdates(self._step)(*rest)
+            return
+        for some in zip(*(block.split(BLOCK) for block in rest), strict=True):
+            self._run(some)
+
+    def _prepare(self, blocks: Sequence[Tensor]) -> None:
+        self._buffers = [block.new_zeros(BLOCK, *block.shape[1:]) for block in blocks]
+        self._place = torch.zeros(1, dtype=torch.long, device=blocks[0].device)
+
+        def next_update() -> None:
+            self._step(*(buffer.index_select(0, self._place).squeeze(0) for buffer in self._buffers))
+            self._place.add_(1)
+
+        try:
+            self._replay = self.capture(next_update)
+        except RuntimeError as error:
+            self.failed = True
+            why = str(error).strip().partition("\n")[0]
+            log.warning("%s: an update cannot be captured (%s); its operations are launched singly.", self._name, why)
+
+    def _run(self, blocks: Sequence[Tensor]) -> None:
+        assert self._replay is not None
+        for buffer, block in zip(self._buffers, blocks, strict=True):
+            buffer[: len(block)].copy_(block)
+        self._place.zero_()
+        for _ in range(len(blocks[0])):
+            self._replay()
+
+
+class CapturedCall:
+    """A function of tensors without side effects, captured once for every combination of shapes.
+
+    Args:
+        function: what is computed.
+    """
+
+    capture, warm_up = staticmethod(capture_cuda), staticmethod(warm_up_cuda)
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+        self._known: dict[Any, tuple[list[Tensor], list[Any], Replay] | None] = {}
+
+    def __call__(self, *inputs: Tensor) -> Any:
+        """What the function gives; a copy, as the next call overwrites it."""
+        shapes = tuple((x.shape, x.dtype) for x in inputs)
+        if shapes not in self._known:
+            found: list[Any] = []
+            self.warm_up(lambda: found.append(self._function(*inputs)))
+            self._known[shapes] = self._prepare(inputs)
+            return found[0]
+        ready = self._known[shapes]
+        if ready is None:
+            return self._function(*inputs)
+        buffers, outputs, replay = ready
+        for buffer, x in zip(buffers, inputs, strict=True):
+            buffer.copy_(x)
+        replay()
+        return _copied(outputs[-1])
+
+    def _prepare(self, inputs: Sequence[Tensor]) -> tuple[list[Tensor], list[Any], Replay] | None:
+        buffers, outputs = [x.clone() for x in inputs], list[Any]()
+        try:
+            return buffers, outputs, self.capture(lambda: outputs.append(self._function(*buffers)))
+        except RuntimeError as error:
+            log.info("An evaluation cannot be captured: %s", str(error).strip().partition("\n")[0])
+            return None
+
+
+def _copied(outputs: Any) -> Any:
+    return tuple(x.clone() for x in outputs) if isinstance(outputs, tuple) else outputs.clone()
+
+
+def choose_issue(asked: str | None, stacking: str, device: torch.device) -> tuple[str, str]:
+    """How to issue updates, and why so.
+
+    Args:
+        asked: "plain" or "graph"; None for the best.
+        stacking: how the replicates are stacked.
+        device: where they train.
+
+    Raises:
+        InvalidSettingError: graphs without a GPU, or of what is not stacked.
+    """
+    possible = device.type == "cuda" and stacking != "loop"
+    if asked == "graph" and not possible:
+        what = "a GPU" if device.type != "cuda" else "replicates that can be stacked"
+        raise InvalidSettingError(f"Updates can be captured as a graph only with {what}; leave out '+graph'.")
+    if asked is not None:
+        return asked, "as asked for"
+    if possible:
+        return "graph", "as launching its operations takes longer than they do"
+    if device.type == "cuda":
+        return "plain", "as a loop over modules cannot be captured"
+    return "plain", "as on a CPU"

@@ -1,0 +1,1 @@
+"""Training a sender and a receiver together."""

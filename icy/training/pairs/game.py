@@ -1,0 +1,268 @@
+"""The game: sender and receiver of several pairs, trained together as one batched program."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from icy.config.protocols import SCRATCH
+from icy.config.settings import TrainingSettings
+from icy.core.devices import make_current
+from icy.core.errors import StoreError
+from icy.core.noise import Noise
+from icy.core.representations import Representation, cross_entropy
+from icy.grammars import make_language
+from icy.languages.language import Language
+from icy.metrics import topsim
+from icy.training.batches import Draws
+from icy.training.engine import DRAWN_AT_ONCE
+from icy.training.job import Outcome, Reading, Replicate, Report
+from icy.training.learners import GradientLearner, examples_at_once, make_learner
+
+from .job import GAME, PairJob, PairTask
+from .model import Pair, link_of
+
+# The game draws from the streams of pre-training too, this many batches further on: the same ones would repeat it.
+FAR = 2**30
+LANGUAGES = "languages"  # the folder, beside the records, of the languages that emerged
+MEANINGS_COMPARED = 512  # of a reading, for topsim: its cost grows with their square
+Row = list[float | None]  # of a curve
+
+
+class _Tally:
+    """The loss of the link, which counts right answers in passing: the published readings are of training batches."""
+
+    def __init__(self, link: Representation) -> None:
+        self._link = link
+        self.right: Tensor | None = None
+        self.updates = 0  # counted by the game, which makes them
+
+    def __call__(self, scores: tuple[Tensor, Tensor], meanings: Tensor, noise: Noise) -> Tensor:
+        sent, answered = scores
+        right = (answered.detach().argmax(-1) == meanings).to(answered.dtype).mean((-2, -1))
+        if self.right is None:
+            self.right = torch.zeros_like(right)
+        self.right.add_(right)  # in place, as a captured update writes to the same place each time
+        self.messages = sent.detach().argmax(-1)
+        self.meanings = meanings
+        return self._link.link_loss(sent, answered, meanings, noise)
+
+    def accuracy(self) -> Tensor:
+        """The mean accuracy since the last restart."""
+        assert self.right is not None
+        return self.right / self.updates
+
+    def restart(self) -> None:
+        """Count anew."""
+        self.updates = 0
+        if self.right is not None:
+            self.right.zero_()
+
+    def keep(self, which: list[int]) -> None:
+        """Go on with these pairs only."""
+        if self.right is not None:
+            self.right = self.right[which]
+
+
+@dataclass
+class Player:
+    """One pair in the game.
+
+    Attributes:
+        replicate: which.
+        steps: updates it plays.
+        pair: its models, as they were before.
+        before: what is reported of its pre-training.
+        curve: a row of readings, in the order of CURVE, per check.
+        seconds: its share of the time.
+    """
+
+    replicate: Replicate
+    steps: int
+    pair: Pair
+    before: dict[str, Any] = field(default_factory=dict)
+    curve: list[Row] = field(default_factory=list)
+    seconds: float = 0.0
+    baseline: int | None = None
+
+
+class Game:
+    """The joint training of several pairs."""
+
+    def __init__(self, job: PairJob, players: list[Player]) -> None:
+        self.job, self.players, self.settings = job, players, job.settings
+        make_current(job.device)
+        device = torch.device(job.device)
+        seeds = [p.replicate.seed for p in players]
+        self.draws = Draws([_language(job.task, p.replicate) for p in players], seeds, device)
+        self.tally = _Tally(link_of(job.task, job.settings))
+        sample, _ = self.draws.batches("check", FAR, 1, 2)
+        self.learner: GradientLearner = make_learner(
+            [p.pair for p in players], seeds, self.tally, job.settings, device, sample[0], job.engine
+        )  # type: ignore[assignment]
+        self.updates = 0
+
+    def play(self, report: Report | None) -> Iterator[Outcome]:
+        """Blocks of updates with a reading between, until every pair has played its updates."""
+        every = self.job.protocol.report_every
+        self._note(self._read("check"), range(len(self.players)))  # where it starts from
+        while self.players:
+            started = time.perf_counter()
+            ends = min(p.steps for p in self.players)
+            self._update(min(ends, (self.updates // every + 1) * every))
+            on_grid = self.updates % every == 0
+            # What ends off the grid is read then and there, and leaves no trace in the curves of the others.
+            due = [i for i, p in enumerate(self.players) if on_grid or p.steps <= self.updates]
+            readings = self._read("check")
+            self._note(readings, due)
+            if on_grid:
+                self.tally.restart()
+            share = (time.perf_counter() - started) / len(self.players)
+            for player in self.players:
+                player.seconds += share
+            if report is not None:
+                report([Reading(self.players[i].replicate, self.updates, readings[i][1] or 0.0, GAME) for i in due])
+            yield from self._retire(due, readings)
+
+    def _update(self, until: int) -> None:
+        while self.updates < until:
+            few, first = min(DRAWN_AT_ONCE, until - self.updates), FAR + self.updates
+            meanings, _ = self.draws.batches("training", first, few, self.settings.batch_size)
+            self.learner.train(meanings, meanings, self.draws.noise(first, few))
+            self.tally.updates += few
+            self.updates += few
+
+    def _note(self, readings: list[Row], due: Iterable[int]) -> None:
+        """Add a row to the curves of some pairs."""
+        for i in due:
+            self.players[i].curve.append(readings[i])
+
+    def _read(self, purpose: str) -> list[Row]:
+        """A row of readings per pair, in the order of CURVE."""
+        meanings, messages = self.draws.batches(purpose, FAR + self.updates, 1, self.settings.evaluation_size)
+        sent, answered, told = self._scores(meanings[0], messages[0])
+        right = (answered.argmax(-1) == meanings[0]).double().mean((-2, -1))
+        loss = cross_entropy(answered, meanings[0]).mean((-2, -1))
+        of_sender = (sent.argmax(-1) == messages[0]).double().mean((-2, -1))
+        of_receiver = (told.argmax(-1) == meanings[0]).double().mean((-2, -1))
+        seen, said = meanings[0], sent.argmax(-1)
+        if self.settings.training_readings and self.tally.updates:
+            right, seen, said = self.tally.accuracy(), self.tally.meanings, self.tally.messages
+        alike = [_topsim(x, y, self.settings) for x, y in zip(seen.cpu(), said.cpu(), strict=True)]
+        rows = zip(right.tolist(), loss.tolist(), alike, of_sender.tolist(), of_receiver.tolist(), strict=True)
+        taught = [p.replicate.grammar != SCRATCH for p in self.players]
+        return [
+            [self.updates, accuracy, cost, rho, *((sender, receiver) if knows else (None, None))]
+            for knows, (accuracy, cost, rho, sender, receiver) in zip(taught, rows, strict=True)
+        ]
+
+    def _scores(self, meanings: Tensor, messages: Tensor) -> list[Tensor]:
+        """Scores of sender, of receiver over the link, and of receiver for the language, in evaluation mode."""
+        step = examples_at_once(meanings)
+        parts = [self.learner.run(x, y) for x, y in zip(meanings.split(step, 1), messages.split(step, 1), strict=True)]
+        return [torch.cat(of_one, 1) for of_one in zip(*parts, strict=True)]
+
+    def _retire(self, due: Sequence[int], readings: list[Row]) -> Iterator[Outcome]:
+        """Outcomes of the pairs, among those that are due, that have played their updates or diverged."""
+        diverged = (~torch.isfinite(self.learner.losses())).tolist()  # type: ignore[arg-type]
+        ended = [i for i in due if self.players[i].steps <= self.updates or diverged[i]]
+        if not ended:
+            return
+        final = self._read("report") if self.settings.fresh_reading else readings
+        languages = self._languages(ended)
+        outcomes = [self._outcome(self.players[i], final[i], diverged[i], languages[i]) for i in ended]
+        staying = [i for i in range(len(self.players)) if i not in ended]
+        self.players = [self.players[i] for i in staying]
+        if staying:
+            self.learner.keep(staying)
+            self.draws.keep(staying)
+            self.tally.keep(staying)
+        yield from outcomes
+
+    def _outcome(self, player: Player, final: Row, diverged: bool, language: Language) -> Outcome:
+        _, accuracy, loss, rho, of_sender, of_receiver = final
+        extra = {
+            **player.before,
+            "end_to_end_accuracy": accuracy,
+            "end_to_end_loss": _finite(loss),
+            "topsim": _finite(rho),
+            "sender_accuracy": of_sender,
+            "receiver_accuracy": of_receiver,
+            "language": self._save(player.replicate, language),
+        }
+        curve: Any = [[_finite(value) for value in row] for row in player.curve]
+        reading = accuracy if of_sender is None else of_sender
+        assert reading is not None
+        return Outcome(
+            player.replicate,
+            "diverged" if diverged else "steps",
+            self.updates,
+            math.nan if diverged else reading,
+            curve,
+            self.learner.engine,
+            player.seconds,
+            player.baseline,
+            extra,
+        )
+
+    def _languages(self, which: Sequence[int]) -> dict[int, Language]:
+        """What the senders of some pairs say of every meaning, greedily."""
+        space, device = self.job.task.space, torch.device(self.job.device)
+        table = torch.from_numpy(space.meanings(np.arange(space.size))).to(device)
+        small = torch.uint8 if self.job.task.vocab_size < 256 else torch.int32
+        said: list[Tensor] = []
+        whole = table.expand(len(self.players), *table.shape)
+        for some in whole.split(examples_at_once(whole), 1):
+            sent = self.learner.run(some)[0]
+            said.append(sent[list(which)].argmax(-1).to(small).cpu())
+        tokens = torch.cat(said, 1).numpy()
+        return {i: _emerged(self.job.task, self.players[i].replicate, tokens[n]) for n, i in enumerate(which)}
+
+    def _save(self, replicate: Replicate, language: Language) -> str:
+        """File a language beside the records; returns its path from there."""
+        place = Path(LANGUAGES) / f"{self.job.key(replicate)}.npz"
+        whole = Path(self.job.folder) / place
+        try:
+            whole.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"Cannot make the folder {whole.parent}: {error.strerror or error}.") from error
+        language.save(whole)
+        return str(place)
+
+
+def _language(task: PairTask, replicate: Replicate) -> Language:
+    """The language of pre-training; from scratch, one that nothing is compared with."""
+    if replicate.grammar == SCRATCH:
+        nothing = np.zeros((task.space.size, task.message_length), dtype=np.uint8)
+        return Language(task.space, nothing, task.vocab_size)
+    return make_language(replicate.grammar, task.space, task.vocab_size, task.word_length, replicate.seed)
+
+
+def _emerged(task: PairTask, replicate: Replicate, tokens: np.ndarray[Any, Any]) -> Language:
+    """Messages as a language. No one keeps a sender from saying the start symbol, which then counts as one more."""
+    vocabulary = max(task.vocab_size, int(tokens.max()) + 1)
+    origin = "from scratch" if replicate.grammar == SCRATCH else f"after {replicate.grammar}"
+    return Language(
+        task.space, tokens, vocabulary, name=f"{task.entry.name} {task.representation} {origin}", seed=replicate.seed
+    )
+
+
+def _topsim(meanings: Tensor, messages: Tensor, settings: TrainingSettings) -> float:
+    """Topographic similarity of some messages; each meaning once, unless as published."""
+    if settings.training_readings:
+        rho = float(topsim(meanings.numpy(), messages.numpy(), message="hamming", pairs="ordered", workers=1))
+        return 0.0 if math.isnan(rho) else rho
+    table, first = np.unique(meanings.numpy()[:MEANINGS_COMPARED], axis=0, return_index=True)
+    return float(topsim(table, messages.numpy()[first], message="hamming", workers=1))
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is None or math.isfinite(value) else None

@@ -1,0 +1,90 @@
+"""A sender and a receiver as one module, with the link between them."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from icy.config.settings import TrainingSettings
+from icy.core.errors import IncompatibleError
+from icy.core.noise import current_noise
+from icy.core.representations import Representation, get_representation
+from icy.training.engine import make_model
+
+from .job import PairTask
+
+
+class Pair(nn.Module):
+    """A sender and a receiver, with the link between them.
+
+    Args:
+        sender: meanings to scores.
+        receiver: a message to scores.
+        link: makes messages of the sender's scores.
+    """
+
+    def __init__(self, sender: nn.Module, receiver: nn.Module, link: Representation) -> None:
+        super().__init__()
+        self.sender, self.receiver, self.link = sender, receiver, link
+        self.label = f"{type(sender).__name__}+{type(receiver).__name__}"
+        self.broadcasts = all(getattr(model, "broadcasts", False) for model in (sender, receiver))
+
+    def forward(self, meanings: Tensor, messages: Tensor | None = None) -> tuple[Tensor, ...]:
+        """The scores of both; with `messages`, also what the receiver makes of those.
+
+        Messages are sampled in training and greedy in evaluation, where the link samples at all.
+        """
+        sent = self.sender(meanings)
+        noise = current_noise(sent.device) if self.training else None
+        answered = self.receiver(self.link.message(sent, noise))
+        return (sent, answered) if messages is None else (sent, answered, self.receiver(messages))
+
+
+def make_pair(task: PairTask, seed: int, settings: TrainingSettings) -> Pair:
+    """A pair with the initial weights of a seed.
+
+    Raises:
+        IncompatibleError: a side does not learn by gradient, or cannot work with the link.
+    """
+    sender = make_model(task.alone("sender", task.feedback(settings)), seed, settings)
+    receiver = make_model(task.alone("receiver", task.representation), seed, settings)
+    for model, entry in ((sender, task.entry.sender), (receiver, task.entry.receiver)):
+        if not getattr(model, "learns_by_gradient", True):
+            raise IncompatibleError(f"{entry.qualified} stores examples and learns by no gradient: it cannot play.")
+    return Pair(sender, receiver, link_of(task, settings))
+
+
+def link_of(task: PairTask, settings: TrainingSettings) -> Representation:
+    """The representation of a link, as the settings have it."""
+    return get_representation(task.representation, **settings.under(task.representation, "e2e"))
+
+
+def try_pair(task: PairTask, settings: TrainingSettings) -> Pair:
+    """Make a pair and send one message, so that what does not fit together is said before hours are spent.
+
+    Raises:
+        IncompatibleError: sender and receiver do not fit.
+    """
+    pair = make_pair(task, 0, settings)
+    meanings = torch.zeros(2, task.space.attributes, dtype=torch.long)
+    expected = {
+        "sender": (2, task.message_length, task.vocab_size + 1),
+        "receiver": (2, task.space.attributes, task.space.values),
+    }
+    try:
+        with torch.no_grad():
+            sent = pair.eval().sender(meanings)
+            _require_shape(task.entry.sender.qualified, sent, expected["sender"])
+            answered = pair.receiver(pair.link.message(sent, None))
+    except RuntimeError as error:
+        raise IncompatibleError(
+            f"{task.entry.receiver.qualified} cannot read what {task.entry.sender.qualified} sends: "
+            f"{str(error).strip().partition(chr(10))[0]}."
+        ) from error
+    _require_shape(task.entry.receiver.qualified, answered, expected["receiver"])
+    return pair
+
+
+def _require_shape(name: str, scores: Tensor, expected: tuple[int, ...]) -> None:
+    if tuple(scores.shape) != expected:
+        raise IncompatibleError(f"{name} puts out scores of shape {tuple(scores.shape)}, not {expected}.")

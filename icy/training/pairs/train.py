@@ -1,0 +1,75 @@
+"""Training sender and receiver together: pre-training of both on a language, then the game."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+from icy.config.protocols import SCRATCH
+from icy.records.record import NOT_LEARNT
+from icy.training.job import Outcome, Replicate, Report
+
+from .game import Game, Player
+from .job import PairJob
+from .model import make_pair
+from .pretraining import SIDES, Learnt, measured_baselines, pretrain
+
+
+def train_pairs(job: PairJob, report: Report | None = None) -> Iterator[Outcome]:
+    """Pre-train and play a job's pairs in lockstep; each is yielded when it ends.
+
+    Args:
+        job: what to train, and how. Unless the protocol fixes the updates of the game, concat of each seed must be
+            among its replicates or its baselines.
+        report: called with the readings of every check.
+    """
+    scratch = [r for r in job.replicates if r.grammar == SCRATCH]
+    taught = [r for r in job.replicates if r.grammar != SCRATCH]
+    players = [Player(r, job.protocol.limit(0), make_pair(job.task, r.seed, job.settings)) for r in scratch]
+    if taught:
+        for replicate in [r for r in taught if _lacks_baseline(job, r)]:
+            taught.remove(replicate)
+            yield _failure(replicate, "no_baseline", 0, 0.0, {})
+    if taught:
+        learnt = {side: pretrain(job, side, taught, report) for side in SIDES}
+        baselines = {**measured_baselines(learnt), **job.baselines}
+        for replicate in taught:
+            ready = _ready_player(job, replicate, {side: learnt[side][replicate] for side in SIDES}, baselines)
+            if isinstance(ready, Outcome):
+                yield ready
+            else:
+                players.append(ready)
+    if players:
+        yield from Game(job, players).play(report)
+
+
+def _lacks_baseline(job: PairJob, replicate: Replicate) -> bool:
+    """Whether it is known already that concat failed at the seed, so that the game would have no length."""
+    return job.protocol.steps is None and isinstance(job.baselines.get(replicate.seed), str)
+
+
+def _ready_player(
+    job: PairJob, replicate: Replicate, sides: dict[str, Learnt], baselines: dict[int, int | str]
+) -> Player | Outcome:
+    """A pair after pre-training; or how it ended, if that failed."""
+    before: dict[str, Any] = {f"{side}_steps": found.steps for side, found in sides.items()}
+    seconds, baseline = sum(found.seconds for found in sides.values()), baselines.get(replicate.seed)
+    learnt = all(found.weights is not None for found in sides.values())
+    if not learnt or (job.protocol.steps is None and not isinstance(baseline, int)):
+        readings = {f"{side}_accuracy": found.accuracy for side, found in sides.items()}
+        diverged = [side for side, found in sides.items() if found.diverged]
+        lost = {"diverged": " and ".join(diverged)} if diverged else {}
+        reason, steps = "no_baseline" if learnt else NOT_LEARNT, max(found.steps for found in sides.values())
+        return _failure(replicate, reason, steps, seconds, {**before, **readings, **lost})
+    known = baseline if isinstance(baseline, int) else None
+    pair = make_pair(job.task, replicate.seed, job.settings)
+    for side, found in sides.items():
+        assert found.weights is not None
+        # Not strict: tied parameters have one name here, and buffers that are not saved have one too many.
+        getattr(pair, side).load_state_dict(found.weights, strict=False)
+    return Player(replicate, job.protocol.limit(known or 0), pair, before, seconds=seconds, baseline=known)
+
+
+def _failure(replicate: Replicate, reason: str, steps: int, seconds: float, extra: dict[str, Any]) -> Outcome:
+    return Outcome(replicate, reason, steps, math.nan, [], "", seconds, extra=extra)

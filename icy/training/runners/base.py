@@ -1,0 +1,180 @@
+"""Running jobs: what every runner does with one, what a runner is, and the one that needs no other process."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from types import TracebackType
+from typing import Protocol, Self
+
+from icy.config.protocols import BASELINE
+from icy.core.devices import release
+from icy.core.errors import StoreError
+from icy.records.record import Record, baselines_of
+from icy.records.store import Store
+from icy.training.job import Job, Reading, Replicate
+
+log = logging.getLogger(__name__)
+Report = Callable[[Job, Sequence[Reading]], None]
+Filed = Callable[[Record], None]
+Put = Callable[[Record], None]
+
+
+class Runner(Protocol):
+    """Runs jobs somewhere: in this process, on a pool of local ones, on a cluster.
+
+    It is a context manager: resources are taken at its start, and given back at its end; an error within ends what is
+    at work. All runners give the same records under the same keys.
+
+    Attributes:
+        workers: jobs that may be at work at once.
+        device: where jobs compute: "cpu", "cuda", ...
+    """
+
+    workers: int
+    device: str
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+    def submit(self, job: Job) -> int:
+        """Queue a job; returns its ticket."""
+
+    def finished(self) -> Iterator[tuple[int, list[Record]]]:
+        """Tickets and records of jobs, as they end; more may be submitted meanwhile."""
+
+
+def run_job(job: Job, report: Report | None = None, put: Put | None = None) -> list[Record]:
+    """Train a job's replicates and file each as it ends; an exception is filed for those it stopped.
+
+    A stack that does not fit in memory is trained in halves, one after the other, which does not change its numbers.
+
+    Args:
+        job: what to train.
+        report: called with the readings of every check.
+        put: files a record; into the job's folder unless given.
+
+    Returns:
+        The records, failed ones among them.
+    """
+    put = put or Store(job.folder).put
+    records: list[Record] = []
+    remaining = set(job.replicates)
+
+    def file(record: Record) -> None:
+        put(record)
+        records.append(record)
+
+    try:
+        for outcome in job.train(None if report is None else lambda readings: report(job, readings)):
+            remaining.discard(outcome.replicate)
+            file(job.record(outcome))
+    except StoreError:
+        raise  # a full disk or a vanished folder: there is nowhere to file anything
+    except Exception as error:
+        too_large = out_of_memory(error) and len(remaining) > 1
+        for replicate in () if too_large else sorted(remaining):
+            file(job.failure(replicate, error))
+    else:
+        too_large = False
+    # Outside of the block above, as the error keeps what filled the memory alive.
+    if too_large or job.device != "cpu":
+        release(job.device)
+    return records + (_in_halves(job, remaining, records, report, put) if too_large else [])
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether an error says that there was not enough memory."""
+    # torch has an error of its own for a GPU's memory, and none for a CPU's
+    full = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
+    return full or (isinstance(error, RuntimeError) and "allocate memory" in str(error))
+
+
+def _in_halves(
+    job: Job, remaining: Iterable[Replicate], records: Sequence[Record], report: Report | None, put: Put
+) -> list[Record]:
+    """Train in two stacks what did not fit in one; a seed's baseline before, or beside, what is compared with it."""
+    ordered = sorted(remaining, key=lambda r: (r.seed, r.grammar != BASELINE, r.grammar))
+    middle = (len(ordered) + 1) // 2
+    log.warning(
+        "%s: %s replicates do not fit in memory; half of them go first.", job.task.entry.qualified, len(ordered)
+    )
+    done: list[Record] = []
+    for half in (ordered[:middle], ordered[middle:]):
+        known = {**job.baselines, **baselines_of([*records, *done])}
+        done += run_job(replace(job, replicates=tuple(half), baselines=known), report, put)
+    return done
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """One thread for torch's operations within the block, so that sums are added in the same order everywhere."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+class LocalRunner:
+    """Runs jobs one after another in this process.
+
+    Args:
+        report: called with the readings of every check.
+        filed: called with every record once it is on file.
+        device: where to compute.
+    """
+
+    workers = 1
+
+    def __init__(self, report: Report | None = None, filed: Filed | None = None, device: str = "cpu") -> None:
+        self._report, self._filed, self.device = report, filed, device
+        self._waiting: list[tuple[int, Job]] = []
+        self._next = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._waiting.clear()
+
+    def submit(self, job: Job) -> int:
+        """Queue a job; returns its ticket."""
+        self._waiting.append((self._next, job))
+        self._next += 1
+        return self._next - 1
+
+    def finished(self) -> Iterator[tuple[int, list[Record]]]:
+        """Tickets and records of jobs, as they end; more may be submitted meanwhile."""
+        while self._waiting:
+            ticket, job = self._waiting.pop(0)
+            with one_thread() if job.device == "cpu" else contextlib.nullcontext():
+                yield ticket, run_job(job, self._report, self._putting(Store(job.folder)))
+
+    def _putting(self, store: Store) -> Put:
+        def put(record: Record) -> None:
+            store.put(record)
+            if self._filed is not None:
+                self._filed(record)
+
+        return put
+
+
+def deal(replicates: Sequence[Replicate], workers: int, most: int) -> list[tuple[Replicate, ...]]:
+    """Split replicates over workers, in stacks of at most `most`.
+
+    They are dealt like cards, ordered by grammar, so that every stack gets its share of the grammars that train long.
+    """
+    if not replicates:
+        return []
+    stacks = min(len(replicates), workers * -(-len(replicates) // (workers * most)))
+    ordered = sorted(replicates)
+    return [tuple(ordered[i::stacks]) for i in range(stacks)]

@@ -1,0 +1,128 @@
+"""The one way to make a model by name."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any
+
+from icy.core.errors import IncompatibleError, InvalidSettingError
+from icy.core.registry import Entry, registry
+from icy.languages.meanings import MeaningSpace
+
+if TYPE_CHECKING:
+    from torch import nn
+
+
+DEFAULTS = {"message_length": 20, "vocab_size": 4, "hidden_size": 128}  # Icy22's main setting, with 5x10
+
+
+def create_sender(
+    name: str,
+    space: MeaningSpace | str | tuple[int, int],
+    message_length: int = DEFAULTS["message_length"],
+    vocab_size: int = DEFAULTS["vocab_size"],
+    hidden_size: int = DEFAULTS["hidden_size"],
+    **options: Any,
+) -> nn.Module:
+    """Make a sender: meanings [batch, attr] -> scores [batch, length, vocab + 1].
+
+    Args:
+        name: a registered sender, such as `HierZero:GRU` (`icy list models` shows all).
+        space: the meanings, as a MeaningSpace or as "5x10".
+        message_length: L.
+        vocab_size: V.
+        hidden_size: E.
+        **options: further arguments of the model; `representation="gumb"` where it feeds its symbols back, if not SOFT.
+
+    Raises:
+        UnknownNameError: no such sender, representation or option.
+        InvalidSettingError: a size that is not a positive whole number.
+        IncompatibleError: a representation that the model does not work with.
+
+    Example:
+        >>> import icy
+        >>> icy.create_sender("HierZero:GRU", "5x10").parameter_count("published")
+        107782
+    """
+    return create(registry.get(name, "sender"), space, message_length, vocab_size, hidden_size, **options)
+
+
+def create_receiver(
+    name: str,
+    space: MeaningSpace | str | tuple[int, int],
+    message_length: int = DEFAULTS["message_length"],
+    vocab_size: int = DEFAULTS["vocab_size"],
+    hidden_size: int = DEFAULTS["hidden_size"],
+    **options: Any,
+) -> nn.Module:
+    """Make a receiver: tokens [batch, length], or weights [batch, length, vocab + 1], -> scores [batch, attr, value].
+
+    Arguments and errors as for `create_sender`.
+
+    Example:
+        >>> import icy
+        >>> icy.create_receiver("RNN1L:GRU", "5x10").parameter_count("published")
+        108092
+    """
+    return create(registry.get(name, "receiver"), space, message_length, vocab_size, hidden_size, **options)
+
+
+def create(
+    entry: Entry,
+    space: MeaningSpace | str | tuple[int, int],
+    message_length: int,
+    vocab_size: int,
+    hidden_size: int,
+    **options: Any,
+) -> nn.Module:
+    """Make the model of a registry entry; see `create_sender`."""
+    for what, value in (("message_length", message_length), ("vocab_size", vocab_size), ("hidden_size", hidden_size)):
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise InvalidSettingError(f"{what} must be a whole number of at least 1, not {value!r}.")
+    factory = entry.load()
+    accepted = _option_names(factory)
+    if "representation" in options or entry.representations:
+        options["representation"] = _representation(entry, options.get("representation", entry.representations[:1]))
+        if accepted is not None and "representation" not in accepted:
+            del options["representation"]  # a model without a feedback loop is the same under each of them
+    unknown = [] if accepted is None else [name for name in options if name not in accepted]
+    if unknown:
+        known = ", ".join(sorted(accepted or ())) or "none"
+        raise InvalidSettingError(f"{entry.qualified} has no option '{unknown[0]}'; its options: {known}.")
+    model: nn.Module = entry.create(MeaningSpace.of(space), message_length, vocab_size, hidden_size, **options)
+    return model
+
+
+def _representation(entry: Entry, given: Any) -> Any:
+    from icy.core.representations import get_representation  # imports torch
+
+    (name,) = given if isinstance(given, tuple) else (given,)
+    found = get_representation(name) if isinstance(name, str) else name
+    if not entry.works_with(found.name):
+        raise cannot_use(entry, found.name)
+    return found
+
+
+def cannot_use(entry: Entry, representation: str) -> IncompatibleError:
+    """What is said of a model in a representation that it does not work with."""
+    own = " or ".join(entry.representations)
+    return IncompatibleError(
+        f"{entry.qualified} cannot be trained in the representation '{representation}', only in {own}: "
+        f"use --representation {entry.representations[0]}."
+    )
+
+
+def count_parameters(model: nn.Module) -> dict[str, int]:
+    """A model's trainable parameters by either convention; a stranger's plain module has but the true one."""
+    true = sum(p.numel() for p in model.parameters() if p.requires_grad)
+    count = getattr(model, "parameter_count", None)
+    return {"true": true, "published": int(count("published")) if callable(count) else true}
+
+
+def _option_names(factory: Any) -> set[str] | None:
+    """The keyword arguments a factory takes beyond the four of every model; None if it takes any."""
+    parameters = list(inspect.signature(factory).parameters.values())
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return None
+    named = [p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return set(named) - {"space", "message_length", "vocab_size", "hidden_size", "cell", "self"}

@@ -1,0 +1,273 @@
+"""The SRU over a whole sequence, as one autograd node.
+
+Nothing multiplies an SRU's state by a matrix, so only f and c must go step by step, and in the backward pass only the
+gradient of c. All else is done for a slab of steps at once: on a GPU, where launches cost, for all of them; on a CPU,
+where passes over memory cost, for as many as stay in its cache, from the product with the input to what is kept of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+IN_CACHE = 2**17  # elements of a slab, on a CPU
+
+
+def sru_scan(
+    x: Tensor | None, matrix: Tensor | None, bias: Tensor, weight: Tensor, c: Tensor, steps: int, activation: str
+) -> Tensor:
+    """The outputs h of an SRU [*stack, step, batch, E]; of one without the gate r its last state c [*stack, batch, E].
+
+    Args:
+        x: inputs [*stack, step, batch, inputs], or None if they are zero.
+        matrix: what multiplies them [*stack, inputs, blocks * E], for x~, f, r and what the highway passes on, side by
+            side; without the last it passes x on. None if there is no x.
+        bias: of f and r [*stack, 2, E], or of f alone [*stack, 1, E].
+        weight: what f and r multiply c by; of the same shape.
+        c: the first state [*stack, batch, E].
+        steps: number of steps.
+        activation: g, "identity" or "tanh".
+    """
+    alone = weight.dim() == 2
+    if alone:
+        x, matrix = (part if part is None else part.unsqueeze(0) for part in (x, matrix))
+        bias, weight, c = bias.unsqueeze(0), weight.unsqueeze(0), c.unsqueeze(0)
+    elif x is not None and x.dim() == 3:  # all models share it
+        x = x.expand(len(weight), *x.shape)
+    found: Tensor = _SRUScan.apply(x, matrix, bias, weight, c, steps, activation)  # type: ignore[no-untyped-call]
+    return found.squeeze(0) if alone else found
+
+
+class _Run(NamedTuple):
+    """What is kept of a run, each [replicate, step, batch, E]; None where there is no such thing."""
+
+    f: Tensor
+    before: Tensor  # c that a step starts from
+    after: Tensor  # c that it ends with
+    r: Tensor | None
+    passed: Tensor | None  # what the highway passes on
+    shown: Tensor | None  # g(c), where g is not the identity
+    h: Tensor | None
+
+    def at(self, slab: slice) -> _Run:
+        """A slab of steps."""
+        return _Run(*(None if part is None else part[:, slab] for part in self))  # type: ignore[arg-type]
+
+
+class _SRUScan(Function):
+    """See sru_scan; here every tensor has a replicate axis."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x: Tensor | None,
+        matrix: Tensor | None,
+        bias: Tensor,
+        weight: Tensor,
+        c: Tensor,
+        steps: int,
+        activation: str,
+    ) -> Tensor:
+        blocks = _blocks(matrix, c)
+        run = _places(x, c, steps, activation, has_r=bias.shape[1] == 2, passes_product=len(blocks) == 4)
+        slabs = _slabs(run)
+        room = None if x is None else torch.empty_like(run.f[:, slabs[0]])
+        for slab in slabs:
+            part = run.at(slab)
+            candidate = None
+            if x is not None and room is not None:
+                candidate = room[:, : part.f.shape[1]]
+                _project(x[:, slab], blocks, [candidate, part.f, part.r, part.passed])
+            _run_states(part, candidate, bias, weight)
+            if part.r is not None and part.h is not None:
+                _put_out(part, part.r, part.h, bias, weight)
+        ctx.save_for_backward(x, matrix, weight, *run)
+        return run.after[:, -1].clone() if run.h is None else run.h
+
+    @staticmethod
+    @once_differentiable  # type: ignore[untyped-decorator]
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        x, matrix, weight, *kept = ctx.saved_tensors
+        back = _Backward(_Run(*kept), weight, grad, x, _blocks(matrix, weight), ctx.needs_input_grad[0])
+        for slab in reversed(_slabs(back.run)):
+            back.through(slab)
+        to_matrix = None if matrix is None else torch.cat(back.to_blocks, -1)
+        to_bias, to_weight = (torch.stack([s.sum((1, 2)) for s in sums], 1) for sums in (back.to_bias, back.to_weight))
+        return back.to_x, to_matrix, to_bias, to_weight, back.to_c, None, None
+
+
+def _places(x: Tensor | None, c: Tensor, steps: int, activation: str, has_r: bool, passes_product: bool) -> _Run:
+    """Room for all that is kept; the first state, and x where the highway passes it on, are there already."""
+    count, batch, size = c.shape
+    states = c.new_empty(count, steps + 1, batch, size)
+    states[:, 0] = c
+    before, after = states[:, :-1], states[:, 1:]
+    f = torch.empty_like(after)
+    if not has_r:
+        return _Run(f, before, after, None, None, None, None)
+    passed = torch.empty_like(after) if passes_product else x
+    shown = torch.empty_like(after) if activation == "tanh" else None
+    return _Run(f, before, after, torch.empty_like(after), passed, shown, torch.empty_like(after))
+
+
+def _slabs(run: _Run) -> list[slice]:
+    """The steps, in runs that are worked on at once."""
+    steps, step = run.f.shape[1], run.f[:, 0]
+    length = steps if step.is_cuda else min(steps, max(1, IN_CACHE // step.numel()))
+    return [slice(first, min(first + length, steps)) for first in range(0, steps, length)]
+
+
+def _blocks(matrix: Tensor | None, like: Tensor) -> tuple[Tensor, ...]:
+    """What multiplies x for x~, f, r and the highway, of which the last ones may be missing."""
+    return () if matrix is None else matrix.split(like.shape[-1], -1)
+
+
+def _rows(part: Tensor) -> Tensor:
+    """Steps and examples as one axis, in place."""
+    return part.view(len(part), -1, part.shape[-1])
+
+
+def _project(x: Tensor, blocks: Sequence[Tensor], places: list[Tensor | None]) -> None:
+    """x times each block, into its place."""
+    for block, place in zip(blocks, places, strict=False):
+        assert place is not None
+        torch.bmm(_rows(x), block, out=_rows(place))
+
+
+def _run_states(run: _Run, candidate: Tensor | None, bias: Tensor, weight: Tensor) -> None:
+    """f and c, step by step."""
+    for t in range(run.f.shape[1]):
+        f, c, new_c = run.f[:, t], run.before[:, t], run.after[:, t]
+        _open(f, bias[:, :1], weight[:, :1], c, fed=candidate is not None)
+        if candidate is None:
+            torch.mul(f, c, out=new_c)
+        else:
+            torch.lerp(candidate[:, t], c, f, out=new_c)
+
+
+def _put_out(run: _Run, r: Tensor, h: Tensor, bias: Tensor, weight: Tensor) -> None:
+    """r and h."""
+    _open(r, bias[:, 1:, None], weight[:, 1:, None], run.before, fed=run.passed is not None)
+    shown = run.after if run.shown is None else _tanh(run.after, run.shown)
+    if run.passed is None:
+        torch.mul(r, shown, out=h)
+    else:
+        torch.lerp(run.passed, shown, r, out=h)
+
+
+def _open(gate: Tensor, bias: Tensor, weight: Tensor, c: Tensor, fed: bool) -> None:
+    """Make a gate, in the place where the input's share of it stands if there is an input."""
+    if fed:
+        gate.add_(bias).addcmul_(weight, c)
+    else:
+        torch.addcmul(bias, weight, c, out=gate)
+    gate.sigmoid_()
+
+
+def _tanh(x: Tensor, out: Tensor) -> Tensor:
+    """tanh; icy.models.kernels.cell_steps says why by way of the sigmoid."""
+    if x.is_cuda or x.dtype != torch.float32:
+        return torch.tanh(x, out=out)
+    return torch.mul(x, 2, out=out).sigmoid_().mul_(2).sub_(1)
+
+
+class _Backward:
+    """The way back, a slab at a time, with the gradient of c handed from slab to slab.
+
+    With w = f (c_{t-1} - c_t), dc_t all that comes to c_t, and f and r before their sigmoid: dx~ = (1 - f) dc_t;
+    df = w dc_t;  dr = (1 - r) dh (h - x);  dc_{t-1} = (f + v_f w) dc_t + v_r dr + r_{t-1} g'(c_{t-1}) dh_{t-1}.
+
+    Attributes:
+        to_c: the gradient of the state before the steps done so far.
+        to_x: of the inputs, where it is wanted.
+        to_blocks: of the blocks of the matrix.
+        to_bias, to_weight: for each gate, summed over the slabs and not yet over steps and examples.
+    """
+
+    def __init__(
+        self, run: _Run, weight: Tensor, grad: Tensor, x: Tensor | None, blocks: Sequence[Tensor], to_x_wanted: bool
+    ) -> None:
+        self.run, self.x, self.blocks = run, x, blocks
+        self.v: tuple[Tensor, ...] = weight.unsqueeze(2).split(1, 1)  # v_f and v_r, [replicate, 1, 1, E]
+        self.to_h = grad  # not used where there is no h
+        self.to_c = grad if run.h is None else torch.zeros_like(grad[:, 0])
+        self.to_x = torch.empty_like(x) if x is not None and to_x_wanted else None
+        self.to_blocks = [torch.zeros_like(block, memory_format=torch.contiguous_format) for block in blocks]
+        slab = run.f[:, _slabs(run)[0]]
+        self.room = [torch.empty_like(slab) for _ in range(6)]
+        self.to_bias = [torch.zeros_like(slab) for _ in self.v]
+        self.to_weight = [torch.zeros_like(slab) for _ in self.v]
+
+    def through(self, slab: slice) -> None:
+        """Go back through the steps of a slab."""
+        run = self.run.at(slab)
+        to_after, spare, *to_products = (part[:, : run.f.shape[1]] for part in self.room)
+        to_candidate, to_f, to_r, to_passed = to_products
+        if run.h is None or run.r is None:
+            to_after.zero_()
+            to_before = torch.zeros_like(self.to_c)
+        else:
+            self._through_outputs(run, self.to_h[:, slab], run.r, run.h, to_after, to_r, to_passed, spare)
+            to_before = torch.mul(to_r[:, 0], self.v[1][:, 0])
+            self._count(1, to_r, run.before)
+        self._through_states(run, to_before, to_after, to_f, spare)
+        self._count(0, to_f, run.before)
+        if self.x is not None:
+            torch.addcmul(to_after, to_after, run.f, value=-1, out=to_candidate)
+            self._through_products(slab, self.x[:, slab], to_products)
+
+    def _through_outputs(
+        self,
+        run: _Run,
+        to_h: Tensor,
+        r: Tensor,
+        h: Tensor,
+        to_after: Tensor,
+        to_r: Tensor,
+        to_passed: Tensor,
+        spare: Tensor,
+    ) -> None:
+        """Fill `to_r`, `to_passed`, and `to_after` with what a slab's outputs send to its own states."""
+        torch.addcmul(to_h, to_h, r, value=-1, out=to_passed)
+        if run.passed is None:
+            torch.mul(h, to_passed, out=to_r)
+        else:
+            torch.sub(h, run.passed, out=to_r).mul_(to_passed)
+        torch.sub(to_h, to_passed, out=to_after)
+        if run.shown is not None:
+            torch.mul(to_after, run.shown, out=spare)
+            to_after.addcmul_(spare, run.shown, value=-1)
+        to_after[:, :-1].addcmul_(to_r[:, 1:], self.v[1])
+
+    def _through_states(self, run: _Run, to_before: Tensor, to_after: Tensor, to_f: Tensor, factor: Tensor) -> None:
+        """Complete `to_after` step by step, from the last; `to_before` is what r sends to the state before the slab."""
+        torch.sub(run.before, run.after, out=to_f).mul_(run.f)
+        torch.addcmul(run.f, to_f, self.v[0], out=factor)
+        to_after[:, -1].add_(self.to_c)
+        for t in reversed(range(1, to_after.shape[1])):
+            to_after[:, t - 1].addcmul_(factor[:, t], to_after[:, t])
+        self.to_c = to_before.addcmul_(factor[:, 0], to_after[:, 0])
+        to_f.mul_(to_after)
+
+    def _through_products(self, slab: slice, x: Tensor, to_products: Sequence[Tensor]) -> None:
+        for part, to_block in zip(to_products, self.to_blocks, strict=False):
+            to_block.baddbmm_(_rows(x).mT, _rows(part))
+        if self.to_x is None:
+            return
+        to_x = self.to_x[:, slab]
+        if len(self.blocks) == 3:  # the highway passes x on
+            to_x.copy_(to_products[3])
+        else:
+            to_x.zero_()
+        for part, block in zip(to_products, self.blocks, strict=False):
+            _rows(to_x).baddbmm_(_rows(part), block.mT)
+
+    def _count(self, gate: int, to_gate: Tensor, c: Tensor) -> None:
+        steps = to_gate.shape[1]
+        self.to_bias[gate][:, :steps].add_(to_gate)
+        self.to_weight[gate][:, :steps].addcmul_(to_gate, c)
