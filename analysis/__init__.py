@@ -1,8 +1,7 @@
-"""Tables and plots of results, and the published numbers to hold them against.
+"""Tables and plots of results, published numbers to compare them with, and the atlas.
 
-The names below are loaded on first use, so that what needs one of them does not wait for the others. A function is not
-among them where a submodule has its name: once imported, the submodule would stand in its place. So
-`from icy.analysis.literature.agreement import agreement`.
+The names below are loaded on first use, so that no one waits for modules they do not need. Other functions are
+imported from their modules, such as `icy.analysis.literature.agreement.agreement`.
 
 Example:
     >>> from icy.analysis import published
@@ -14,6 +13,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+# No name here may be that of a subpackage, such as `atlas`: Python binds an imported submodule in its package, in the
+# place of a function. `plots` is the subpackage itself.
 _WHERE = {
     "Atlas": "atlas.atlas",
     "BiasTable": "tables.table",
@@ -56,7 +57,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors, wh
 else:  # hidden from type checkers: they would take any misspelt name for Any
 
     def __getattr__(name: str) -> object:
-        """Import a public name when it is first asked for (PEP 562), and keep it."""
+        """Import a public name on first use (PEP 562), and keep it."""
         if name not in _WHERE:
             raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
         from importlib import import_module
@@ -67,5 +68,5 @@ else:  # hidden from type checkers: they would take any misspelt name for Any
         return found
 
     def __dir__() -> list[str]:
-        """What is loaded and what would be."""
+        """Return all names, whether loaded yet or not."""
         return sorted({*globals(), *_WHERE})

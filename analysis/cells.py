@@ -1,4 +1,4 @@
-"""The cell of a table: some replicates as a mean and a spread, marked, and with another number beside it."""
+"""Cells of tables: mean and spread of some replicates, a mark, and a reference value to compare with."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ import pandas as pd
 
 from icy.core.errors import InvalidSettingError
 
-CUT = "†"
-CAP_SLACK = 0.05  # of a ratio
-LEAST = 0.01  # ratio whose logarithm is taken; what was learnt at the first check has one of 0
-Z95 = 1.96  # standard errors on either side of a mean: 95 % of a normal law
-Mark = Literal["", "best", "worst"]
-SPREADS: dict[str, tuple[str, Callable[[pd.Series[float]], float]]] = {
+CUT = "†"  # marks a mean over runs of which some were cut at the cap
+CAP_SLACK = 0.05  # how far below a cut ratio another still counts as cut
+LEAST_RATIO = 0.01  # smaller ratios are raised to this before their logarithm is taken; 0 is possible
+Z95 = 1.96  # half the width of a 95 % confidence interval, in standard errors
+SPREADS: dict[str, tuple[str, Callable[[pd.Series[float]], float]]] = {  # name: (description, function)
     "sd": ("standard deviation over seeds", lambda v: float(v.std(ddof=1))),
     "sem": ("standard error of the mean", lambda v: float(v.std(ddof=1)) / math.sqrt(len(v))),
     "ci95": ("1.96 standard errors", lambda v: Z95 * float(v.std(ddof=1)) / math.sqrt(len(v))),
 }
+Mark = Literal["", "best", "worst"]
 
 
 @dataclass(frozen=True)
-class Beside:
-    """Another number beside that of a cell: a published one, say.
+class Reference:
+    """Reference value of a cell: a published number, or the same cell of other results.
 
     Attributes:
-        mean: the number.
+        mean: the value.
         error: its standard error, or its spread over seeds; NaN if unknown.
-        distance: how far the cell's mean lies above it, in combined standard errors; NaN if neither has an error, or
-            both were cut.
-        cut: whether it was stopped at the cap.
-        source: the published table that it is from, if it is from one.
-        otherwise: in what its row was trained otherwise than the cell's: columns of the long table.
+        distance: cell's mean minus this one, in combined standard errors; NaN if neither has an error, or if both were
+            cut.
+        cut: whether any of its runs was cut at the cap.
+        source: name of the published table; "" for other results.
+        differs_in: columns of the long table in which its training differs from the cell's.
     """
 
     mean: float
@@ -42,26 +42,26 @@ class Beside:
     distance: float
     cut: bool = False
     source: str = ""
-    otherwise: tuple[str, ...] = ()
+    differs_in: tuple[str, ...] = ()
 
     def text(self, decimals: int) -> str:
-        """As printed: the number, and the distance in brackets."""
+        """Return the value as printed, with the distance in brackets."""
         shown = number(self.mean, self.error, decimals) + (CUT if self.cut else "")
         return f"{shown} ({round(self.distance, 1) + 0.0:+.1f})" if math.isfinite(self.distance) else shown
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One model on one grammar.
+    """Result of one model on one grammar.
 
     Attributes:
-        mean: over the seeds that gave a result; NaN if none did.
-        spread: over the same; NaN for a single seed.
-        seeds: how many gave a result.
-        cut: how many of them were stopped at the cap.
-        failed: how many runs failed. A number that is undefined, as topsim where all is called the same, is no failure.
+        mean: over the seeds with a result; NaN if there is none.
+        spread: over the same seeds; NaN for a single one.
+        seeds: number of seeds with a result.
+        cut: how many of them were cut at the cap.
+        failed: number of failed runs. An undefined value, such as topsim where all messages are equal, is no failure.
         mark: "best" or "worst" of its column, or "".
-        beside: another number to hold it against.
+        reference: value to compare with, if any.
     """
 
     mean: float
@@ -70,21 +70,21 @@ class Cell:
     cut: int
     failed: int
     mark: Mark = ""
-    beside: Beside | None = None
+    reference: Reference | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """Mean, spread and seeds, with None for what there is not; how many were cut or failed, if any; and what it is
-        compared with, if it is."""
+        """Return mean, spread (None if undefined) and seeds; numbers of cut and failed runs if any; and the reference
+        value if there is one."""
         numbers = {"mean": self.mean, "spread": self.spread}
         rare = {name: count for name, count in (("cut", self.cut), ("failed", self.failed)) if count}
         shown: dict[str, Any] = {**{k: finite(v) for k, v in numbers.items()}, "seeds": self.seeds, **rare}
-        if self.beside is None:
+        if self.reference is None:
             return shown
-        other = {"other": self.beside.mean, "other_error": self.beside.error, "distance": self.beside.distance}
+        other = {"other": self.reference.mean, "other_error": self.reference.error, "distance": self.reference.distance}
         return {**shown, **{k: finite(v) for k, v in other.items()}}
 
     def text(self, decimals: int, signed: bool = False) -> str:
-        """As printed: mean, spread, and marks for what was cut or failed."""
+        """Return mean and spread as printed, with marks for cut and failed runs."""
         if not self.seeds:
             return "failed" if self.failed else "-"
         shown = number(self.mean, self.spread, decimals, "+" if signed else "")
@@ -93,45 +93,55 @@ class Cell:
         return shown + (f" ({self.failed} failed)" if self.failed else "")
 
 
-NOTHING = Cell(math.nan, math.nan, 0, 0, 0)
-
-
-def both_cut(mean: float, seeds: int, cut: int, other: float) -> bool:
-    """Whether a ratio was cut in all of its seeds and the other is as large: which is larger, nobody knows.
-
-    Published ones lie a little above the cap: the papers' last check passed it, icy's falls on it. Of ratios only; an
-    accuracy is known, whenever training stopped.
-    """
-    return 0 < seeds == cut and other >= mean - CAP_SLACK
-
-
-def number(mean: float, spread: float, decimals: int, sign: str = "") -> str:
-    """A mean and its spread as text; the spread only where there is one."""
-    shown = f"{mean:{sign}.{decimals}f}"
-    return shown + (f"±{spread:.{decimals}f}" if math.isfinite(spread) else "")
-
-
-def finite(value: float) -> float | None:
-    """The same, or None for what is no number."""
-    return value if math.isfinite(value) else None
-
-
-def checked_spread(spread: str) -> str:
-    """A spread over seeds, one of SPREADS.
-
-    Raises:
-        InvalidSettingError: another.
-    """
-    if spread not in SPREADS:
-        raise InvalidSettingError(f"The spread is {', '.join(SPREADS)}, not '{spread}'.")
-    return spread
+EMPTY = Cell(math.nan, math.nan, 0, 0, 0)
 
 
 def cell_of(part: pd.DataFrame, spread: str) -> Cell:
-    """The cell of some replicates, from their columns value, failed and cut."""
+    """Return the cell of some replicates.
+
+    Args:
+        part: a row per replicate, with the columns value, failed and cut.
+        spread: a name of SPREADS.
+    """
     good = part[~part["failed"].astype(bool)]
     values, failed = good["value"].dropna(), len(part) - len(good)
     if not len(values):
         return Cell(math.nan, math.nan, 0, 0, failed)
     width = SPREADS[spread][1](values) if len(values) > 1 else math.nan
     return Cell(float(values.mean()), width, len(values), int(good["cut"].sum()), failed)
+
+
+def cell_of_values(values: pd.Series[float], spread: str) -> Cell:
+    """Return the cell of values that cannot fail or be cut, such as metrics; NaN are left out."""
+    return cell_of(pd.DataFrame({"value": values, "failed": False, "cut": False}), spread)
+
+
+def both_cut(mean: float, seeds: int, cut: int, other: float) -> bool:
+    """Return whether all seeds of a ratio were cut and another ratio is as large, so that either may be the larger.
+
+    Published ratios lie a little above the cap, since the papers' last evaluation came after it, while icy's falls on
+    it. For ratios only; an accuracy is known whenever training stopped.
+    """
+    return 0 < seeds == cut and other >= mean - CAP_SLACK
+
+
+def checked_spread(spread: str) -> str:
+    """Return a name of SPREADS unchanged.
+
+    Raises:
+        InvalidSettingError: there is no such spread.
+    """
+    if spread not in SPREADS:
+        raise InvalidSettingError(f"The spread is {', '.join(SPREADS)}, not '{spread}'.")
+    return spread
+
+
+def number(mean: float, spread: float, decimals: int, sign: str = "") -> str:
+    """Format a mean and, where it is finite, its spread."""
+    shown = f"{mean:{sign}.{decimals}f}"
+    return shown + (f"±{spread:.{decimals}f}" if math.isfinite(spread) else "")
+
+
+def finite(value: float) -> float | None:
+    """Return a number, or None for NaN and infinity."""
+    return value if math.isfinite(value) else None

@@ -1,4 +1,4 @@
-"""A figure that shows itself in a notebook."""
+"""Figures that notebooks show."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import io
 
 from matplotlib.figure import Figure
 
-DPI = 110
+DPI = 110  # of the picture in a notebook
 
 
 class ShownFigure(Figure):
-    """matplotlib's figure, which without pyplot a notebook would show as text."""
+    """A matplotlib figure that notebooks show as a picture, although it was made without pyplot."""
 
     def _repr_png_(self) -> bytes:
         file = io.BytesIO()

@@ -1,4 +1,4 @@
-"""The order in which tables and plots show grammars."""
+"""The order in which tables and plots show grammars, and the values of other columns."""
 
 from __future__ import annotations
 
@@ -7,17 +7,22 @@ from typing import Any
 
 from icy.core.registry import SIDES
 
-# The order of the papers' tables; other grammars follow in alphabetical order.
-ORDER = ("concat", "perm", "proj", "pairsum", "rot", "shuf", "shufdet", "hol")
+ORDER = ("concat", "perm", "proj", "pairsum", "rot", "shuf", "shufdet", "hol")  # grammars, as in the papers' tables
+# Values of columns that are not shown in alphabetical order.
 ORDERED = {"representation": ("soft", "gumb", "discr"), "side": SIDES, "preset": ("default", "published")}
 
 
 def in_order(grammars: Iterable[str]) -> list[str]:
-    """Grammars in the order of the papers' tables, others after them."""
+    """Return grammars, each once, in the order of the papers' tables, and then all others in alphabetical order."""
     return sorted(set(grammars), key=lambda g: (ORDER.index(g) if g in ORDER else len(ORDER), g))
 
 
 def place_of(name: str, value: Any) -> tuple[int, str]:
-    """Where a value stands among those of its column."""
+    """Return a sort key for a value of a column: by ORDERED, and then text in alphabetical order.
+
+    Args:
+        name: column of the long table.
+        value: in that column.
+    """
     usual = ORDERED.get(name, ())
     return usual.index(value) if value in usual else len(usual), value if isinstance(value, str) else ""

@@ -1,4 +1,4 @@
-"""One style for all plots: colours, dashes and marks that stay apart under colour blindness and in grey print."""
+"""The style of all plots: colours, dashes and marks that can be told apart under colour blindness and in grey print."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
     from .figures import ShownFigure
 
 
-# Okabe and Ito's colours, which stay apart under every common colour blindness; in print the dashes help.
+# Okabe and Ito's colours, which can be told apart under every common colour blindness; in print the dashes help.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
 DASHES = ("-", "--", "-.", ":")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "----")
-GREY = "#8c8c8c"  # of lines and marks that are not the matter
-DIM = "#595959"  # of words that are not
-WIDTH = 7.0  # inches, of a page's text
-SMALL, MEDIUM, LARGE = 7.0, 8.0, 8.5  # points, of marks and notes, of names, of titles
-LINE = 1.4  # points
+GREY = "#8c8c8c"  # of lines and marks in the background
+DIM = "#595959"  # of secondary text
+WIDTH = 7.0  # inches, of the text of a page
+SMALL, MEDIUM, LARGE = 7.0, 8.0, 8.5  # points: of tick labels and notes, of names, of titles
+LINE = 1.4  # points, width
 ARROW = {"arrowstyle": "-|>,head_width=0.12,head_length=0.25", "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0}
-PER_MODEL = 7  # models that have a colour each; of more, families have
-NARROWEST = 1.6  # inches, of a panel that is one of several
-COARSE, FINE = (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7)  # numbers on an axis of ratios, times powers of ten
+PER_MODEL = 7  # most models with a colour each; of more, each family has one
+NARROWEST = 1.6  # inches, of one panel among several
+COARSE, FINE = (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7)  # ticks of logarithmic axes, times powers of ten
 
 
 @dataclass(frozen=True)
 class Look:
-    """How one thing is drawn, the same in every plot: told by its colour, and by its shape where there is none."""
+    """Colour, dash and mark of a model or grammar, the same in every plot."""
 
     colour: str
     dash: Any = "-"
@@ -46,7 +46,7 @@ class Look:
 
     @property
     def face(self) -> str:
-        """The inside of its mark."""
+        """Colour of the inside of its mark."""
         return "white" if self.hollow else self.colour
 
 
@@ -63,7 +63,7 @@ GRAMMARS = {
 
 
 def grammar_looks(grammars: Iterable[str]) -> dict[str, Look]:
-    """The papers' grammars look alike in all plots; others, such as chains, take what is left, in the order given.
+    """Return the looks of grammars: fixed for the papers', and in the order given for others, such as chains.
 
     Example:
         >>> grammar_looks(["rot", "rot+perm"])["rot"].colour
@@ -80,7 +80,7 @@ def _nth(place: int) -> Look:
 
 
 def family(model: str) -> str:
-    """The family of a model: its name without side, number of layers and cell.
+    """Return the family of a model: its name without side, number of layers and cell.
 
     Example:
         >>> family("sender/RNNZero2L:GRU")
@@ -90,14 +90,14 @@ def family(model: str) -> str:
 
 
 def cell(model: str) -> str:
-    """The recurrent cell of a model, or "" if it has none."""
+    """Return the recurrent cell of a model, or "" if it has none."""
     return model.partition(":")[2]
 
 
 def model_looks(models: Iterable[str]) -> dict[str, Look]:
-    """A colour and a mark for each model; for more than there are, a colour per family and a mark per cell.
+    """Return the looks of models: a colour and a mark each; of more than seven, a colour per family, a mark per cell.
 
-    Of the latter, families without cells have a mark each, since colours may be used twice, and those with several
+    In the latter case colours may be used twice, so a family without cells has a mark of its own, and models with two
     layers (`2L`) are hollow. The order of the models makes no difference.
     """
     models = sorted(set(models), key=natural)
@@ -121,7 +121,7 @@ def model_looks(models: Iterable[str]) -> dict[str, Look]:
 
 
 def figure(width: float = WIDTH, height: float = 3.0) -> ShownFigure:
-    """An empty figure, in inches, whose parts make room for one another; none of pyplot's, but notebooks show it."""
+    """Return an empty figure with a constrained layout, made without pyplot; sizes in inches."""
     from .figures import ShownFigure
 
     return ShownFigure(figsize=(width, height), layout="constrained")
@@ -134,17 +134,17 @@ def panels(
     across: int = 1,
     **more: Any,
 ) -> tuple[Figure, list[Axes]]:
-    """Axes for some panels: those that were given, or a figure of its own.
+    """Return a figure and axes for some panels: given ones, or new ones.
 
     Args:
         names: of the panels.
-        axes: where to draw, one for each panel; or None.
-        size: of a figure of its own, in inches.
-        across: panels side by side.
-        **more: of `Figure.subplots`.
+        axes: given axes, one per panel; or None.
+        size: of a new figure, in inches.
+        across: panels side by side in a new figure.
+        **more: passed to `Figure.subplots`.
 
     Raises:
-        InvalidSettingError: more or fewer axes than panels.
+        InvalidSettingError: there are more or fewer axes than panels.
     """
     if axes is not None:
         own = given_axes(names, axes)
@@ -158,7 +158,7 @@ def panels(
 
 
 def across(count: int, width: float) -> int:
-    """How many panels stand side by side in a figure of this width: rows as full as one another.
+    """Return how many panels to put side by side in a figure of this width, so that rows are about equally full.
 
     Example:
         >>> across(7, WIDTH), across(5, WIDTH), across(5, 3.4)
@@ -169,10 +169,14 @@ def across(count: int, width: float) -> int:
 
 
 def given_axes(names: Sequence[str], axes: Axes | Sequence[Axes]) -> list[Axes]:
-    """The axes that were given, one for each panel.
+    """Return given axes as a list.
+
+    Args:
+        names: of the panels.
+        axes: one per panel; an array of subplots will do.
 
     Raises:
-        InvalidSettingError: more or fewer of them than panels.
+        InvalidSettingError: there are more or fewer axes than panels.
     """
     import numpy as np
     from matplotlib.axes import Axes
@@ -189,14 +193,14 @@ def given_axes(names: Sequence[str], axes: Axes | Sequence[Axes]) -> list[Axes]:
 
 
 def figure_of(ax: Axes) -> Figure:
-    """The figure that axes belong to."""
+    """Return the figure that axes belong to."""
     found = ax.get_figure(root=True)
-    assert found is not None  # axes that are being drawn on have one
+    assert found is not None  # all axes that can be drawn on have one
     return found
 
 
 def tidy(ax: Axes, grid: str = "") -> None:
-    """Small numbers, no box, and faint lines across the axes in `grid` ("x", "y", "both")."""
+    """Give axes small tick labels, no box, and faint grid lines on the axes in `grid` ("x", "y", "both")."""
     ax.tick_params(labelsize=SMALL, length=2.5, pad=2)
     ax.tick_params(which="minor", length=1.5)
     ax.spines[["top", "right"]].set_visible(False)
@@ -208,20 +212,20 @@ def tidy(ax: Axes, grid: str = "") -> None:
 
 
 def head(ax: Axes, name: str, width: float) -> None:
-    """The name of a panel, in as many lines as a panel of this width in inches needs."""
+    """Write the name of a panel above it, wrapped to the width of the panel in inches."""
     lines = [wrapped(line, 0.8 * width, MEDIUM) for line in name.split("\n")]
     ax.set_title("\n".join(lines), fontsize=MEDIUM)
 
 
 def tilt(names: Sequence[str], room: float, side: str = "right") -> dict[str, Any]:
-    """How to write names below (or, with "left", above) an axis so that they fit into `room` inches each."""
+    """Return text properties that make names below an axis (above it with "left") fit into `room` inches each."""
     if max(text_size(name, MEDIUM)[0] for name in names) <= 66 * room:
         return {}
     return {"rotation": 40, "ha": side, "rotation_mode": "anchor"}
 
 
 def outer_labels(axes: Sequence[Axes], across: int, below: str, beside: Sequence[str]) -> None:
-    """Name the axes of panels in rows of `across`: where no panel stands below, and at the left of each row."""
+    """Label the axes of panels in rows of `across`: only where no panel is below, and at the left of each row."""
     for place, ax in enumerate(axes):
         if place + across >= len(axes) or across == 1:
             ax.set_xlabel(below)
@@ -231,7 +235,7 @@ def outer_labels(axes: Sequence[Axes], across: int, below: str, beside: Sequence
 
 
 def ratio_axis(axis: Axis, low: float, high: float) -> None:
-    """Plain numbers at 1, 2, 5, 10 and so on, between the limits, on an axis that is logarithmic already."""
+    """Put ticks with plain numbers (1, 2, 5, 10, ...) between the limits of a logarithmic axis."""
     from matplotlib.ticker import FixedLocator, NullLocator
 
     ticks = _between(COARSE, low, high)
@@ -242,7 +246,7 @@ def ratio_axis(axis: Axis, low: float, high: float) -> None:
 
 
 def count_axis(axis: Axis, low: float, high: float) -> None:
-    """Short numbers (5k, 100k, 2M) at few places between the limits, on an axis that is logarithmic already."""
+    """Put a few ticks with short numbers (5k, 100k, 2M) between the limits of a logarithmic axis."""
     from matplotlib.ticker import FixedLocator, NullLocator
 
     tens, ticks = _between((1,), low, high), _between(COARSE, low, high)
@@ -252,7 +256,7 @@ def count_axis(axis: Axis, low: float, high: float) -> None:
 
 
 def short(number: float) -> str:
-    """A count in few letters.
+    """Return a count in few letters.
 
     Example:
         >>> short(500), short(20_000), short(1_500_000)
@@ -272,14 +276,14 @@ def _between(steps: Sequence[float], low: float, high: float) -> list[float]:
 def entitle(
     figure: Figure, axes: Sequence[Axes], own: bool, title: str | None, usual: str, notes: Sequence[str] = ()
 ) -> None:
-    """The title above and what a reader must know below; on axes that were given, a title that was given.
+    """Write the title above a new figure and notes below it; on given axes, only a given title.
 
     Args:
-        figure: that is drawn on.
+        figure: drawn on.
         axes: its panels.
-        own: whether the figure was made for them.
+        own: whether the figure is new.
         title: "" for none, None for the usual one.
-        usual: title of a figure of its own.
+        usual: title by default.
         notes: sentences.
     """
     if not own:
@@ -295,7 +299,7 @@ def entitle(
 
 
 def wrapped(text: str, width: float, size: float) -> str:
-    """A text in lines that fit into a width in inches."""
+    """Break a text of some size in points into lines that fit into a width in inches."""
     lines = [""]
     for word in text.split():
         longer = f"{lines[-1]} {word}".strip()
@@ -306,7 +310,7 @@ def wrapped(text: str, width: float, size: float) -> str:
 
 @cache
 def text_size(text: str, size: float) -> tuple[float, float]:
-    """Width and height of a line of text, in points."""
+    """Return width and height of a line of text, in points."""
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import TextToPath
 
@@ -315,7 +319,7 @@ def text_size(text: str, size: float) -> tuple[float, float]:
 
 
 def legend(figure: Figure, axes: Sequence[Axes], own: bool, handles: Sequence[Any], **more: Any) -> None:
-    """A legend at the right of a figure of one's own; on axes that were given, within the last."""
+    """Draw a legend at the right of a new figure; on given axes, within the last."""
     style = {"fontsize": SMALL, "frameon": False, **more}
     if own:
         figure.legend(handles=list(handles), loc="outside right center", **style)
@@ -324,7 +328,7 @@ def legend(figure: Figure, axes: Sequence[Axes], own: bool, handles: Sequence[An
 
 
 def ink(colour: Sequence[float]) -> str:
-    """Black or white, whichever reads better on a colour (red, green, blue from 0 to 1), by WCAG 2's contrast.
+    """Return "black" or "white", whichever has more contrast (WCAG 2) with a colour (red, green, blue from 0 to 1).
 
     Example:
         >>> ink((1, 1, 0)), ink((0, 0, 0.5))

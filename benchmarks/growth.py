@@ -21,7 +21,8 @@ import torch
 import icy
 from icy.config.specs import ProbeSpec
 from icy.core.provenance import device_name, software
-from icy.experiments.probe import make_plan
+from icy.core.text import markdown_table
+from icy.experiments.plan import make_plan
 from icy.training.engine import rehearse
 from icy.training.job import Job, Replicate
 from icy.training.runners.base import one_thread
@@ -91,9 +92,8 @@ def _ms(value: float) -> str:
 
 
 def table(head: list[str], lines: list[list[Any]]) -> str:
-    """In Markdown."""
-    whole = [head, ["---"] + ["---:"] * (len(head) - 1), *lines]
-    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in whole)
+    """Write a Markdown table whose columns, but for the first, are numbers."""
+    return markdown_table(head, lines, numbers=range(1, len(head)))
 
 
 def main() -> None:

@@ -1,8 +1,8 @@
-"""How many environment steps a second S2B makes: python benchmarks/s2b.py [--device cuda] [--seconds 5].
+"""Environment steps per second of S2B: python benchmarks/s2b.py [--device cuda] [--seconds 5].
 
-A step is one of both players in one episode; resets are included, as every episode that ends is followed by another.
-Actions are random and drawn beforehand, so that the game is measured and not a player. The last column is the ratio to
-one game alone, of the same run.
+In a step both players act in one episode. Resets are included, as every episode that ends is followed by another.
+Actions are random and drawn beforehand, so only the game is measured, not a player. The last column is the speed
+relative to a single game in the same run.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from icy.s2b import BatchedGame, parallel_env
 
 BATCHES = (1, 16, 256, 4096, 16384)
 Stepper = tuple[Callable[[], Any], Callable[[int], Any]]  # a reset, and a step by its number
-KEPT = 8  # different actions, taken in turn
+KEPT = 8  # number of actions to cycle through
 
 
 def main() -> None:
     """Print a table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--device", help="of torch; by default NumPy")
-    parser.add_argument("--seconds", type=float, default=5.0, help="that each row is measured for, at the least")
+    parser.add_argument("--device", help="torch device; by default NumPy")
+    parser.add_argument("--seconds", type=float, default=5.0, help="seconds to measure each row for, at least")
     given = parser.parse_args()
     torch.set_num_threads(1)
     where = given.device or f"NumPy, one core of {platform.processor() or platform.machine()}"
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def row(what: str, setting: dict[str, int], episodes: int, reset: float, rate: float, alone: float) -> str:
-    """A line of the table."""
+    """Return a line of the table."""
     shots, samples, distractors = (setting.get(n, d) for n, d in (("shots", 1), ("samples", 1), ("distractors", 0)))
     sizes = f"{shots} | {samples} | {distractors} | {episodes:,}"
     return f"| {what} | {sizes} | {reset:.3f} | {rate:,.0f} | {rate / alone:,.0f} |"
@@ -62,7 +62,7 @@ def row(what: str, setting: dict[str, int], episodes: int, reset: float, rate: f
 def measured(
     stepper: tuple[Callable[[], Any], Callable[[int], Any]], episodes: int, seconds: float
 ) -> tuple[float, float]:
-    """Seconds of the first reset, and steps a second."""
+    """Measure the seconds of the first reset, and the steps per second."""
     reset, step = stepper
     begun = time.perf_counter()
     reset()
@@ -70,14 +70,14 @@ def measured(
     for warm in range(20):
         step(warm)
     steps, begun = 0, time.perf_counter()
-    while (passed := time.perf_counter() - begun) < seconds or steps < 300:  # long enough for episodes to be dealt anew
+    while (passed := time.perf_counter() - begun) < seconds or steps < 300:  # long enough to deal new episodes
         step(steps)
         steps += 1
     return first, steps * episodes / passed
 
 
 def core(episodes: int, device: str | None, setting: dict[str, int]) -> Stepper:
-    """The batched game, with actions on its device."""
+    """Make the batched game, with actions on its device."""
     game = BatchedGame(episodes=episodes, autoreset=True, device=device, **setting)
     rng = np.random.default_rng(0)
     said = rng.integers(1, 7, (KEPT, episodes, 3))
@@ -94,7 +94,7 @@ def core(episodes: int, device: str | None, setting: dict[str, int]) -> Stepper:
 
 
 def listeners(episodes: int) -> Stepper:
-    """The listener's environment of Gymnasium, with the posdis speaker inside and infos and observations made."""
+    """Make the listener's environment of Gymnasium, with the posdis speaker inside, observations and infos."""
     name = "S2B/Listener-v0"
     if episodes > 1:
         env: Any = gymnasium.make_vec(name, num_envs=episodes, vectorization_mode="vector_entry_point")
@@ -118,7 +118,7 @@ def listeners(episodes: int) -> Stepper:
 
 
 def pettingzoo() -> Stepper:
-    """The parallel environment of PettingZoo."""
+    """Make the parallel environment of PettingZoo."""
     env = parallel_env()
     rng = np.random.default_rng(0)
     actions = [{agent: rng.integers(0, [2, 7, 7, 7]) for agent in env.possible_agents} for _ in range(KEPT)]

@@ -26,6 +26,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 import icy
 from icy.core.provenance import device_name, software, usable_cores
+from icy.core.text import markdown_table
 
 GRAMMARS = ["concat", "perm", "proj", "pairsum", "rot", "shufdet", "hol"]
 
@@ -131,8 +132,6 @@ def compare(row: Setting, device: str, engine: str, few: int | None) -> dict[str
 def report(rows: list[dict[str, object]], device: str, peak_rate: float) -> str:
     """The table, with what it was measured on."""
     table = pd.DataFrame(rows)
-    head = list(table.columns)
-    lines = ["| " + " | ".join(map(str, line)) + " |" for line in [head, ["---"] * len(head), *table.values.tolist()]]
     versions = ", ".join(f"{name} {version}" for name, version in software().items())
     measured = (
         f"Measured on {device_name(device)}; {versions}; plain way on {torch.get_num_threads()} threads. "
@@ -140,7 +139,8 @@ def report(rows: list[dict[str, object]], device: str, peak_rate: float) -> str:
         "plain form for both, so that a rate above this says that icy needs fewer: of TransDecSoft it keeps keys and "
         "values, where the plain form runs over the whole prefix."
     )
-    return "\n".join(["# icy against the plain way", "", measured, "", *lines, ""])
+    shown = markdown_table(table, table.to_numpy().tolist())
+    return "\n".join(["# icy against the plain way", "", measured, "", shown, ""])
 
 
 def main() -> None:

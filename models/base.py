@@ -1,4 +1,4 @@
-"""What senders and receivers have in common. Nothing here knows of training, of replicates or of the command line."""
+"""Base classes of senders and receivers, independent of training and of the command line."""
 
 from typing import Literal
 
@@ -20,13 +20,13 @@ class Model(nn.Module):
     Args:
         space: the meanings.
         message_length: L.
-        vocab_size: V; scores are over V + 1 symbols, of which the last is the start symbol and never a target.
+        vocab_size: V; there are scores for V + 1 symbols, the last of which is the start symbol and never a target.
         hidden_size: E.
 
     Attributes:
-        broadcasts: the forward pass pairs leading axes of the parameters with those of the input, so that a stack of
-            models runs as one. Built from `icy.models.layers` a model does; `icy check` proves it.
-        learns_by_gradient: False for a model that stores examples instead (see MemoryModel).
+        broadcasts: whether the forward pass pairs leading axes of the parameters with those of the input, so that a
+            stack of models runs as one. Models built from `icy.models.layers` do; `icy check` tests it.
+        learns_by_gradient: False for a model that stores examples (see MemoryModel).
     """
 
     broadcasts = False
@@ -41,23 +41,23 @@ class Model(nn.Module):
 
     @property
     def symbols(self) -> int:
-        """V + 1: the vocabulary and the start symbol."""
+        """Number of symbols, V + 1: the vocabulary and the start symbol."""
         return self.vocab_size + 1
 
     def inert_parameters(self) -> int:
-        """Parameters of the published model that can do nothing, and that this one therefore leaves out."""
+        """Return the number of parameters of the published model that have no effect, and are left out here."""
         return sum(module.inert for module in self.modules() if isinstance(module, Cell))
 
     def parameter_count(self, convention: Convention = "true") -> int:
-        """Number of trainable parameters.
+        """Return the number of trainable parameters.
 
         Args:
-            convention: "true" counts what is there and used. "published" adds what the papers' totals also count:
-                input weights of cells whose input is always zero, layers that are never called, and an embedding
-                registered twice (Icy22 tables 3-6 and 12-15; each model says which).
+            convention: "true" counts the parameters of this model. "published" adds those that the papers' totals also
+                count: input weights of cells whose input is always zero, layers that are never called, and an embedding
+                that is registered twice (Icy22 tables 3-6 and 12-15; the docstring of each model says which).
 
         Raises:
-            InvalidSettingError: another convention.
+            InvalidSettingError: there is no such convention.
         """
         if convention not in ("true", "published"):
             raise InvalidSettingError(f"Parameters are counted as 'true' or 'published', not '{convention}'.")
@@ -69,11 +69,11 @@ class Sender(Model):
     """A model from meanings to messages: `[batch, attr] -> scores [batch, length, vocab + 1]`."""
 
     def forward(self, meanings: Int[Tensor, "*stack batch attr"]) -> Float[Tensor, "*stack batch length vocab"]:
-        """Scores of every symbol at every position."""
+        """Return the scores of every symbol at every position."""
         raise NotImplementedError
 
     def shaped(self, scores: Float[Tensor, "*stack batch flat"]) -> Float[Tensor, "*stack batch length vocab"]:
-        """Flat scores as one row per position."""
+        """Reshape flat scores to one row per position."""
         return scores.view(*scores.shape[:-1], self.message_length, self.symbols)
 
 
@@ -82,29 +82,29 @@ class Receiver(Model):
     `[batch, attr, value]`."""
 
     def forward(self, message: Tensor) -> Float[Tensor, "*stack batch attr value"]:
-        """Scores of every value of every attribute."""
+        """Return the scores of every value of every attribute."""
         raise NotImplementedError
 
     @property
     def answers(self) -> int:
-        """A*K: the number of scores per message."""
+        """Number of scores per message, A * K."""
         return self.space.attributes * self.space.values
 
     def shaped(self, scores: Float[Tensor, "*stack batch flat"]) -> Float[Tensor, "*stack batch attr value"]:
-        """Flat scores as one row per attribute."""
+        """Reshape flat scores to one row per attribute."""
         return scores.view(*scores.shape[:-1], self.space.attributes, self.space.values)
 
 
 class MemoryModel(Model):
-    """A model that learns by storing examples; it has no parameters, and nothing of it can be stacked."""
+    """A model that learns by storing examples; it has no parameters and cannot be stacked."""
 
     learns_by_gradient = False
 
     def observe(self, inputs: Tensor, targets: Tensor) -> None:
-        """Store a batch of examples: `inputs` as for `forward`, `targets` as its argmax would be."""
+        """Store a batch of examples: `inputs` as for `forward`, `targets` as the argmax of its scores."""
         raise NotImplementedError
 
 
 def time_last(steps: list[Tensor]) -> Float[Tensor, "*stack batch length size"]:
-    """One slice per step, as a sequence."""
+    """Stack one slice per step into a sequence."""
     return torch.stack(steps, -2)

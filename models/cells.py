@@ -1,11 +1,11 @@
 """Recurrent cells: RNN, GRU, LSTM, SRU and the two DARTS cells of Perkins21 (appendix), with one interface.
 
-A cell splits its step in two, so that whatever does not depend on the state is computed once for all steps:
+A cell splits its step in two, so that the part that does not depend on the state is computed once for all steps:
 
     gates = cell.project(x)            # W x + b, for every step at once
     state = cell.step(gates, state)    # the part that needs the state
 
-A state is a tuple whose first member is the output h; the LSTM's and the SRU's second is c. Everything broadcasts over
+A state is a tuple whose first member is the output h; the LSTM and the SRU also have c. Everything broadcasts over
 leading axes.
 """
 
@@ -25,17 +25,17 @@ State = tuple[Tensor, ...]
 
 
 class Cell(nn.Module):
-    """What the families ask of a recurrent cell.
+    """Base class of recurrent cells.
 
     Args:
         input_size: size of x.
         hidden_size: E.
-        fed: False where the input is always zero, as in RNNZero and HierZero. The input weights, which the published
-            models have and count, would then do nothing: they are left out, and `inert` counts them.
+        fed: False if the input is always zero, as in RNNZero and HierZero. The input weights, which the published
+            models have and count, then have no effect: they are left out, and `inert` counts them.
     """
 
-    gate_blocks: int  # the width of `gates`, in units of hidden_size
-    scans = False  # whether it has `scan`
+    gate_blocks: int  # width of `gates` in units of hidden_size
+    scans = False  # whether `scan` is implemented
 
     def __init__(self, input_size: int, hidden_size: int, fed: bool = True) -> None:
         super().__init__()
@@ -43,52 +43,52 @@ class Cell(nn.Module):
         self.inert = 0 if fed else input_size * self.gate_blocks * hidden_size
 
     def project(self, x: Float[Tensor, "*lead inputs"]) -> Float[Tensor, "*lead gates"]:
-        """The share of the gates that comes from the input, with its bias."""
+        """Return the input's part of the gates, with the bias."""
         raise NotImplementedError
 
     def weigh(self, x: Float[Tensor, "*lead inputs"]) -> Float[Tensor, "*lead gates"]:
-        """The linear part of `project` alone, without a bias."""
+        """Return the linear part of `project`, without the bias."""
         raise NotImplementedError
 
     def unfed(self) -> Float[Tensor, "*stack 1 gates"]:
-        """The gates of a zero input, the same for every example and step."""
+        """Return the gates of a zero input, which are the same for every example and step."""
         raise NotImplementedError
 
     def step(self, gates: Tensor, state: State) -> State:
-        """The next state. `gates` [..., batch or 1, gates] is from `project` or `unfed`."""
+        """Return the next state; `gates` [..., batch or 1, gates] come from `project` or `unfed`."""
         raise NotImplementedError
 
     def start(self, h: Float[Tensor, "*stack batch hidden"]) -> State:
-        """A state with output `h`, whatever else it holds zero."""
+        """Return a state with output `h` and zeros elsewhere."""
         return (h,)
 
     def scan(self, x: Tensor | None, matrix: Tensor | None, state: State, steps: int) -> Tensor:
-        """All steps at once, for a cell whose state enters no matrix product, where all inputs are known beforehand.
+        """Run all steps at once. For cells whose state enters no matrix product, if all inputs are known beforehand.
 
         Args:
             x: inputs [*stack, step, batch, inputs]; None if they are zero.
-            matrix: where `x` is not the cell's input but what it is made of linearly, as symbols are before their
-                embedding, what `weigh` makes of the rows of that map. `x` times `matrix` is then `weigh` of the input.
+            matrix: if given, the cell's input is a linear map of `x` (of symbols, their embedding), and this is `weigh`
+                of the rows of that map, so that `x @ matrix` is `weigh` of the input.
             state: to start from.
-            steps: how many.
+            steps: number of steps.
 
         Returns:
-            The outputs [*stack, step, batch, hidden]; of a cell told `keep_state_only`, the last output alone.
+            The outputs [*stack, step, batch, hidden]; after `keep_state_only`, the last one alone.
         """
         raise NotImplementedError
 
     def drive_unfed_net(self) -> None:
-        """Told to every layer of a net whose input is always zero, once it is made."""
+        """Adapt to a net whose input is always zero; called for each of its layers after construction."""
 
     def keep_state_only(self) -> None:
-        """Told to a cell of which only the state that it hands on is read, once it is made.
+        """Drop parameters that only affect outputs; called after construction if only the state is used.
 
-        A cell whose output is more than that state can leave out what would then do nothing.
+        The default does nothing, for cells whose output is the state.
         """
 
 
 class _LibraryCell(Cell):
-    """Weights and initialisation of PyTorch's cells: U(+-1/sqrt(E)), two bias vectors."""
+    """A cell with the weights and initialisation of PyTorch's: U(+-1/sqrt(E)), two bias vectors."""
 
     def __init__(self, input_size: int, hidden_size: int, fed: bool = True) -> None:
         super().__init__(input_size, hidden_size, fed)
@@ -109,7 +109,7 @@ class _LibraryCell(Cell):
         return self._input_bias().unsqueeze(-2)
 
     def _input_bias(self) -> Tensor:
-        # Both biases enter the same sum, so they are added once and not at every step (the GRU must not, below).
+        # Both biases enter the same sum, so they are added once for all steps. Not in the GRU, which overrides this.
         return self.bias_ih + self.bias_hh
 
 
@@ -150,12 +150,12 @@ class LSTMCell(_LibraryCell):
 
 
 class SRUCell(Cell):
-    """Simple recurrent unit: gates see the state through one number per unit, so nothing multiplies it by a matrix.
+    """Simple recurrent unit: its gates read the state through one weight per unit, without a matrix product.
 
     x~ = W x;  f = sigmoid(W_f x + v_f c + b_f);  r = sigmoid(W_r x + v_r c + b_r);  c' = f c + (1 - f) x~;
     h = r g(c') + (1 - r) x. g is the identity, and tanh in a net without input (RNNZero), as in the authors' program.
-    Initialised as the published `sru` package: W U(+-sqrt(3/E)), v U(+-sqrt(3)), both gates' shares and v scaled by
-    sqrt(1/2); biases zero. A state starts from its c; where there is an input, it is of size E.
+    Initialised as in the published `sru` package: W U(+-sqrt(3/E)), v U(+-sqrt(3)), the gates' rows of W and v scaled
+    by sqrt(1/2), biases zero. `start` sets c; an input must be of size E.
 
     Args:
         input_size: size of x.
@@ -163,7 +163,7 @@ class SRUCell(Cell):
         fed: see Cell.
 
     Raises:
-        IncompatibleError: there is an input of another size.
+        IncompatibleError: the input has another size than the state.
     """
 
     gate_blocks = 4  # x~, f, r, and x itself for the highway
@@ -215,7 +215,7 @@ class SRUCell(Cell):
         return sru_scan(x, matrix, self.bias, self.state_weight, state[1], steps, self.activation)
 
     def keep_state_only(self) -> None:
-        # The published receivers read c of the last layer, so its r can do nothing.
+        # The published receivers read c of the last layer, so r has no effect.
         size = self.hidden_size
         self.state_only = True
         self.inert += 2 * size + (size * self.input_size if self.fed else 0)
@@ -229,10 +229,10 @@ class SRUCell(Cell):
 
 
 class DartsCell(Cell):
-    """A cell found by architecture search: a first highway node, then `nodes`, whose mean (or last) is the new state.
+    """A cell found by architecture search: a highway node, followed by `nodes`, the mean of which is the new state.
 
-    All matrices are Xavier-uniform and there is no bias. Node i is s_p + sigmoid(c) (f(g) - s_p) with
-    [c | g] = s_p W_i, for its predecessor p (Perkins21, section on DARTS; node 0 starts from h and also sees x).
+    Matrices are Xavier-uniform, and there are no biases. Node i with predecessor p is s_p + sigmoid(c) (f(g) - s_p)
+    with [c | g] = s_p W_i (Perkins21, section on DARTS; node 0 starts from h and also reads x).
 
     Args:
         input_size: size of x.
@@ -246,7 +246,7 @@ class DartsCell(Cell):
     def __init__(self, input_size: int, hidden_size: int, fed: bool = True) -> None:
         super().__init__(input_size, hidden_size, fed)
         width = 2 * hidden_size
-        # One matrix in the published form, with x's rows above h's: the bound is that of the whole.
+        # The published form has one matrix, with x's rows above h's, and the bound is that of the whole matrix.
         bound = math.sqrt(6 / (input_size + hidden_size + width))
         if fed:
             self.weight_x = nn.Parameter(torch.empty(input_size, width).uniform_(-bound, bound))

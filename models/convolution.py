@@ -1,8 +1,8 @@
-"""Convolution over the positions of a message, and max-pooling with ReLU, each one autograd node.
+"""Convolution over the positions of a message, and max-pooling with ReLU, each as one autograd node.
 
-Positions come before examples: `[..., length, batch, size]`. A shifted slice is then one block of memory, so a
-convolution is three matrix products that add into one result, without a copy of windows and without padding; and
-leading axes of the weights pair with those of the input, as in `icy.models.layers`.
+Positions come before examples: `[..., length, batch, size]`. A shifted slice is then one block of memory, and a
+convolution is three matrix products that add to one result, without copying windows and without padding. Leading axes of
+the weights pair with those of the input, as in `icy.models.layers`.
 """
 
 import math
@@ -17,13 +17,13 @@ WIDTH = 3  # positions t - 1, t, t + 1
 
 
 def _overlap(shift: int, inputs: int, outputs: int) -> tuple[slice, slice]:
-    """The outputs t whose input t + shift exists, and those inputs; elsewhere the input is the padding, zero."""
+    """Return the outputs t whose input t + shift exists, and these inputs; the other inputs are padding, zero."""
     first, last = max(0, -shift), min(outputs, inputs - shift)
     return slice(first, last), slice(first + shift, last + shift)
 
 
 def _rows(x: Tensor, which: slice) -> Tensor:
-    """Some positions of [stack, length, batch, size] as rows [stack, rows, size]; a view, never a copy."""
+    """Return some positions of [stack, length, batch, size] as rows [stack, rows, size]; a view, never a copy."""
     part = x[:, which]
     return part.view(part.shape[0], -1, part.shape[-1])
 
@@ -63,14 +63,14 @@ class Convolve(Function):
 
 
 class PoolReLU(Function):
-    """relu(max(x_2t, x_2t+1)) of x [..., length, batch, size]; of equals the first gets the gradient."""
+    """relu(max(x_2t, x_2t+1)) of x [..., length, batch, size]; if both are equal, the first gets the gradient."""
 
     generate_vmap_rule = True
 
     @staticmethod
     def forward(x: Tensor) -> tuple[Tensor, Tensor]:
         even, odd = _pairs(x)
-        # A float mask: a product with it is several times faster on a CPU than with booleans.
+        # The mask is float: on a CPU a product with it is several times faster than with booleans.
         return torch.maximum(even, odd).relu_(), (even >= odd).to(x.dtype)
 
     @staticmethod
@@ -83,7 +83,7 @@ class PoolReLU(Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor, *_: Any) -> Any:
         pooled, first = ctx.saved_tensors
-        grad = torch.ops.aten.threshold_backward(grad, pooled, 0)  # where the ReLU let it pass
+        grad = torch.ops.aten.threshold_backward(grad, pooled, 0)  # zero where the ReLU is
         to_x = grad.new_empty(*grad.shape[:-3], 2 * grad.shape[-3], *grad.shape[-2:])
         to_even, to_odd = _pairs(to_x)
         torch.mul(grad, first, out=to_even)
@@ -92,13 +92,13 @@ class PoolReLU(Function):
 
 
 def _pairs(x: Tensor) -> tuple[Tensor, ...]:
-    """The even positions and the odd ones, as views: [..., length / 2, batch, size] each."""
+    """Return the even and the odd positions as views, [..., length / 2, batch, size] each."""
     pairs: Tensor = x.unflatten(-3, (-1, 2))  # type: ignore[no-untyped-call]
     return pairs.unbind(-3)
 
 
 class Convolution(nn.Module):
-    """Convolution over positions with kernel 3 and padding 1; initialised as PyTorch's, U(+-1/sqrt(3 in)).
+    """Convolution over positions with kernel 3 and padding 1, initialised like PyTorch's: U(+-1/sqrt(3 in)).
 
     Args:
         inputs: input channels.
@@ -112,7 +112,7 @@ class Convolution(nn.Module):
         self.bias = nn.Parameter(torch.empty(outputs).uniform_(-bound, bound))
 
     def fold(self, rows: Float[Tensor, "*stack symbols inputs"]) -> Float[Tensor, "*stack 3 symbols outputs"]:
-        """The weights behind an embedding with these rows: of V + 1 inputs instead of E, for weights over symbols."""
+        """Multiply the weights by the rows of an embedding; the result takes weights over V + 1 symbols as input."""
         folded: Tensor = rows.unsqueeze(-3) @ self.weight
         return folded
 
@@ -122,7 +122,7 @@ class Convolution(nn.Module):
         outputs: int,
         folded: Float[Tensor, "*stack 3 inputs outputs"] | None = None,
     ) -> Float[Tensor, "*stack outputs batch outputs"]:
-        """The first `outputs` positions, by the `folded` weights where `x` is not embedded yet."""
+        """Return the first `outputs` positions; with `folded` weights `x` is not embedded yet."""
         weight = self.weight if folded is None else folded
         single = weight.dim() == 3
         parts = (x, weight, self.bias)
@@ -132,6 +132,6 @@ class Convolution(nn.Module):
 
 
 def pool_relu(x: Float[Tensor, "*stack length batch size"]) -> Float[Tensor, "*stack half batch size"]:
-    """Maximum of each pair of positions, then ReLU; see PoolReLU."""
+    """Return the maximum of each pair of positions, after a ReLU; see PoolReLU."""
     pooled: Tensor = PoolReLU.apply(x)[0]  # type: ignore[no-untyped-call]
     return pooled

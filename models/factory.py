@@ -1,4 +1,4 @@
-"""The one way to make a model by name."""
+"""Make models by name, and count their parameters."""
 
 from __future__ import annotations
 
@@ -32,12 +32,13 @@ def create_sender(
         message_length: L.
         vocab_size: V.
         hidden_size: E.
-        **options: further arguments of the model; `representation="gumb"` where it feeds its symbols back, if not SOFT.
+        **options: further arguments of the model, such as `representation="gumb"` if it reads its own symbols; the
+            default is SOFT.
 
     Raises:
-        UnknownNameError: no such sender, representation or option.
-        InvalidSettingError: a size that is not a positive whole number.
-        IncompatibleError: a representation that the model does not work with.
+        UnknownNameError: there is no such sender or representation.
+        InvalidSettingError: a size is not a positive whole number, or the model has no such option.
+        IncompatibleError: the model does not work with the representation.
 
     Example:
         >>> import icy
@@ -84,7 +85,7 @@ def create(
     if "representation" in options or entry.representations:
         options["representation"] = _representation(entry, options.get("representation", entry.representations[:1]))
         if accepted is not None and "representation" not in accepted:
-            del options["representation"]  # a model without a feedback loop is the same under each of them
+            del options["representation"]  # a model without a feedback loop does not depend on it
     unknown = [] if accepted is None else [name for name in options if name not in accepted]
     if unknown:
         known = ", ".join(sorted(accepted or ())) or "none"
@@ -104,7 +105,7 @@ def _representation(entry: Entry, given: Any) -> Any:
 
 
 def cannot_use(entry: Entry, representation: str) -> IncompatibleError:
-    """What is said of a model in a representation that it does not work with."""
+    """Make the error for a model in a representation that it does not work with."""
     own = " or ".join(entry.representations)
     return IncompatibleError(
         f"{entry.qualified} cannot be trained in the representation '{representation}', only in {own}: "
@@ -113,14 +114,14 @@ def cannot_use(entry: Entry, representation: str) -> IncompatibleError:
 
 
 def count_parameters(model: nn.Module) -> dict[str, int]:
-    """A model's trainable parameters by either convention; a stranger's plain module has but the true one."""
+    """Return the number of trainable parameters by both conventions, which agree for a plain `nn.Module`."""
     true = sum(p.numel() for p in model.parameters() if p.requires_grad)
     count = getattr(model, "parameter_count", None)
     return {"true": true, "published": int(count("published")) if callable(count) else true}
 
 
 def _option_names(factory: Any) -> set[str] | None:
-    """The keyword arguments a factory takes beyond the four of every model; None if it takes any."""
+    """Return the arguments that a factory takes beyond those of every model; None if it takes any keyword."""
     parameters = list(inspect.signature(factory).parameters.values())
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return None

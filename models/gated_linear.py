@@ -11,14 +11,14 @@ from .layers import linear
 
 
 class MinGRUCell(Cell):
-    """Minimal GRU (Feng et al. 2024, "Were RNNs all we needed?", section 3.1): a GRU without all that reads the state.
+    """Minimal GRU (Feng et al. 2024, "Were RNNs all we needed?", section 3.1): a GRU whose gates do not read the state.
 
-    z = sigmoid(W_z x + b_z);  h~ = W_h x + b_h;  h' = (1 - z) h + z h~. This is the plain form; the paper's second one,
-    which works on logarithms, keeps h~ positive. Initialised U(+-1/sqrt(E)), as the library's cells and, where input
-    and state are of one size, its linear layers.
+    z = sigmoid(W_z x + b_z);  h~ = W_h x + b_h;  h' = (1 - z) h + z h~. This is the paper's plain form; its second form
+    computes in log space and keeps h~ positive. Initialised U(+-1/sqrt(E)), like PyTorch's cells and, if input and state
+    have the same size, its linear layers.
 
-    Meant for families that feed their cells. Where the input is always zero (RNNZero, and the upper level of the Hier
-    senders) z and h~ are constant, and the state decays from the meaning towards h~, each unit at its own fixed rate.
+    Meant for families whose cells have an input. If it is always zero (RNNZero, and the upper level of the Hier
+    senders), z and h~ are constant, and each unit of the state decays from the meaning towards h~ at a fixed rate.
     """
 
     gate_blocks = 2
@@ -41,6 +41,6 @@ class MinGRUCell(Cell):
 
     def step(self, gates: Tensor, state: State) -> State:
         (h,) = state
-        # h + z (h~ - h) is a highway node without activation. Gates of a zero input have one row for all examples.
+        # h + z (h~ - h) is a highway node without activation. The gates of a zero input have a single row.
         by_example = gates.expand(*h.shape[:-1], gates.shape[-1])
         return (cell_steps.highway_step(by_example, h, "identity"),)

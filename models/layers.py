@@ -1,7 +1,7 @@
-"""Layers whose parameters may carry leading axes.
+"""Layers whose parameters may have leading axes, for a stack of models.
 
-`x[..., batch, in]` times `weight[..., out, in]`: leading axes of the weight pair with those of `x`. A model built from
-these layers therefore computes one model or a stack of them with the same code, as one batched matrix product a layer.
+In `x[..., batch, in]` times `weight[..., out, in]`, leading axes of the weight pair with those of `x`. The same code
+therefore runs one model or a stack of them, with one (batched) matrix product per layer.
 """
 
 import torch
@@ -15,7 +15,7 @@ from icy.core.representations import one_hot
 def linear(
     x: Float[Tensor, "*lead rows inputs"], weight: Float[Tensor, "*stack outputs inputs"], bias: Tensor | None = None
 ) -> Float[Tensor, "*lead rows outputs"]:
-    """`x @ weight.mT + bias`. Axes of `x` between the weight's leading axes and the last one are all rows."""
+    """Return `x @ weight.mT + bias`. Axes of `x` after the weight's leading axes and before the last one are rows."""
     if weight.dim() == 2:
         return F.linear(x, weight, bias)
     return rows_times(x, weight.mT, None if bias is None else bias.unsqueeze(-2))
@@ -24,9 +24,9 @@ def linear(
 def rows_times(
     x: Float[Tensor, "*lead inputs"], matrix: Float[Tensor, "*stack inputs outputs"], addend: Tensor | None = None
 ) -> Float[Tensor, "*lead outputs"]:
-    """`x @ matrix + addend` as one (batched) matrix product.
+    """Return `x @ matrix + addend`, computed as one (batched) matrix product.
 
-    `addend` has the shape of the result, or 1 for its rows. Where `x` has no leading axes, all models share it.
+    `addend` has the shape of the result, or a single row. If `x` has no leading axes, all models share it.
     """
     if matrix.dim() == 2:
         rows = x.flatten(0, -2)
@@ -41,10 +41,10 @@ def rows_times(
 
 
 class Linear(nn.Linear):
-    """A linear layer over the last axis; initialised as PyTorch's."""
+    """A linear layer over the last axis, initialised like PyTorch's."""
 
     def forward(self, x: Float[Tensor, "*lead inputs"]) -> Float[Tensor, "*lead outputs"]:
-        """`x W^T + b`."""
+        """Return `x W^T + b`."""
         return linear(x, self.weight, self.bias)
 
 
@@ -63,29 +63,29 @@ class MeaningEmbedding(nn.Module):
         self.weight = nn.Parameter(torch.randn(attributes * values, size))
 
     def forward(self, meanings: Int[Tensor, "*stack batch attr"]) -> Float[Tensor, "*stack batch hidden"]:
-        """Look the values up and add."""
+        """Return the sum of the rows of the attribute values."""
         return rows_times(flat_one_hot(meanings, self.values, self.weight.dtype), self.weight)
 
 
 class SymbolEmbedding(nn.Module):
-    """One row of size E per symbol (V + 1 of them), for tokens and for weights over symbols alike."""
+    """An embedding with one row of size E for each of V + 1 symbols, applied to weights over symbols."""
 
     def __init__(self, symbols: int, size: int) -> None:
         super().__init__()
         self.weight = nn.Parameter(torch.randn(symbols, size))
 
     def forward(self, message: Float[Tensor, "*lead vocab"]) -> Float[Tensor, "*lead hidden"]:
-        """The weighted mean of the rows."""
+        """Return the sum of the rows, weighted."""
         return rows_times(message, self.weight)
 
 
 def flat_one_hot(
     meanings: Int[Tensor, "*lead attr"], values: int, dtype: torch.dtype
 ) -> Float[Tensor, "*lead attr_values"]:
-    """One-hot vectors of the attribute values, side by side."""
+    """Return the one-hot vectors of the attribute values, concatenated."""
     return one_hot(meanings, values, dtype).flatten(-2)
 
 
 def as_symbol_weights(message: Tensor, symbols: int, dtype: torch.dtype) -> Float[Tensor, "*stack batch length vocab"]:
-    """A message as weights over symbols: tokens become one-hot vectors, weights stay what they are."""
+    """Return a message as weights over symbols: tokens become one-hot vectors, weights are kept."""
     return message.to(dtype) if message.is_floating_point() else one_hot(message, symbols, dtype)

@@ -1,4 +1,4 @@
-"""One or more layers of a recurrent cell, stepped together or, where the cell can, each over the whole sequence."""
+"""Layers of a recurrent cell, run step by step or, if the cell allows it, each over the whole sequence."""
 
 from collections.abc import Callable
 
@@ -11,14 +11,14 @@ CellFactory = Callable[..., Cell]
 
 
 class Recurrent(nn.Module):
-    """Layers of one cell: layer n + 1 reads what layer n puts out.
+    """One or more layers of one kind of cell, each reading the outputs of the one below.
 
     Args:
         cell: makes a cell from (input_size, hidden_size, fed=...).
         hidden_size: E, also the size of the input.
         layers: number of layers.
-        fed: False where the first layer's input is always zero.
-        state_only: whether of the last layer nothing is read but the state after the last step.
+        fed: False if the first layer's input is always zero.
+        state_only: whether only the last layer's final state is used.
     """
 
     def __init__(
@@ -39,19 +39,19 @@ class Recurrent(nn.Module):
 
     @property
     def scans(self) -> bool:
-        """Whether `scan` works; it gives what `step` gives, faster, where all inputs are known beforehand."""
+        """Whether `scan` works. It does what `step` does, faster, if all inputs are known beforehand."""
         return all(layer.scans for layer in self._cells())
 
     def _cells(self) -> list[Cell]:
         return list(self.layers)  # type: ignore[arg-type]
 
     def start(self, h: Tensor) -> list[State]:
-        """States whose first layer has output `h` and all else is zero."""
+        """Return states in which the first layer has output `h` and all else is zero."""
         first, *rest = self._cells()
         return [first.start(h), *(layer.start(torch.zeros_like(h)) for layer in rest)]
 
     def step(self, gates: Tensor, states: list[State]) -> list[State]:
-        """One step of every layer. `gates` are the first layer's, from its `project` or `unfed`."""
+        """Run one step of every layer; `gates` are those of the first layer, from its `project` or `unfed`."""
         new: list[State] = []
         for layer, state in zip(self._cells(), states, strict=True):
             if new:
@@ -60,15 +60,15 @@ class Recurrent(nn.Module):
         return new
 
     def scan(self, x: Tensor | None, matrix: Tensor | None, h: Tensor, steps: int) -> Tensor:
-        """All steps of the first layer, then all of the next.
+        """Run all steps of the first layer, then all of the next.
 
         Args:
             x, matrix: inputs of the first layer; see Cell.scan.
-            h: the first layer's output before the first step; of all else zero.
-            steps: how many.
+            h: the first layer's output before the first step; the others start from zero.
+            steps: number of steps.
 
         Returns:
-            The last layer's outputs [*stack, step, batch, hidden], or its last alone if nothing else is read.
+            The last layer's outputs [*stack, step, batch, hidden]; with `state_only`, its final one alone.
         """
         for layer, state in zip(self._cells(), self.start(h), strict=True):
             x, matrix = layer.scan(x, matrix, state, steps), None

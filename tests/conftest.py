@@ -1,13 +1,14 @@
 """Shared by all tests: one thread, so that numbers repeat to the last bit, and a small probe to look at."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import pytest
 
 import icy
 from icy.core.registry import registry
-
-TINY = {"meanings": "2x3", "word_length": 2, "hidden": 8, "seeds": 2, "target": 0.6, "settings": {"check_every": 20}}
+from tests.helpers import TINY
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -35,3 +36,10 @@ def forgetting(monkeypatch: pytest.MonkeyPatch) -> None:
     registry.load_all()
     monkeypatch.setattr(registry, "_entries", dict(registry._entries))
     monkeypatch.setattr(registry, "plugin_files", list(registry.plugin_files))
+
+
+@pytest.fixture(scope="session")
+def memory(tmp_path_factory: pytest.TempPathFactory) -> tuple[icy.Reproduction, Path]:
+    """The Hashtable row of Icy22 table 3, two seeds of one grammar: seconds even at 5x10."""
+    folder = tmp_path_factory.mktemp("memory") / "results"
+    return icy.reproduce("icy22/3", "Hashtable", grammar="perm", seeds=2, workers=1, out=folder), folder

@@ -59,7 +59,7 @@ def test_the_episode_it_begins() -> None:
 def test_its_sweep_can_be_planned(tmp_path: Path) -> None:
     (block,) = blocks("toml")
     (tmp_path / "zoo.toml").write_text(block)
-    plan = make_sweep(SweepSpec.asked(**read_sweep(tmp_path / "zoo.toml")))
+    plan = make_sweep(sweep_spec(**read_sweep(tmp_path / "zoo.toml")))
     assert {row.job.task.side for row in plan.rows} == {"sender", "receiver"}
     assert len(plan.rows) > 50
 

@@ -1,1 +1,1 @@
-"""The atlas: icy's own measurements of its zoo, and placement of new results in it."""
+"""The atlas: icy's measurements of its own models, and the placement of new results among them."""

@@ -1,9 +1,9 @@
-"""The atlas: the bias of the whole zoo, as icy measured it, and where a new model stands in it."""
+"""The atlas: results of many models, and the placement of new results among them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,37 +12,36 @@ import numpy as np
 import pandas as pd
 
 from icy.analysis.order import in_order
+from icy.analysis.wording import LETTERS
 from icy.core.errors import IcyError, InvalidSettingError, StoreError
 from icy.core.files import whole_file
 from icy.core.provenance import circumstances, now
 from icy.core.registry import SIDES
 from icy.records.load import ATLAS_FILE, load_records, long_of
+from icy.records.long_table import to_long
 
 from .placement import Placement
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from icy.records.record import Record
 
 
-FILE = ATLAS_FILE
-ABOUT = b"icy atlas"  # the key of the file's own metadata
-# What two rows must share for their numbers to be comparable; models, sizes of models and options are what differs.
+FILE = ATLAS_FILE  # of the atlas that comes with icy
+ABOUT = b"icy atlas"  # key of `Atlas.about` in the metadata of a file
+# Columns in which rows must agree for their values to be comparable, and the columns that identify a row among these.
 SETTING = ["side", "representation", "protocol", "meanings", "vocab_size", "word_length", "target", "cap", "held_out",
            "split", "preset", "settings"]  # fmt: skip
-ROW = ["model", "hidden_size", "options"]
-NAMES = {"vocab_size": "V", "word_length": "w"}
+MODEL = ["model", "hidden_size", "options"]
 
 
 @dataclass(frozen=True, repr=False)
 class Atlas:
-    """Results of many models under the same settings.
+    """Results of many models, which can be compared where their settings agree.
 
     Attributes:
         table: a row per replicate, in long form.
-        about: when, with what and on what they were made.
-        name: what it is called.
+        about: when, with which versions and on which devices it was made.
+        name: as printed.
 
     Example:
         >>> import icy
@@ -57,10 +56,10 @@ class Atlas:
 
     @classmethod
     def load(cls, path: str | Path = FILE) -> Atlas:
-        """The atlas that comes with icy, or another that `save` wrote; a results folder serves too.
+        """Load the atlas that comes with icy, another that `save` wrote, or a results folder.
 
         Raises:
-            StoreError: there is none.
+            StoreError: there is no atlas.
         """
         path = Path(path)
         if path.is_dir():
@@ -80,23 +79,21 @@ class Atlas:
 
     @classmethod
     def of(cls, records: Iterable[Record], name: str = "atlas") -> Atlas:
-        """The atlas of some results; failed ones are left out.
+        """Make an atlas of some results; failed ones and pairs are left out.
 
         Raises:
-            StoreError: there are none of one side alone.
+            StoreError: no results are left.
         """
-        from icy.records.long_table import to_long
-
         kept = [r for r in records if not r["failed"] and r["side"] != "pair"]
         if not kept:
             raise StoreError("There is no result of a sender or a receiver here, of which an atlas could be made.")
         return cls(to_long(kept), _about(kept), name)
 
     def save(self, path: str | Path) -> Path:
-        """Write it to a parquet file.
+        """Write the atlas to a parquet file.
 
         Raises:
-            StoreError: it cannot be written.
+            StoreError: the file cannot be written.
         """
         import pyarrow
         import pyarrow.parquet
@@ -112,7 +109,7 @@ class Atlas:
         return path
 
     def to_dataframe(self) -> pd.DataFrame:
-        """A row per replicate, in long form."""
+        """Return a row per replicate, in long form."""
         return self.table.copy()
 
     def __repr__(self) -> str:
@@ -129,7 +126,7 @@ class Atlas:
         ]
 
     def settings(self) -> pd.DataFrame:
-        """What was measured under which settings: a row per setting, with the numbers of models, grammars and seeds."""
+        """Return a row per setting, with its numbers of models, grammars, seeds and runs."""
         groups = self.table.groupby(SETTING, dropna=False, sort=False)
         counts = groups.agg(
             models=("model", "nunique"),
@@ -140,9 +137,11 @@ class Atlas:
         return counts.reset_index().sort_values(["meanings", "protocol", "representation", "side"], kind="stable")
 
     def coverage(self) -> pd.DataFrame:
-        """What is there and what is missing: a row per setting and model of icy's own zoo that works with its
-        representation, a column per grammar, with the number of seeds; nothing where the side cannot use the
-        grammar."""
+        """Return what was measured and what is missing: a row per setting and model, a column per grammar.
+
+        A cell is the number of seeds, or missing where the side cannot use the grammar. Each setting has a row for
+        every model of icy that works with its representation, measured or not.
+        """
         from icy.core.registry import registry
 
         parts = []
@@ -160,10 +159,10 @@ class Atlas:
         return found[[*SETTING, "model", *grammars]]
 
     def alike(self, long: pd.DataFrame) -> pd.DataFrame:
-        """The part of the atlas under the settings of some results.
+        """Return the part of the atlas under the setting of some results.
 
         Raises:
-            InvalidSettingError: the atlas has nothing under these settings; the sentence says what it has.
+            InvalidSettingError: the atlas has nothing under this setting; the message says what it has.
         """
         first = long.iloc[0]
         same = np.ones(len(self.table), dtype=bool)
@@ -171,8 +170,9 @@ class Atlas:
             value, column = first[name], self.table[name]
             same &= (column.isna() if pd.isna(value) else column.eq(value)).to_numpy()
         if not same.any():
+            side = first["side"]
             raise InvalidSettingError(
-                f"The {self.name} has no {first['side']}s under {_said(first)}; it has {self._offers(first['side'])}. "
+                f"The {self.name} has no {side}s under {_setting(first)}; it has {self._offers(side)}. "
                 "Give these settings, or compare with a results folder of your own."
             )
         return self.table[same]
@@ -180,17 +180,18 @@ class Atlas:
     def _offers(self, side: str) -> str:
         settings = self.settings()
         return (
-            "; ".join(dict.fromkeys(_said(row) for _, row in settings[settings["side"] == side].iterrows())) or "none"
+            "; ".join(dict.fromkeys(_setting(row) for _, row in settings[settings["side"] == side].iterrows()))
+            or "none"
         )
 
     def place(self, result: Any) -> Placement:
-        """Where the rows of a result stand among those of the atlas.
+        """Place the rows of a result among those of the atlas.
 
         Args:
             result: a ProbeResult, or its long table; of one setting.
 
         Raises:
-            InvalidSettingError: the atlas has nothing under these settings, or the result has more than one.
+            InvalidSettingError: the atlas has nothing under this setting, or the result has more than one.
         """
         long = long_of(result)
         long = long[~long["failed"].astype(bool)]
@@ -204,22 +205,22 @@ class Atlas:
         alike, measure = self.alike(long), str(long["measure"].iloc[0])
         mine, others = _named(_wide(long), _wide(alike))
         cut = measure == "ratio" and bool(long["cut"].any() or alike["cut"].any())
-        return Placement(mine, others, measure, _said(long.iloc[0]), self.name, self.about, cut)
+        return Placement(mine, others, measure, _setting(long.iloc[0]), self.name, self.about, cut)
 
     def places(self, result: Any) -> list[Placement]:
-        """The same for each setting that the result has; errors as for `place`."""
+        """Place the rows of each setting of a result; errors as for `place`."""
         long = long_of(result)
         good = long[~long["failed"].astype(bool)]
         return [self.place(part) for _, part in good.groupby(SETTING, dropna=False, sort=False)]
 
 
 def atlas(path: str | Path = FILE) -> Atlas:
-    """The atlas that comes with icy, or one of your own; see `Atlas.load`."""
+    """Load the atlas that comes with icy, or one of your own (`Atlas.load`)."""
     return Atlas.load(path)
 
 
 def _about(records: Sequence[Record]) -> dict[str, Any]:
-    """When, with what and on what some results were made."""
+    """Return when, with which versions and on which devices some results were made."""
     return {
         **circumstances(records),
         "packed": now()[:10],
@@ -230,7 +231,7 @@ def _about(records: Sequence[Record]) -> dict[str, Any]:
 
 
 def _sides(grammar: str) -> tuple[str, ...]:
-    """The sides that a grammar is for; both, of one that is not known here."""
+    """Return the sides that can use a grammar; both for an unknown one, such as a plug-in's."""
     from icy.grammars import grammar_sides
 
     try:
@@ -239,23 +240,23 @@ def _sides(grammar: str) -> tuple[str, ...]:
         return SIDES
 
 
-def _said(row: pd.Series[Any]) -> str:
-    """A setting in words."""
+def _setting(row: pd.Series[Any]) -> str:
+    """Return a setting in words."""
     parts = [f"{row['protocol']} to {row['target']:g}", str(row["representation"]), f"meanings {row['meanings']}"]
-    parts += [f"{letter}={row[name]}" for name, letter in NAMES.items()]
+    parts += [f"{LETTERS[name]}={row[name]}" for name in ("vocab_size", "word_length")]
     parts += [f"{row['held_out']:g} held out ({row['split']})"] if not pd.isna(row["held_out"]) else []
     parts += [f"preset {row['preset']}"] if row["preset"] != "default" else []
     return ", ".join([*parts, *([row["settings"]] if row["settings"] else [])])
 
 
 def _wide(long: pd.DataFrame) -> pd.DataFrame:
-    """Means over seeds: a row per model, hidden size and options, a column per grammar."""
-    table = long.pivot_table(index=ROW, columns="grammar", values="value", aggfunc="mean", sort=False)
+    """Return means over seeds: a row per model, hidden size and options, a column per grammar."""
+    table = long.pivot_table(index=MODEL, columns="grammar", values="value", aggfunc="mean", sort=False)
     return table[in_order(table.columns)]
 
 
 def _named(*tables: pd.DataFrame) -> list[pd.DataFrame]:
-    """The same with a name for each row, which says its hidden size where these differ in any, and its options."""
+    """Name the rows of tables by model, hidden size if that differs between any of them, and options."""
     sizes = len({hidden for table in tables for _, hidden, _ in table.index}) > 1
     found = []
     for table in tables:

@@ -1,4 +1,4 @@
-"""Where a new model stands in the atlas: its ranks, and its neighbours in bias space."""
+"""Placement of new models in the atlas: their ranks, and their neighbours in bias space."""
 
 from __future__ import annotations
 
@@ -12,39 +12,34 @@ import numpy as np
 import pandas as pd
 
 from icy.analysis import style
-from icy.analysis.cells import LEAST
+from icy.analysis.cells import LEAST_RATIO
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
-NEIGHBOURS = 5
-FEWEST = 2  # grammars that two rows must have in common, beside concat, to be near or far
-
-SPREAD = 0.34  # of a column: how far dots of like values move aside
-BINS = 24
-MOST_NEIGHBOURS = 3
-MEASURES = {"ratio": "steps to the target, as a ratio to concat's", "accuracy": "accuracy"}
-
-RINGS = ("o", "s", "^")
-ASIDE = 0.16  # of a column: so that the marks of neighbours of like values are seen
+LISTED_NEIGHBOURS, DRAWN_NEIGHBOURS = 5, 3
+MIN_SHARED = 2  # grammars, besides concat, that two rows must share to have a distance
+AXIS_NAMES = {"ratio": "steps to the target, as a ratio to concat's", "accuracy": "accuracy"}  # by measure
+BINS = 24  # of values of one grammar; dots in the same bin are drawn side by side
+DOTS_SPREAD = 0.34  # share of a column that these may take to either side
+RINGS = ("o", "s", "^")  # marks of neighbours
+RING_STEP = 0.16  # share of a column between neighbours, so that like values do not cover each other
 
 
 @dataclass(frozen=True)
 class Placement:
-    """Where some rows stand among those of an atlas.
-
-    In a notebook it shows itself as tables.
+    """Placement of new rows among those of an atlas. A notebook shows it as tables.
 
     Attributes:
-        mine: means of the rows that are placed, a column per grammar.
-        others: those of the atlas under the same settings.
+        mine: means of the new rows, a column per grammar.
+        others: means of the atlas's rows under the same setting.
         measure: "ratio", "accuracy" or "held_out".
-        setting: the settings, in words.
-        atlas: the atlas's name.
-        about: how the atlas was made, as `Atlas.about`.
-        cut: whether some ratios were cut at the cap, which are taken as they stand.
+        setting: in words.
+        atlas: name of the atlas.
+        about: how the atlas was made (`Atlas.about`).
+        cut: whether some ratios were cut at the cap; they are used as they are.
     """
 
     mine: pd.DataFrame
@@ -57,17 +52,17 @@ class Placement:
 
     @property
     def grammars(self) -> list[str]:
-        """The grammars that are compared: those of both, less concat, to which the others are relative."""
+        """Grammars that are compared: those of both, without concat, which ratios are relative to."""
         return [g for g in self.mine.columns if g in self.others.columns and g != "concat"]
 
     def rest(self, name: str) -> pd.DataFrame:
-        """The rows of the atlas less the one that is placed."""
+        """Return the rows of the atlas without the one of this name."""
         return self.others.drop(index=name, errors="ignore")
 
     @cached_property
     def ranks(self) -> pd.DataFrame:
-        """A row per model and grammar: value; rank, 1 for the one that learns it most easily, and equals share the
-        better; of, how many are ranked, itself among them; and the atlas's median."""
+        """A row per model and grammar: `value`; `rank` (1 learns the grammar most easily; equal values share the better
+        rank); `of`, the number of ranked models with this one; and `median` of the atlas."""
         rows = []
         for name, values in self.mine.iterrows():
             for grammar in self.grammars:
@@ -83,31 +78,33 @@ class Placement:
     def neighbours(self) -> pd.DataFrame:
         """The nearest rows of the atlas in bias space: model, neighbour, distance, grammars.
 
-        Rows with all grammars of the model come first, the nearest at their head; near in few grammars is easily near.
+        Rows that share most grammars with the model come first, and among these the nearest, since a distance over
+        few grammars is easily small.
 
-        The distance is the root mean square over the grammars that both have of the difference in accuracy, or in the
-        binary logarithm of the ratio, of which 1 is twice as many steps.
+        The distance is the root mean square, over shared grammars, of the difference in accuracy or in the binary
+        logarithm of the ratio, where 1 means twice as many steps.
         """
         rows = []
         for name in self.mine.index:
             own, rest = self._space(self.mine.loc[[name]]), self._space(self.rest(str(name)))
             gaps = rest - own.iloc[0]
             near = pd.DataFrame({"distance": np.sqrt((gaps**2).mean(axis=1)), "common": gaps.notna().sum(axis=1)})
-            near = near[near["common"] >= max(1, min(FEWEST, own.notna().sum(axis=1).iloc[0]))]
-            near = near.sort_values(["common", "distance"], ascending=[False, True], kind="stable").head(NEIGHBOURS)
-            rows += [[name, row, near.at[row, "distance"], near.at[row, "common"]] for row in near.index]
+            near = near[near["common"] >= max(1, min(MIN_SHARED, own.notna().sum(axis=1).iloc[0]))]
+            near = near.sort_values(["common", "distance"], ascending=[False, True], kind="stable")
+            nearest = near.index[:LISTED_NEIGHBOURS]
+            rows += [[name, row, near.at[row, "distance"], near.at[row, "common"]] for row in nearest]
         return pd.DataFrame(rows, columns=["model", "neighbour", "distance", "grammars"])
 
     def _space(self, table: pd.DataFrame) -> pd.DataFrame:
         values = table[self.grammars].astype(float)
-        return values.clip(lower=LEAST).apply(np.log2) if self.measure == "ratio" else values
+        return values.clip(lower=LEAST_RATIO).apply(np.log2) if self.measure == "ratio" else values
 
     def plot(self, axes: Axes | None = None) -> Figure:
-        """A column per grammar with a dot per model of the atlas, and the new rows among them."""
+        """Draw a column per grammar with a dot per model of the atlas, and the new rows among them."""
         return plot_placement(self, axes)
 
     def _tables(self) -> list[tuple[str, pd.DataFrame]]:
-        """For each row, a sentence, its ranks and its neighbours."""
+        """Return the tables of each new row, ranks and neighbours, each with a sentence."""
         found = []
         for name in self.mine.index:
             ranks = self.ranks.query("model == @name").drop(columns="model")
@@ -122,7 +119,7 @@ class Placement:
         return "root mean square of log2 of the ratios" if self.measure == "ratio" else "root mean square of accuracies"
 
     def notes(self) -> list[str]:
-        """What a reader must know of the atlas."""
+        """Return how the atlas was made, and what to know before using it."""
         about = self.about
         lacking = self.others[self.grammars].isna().sum()
         thin = [f"{g} ({len(self.others) - n} of {len(self.others)})" for g, n in lacking.items() if n]
@@ -131,28 +128,25 @@ class Placement:
         return [*notes, *(["ratios were cut at the cap, and the true ones are larger"] if self.cut else [])]
 
     def __repr__(self) -> str:
-        parts = [f"{said}\n\n{_plain(table)}" for said, table in self._tables()]
+        parts = [f"{said}\n\n{_formatted(table).to_string(index=False)}" for said, table in self._tables()]
         return "\n\n".join([*parts, "\n".join(self.notes())])
 
     def _repr_html_(self) -> str:
-        parts = [f"<p>{html.escape(said)}</p>{_shown(table).to_html(index=False)}" for said, table in self._tables()]
+        found = [(html.escape(said), _formatted(table)) for said, table in self._tables()]
+        parts = [f"<p>{said}</p>{table.to_html(index=False)}" for said, table in found]
         return "".join([*parts, *(f"<p>{html.escape(note)}</p>" for note in self.notes())])
 
 
-def _shown(table: pd.DataFrame) -> pd.DataFrame:
+def _formatted(table: pd.DataFrame) -> pd.DataFrame:
     return table.assign(**{n: table[n].map("{:.2f}".format) for n in ("value", "median", "distance") if n in table})
 
 
-def _plain(table: pd.DataFrame) -> str:
-    return str(_shown(table).to_string(index=False))
-
-
 def plot_placement(placement: Placement, axes: Axes | None = None) -> Figure:
-    """Every model of the atlas as a grey dot, the placed rows as large marks, and their nearest neighbours as rings.
+    """Draw models of the atlas as grey dots, the new rows as large marks, and their nearest neighbours as rings.
 
     Args:
-        placement: of `Atlas.place`.
-        axes: where to draw; a figure of its own unless given.
+        placement: from `Atlas.place`.
+        axes: to draw on; by default those of a new figure.
 
     Returns:
         The figure.
@@ -171,7 +165,7 @@ def plot_placement(placement: Placement, axes: Axes | None = None) -> Figure:
     ]
     ax.set_xticks(range(len(names)), names, fontsize=style.MEDIUM)
     ax.set_xlim(-0.6, len(names) - 0.4)
-    ax.set_ylabel(MEASURES.get(placement.measure, "accuracy on held-out meanings"))
+    ax.set_ylabel(AXIS_NAMES.get(placement.measure, "accuracy on held-out meanings"))
     style.tidy(ax, "y")
     if log:
         low, high = ax.get_ylim()
@@ -188,18 +182,18 @@ def _looks(placement: Placement) -> list[tuple[str, style.Look]]:
 
 
 def _nearest(placement: Placement) -> list[tuple[str, str]]:
-    """The nearest neighbours, each once, in the colour of the row that they are next to."""
+    """Return the nearest neighbours, each once, with the colour of the row that they are near."""
     looks = dict(_looks(placement))
     found: dict[str, str] = {}
-    near = placement.neighbours.groupby("model", sort=False).head(MOST_NEIGHBOURS if len(looks) == 1 else 1)
+    near = placement.neighbours.groupby("model", sort=False).head(DRAWN_NEIGHBOURS if len(looks) == 1 else 1)
     for model, name in near[["model", "neighbour"]].itertuples(index=False):
         if name not in looks:
             found.setdefault(str(name), "black" if len(looks) == 1 else looks[model].colour)
-    return list(found.items())[:MOST_NEIGHBOURS]
+    return list(found.items())[:DRAWN_NEIGHBOURS]
 
 
 def _column(ax: Axes, place: int, values: pd.Series[float], log: bool) -> None:
-    """The dots of one grammar, those of like values side by side."""
+    """Draw the dots of one grammar, those of like values side by side."""
     heights = np.log(values.to_numpy(float)) if log else values.to_numpy(float)
     if not len(heights):
         return
@@ -209,7 +203,7 @@ def _column(ax: Axes, place: int, values: pd.Series[float], log: bool) -> None:
         members = np.flatnonzero(bins == one)
         aside[members] = np.arange(len(members)) - (len(members) - 1) / 2
     widest = max(8.0, 2 * np.abs(aside).max())
-    ax.plot(place + aside * 2 * SPREAD / widest, values, "o", color=style.GREY, alpha=0.55, markersize=3.2, mew=0)
+    ax.plot(place + aside * 2 * DOTS_SPREAD / widest, values, "o", color=style.GREY, alpha=0.55, markersize=3.2, mew=0)
 
 
 def _line(ax: Axes, values: pd.Series[float], name: str, look: style.Look) -> Any:
@@ -222,7 +216,7 @@ def _line(ax: Axes, values: pd.Series[float], name: str, look: style.Look) -> An
 
 def _ring(ax: Axes, values: pd.Series[float], name: str, colour: str, place: int) -> Any:
     (line,) = ax.plot(
-        np.arange(len(values)) + ASIDE * (place - 1), values, RINGS[place % len(RINGS)], color=colour,
+        np.arange(len(values)) + RING_STEP * (place - 1), values, RINGS[place % len(RINGS)], color=colour,
         markerfacecolor="white", markersize=6, markeredgewidth=1.3, label=f"near: {name}", zorder=5,
     )  # fmt: skip
     return line

@@ -1,1 +1,1 @@
-"""Published results, and how far measured ones agree with them."""
+"""Published results as data, and agreement of measured results with them."""

@@ -1,6 +1,6 @@
-"""The papers' tables as data: a catalogue, and one tidy table for each.
+"""The papers' tables as data: a catalogue, and a tidy table for each.
 
-Both lie in `analysis/data/published`; what the columns mean is written at the top of `tables.toml` there.
+The files are in `analysis/data/published`; the head of `tables.toml` there explains their columns.
 """
 
 from __future__ import annotations
@@ -20,33 +20,34 @@ if TYPE_CHECKING:
 
 
 DATA = Path(__file__).parents[1] / "data" / "published"
+# Columns that identify a cell that `icy probe` can measure, and one that `icy e2e` can.
 KEYS = ["protocol", "representation", "side", "model", "hidden_size", "grammar", "target"]
 PAIR_KEYS = ["representation", "model", "hidden_size", "grammar", "measure"]
 NUMBERS = ["measure", "mean", "error", "error_kind", "n", "printed", "bound", "rounding", "standard_error"]
-WHOLE = ("n", "hidden_size", "parameters", "bound", "samples", "shots")  # not to become floats where some are missing
+WHOLE = ("n", "hidden_size", "parameters", "bound", "samples", "shots")  # stay whole numbers where some are missing
 
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """What is known of a published table.
+    """A published table: its entry in the catalogue.
 
     Attributes:
-        id: its name here, as in "perkins21/table13".
+        id: name in icy, as in "perkins21/table13".
         title: one line.
         measured: what its numbers are.
-        source: the short name of the paper, as in "Perkins21".
-        citation: the paper.
-        aliases: names of tables with the same numbers, or that are in the same file.
-        protocol: how models were trained, where they were.
-        meanings: attributes and values, as in "5x10"; empty where they differ between rows or there are none.
-        vocab_size: number of tokens; None as above.
-        word_length: tokens per attribute; None as above.
-        runs: of which each number is a mean; None where that differs between rows or is not known.
-        seeds: of these runs, where the paper or its command names them.
-        ddof: what deviations were divided by, n less this; None where that is not known.
+        source: short name of the paper, as in "Perkins21".
+        citation: of the paper.
+        aliases: names of other tables with the same numbers or in the same file.
+        protocol: how models were trained, if they were.
+        meanings: attributes and values, as in "5x10"; "" if they differ between rows or there are none.
+        vocab_size: number of tokens; None likewise.
+        word_length: tokens per attribute; None likewise.
+        runs: number of runs behind each mean; None if it differs between rows or is unknown.
+        seeds: of these runs, if the paper or its command names them.
+        ddof: delta degrees of freedom of printed deviations, which were divided by n - ddof; None if unknown.
         caveats: what to know before using the numbers.
-        inferred: what is in the data by inference and not by the paper's word.
-        reproduce: what can measure it anew: "probe", "e2e", "metrics", or "".
+        inferred: what in the data was inferred and is not in the paper.
+        reproduce: what can measure it again: "probe", "e2e", "metrics", or "".
 
     Example:
         >>> from icy.analysis import find_table
@@ -74,12 +75,12 @@ class PublishedTable:
 
     @property
     def label(self) -> str:
-        """Its numbers in the paper, as in "13/14", or its name where it has none."""
+        """Its numbers in the paper, as in "13/14", or its name if it has none."""
         return "/".join(name.partition("/")[2].removeprefix("table") for name in (self.id, *self.aliases))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every name that `find_table` knows it by, in small letters."""
+        """All names that `find_table` accepts for it, in lower case."""
         full = (self.id, *self.aliases)
         short = [re.sub(r"/table(?=\d)", "/", name) for name in full]
         return tuple(dict.fromkeys([*full, *short, f"{self.source}/{self.label}".lower()]))
@@ -91,27 +92,27 @@ class PublishedTable:
 
     @property
     def rows(self) -> int:
-        """How many numbers it holds."""
+        """Number of numbers it holds."""
         return len(self.path.read_text(encoding="utf-8").splitlines()) - 1
 
     def to_dataframe(self) -> pd.DataFrame:
-        """Its numbers, as `published` gives them."""
+        """Return its numbers, as `published` does."""
         return _read(self).copy()
 
 
 def published_tables() -> list[PublishedTable]:
-    """The catalogue: every published table that icy holds, paper by paper."""
+    """Return every published table that icy holds, paper by paper."""
     return list(_catalogue())
 
 
 def find_table(name: str) -> PublishedTable:
-    """The published table of this name.
+    """Return the published table of this name.
 
     Args:
         name: as in "perkins21/table13", "Perkins21/13" or "perkins21/table14", which shares the file of 13.
 
     Raises:
-        UnknownNameError: none is called so.
+        UnknownNameError: there is no such table.
     """
     tables = {known: table for table in _catalogue() for known in table.names}
     found = tables.get("".join(name.lower().split()))
@@ -122,25 +123,25 @@ def find_table(name: str) -> PublishedTable:
 
 
 def published(name: str) -> pd.DataFrame:
-    """The numbers of a published table, one row each.
+    """Return the numbers of a published table, one row each.
 
     Args:
         name: as for `find_table`.
 
     Returns:
-        The columns `source` and `table`, those that say which number it is and differ between tables, and
+        The columns `source` and `table`, those that identify the number and differ between tables, and
 
         - `measure`, what the number is;
-        - `mean`, `error`, and `error_kind`: "sem", "ci95", "sd", or "none" where the paper gives none;
-        - `n`, how many runs or games it is a mean of, where that is known;
+        - `mean`, `error`, and `error_kind`: "sem", "ci95", "sd", or "none" if the paper gives no error;
+        - `n`, the number of runs or games behind the mean, if known;
         - `printed`, the text of the paper;
-        - `bound`, which the value is larger than, in place of a mean where a run was stopped early;
-        - `rounding`, the standard deviation of what printing took away;
-        - `standard_error` of the mean, with that of rounding in it. Deviations are divided by n - 1 here, whatever the
-          paper divides by (n, where it does not say). NaN without an error or without `n`.
+        - `bound`, a lower bound of the value in place of a mean, if a run was stopped early;
+        - `rounding`, the standard deviation of the rounding error;
+        - `standard_error` of the mean, including rounding. Deviations are divided by n - 1 here, whatever the paper
+          divides by (n, where it does not say). NaN without an error or without `n`.
 
     Raises:
-        UnknownNameError: none is called so.
+        UnknownNameError: there is no such table.
 
     Example:
         >>> from icy.analysis import published
@@ -155,18 +156,17 @@ def published(name: str) -> pd.DataFrame:
 
 
 def supervised(table: str = "") -> pd.DataFrame:
-    """All published cells that `icy probe` can measure anew, with the columns of KEYS among those of `published`; or
-    those of one table.
+    """Return the published cells that `icy probe` can measure, of all tables or one, with the columns of KEYS.
 
-    A cell that stands in several tables of a paper with the same numbers, such as RNNAutoReg:LSTM in Icy22 tables 3, 4
-    and 5, is here once, under the first.
+    A cell with the same numbers in several tables of a paper, such as RNNAutoReg:LSTM in Icy22 tables 3, 4 and 5, is
+    returned once, under the first.
     """
     whole = _together("probe", table)[["source", "table", *KEYS, *NUMBERS]]
     return whole.drop_duplicates(["source", *KEYS, "measure", "mean", "error", "n"], ignore_index=True)
 
 
 def end_to_end(table: str = "") -> pd.DataFrame:
-    """All published cells that `icy e2e` can measure anew, with the columns of `published`; or those of one table.
+    """Return the published cells that `icy e2e` can measure, of all tables or one, with the columns of `published`.
 
     `model` is the pair, and `measure` a column of the long table.
     """
@@ -220,20 +220,20 @@ def _read(table: PublishedTable) -> pd.DataFrame:
 
 
 def _printed(text: pd.DataFrame) -> pd.Series[str]:
-    """The text of the paper: of its own column, else mean and error."""
+    """Return the text of the paper: the column `printed` if it has one, else mean and error."""
     usual = text["mean"] + ("±" + text["error"]).where(text["error"] != "", "")
     return text["printed"].where(text["printed"] != "", usual) if "printed" in text else usual
 
 
 def _rounding(cells: pd.DataFrame, mean: pd.Series[str]) -> pd.Series[float]:
-    """The standard deviation of an error that is anywhere within one unit of the last printed place."""
+    """Return the standard deviation of an error spread evenly over one unit of the last printed place."""
     last = 10.0 ** -mean.str.partition(".")[2].str.len()
     place = cells["place"].fillna(last) if "place" in cells else last
     return (place / math.sqrt(12)).where(cells["mean"].notna())
 
 
 def _standard_error(cells: pd.DataFrame, ddof: int | None) -> pd.Series[float]:
-    from icy.analysis.cells import Z95  # the papers' intervals are of as many standard errors
+    from icy.analysis.cells import Z95  # the papers' intervals use the same factor
 
     n = cells["n"].astype(float)
     scale = cells["error_kind"].map({"sem": 1.0, "ci95": 1 / Z95, "sd": 1.0, "none": math.nan})

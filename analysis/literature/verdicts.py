@@ -1,4 +1,4 @@
-"""How far a published table was reproduced: a verdict on each of its cells, and on all of them."""
+"""Verdicts on reproductions: on each published cell, and on all cells of a table."""
 
 from __future__ import annotations
 
@@ -15,37 +15,38 @@ from icy.analysis.order import in_order
 
 from .agreement import NAMES, NEAR, with_distance
 
-FAR = 3.0  # combined standard errors
-VERDICTS = {
-    "agrees": f"within {NEAR:g} combined standard errors, or stopped at the cap in both",
-    "near": f"within {FAR:g}",
-    "differs": f"more than {FAR:g} apart",
-    "undecided": "neither has an error, or icy's is undefined",
-    "failed": "no seed gave a result",
-    "missing": "not measured yet",
-}
+FAR = 3.0  # combined standard errors beyond which a cell differs
+CONFIDENCE = 0.95  # of the verdict "reproduced"
+MIN_CELLS = 5  # for a verdict on all cells
 CELL = ["representation", "side", "model", "hidden_size", "grammar", "measure"]
 COLUMNS = [
     *CELL,
     *("icy", "icy_error", "seeds", "cut", "published", "published_error", "n", "combined_error", "distance", "freedom"),
     "verdict",
 ]
-SURE = 0.95
-FEWEST = 5  # cells, for a verdict on all
 
 
 def judged(long: pd.DataFrame, wanted: pd.DataFrame) -> pd.DataFrame:
-    """Published cells with what was measured, and a verdict on each.
+    """Compare published cells with results, and judge each.
 
-    Where one side has no error of its own (a single seed, or a paper that prints none), its runs are taken to have
-    spread as the other's did.
+    The verdict on a cell is
+
+    - "agrees": within 2 combined standard errors, or both were cut at the cap;
+    - "near": within 3;
+    - "differs": more than 3 apart;
+    - "undecided": neither has an error, or icy's mean is undefined;
+    - "failed": no seed gave a result;
+    - "missing": it was not measured.
+
+    If one of the two has no error (a single seed, or a paper that prints none), its runs are assumed to vary as much
+    as the other's.
 
     Args:
         long: results in long form.
         wanted: rows of `icy.analysis.published`.
 
     Returns:
-        A row per row of `wanted`, with the columns of COLUMNS; `n` are the paper's runs.
+        A row per row of `wanted`, with the columns of COLUMNS; `n` is the number of the paper's runs.
     """
     theirs = wanted.rename(columns=NAMES)
     if "side" not in theirs:
@@ -63,7 +64,7 @@ def judged(long: pd.DataFrame, wanted: pd.DataFrame) -> pd.DataFrame:
 
 
 def _measured(long: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
-    """Mean, standard error and counts of every cell; a pair has a cell for each of its measures."""
+    """Return mean, standard error and counts of every cell; a pair has one for each of its measures."""
     pairs = long["side"].eq("pair")
     alone = long[~pairs].assign(model=long["model"].str.replace(r"^\w+/", "", regex=True))
     names = [name for name in theirs["measure"].unique() if name in long]
@@ -98,19 +99,20 @@ def _both_cut(cells: pd.DataFrame) -> pd.Series[bool]:
 
 @dataclass(frozen=True, repr=False)
 class Verdict:
-    """The verdict on a table.
+    """Verdict on a table.
 
     Attributes:
-        word: "reproduced", "reproduced in part", "not reproduced"; "too few cells to tell", below five; "undecided",
-            where nothing has an error; or "not measured".
-        cells: how many there are.
-        measured: how many of them were tried and, unless undecided or failed, have an error.
-        failed: how many of these gave no result with any seed; they do not agree.
-        agree: how many of these agree.
-        expected: how many would agree by chance if both had measured the same thing, by Welch's t, and those that were
-            cut in both; NaN without errors.
-        difference: the median absolute difference from the published values, in units of the table.
-        correlation: Spearman's, between measured and published means over all cells; NaN below three.
+        word: "reproduced", "reproduced in part", "not reproduced"; "too few cells to tell" below five; "undecided" if
+            no cell has an error; or "not measured".
+        cells: number of cells.
+        measured: number of cells that agree, are near, differ or failed; of a verdict "undecided", that are undecided
+            or failed.
+        failed: measured cells in which no seed gave a result; they do not agree.
+        agree: measured cells that agree.
+        expected: number of cells expected to agree if the true means are equal, by Welch's t, including those cut in
+            both; NaN without errors.
+        difference: median absolute difference from the published values, in units of the table.
+        correlation: Spearman's, between measured and published means over cells; NaN below three.
     """
 
     word: str
@@ -124,10 +126,10 @@ class Verdict:
 
     @classmethod
     def of(cls, cells: pd.DataFrame) -> Verdict:
-        """The verdict on some cells, of `judged`.
+        """Judge a table by its cells, from `judged`.
 
-        Reproduced: none failed, no more cells lie outside than chance alone puts there in 95 cases of 100, and none
-        lies so far away that among so many cells it would be there in fewer than 5.
+        "reproduced" means that no cell failed, that no more cells lie outside than chance alone would put there in 95
+        of 100 cases, and that none lies so far outside that chance would put one there in fewer than 5 of 100.
         """
         done = cells[cells["verdict"].isin(["agrees", "near", "differs"])]
         failed = int(cells["verdict"].eq("failed").sum())
@@ -136,13 +138,13 @@ class Verdict:
             word, gap = ("undecided", _gap(found)) if len(found) else ("not measured", math.nan)
             return cls(word, len(cells), len(found) + failed, failed, 0, math.nan, gap, _correlation(found))
         agree, measured = int(done["verdict"].eq("agrees").sum()), len(done) + failed
-        chance = done[~_both_cut(done)]  # these agree in any case
+        chance = done[~_both_cut(done)]  # cells that were cut in both agree in any case
         freedom = chance["freedom"].to_numpy(float)
         inside = np.asarray(1 - 2 * stats.t.sf(NEAR, freedom))
-        most_outside = stats.binom.ppf(SURE, len(chance), 1 - inside.mean()) if len(chance) else 0
+        most_outside = stats.binom.ppf(CONFIDENCE, len(chance), 1 - inside.mean()) if len(chance) else 0
         likely = 2 * stats.t.sf(chance["distance"].abs().to_numpy(float), freedom)
-        far = chance["verdict"].ne("agrees") & (likely * len(chance) < 1 - SURE)
-        if measured < FEWEST:
+        far = chance["verdict"].ne("agrees") & (likely * len(chance) < 1 - CONFIDENCE)
+        if measured < MIN_CELLS:
             word = "too few cells to tell"
         elif not failed and measured - agree <= most_outside and not far.any():
             word = "reproduced"
@@ -156,7 +158,7 @@ class Verdict:
 
     @property
     def said(self) -> str:
-        """The word, and that it is about a part, if it is."""
+        """The word, with "as far as measured" where it covers a part of the table."""
         whole = self.measured == self.cells or self.word in ("not measured", "undecided", "too few cells to tell")
         return self.word if whole else f"{self.word} as far as measured"
 
@@ -188,12 +190,13 @@ def _correlation(cells: pd.DataFrame) -> float:
     return float(stats.spearmanr(cells["icy"], cells["published"])[0]) if len(cells) > 2 and varies else math.nan
 
 
-def _named(model: str, hidden: int) -> str:
+def model_name(model: str, hidden: int) -> str:
+    """Return the name of a model in a table, with its hidden size if that is not the papers' usual one."""
     return model if hidden == 128 else f"{model}, E={hidden}"
 
 
 def shown(cells: pd.DataFrame) -> pd.DataFrame:
-    """Cells of `judged` as text, a row each: model, grammar, icy, seeds, published, distance and verdict."""
+    """Return cells of `judged` as text: model, grammar, icy, seeds, published, distance and verdict."""
     several = cells["measure"].nunique() > 1
     rows = []
     for cell in cells.to_dict("records"):
@@ -201,7 +204,7 @@ def shown(cells: pd.DataFrame) -> pd.DataFrame:
         away = cell["distance"]
         rows.append(
             {
-                "model": _named(cell["model"], cell["hidden_size"]),
+                "model": model_name(cell["model"], cell["hidden_size"]),
                 "grammar": cell["grammar"],
                 **({"measure": cell["measure"]} if several else {}),
                 "icy": number(cell["icy"], cell["icy_error"], decimals) if cell["seeds"] else "-",

@@ -1,10 +1,10 @@
-"""Plots of results: one function per kind, each of which takes results and, if wanted, axes, and returns the figure.
+"""Plots of results: one function per kind, which takes results and optionally axes, and returns the figure.
 
     >>> from icy.analysis.plots import KINDS
     >>> sorted(KINDS)
     ['bars', 'curves', 'e2e', 'heat', 'parameters', 'ratios', 'tradeoff']
 
-Nothing here imports matplotlib before a plot is drawn.
+matplotlib is imported when the first plot is drawn.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from icy.core.errors import unknown
 
-# name: (the module that has a function of this name, what it shows)
+# Name: (module with the function of this name, what the plot shows).
 KINDS = {
     "heat": ("heat_map", "A heat map of the bias table: a row per model, a column per grammar, the mean in each cell."),
     "bars": ("bar_panels", "Bars with errors: groups of them by grammar for few models, a panel per grammar for many."),
@@ -35,10 +35,10 @@ __all__ = ["KINDS", "bars", "curves", "e2e", "heat", "parameters", "plot_functio
 
 
 def plot_function(kind: str) -> Callable[..., Any]:
-    """The function that draws a kind of plot, imported now.
+    """Import and return the function that draws a kind of plot.
 
     Raises:
-        UnknownNameError: no such kind.
+        UnknownNameError: there is no such kind.
     """
     if kind not in KINDS:
         raise unknown("plot", kind, list(KINDS), "`icy plot --list` describes them.")

@@ -1,4 +1,4 @@
-"""Results as bars (in the form of Icy22 figure 3)."""
+"""Bars with errors (in the form of Icy22 figure 3)."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from icy.config.protocols import BASELINE
 from icy.core.errors import InvalidSettingError
 from icy.records.load import Results
 
-from .panels import Block, Line, blocks, limits, measured, reach, said
+from .panels import Block, Line, blocks, error_lengths, limits, measured, title_and_notes
 
 UNMEASURED = "–"
-FEW = 5  # models whose bars can stand in groups
-ROW_HEIGHT, GROUPS_HEIGHT = 0.16, 2.1  # inches
+FEW = 5  # most models whose bars are drawn in groups by default
+ROW_HEIGHT, GROUPS_HEIGHT = 0.16, 2.1  # inches, of one bar and of a panel of groups
 BY = ("grammar", "measure")
 ERROR = {"elinewidth": 0.9, "capsize": 1.5, "capthick": 0.9, "ecolor": "black"}
 
@@ -35,26 +35,26 @@ def bars(
     width: float | None = None,
     axes: Axes | Sequence[Axes] | None = None,
 ) -> Figure:
-    """Bars with errors, in the form of Icy22 figure 3.
+    """Draw bars with errors, in the form of Icy22 figure 3.
 
-    Bars of ratios start at 1, which is concat's, on a logarithmic axis. A dagger marks a mean of runs of which some
+    Bars of ratios start at 1, which is concat's, on a logarithmic axis. A dagger marks a mean over runs of which some
     were cut at the cap.
 
     Args:
         results: a ProbeResult, or its long table.
-        by: "measure", one panel with a group of bars for each grammar, a bar per model; "grammar", a panel per grammar
-            with a bar per model. By default the former for at most five models. Sides, protocols and representations
-            have panels of their own.
+        by: "measure" for one panel with a group of bars per grammar, or "grammar" for a panel per grammar; either way
+            with a bar per model. By default "measure" for up to five models. Sides, protocols and representations have
+            panels of their own.
         spread: "sd", "sem" or "ci95".
         title: by default what was measured; "" for none.
-        width: of a figure of its own, in inches.
-        axes: where to draw, one for each panel; a figure of its own unless given.
+        width: of a new figure, in inches.
+        axes: to draw on, one per panel; by default those of a new figure.
 
     Returns:
         The figure.
 
     Raises:
-        InvalidSettingError: no results, another spread or way, or more panels than axes.
+        InvalidSettingError: no results, another spread or `by`, or a wrong number of axes.
 
     Example:
         >>> import pandas as pd
@@ -71,19 +71,19 @@ def bars(
     most = max(len(part.lines) for part in parts)
     draw = _by_measure if (by or ("measure" if most <= FEW else "grammar")) == "measure" else _by_grammar
     figure, drawn = draw(parts, spread, width or style.WIDTH, axes)
-    usual, notes = said(long, spread)
+    usual, notes = title_and_notes(long, spread)
     notes += [f"{UNMEASURED} not measured"] if _lack(parts, spread) else []
     style.entitle(figure, drawn, axes is None, title, usual, notes)
     return figure
 
 
 def _lack(parts: Sequence[Block], spread: str) -> bool:
-    """Whether a model was not measured on a grammar that others were."""
+    """Return whether a model was not measured on a grammar on which others were."""
     return any(line.cell(g, spread) is None for part in parts for line in part.lines for g in _shown(part))
 
 
 def _shown(part: Block) -> list[str]:
-    """The grammars with bars: concat is what ratios are to."""
+    """Return the grammars with bars: not concat where values are ratios to it."""
     return [g for g in part.grammars if not (part.is_ratio and g == BASELINE)] or part.grammars
 
 
@@ -93,7 +93,7 @@ def _shown(part: Block) -> list[str]:
 def _by_measure(
     parts: Sequence[Block], spread: str, width: float, axes: Axes | Sequence[Axes] | None
 ) -> tuple[Figure, list[Axes]]:
-    """A panel per block; returns the figure and its panels."""
+    """Draw a panel per block; return the figure and its panels."""
     labels = list(dict.fromkeys(line.label for part in parts for line in part.lines))
     names = [part.name or "all grammars" for part in parts]
     figure, drawn = style.panels(names, axes, (width, GROUPS_HEIGHT * len(parts) + 0.4))
@@ -106,7 +106,7 @@ def _by_measure(
 
 
 def _groups(ax: Axes, part: Block, labels: Sequence[str], spread: str, room: float) -> None:
-    """One panel, with `room` inches for each grammar."""
+    """Draw one panel, with `room` inches for each grammar."""
     lines, grammars = part.lines, _shown(part)
     thick = 0.8 / len(lines)
     for i, line in enumerate(lines):
@@ -124,7 +124,7 @@ def _groups(ax: Axes, part: Block, labels: Sequence[str], spread: str, room: flo
 
 
 def _fill(place: int) -> dict[str, Any]:
-    """Colours for the screen, hatches for grey print."""
+    """Return the fill of a model: a colour for the screen, a hatch for grey print."""
     return {
         "facecolor": style.COLOURS[place % 7],
         "hatch": style.HATCHES[place % len(style.HATCHES)],
@@ -139,7 +139,7 @@ def _fill(place: int) -> dict[str, Any]:
 def _by_grammar(
     parts: Sequence[Block], spread: str, width: float, axes: Axes | Sequence[Axes] | None
 ) -> tuple[Figure, list[Axes]]:
-    """A row of panels, or several, per block; returns the figure and its panels."""
+    """Draw one or more rows of panels per block; return the figure and its panels."""
     wanted = [(part, grammar) for part in parts for grammar in _shown(part)]
     if axes is None:
         figure, drawn = _grids(parts, width)
@@ -157,7 +157,7 @@ def _by_grammar(
 
 
 def _grids(parts: Sequence[Block], width: float) -> tuple[Figure, list[Axes]]:
-    """A figure with a grid of panels for every block."""
+    """Return a new figure with a grid of panels for every block, and the panels."""
     downs = [-(-len(_shown(part)) // style.across(len(_shown(part)), width)) for part in parts]
     heights = [(ROW_HEIGHT * len(part.lines) + 0.5) * down + 0.35 for part, down in zip(parts, downs, strict=True)]
     figure = style.figure(width, sum(heights) + 0.5)
@@ -185,7 +185,7 @@ def _panel(ax: Axes, part: Block, lines: Sequence[Line], grammar: str, spread: s
     ax.set_title(grammar, fontsize=style.MEDIUM)
 
 
-# -- both ways ---------------------------------------------------------------------------------------------------------
+# -- single bars -------------------------------------------------------------------------------------------------------
 
 
 def _bars(
@@ -197,19 +197,19 @@ def _bars(
     thick: float,
     fill: dict[str, Any],
 ) -> None:
-    """Bars along an axis ("x" or "y"), with their errors, and what is to be said of them at their ends."""
+    """Draw bars along an axis ("x" or "y") with their errors, and remarks at their ends."""
     base = 1.0 if part.is_ratio else 0.0
     found = [(place, cell) for place, cell in zip(places, cells, strict=True) if cell is not None and cell.seeds]
     at = [place for place, _ in found]
     means = np.array([cell.mean for _, cell in found])
-    errors = np.array([reach(cell, part.is_ratio) for _, cell in found]).reshape(-1, 2).T
+    errors = np.array([error_lengths(cell, part.is_ratio) for _, cell in found]).reshape(-1, 2).T
     if along == "y":
         ax.bar(at, means - base, thick, bottom=base, yerr=errors, error_kw=ERROR, **fill)
     else:
         ax.barh(at, means - base, thick, left=base, xerr=errors, error_kw=ERROR, **fill)
     for place, cell in zip(places, cells, strict=True):
         if text := _remark(cell):
-            end = base if cell is None or not cell.seeds else cell.mean + reach(cell, part.is_ratio)[1]
+            end = base if cell is None or not cell.seeds else cell.mean + error_lengths(cell, part.is_ratio)[1]
             _write(ax, along, float(place), end, text)
 
 
@@ -237,7 +237,7 @@ def _write(ax: Axes, along: str, place: float, end: float, text: str) -> None:
 
 
 def _scale(ax: Axes, along: str, part: Block, spread: str) -> None:
-    """The limits that all panels of a block have."""
+    """Set the limits and scale of an axis, the same in all panels of a block."""
     low, high = limits([line.cell(g, spread) for line in part.lines for g in _shown(part)], part.is_ratio)
     if part.is_ratio:
         ax.set(**{f"{along}scale": "log"})

@@ -1,4 +1,4 @@
-"""End-to-end runs as curves (in the form of Icy22 figure 7)."""
+"""Curves of end-to-end runs (in the form of Icy22 figure 7)."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from icy.records.record import HasRecords
 
 from .panels import Line, lines_of, records_of
 
-PANELS = {  # columns of the curves, and the labels of their axes
+PANELS = {  # columns of the curves, and labels of their axes
     "sender_accuracy": "sender accuracy\non the language",
     "receiver_accuracy": "receiver accuracy\non the language",
     "loss": "end-to-end loss",
     "accuracy": "end-to-end accuracy",
     "topsim": "topsim",
 }
-# In what games from scratch differ from others by their nature; they stand beside these all the same.
-BY_NATURE = ("target", "cap", "most", "pretrain_representation", "game_steps", "report_every")
+# Columns in which games from scratch always differ from others; the two share a panel all the same.
+SCRATCH_DIFFERS = ("target", "cap", "most", "pretrain_representation", "game_steps", "report_every")
 
 
 def e2e(
@@ -38,22 +38,22 @@ def e2e(
     width: float | None = None,
     axes: Axes | Sequence[Axes] | None = None,
 ) -> Figure:
-    """Readings over the updates of the game: a row of panels per pair, a line per grammar, bands over seeds.
+    """Draw the evaluations of games over updates: a row of panels per pair, a line per grammar, a band over seeds.
 
     A line goes as far as all seeds of its grammar do.
 
     Args:
-        results: with end-to-end runs; or their curves, as of `EndToEndResult.curves`.
+        results: an EndToEndResult, or its curves (`EndToEndResult.curves`).
         spread: of the band, "sem", "sd" or "ci95".
         title: by default none.
-        width: of a figure of its own, in inches.
-        axes: where to draw, one for each panel; a figure of its own unless given.
+        width: of a new figure, in inches.
+        axes: to draw on, one per panel; by default those of a new figure.
 
     Returns:
         The figure.
 
     Raises:
-        InvalidSettingError: no end-to-end runs, another spread, or more panels than axes.
+        InvalidSettingError: no end-to-end runs, another spread, or a wrong number of axes.
     """
     checked_spread(spread)
     curves = _curves(results)
@@ -75,11 +75,11 @@ def e2e(
 
 
 def _pairs(curves: pd.DataFrame) -> list[Line]:
-    """Pairs, with what else tells them apart, and their curves."""
+    """Return a line per pair and setting, with its curves."""
     scratch = curves["grammar"] == SCRATCH
     keys = ["representation"]
     for name in (name for name in ROW if name in curves and name not in ("model", *keys)):
-        parts = [curves[scratch], curves[~scratch]] if name in BY_NATURE else [curves]
+        parts = [curves[scratch], curves[~scratch]] if name in SCRATCH_DIFFERS else [curves]
         keys += [name] if any(part[name].nunique(dropna=False) > 1 for part in parts) else []
     return lines_of(curves, keys, sides=True)
 
@@ -90,7 +90,7 @@ def _curves(results: HasRecords | pd.DataFrame) -> pd.DataFrame:
     elif set(PANELS) <= set(results):
         curves = results
     else:
-        curves = game_curves(records_of(results, "e2e"))  # which says that a table holds no curves
+        curves = game_curves(records_of(results, "e2e"))  # raises, as a table holds no curves
     if not len(curves) or not {*PANELS, "steps", "seed", "representation"} <= set(curves):
         raise InvalidSettingError(
             "There are no curves of end-to-end runs in these results: `icy e2e` trains a sender and a receiver "
@@ -100,7 +100,7 @@ def _curves(results: HasRecords | pd.DataFrame) -> pd.DataFrame:
 
 
 def draw_panel(ax: Axes, curves: pd.DataFrame, panel: str, spread: str = "sem") -> None:
-    """One measure of one pair over time, on the given axes; nothing where it was not measured."""
+    """Draw one measure of one pair over updates; hide the axes where it was not measured."""
     if not curves[panel].notna().any():
         ax.set_axis_off()
         return
@@ -119,7 +119,7 @@ def draw_panel(ax: Axes, curves: pd.DataFrame, panel: str, spread: str = "sem") 
     ax.set_ylabel(PANELS[panel])
     style.tidy(ax)
     ax.margins(x=0)
-    ax.xaxis.set_major_locator(MaxNLocator(3))  # more numbers of five digits run into one another
+    ax.xaxis.set_major_locator(MaxNLocator(3))  # more numbers of five digits would overlap
     if "accuracy" in panel:
         ax.set_ylim(0, 1.02)
     elif panel == "loss":
@@ -127,7 +127,7 @@ def draw_panel(ax: Axes, curves: pd.DataFrame, panel: str, spread: str = "sem") 
 
 
 def _legend(figure: Figure, axes: Sequence[Axes], own: bool) -> None:
-    """The grammars below; none where all is from scratch."""
+    """Draw a legend of the grammars, unless all games are from scratch."""
     found = {label: handle for ax in axes for handle, label in zip(*ax.get_legend_handles_labels(), strict=True)}
     labels = in_order(found)
     handles = [found[label] for label in labels]

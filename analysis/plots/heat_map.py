@@ -16,11 +16,11 @@ from icy.analysis import style
 from icy.analysis.cells import CUT, Cell
 from icy.records.load import Results
 
-from .panels import Block, Line, blocks, measured, said
+from .panels import Block, Line, blocks, measured, title_and_notes
 
-CELL = 0.62, 0.23  # inches
-BESIDE = 1.0  # inches, of the bar of colours and what stands beside it
-COLOURS = "viridis"  # perceptually uniform, also under colour blindness and in grey; bright is easy
+CELL = 0.62, 0.23  # inches, across and down
+BAR_WIDTH = 1.0  # inches, of the colour bar with its labels
+COLOURS = "viridis"  # perceptually uniform, also under colour blindness and in grey; bright means easy
 
 
 def heat(
@@ -30,22 +30,22 @@ def heat(
     width: float | None = None,
     axes: Axes | Sequence[Axes] | None = None,
 ) -> Figure:
-    """The bias table as a heat map: a row per model, a column per grammar, the mean in each cell.
+    """Draw the bias table as a heat map: a row per model, a column per grammar, the mean in each cell.
 
-    Bright cells were learnt easily. A dagger marks a mean of runs of which some were cut at the cap; what was not
-    measured is hatched. Ratios have logarithmic colours, and those of accuracies go from 0 to 1.
+    Bright cells were learnt easily. A dagger marks a mean over runs of which some were cut at the cap; cells that were
+    not measured are hatched. The colours of ratios are logarithmic; those of accuracies go from 0 to 1.
 
     Args:
         results: a ProbeResult, or its long table. Sides, protocols and representations have a panel each.
         title: by default what was measured; "" for none.
-        width: of a figure of its own, in inches.
-        axes: where to draw, one for each panel; a figure of its own unless given.
+        width: of a new figure, in inches.
+        axes: to draw on, one per panel; by default those of a new figure.
 
     Returns:
         The figure.
 
     Raises:
-        InvalidSettingError: no results, or more panels than axes.
+        InvalidSettingError: no results, or a wrong number of axes.
 
     Example:
         >>> import pandas as pd
@@ -59,7 +59,7 @@ def heat(
     lines = [part.lines for part in parts]
     names = max(style.text_size(line.label, style.MEDIUM)[0] for rows in lines for line in rows) / 72
     columns = max(len(part.grammars) for part in parts)
-    width = width or max(4.0, names + CELL[0] * columns + BESIDE)
+    width = width or max(4.0, names + CELL[0] * columns + BAR_WIDTH)
     figure, drawn = style.panels(
         [part.name or "the table" for part in parts],
         axes,
@@ -68,13 +68,13 @@ def heat(
     )
     for measure in dict.fromkeys(part.measure for part in parts):
         same = [(ax, part, rows) for ax, part, rows in zip(drawn, parts, lines, strict=True) if part.measure == measure]
-        _draw_measure(figure, same, (width - names - BESIDE) / columns)
-    style.entitle(figure, drawn, axes is None, title, *said(long))
+        _draw_measure(figure, same, (width - names - BAR_WIDTH) / columns)
+    style.entitle(figure, drawn, axes is None, title, *title_and_notes(long))
     return figure
 
 
 def _draw_measure(figure: Figure, panels: Sequence[tuple[Axes, Block, list[Line]]], room: float) -> None:
-    """The panels of one measure, which share their colours, with columns of `room` inches."""
+    """Draw the panels of one measure, which share their colours, with columns of `room` inches."""
     cells = [_cells(part, rows) for _, part, rows in panels]
     first = panels[0][1]
     norm = _norm(first, [cell for rows in cells for row in rows for cell in row])
@@ -96,7 +96,7 @@ def _cells(part: Block, rows: Sequence[Line]) -> list[list[Cell | None]]:
 
 
 def _norm(part: Block, cells: Sequence[Cell | None]) -> Normalize:
-    """Accuracies lie between 0 and 1; ratios have a scale that holds 1, which is concat's."""
+    """Return the scale of colours: 0 to 1 for accuracies, logarithmic around 1, which is concat's, for ratios."""
     means = [cell.mean for cell in cells if cell is not None and math.isfinite(cell.mean)]
     if not part.is_ratio:
         return Normalize(0, max([1.0, *means]))
@@ -120,7 +120,7 @@ def _draw_cells(
 
 
 def _missing(ax: Axes, x: int, y: int, cell: Cell | None) -> None:
-    """A cell without a number: not measured, or failed."""
+    """Draw a cell without a number: not measured, or failed."""
     box = {"facecolor": "#e6e6e6", "edgecolor": "#b0b0b0", "hatch": "////", "linewidth": 0}
     ax.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, **box))  # type: ignore[arg-type]
     if cell is not None and cell.failed:
@@ -129,7 +129,7 @@ def _missing(ax: Axes, x: int, y: int, cell: Cell | None) -> None:
 
 
 def _name(ax: Axes, rows: Sequence[str], part: Block, room: float) -> None:
-    """Names of rows and columns of `room` inches, and white lines between the cells."""
+    """Label the rows and the columns of `room` inches, and draw white lines between the cells."""
     ax.xaxis.tick_top()
     ax.set_xticks(range(len(part.grammars)), part.grammars, **style.tilt(part.grammars, room, "left"))
     ax.set_yticks(range(len(rows)), rows)

@@ -1,4 +1,4 @@
-"""Names beside points that do not lie on one another."""
+"""Labels of points, placed so that they do not overlap."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from numpy.typing import NDArray
 
 from icy.analysis import style
 
-DIRECTIONS = ((1, 0), (-1, 0), (-1, 1), (0, 1), (1, 1), (0, -1), (1, -1), (-1, -1))  # the first are preferred
+DIRECTIONS = ((1, 0), (-1, 0), (-1, 1), (0, 1), (1, 1), (0, -1), (1, -1), (-1, -1))  # in order of preference
 DISTANCES = (4.5, 9.0, 15.0, 23.0, 33.0, 45.0, 60.0)  # points
-LEADER = 12.0  # the distance from where on a line leads from a point to its name
+LEADER = 12.0  # points; farther labels have a line to their point
 MARK, STROKE = 3.5, 1.0  # half the width of a mark and of a line, in points
-COVERED, CROSSED = 100.0, 0.5  # what it costs to lie on a mark or a text, and on a line, per square point
+COVERED, CROSSED = 100.0, 0.5  # costs per square point that lies on a mark or text, and on a line
 
-Way: TypeAlias = Sequence[tuple[float, float]]  # corners of a line, in data coordinates
+Polyline: TypeAlias = Sequence[tuple[float, float]]  # corners of a line, in data coordinates
 Array: TypeAlias = NDArray[np.float64]  # of boxes, [n, 4]: left, bottom, right, top; of places, [n, 2]; in points
 
-# From a point to the nearest edge or corner of its text.
+# Offsets from a point to the nearest edge or corner of its text, [n, 2], in points.
 OFFSETS = np.array([
     (across * distance * (0.7 if across and up else 1), up * distance * (0.7 if across and up else 1))
     for distance in DISTANCES for across, up in DIRECTIONS
@@ -29,21 +29,22 @@ OFFSETS = np.array([
 
 
 def place_labels(
-    ax: Axes, points: Way, texts: Sequence[str], lines: Sequence[Way] = (), size: float = style.SMALL
+    ax: Axes, points: Polyline, texts: Sequence[str], lines: Sequence[Polyline] = (), size: float = style.SMALL
 ) -> list[Annotation]:
-    """Write a text beside each point: one after another, where it covers least of marks, lines and texts, and near.
+    """Write a text next to each point, where it covers as little as possible of marks, lines and other texts.
 
-    To be called last, when the axes have their limits and the figure all that takes room in it.
+    Texts are placed one after another, each at the cheapest of several offsets. Call this last, when the axes have
+    their limits and everything else that takes room in the figure is drawn.
 
     Args:
-        ax: where the points are.
-        points: in data coordinates.
-        texts: one for each.
-        lines: that are drawn.
+        ax: axes of the points.
+        points: data coordinates.
+        texts: one per point.
+        lines: drawn lines to avoid.
         size: of the letters, in points.
     """
     figure = style.figure_of(ax)
-    figure.draw_without_rendering()  # so that the axes are where they are going to be
+    figure.draw_without_rendering()  # fixes the position of the axes
     scale = 72 / figure.dpi
     where = scale * ax.transData.transform(points)
     strokes = [_along(scale * ax.transData.transform(line)) for line in lines]
@@ -63,21 +64,21 @@ def _around(places: Array, half: float) -> Array:
 
 
 def _along(corners: Array) -> Array:
-    """Boxes along a line."""
+    """Return boxes along a line."""
     counts = 1 + (np.abs(np.diff(corners, axis=0)).max(axis=1) / (2 * STROKE)).astype(int)
     pieces = [np.linspace(corners[i], corners[i + 1], count, endpoint=False) for i, count in enumerate(counts)]
     return _around(np.concatenate([*pieces, corners[-1:]]), STROKE)
 
 
 def _boxes(place: Array, extent: tuple[float, float]) -> Array:
-    """Where a text of this size would be at each of OFFSETS, with a margin."""
+    """Return the boxes of a text of this size at each of OFFSETS, with a margin."""
     nearest = place + OFFSETS
     lowest = nearest - np.array(extent) * (1 - np.sign(OFFSETS)) / 2
     return np.concatenate([lowest - 1, lowest + np.array(extent) + 1], axis=1)
 
 
 def _costs(boxes: Array, taken: Array, weights: Array, frame: Array) -> Array:
-    """What each box covers and what of it is outside the frame, before how far it is."""
+    """Return the cost of each box: what it covers, how much of it is outside the frame, and its distance."""
     area = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1)
     outside = area - _overlaps(boxes, frame.reshape(1, 4))[:, 0]
     costs: Array = _overlaps(boxes, taken) @ weights + COVERED * outside + np.hypot(*OFFSETS.T)
@@ -85,7 +86,7 @@ def _costs(boxes: Array, taken: Array, weights: Array, frame: Array) -> Array:
 
 
 def _overlaps(some: Array, others: Array) -> Array:
-    """The areas that each of some boxes shares with each of others."""
+    """Return the area that each of some boxes shares with each of others."""
     low = np.maximum(some[:, None, :2], others[None, :, :2])
     high = np.minimum(some[:, None, 2:], others[None, :, 2:])
     areas: Array = np.prod(np.clip(high - low, 0, None), axis=2)

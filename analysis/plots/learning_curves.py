@@ -1,4 +1,4 @@
-"""Learning curves: the readings of every check."""
+"""Learning curves: accuracy at every evaluation."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from icy.core.errors import InvalidSettingError
 from icy.records.load import Results, long_of
 from icy.records.record import Record
 
-from .panels import Block, blocks, records_of, said
+from .panels import Block, blocks, records_of, title_and_notes
 
 PANEL_HEIGHT = 1.35  # inches
-LOG_FROM = 8  # times as long the longest run is as the shortest, from where on the axis is logarithmic
+LOG_FROM = 8  # ratio of the longest run's steps to the shortest's above which the axis is logarithmic
 THIN: dict[str, Any] = {"linewidth": 0.6, "alpha": 0.6}
 TARGET: dict[str, Any] = {"color": style.GREY, "linewidth": 0.8, "linestyle": "--"}
 
@@ -35,34 +35,33 @@ def curves(
     width: float | None = None,
     axes: Axes | Sequence[Axes] | None = None,
 ) -> Figure:
-    """Accuracy at every check: a panel per model, a line per grammar, a band over seeds.
+    """Draw accuracy at every evaluation: a panel per model, a line per grammar, a band over seeds.
 
-    Runs of different length have no common mean: the thick line and the band are over the checks that all seeds of a
-    grammar have; from there on every seed is a thin line of its own, to a mark where it ended, which is hollow if it
-    was cut at the cap.
+    The runs of a grammar may differ in length. The thick line and the band cover the evaluations that all its seeds
+    have; after these each seed is a thin line, up to a mark where it ended, which is hollow if it was cut at the cap.
 
     Args:
         results: a ProbeResult; a table holds no curves.
         spread: of the band, "sem", "sd" or "ci95".
-        log: whether the axis of updates is logarithmic (but for the first check); by default where runs differ much in
-            length.
+        log: whether the axis of updates is logarithmic, after the first evaluation; by default where runs differ
+            greatly in length.
         title: by default what was measured; "" for none.
-        width: of a figure of its own, in inches.
-        axes: where to draw, one for each panel; a figure of its own unless given.
+        width: of a new figure, in inches.
+        axes: to draw on, one per panel; by default those of a new figure.
 
     Returns:
         The figure.
 
     Raises:
-        InvalidSettingError: no curves, end-to-end runs alone, another spread, or more panels than axes.
+        InvalidSettingError: no curves, only end-to-end runs, another spread, or a wrong number of axes.
     """
     checked_spread(spread)
     records = [r for r in records_of(results, "curves") if r["side"] != "pair"]
-    drawn_of = [r for r in records if r.get("curve") and not r["failed"]]
-    if not drawn_of:
+    with_curve = [r for r in records if r.get("curve") and not r["failed"]]
+    if not with_curve:
         raise InvalidSettingError(_nothing(records))
-    runs = _readings(drawn_of)
-    long = long_of(drawn_of)
+    runs = _evaluations(with_curve)
+    long = long_of(with_curve)
     found = [(_name(block, line.label), line.long) for block in blocks(long) for line in block.lines]
     names = [name for name, _ in found]
     width = width or style.WIDTH
@@ -80,14 +79,14 @@ def curves(
     looks = style.grammar_looks(grammars)
     for ax, (name, part) in zip(drawn, found, strict=True):
         _panel(ax, runs[runs["key"].isin(part["key"])], looks, spread)
-        _line_of_target(ax, part)
+        _target_line(ax, part)
         style.head(ax, name, width / across)
-    _axis_of_updates(drawn, runs, log)
+    _updates_axis(drawn, runs, log)
     style.outer_labels(drawn, across if axes is None else 1, "updates", ["accuracy"] * len(drawn))
     handles = [*(_handle(g, looks[g]) for g in grammars), Line2D([], [], **TARGET, label="target")]
     style.legend(figure, drawn, axes is None, handles, handlelength=3)
-    lost = len(records) - len(drawn_of)
-    style.entitle(figure, drawn, axes is None, title, said(long)[0], _notes(runs, spread, lost))
+    lost = len(records) - len(with_curve)
+    style.entitle(figure, drawn, axes is None, title, title_and_notes(long)[0], _notes(runs, spread, lost))
     return figure
 
 
@@ -101,8 +100,8 @@ def _nothing(records: Sequence[Record]) -> str:
     )
 
 
-def _readings(records: Sequence[Record]) -> pd.DataFrame:
-    """A row per reading: key, grammar, seed, reason, steps, accuracy."""
+def _evaluations(records: Sequence[Record]) -> pd.DataFrame:
+    """Return a row per evaluation: key, grammar, seed, reason, steps, accuracy."""
     rows = [(r["key"], r["grammar"], r["seed"], r["reason"], *point[:2]) for r in records for point in r["curve"]]
     return pd.DataFrame(rows, columns=["key", "grammar", "seed", "reason", "steps", "accuracy"])
 
@@ -120,7 +119,7 @@ def _panel(ax: Axes, runs: pd.DataFrame, looks: dict[str, style.Look], spread: s
 
 
 def _draw(ax: Axes, part: pd.DataFrame, look: style.Look, spread: str, label: str) -> None:
-    """One grammar: the mean as far as all seeds go, then each seed to its end."""
+    """Draw one grammar: the mean as far as all seeds go, then each seed to its end."""
     every = part.pivot_table(index="steps", columns="key", values="accuracy").sort_index()
     shared = every.dropna()
     mean = shared.mean(axis=1)
@@ -147,13 +146,13 @@ def _draw(ax: Axes, part: pd.DataFrame, look: style.Look, spread: str, label: st
         )
 
 
-def _line_of_target(ax: Axes, long: pd.DataFrame) -> None:
+def _target_line(ax: Axes, long: pd.DataFrame) -> None:
     for target in sorted(set(long["target"].dropna())):
         ax.axhline(float(target), **TARGET, zorder=1)
 
 
-def _axis_of_updates(axes: Sequence[Axes], runs: pd.DataFrame, log: bool | None) -> None:
-    """The axis of all panels: linear, or logarithmic from the second check on."""
+def _updates_axis(axes: Sequence[Axes], runs: pd.DataFrame, log: bool | None) -> None:
+    """Scale the axis of updates of all panels: linear, or logarithmic after the first evaluation."""
     ends = runs.groupby("key")["steps"].max()
     last = float(ends.max())
     for ax in axes:

@@ -1,4 +1,4 @@
-"""Bar charts of metrics: a panel per metric."""
+"""Bars of metrics (in the form of Icy22 figure 3)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ PANELS_ACROSS = 5
 
 
 def plot_metrics(scores: pd.DataFrame, metrics: Sequence[str]) -> Figure:
-    """A panel of bars per metric, a bar per language, with the standard deviation over seeds.
+    """Draw a panel per metric with a bar per language and its standard deviation over seeds.
 
     Args:
         scores: rows of `icy.metrics.evaluate`, with the column `name`.
-        metrics: which of its columns.
+        metrics: columns to draw.
     """
     names = in_order(map(str, scores["name"]))
     down, across = -(-len(metrics) // PANELS_ACROSS), min(len(metrics), PANELS_ACROSS)

@@ -18,11 +18,11 @@ from icy.core.errors import InvalidSettingError
 from icy.records.load import Results
 from icy.records.long_table import ROW
 
-from .panels import Block, blocks, limits, measured, reach, said
+from .panels import Block, blocks, error_lengths, limits, measured, title_and_notes
 
 PANEL_HEIGHT = 1.55  # inches
 MARK = 4.0  # points
-Point = tuple[int, Cell]  # a number of parameters, and what was measured with it
+Point = tuple[int, Cell]  # number of parameters, and the result
 
 
 def parameters(
@@ -33,23 +33,24 @@ def parameters(
     width: float | None = None,
     axes: Axes | Sequence[Axes] | None = None,
 ) -> Figure:
-    """Results against the number of parameters: a panel per grammar, a line per model through its hidden sizes.
+    """Draw results against the number of parameters: a panel per grammar, a line per model through its hidden sizes.
 
-    Of more than seven models a colour stands for a family and a mark for a cell; marks of two layers are hollow. An
-    arrow upwards is at ratios of which some were cut at the cap.
+    For more than seven models a colour stands for a family and a mark for a cell; marks of models with two layers are
+    hollow. An arrow upwards marks a mean ratio over runs of which some were cut at the cap.
 
     Args:
         results: a ProbeResult, or its long table. Sides, protocols and representations have panels each.
         spread: "sd", "sem" or "ci95".
         title: by default what was measured; "" for none.
-        width: of a figure of its own, in inches.
-        axes: where to draw, one for each panel; a figure of its own unless given.
+        width: of a new figure, in inches.
+        axes: to draw on, one per panel; by default those of a new figure.
 
     Returns:
         The figure.
 
     Raises:
-        InvalidSettingError: no model has parameters, another spread, or more panels than axes.
+        InvalidSettingError: no model has parameters, one has several settings, another spread, or a wrong number of
+            axes.
     """
     checked_spread(spread)
     every = measured(results)
@@ -73,15 +74,15 @@ def parameters(
         style.head(ax, name, width / across)
     style.outer_labels(drawn, across if axes is None else 1, "parameters", [part.axis for part, _ in wanted])
     style.legend(figure, drawn, axes is None, _handles(looks))
-    style.entitle(figure, drawn, axes is None, title, said(long)[0], _notes(every, long, spread))
+    style.entitle(figure, drawn, axes is None, title, title_and_notes(long)[0], _notes(every, long, spread))
     return figure
 
 
 def _refuse_settings(parts: Sequence[Block]) -> None:
-    """Several settings of one model would have the same mark.
+    """Refuse several settings of one model, which would have the same mark.
 
     Raises:
-        InvalidSettingError: there are.
+        InvalidSettingError: there are several.
     """
     for part in parts:
         for (model, _), rows in part.long.groupby(["model", "grammar"], sort=False):
@@ -99,8 +100,8 @@ def _nothing(long: pd.DataFrame) -> str:
 
 
 def _notes(every: pd.DataFrame, long: pd.DataFrame, spread: str) -> list[str]:
-    notes = [note.replace(f"{CUT} cut", "with an arrow: cut") for note in said(long, spread)[1]]
-    notes = [note for note in notes if not note.startswith(CUT)]  # of accuracies nothing is marked
+    notes = [note.replace(f"{CUT} cut", "with an arrow: cut") for note in title_and_notes(long, spread)[1]]
+    notes = [note for note in notes if not note.startswith(CUT)]  # accuracies have no arrows
     without = sorted(set(every["model"].astype(str)) - set(long["model"].astype(str)))
     return notes + ([f"without parameters, and not shown: {', '.join(without)}"] if without else [])
 
@@ -126,11 +127,11 @@ def _panel(
 
 
 def _series(ax: Axes, points: Sequence[Point], look: style.Look, part: Block) -> None:
-    """One model through its sizes, with errors; an arrow upwards where runs were cut."""
+    """Draw one model through its sizes, with errors, and an arrow upwards where runs were cut."""
     if not points:
         return
     sizes, means = [size for size, _ in points], [cell.mean for _, cell in points]
-    errors = list(zip(*(reach(cell, part.is_ratio) for _, cell in points), strict=True))
+    errors = list(zip(*(error_lengths(cell, part.is_ratio) for _, cell in points), strict=True))
     ax.errorbar(
         sizes,
         means,
@@ -146,12 +147,12 @@ def _series(ax: Axes, points: Sequence[Point], look: style.Look, part: Block) ->
     )
     for size, cell in points:
         if cell.cut and part.is_ratio:
-            start = cell.mean + reach(cell, part.is_ratio)[1]
+            start = cell.mean + error_lengths(cell, part.is_ratio)[1]
             ax.annotate("", (size, start * 1.5), (size, start), arrowprops={**style.ARROW, "color": look.colour})
 
 
 def _handles(looks: dict[str, style.Look]) -> list[Line2D]:
-    """A line per model; of many models one per family, and then one per cell."""
+    """Return the entries of the legend: one per model; for many models one per family and one per cell."""
     if len(looks) <= style.PER_MODEL:
         one_side = len({name.partition("/")[0] for name in looks}) == 1
         shown = {name.rpartition("/")[2] if one_side else name: look for name, look in looks.items()}

@@ -15,10 +15,10 @@ from icy.config.protocols import BASELINE
 from icy.core.errors import InvalidSettingError
 from icy.records.load import Results
 
-from .panels import Block, Line, blocks, limits, measured, reach, said
+from .panels import Block, Line, blocks, error_lengths, limits, measured, title_and_notes
 
 ROW_HEIGHT = 0.3  # inches
-BAND = 0.72  # of a row's height, which its grammars share
+BAND = 0.72  # share of a row's height over which the dots of its grammars are spread
 MARK = 4.5  # points
 
 
@@ -30,24 +30,24 @@ def ratios(
     width: float | None = None,
     axes: Axes | Sequence[Axes] | None = None,
 ) -> Figure:
-    """Acquisition ratios: a row per model, a dot per grammar on a logarithmic axis, with its error.
+    """Draw acquisition ratios: a row per model, a dot with error bar per grammar, on a logarithmic axis.
 
-    1 is concat's. A hollow mark with an arrow to the right is a mean of runs of which some were cut at the cap: the
-    true ratio is larger.
+    Concat's ratio is 1. A hollow dot with an arrow to the right is a mean over runs of which some were cut at the cap:
+    the true ratio is larger.
 
     Args:
-        results: a ProbeResult, or its long table, of the protocol `acquire`; what is of others is left out. Sides and
+        results: a ProbeResult, or its long table, of the protocol `acquire`; others are left out. Sides and
             representations have a panel each.
         spread: "sd", "sem" or "ci95".
         title: by default what was measured; "" for none.
-        width: of a figure of its own, in inches.
-        axes: where to draw, one for each panel; a figure of its own unless given.
+        width: of a new figure, in inches.
+        axes: to draw on, one per panel; by default those of a new figure.
 
     Returns:
         The figure.
 
     Raises:
-        InvalidSettingError: no ratios, another spread, or more panels than axes.
+        InvalidSettingError: no ratios, another spread, or a wrong number of axes.
     """
     checked_spread(spread)
     every = measured(results)
@@ -69,7 +69,7 @@ def ratios(
         _panel(ax, part, looks, spread, limits(cells, ratio=True))
     drawn[-1].set_xlabel("steps to the target as a ratio to concat's")
     style.legend(figure, drawn, axes is None, [_handle(name, look) for name, look in looks.items()])
-    usual, notes = said(long, spread)
+    usual, notes = title_and_notes(long, spread)
     notes = [note.replace(CUT, "hollow, with an arrow:") for note in notes]
     style.entitle(figure, drawn, axes is None, title, usual, notes)
     return figure
@@ -106,7 +106,7 @@ def _panel(ax: Axes, part: Block, looks: dict[str, style.Look], spread: str, end
 
 
 def _row(ax: Axes, y: int, line: Line, part: Block, looks: dict[str, style.Look], spread: str) -> None:
-    """The dots of one model, a little apart in height, so that none hides another."""
+    """Draw the dots of one model, slightly apart in height so that none hides another."""
     step = BAND / max(1, len(part.grammars))
     for i, grammar in enumerate(part.grammars):
         cell = line.cell(grammar, spread)
@@ -115,7 +115,7 @@ def _row(ax: Axes, y: int, line: Line, part: Block, looks: dict[str, style.Look]
 
 
 def _dot(ax: Axes, y: float, cell: Cell, look: style.Look) -> None:
-    down, up = reach(cell, ratio=True)
+    down, up = error_lengths(cell, ratio=True)
     ax.errorbar([cell.mean], [y], xerr=[[down], [up]], fmt="none", ecolor=look.colour, elinewidth=0.9)
     face = "white" if cell.cut else look.colour
     ax.plot([cell.mean], [y], look.marker, markersize=MARK, markerfacecolor=face, markeredgecolor=look.colour,

@@ -1,4 +1,4 @@
-"""Plot of the stimuli of an S2B episode."""
+"""Stimuli of an S2B episode (MetaRG22 figure 3)."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from numpy.typing import NDArray
 
 from icy.analysis import style
 
-STEPS, REACH = 200, 4.0  # of a density's curve: points, and standard deviations to either side
+STEPS, REACH = 200, 4.0  # of the curve of a density: points, and standard deviations to either side
 
 
 def plot_stimuli(
     sizes: NDArray[Any], means: NDArray[Any], deviations: NDArray[Any], samples: NDArray[Any], title: str = ""
 ) -> Figure:
-    """The stimuli of one episode: a panel per dimension, with the density of every value and its samples.
+    """Draw the stimuli of one episode: a panel per dimension, with the density of every value and its samples.
 
     Args:
-        sizes: numbers of values, [N].
-        means: of the values, [N, values].
-        deviations: [N, values].
-        samples: [N, values, O].
+        sizes: number of values of each dimension, [N].
+        means: of the densities, [N, values].
+        deviations: standard deviations of the densities, [N, values].
+        samples: drawn from them, [N, values, O].
         title: of the figure.
     """
     figure = style.figure(style.WIDTH, 1.5 * len(sizes) + 0.7)

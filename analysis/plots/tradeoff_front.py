@@ -1,4 +1,4 @@
-"""What architectures learn of compositional grammars against what they learn of noise."""
+"""Accuracy on compositional grammars against accuracy on noise, with the front of the best models."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from icy.analysis import style
-from icy.analysis.cells import LEAST, SPREADS, checked_spread
+from icy.analysis.cells import LEAST_RATIO, SPREADS, checked_spread
 from icy.core.errors import InvalidSettingError
 from icy.records.load import Results
 
-from .labels import Way, place_labels
-from .panels import Block, Line, blocks, measured, said
+from .labels import Polyline, place_labels
+from .panels import Block, Line, blocks, measured, title_and_notes
 
-# Perkins21 wants the first to be easy and the others hard (the arrows of its tables 9 to 11).
+# Grammars that an architecture with a bias towards composition learns well, and badly (arrows of Perkins21's tables 9
+# to 11).
 COMPOSITIONAL = ("shuf", "shufdet")
 NOISE = ("rot", "pairsum", "proj")
-PANEL_HEIGHT, SMALLER = 3.4, 2.6  # inches, of one panel across and of two
-NAMED = 12  # models whose names stand at their points; of more their ranks, and the names beside
-LISTED = 0.135  # inches, of one of the names beside
+PANEL_HEIGHT, SMALLER = 3.4, 2.6  # inches, for one panel across and for two
+NAMED = 12  # most models with names at their points; more have ranks there, and their names in a legend
+LISTED = 0.135  # inches, of one name in the legend
 MARK = 5.5  # points
 
 
@@ -34,12 +35,12 @@ class Point:
 
     Attributes:
         line: its row.
-        noise: mean over the noise grammars and over seeds.
-        compositional: the same of the compositional ones.
-        errors: the spreads over seeds of both; 0 for a single seed.
-        cut: whether a run was cut at the cap.
-        rank: from 1, the best.
-        front: whether no other model is better in one and as good in the other.
+        noise: mean over the noise grammars and seeds.
+        compositional: mean over the compositional grammars and seeds.
+        errors: spreads of both over seeds; 0 for a single seed.
+        cut: whether any run was cut at the cap.
+        rank: 1 for the best.
+        front: whether no other model is better in one of the two and at least as good in the other.
     """
 
     line: Line
@@ -52,7 +53,7 @@ class Point:
 
     @property
     def place(self) -> tuple[float, float]:
-        """In data coordinates."""
+        """Its data coordinates."""
         return self.noise, self.compositional
 
 
@@ -64,26 +65,25 @@ def tradeoff(
     width: float | None = None,
     axes: Axes | Sequence[Axes] | None = None,
 ) -> Figure:
-    """Models by what they learn of compositional grammars and of noise, ranked, with the front of the best.
+    """Draw models by accuracy on compositional grammars and on noise, ranked, with the front of the best.
 
-    Upwards is the accuracy on shufdet (of receivers the mean of shuf and shufdet), to the right the mean of that on
-    rot, pairsum and proj, each averaged per seed. The better model is to the upper left: it learns what is
-    compositional and not what is noise. Models are ranked by the difference of the two. Of ratios both axes
-    are logarithmic and turned round, so that to the upper left is better here too; the rank is then by how many times
-    longer noise takes.
+    The vertical axis is the accuracy on shufdet (for receivers the mean of shuf and shufdet), the horizontal axis the
+    mean over rot, pairsum and proj, both averaged per seed. The upper left is better: a model there learns
+    compositional grammars and not noise. Models are ranked by the difference of the two. For ratios both axes are
+    logarithmic and inverted, so that the upper left is better again, and models are ranked by the quotient.
 
     Args:
         results: a ProbeResult, or its long table. Sides, protocols and representations have a panel each.
         spread: "sd", "sem" or "ci95".
         title: by default what was measured; "" for none.
-        width: of a figure of its own, in inches.
-        axes: where to draw, one for each panel; a figure of its own unless given.
+        width: of a new figure, in inches.
+        axes: to draw on, one per panel; by default those of a new figure.
 
     Returns:
         The figure.
 
     Raises:
-        InvalidSettingError: no model has all grammars that this needs, another spread, or more panels than axes.
+        InvalidSettingError: no model has all these grammars, another spread, or a wrong number of axes.
     """
     checked_spread(spread)
     long = measured(results)
@@ -102,7 +102,7 @@ def tradeoff(
     figure, drawn = style.panels(names, axes, (width or style.WIDTH, height), across)
     for ax, part, found in zip(drawn, parts, points, strict=True):
         _panel(ax, part, found)
-    style.entitle(figure, drawn, axes is None, title, said(long)[0], _notes(long, parts, points, spread))
+    style.entitle(figure, drawn, axes is None, title, title_and_notes(long)[0], _notes(long, parts, points, spread))
     for ax, part, found in zip(drawn, parts, points, strict=True):
         names = [_name(point) if len(found) <= NAMED else str(point.rank) for point in found]
         lines = [_front(found, part), *(bar for point in found for bar in _bars(point))]
@@ -125,7 +125,7 @@ def _nothing(long: pd.DataFrame) -> str:
 
 
 def ranked(part: Block, spread: str = "sd") -> list[Point]:
-    """The models of a block that have all grammars that count, the best first."""
+    """Return the models of a block that were measured on all these grammars, the best first."""
     wanted = [g for g in COMPOSITIONAL if g in part.grammars]
     if not wanted:
         return []
@@ -152,26 +152,26 @@ def _point(line: Line, wanted: Sequence[str], spread: str) -> Point | None:
 
 
 def _score(point: Point, part: Block) -> float:
-    """By which models are ranked; more is better."""
-    return point.noise / max(point.compositional, LEAST) if part.is_ratio else point.compositional - point.noise
+    """Return the score that models are ranked by; more is better."""
+    return point.noise / max(point.compositional, LEAST_RATIO) if part.is_ratio else point.compositional - point.noise
 
 
 def _beats(one: Point, other: Point, part: Block) -> bool:
-    """Whether one is at least as good in both ways, and better in one."""
+    """Return whether one model is at least as good as another on both axes, and better on one."""
     sign = -1 if part.is_ratio else 1  # a large ratio is slow learning
     ahead = sign * (one.compositional - other.compositional), sign * (other.noise - one.noise)
     return min(ahead) >= 0 and max(ahead) > 0
 
 
-def _front(points: Sequence[Point], part: Block) -> Way:
-    """Corners of the line through the models that no other beats: from one along to the next, and up to it."""
+def _front(points: Sequence[Point], part: Block) -> Polyline:
+    """Return the corners of the stepped line through the models that no other beats."""
     best = sorted((point.place for point in points if point.front), reverse=part.is_ratio)
     corners = [(after[0], before[1]) for before, after in pairwise(best)]
     return [place for both in zip_longest(best, corners) for place in both if place is not None]
 
 
-def _bars(point: Point) -> list[Way]:
-    """The lines of its errors; one that reaches below 0 has no place on a logarithmic axis."""
+def _bars(point: Point) -> list[Polyline]:
+    """Return the error bars of a model, kept above 0 for logarithmic axes."""
     (x, y), (across, up) = point.place, point.errors
     return [
         [(x - min(across, 0.9 * x), y), (x + across, y)],
@@ -191,7 +191,7 @@ def _panel(ax: Axes, part: Block, points: Sequence[Point]) -> None:
         ax.plot(*point.place, look.marker, markersize=MARK, markerfacecolor=look.face, markeredgecolor=look.colour,
                 markeredgewidth=1.0, zorder=3)  # fmt: skip
     if part.is_ratio:
-        _turn(ax, points)
+        _invert(ax, points)
     ax.margins(0.08)
     ax.plot(*zip(*_front(points, part), strict=True), color="black", linewidth=0.8, linestyle="--", zorder=2)
     style.tidy(ax, grid="both")
@@ -201,28 +201,28 @@ def _panel(ax: Axes, part: Block, points: Sequence[Point]) -> None:
     if part.name:
         ax.set_title(part.name, loc="left", fontsize=style.MEDIUM, fontweight="bold")
     ax.set_title("better: upper left", loc="right", fontsize=style.MEDIUM)
-    _list(ax, points, looks)
+    _legend(ax, points, looks)
 
 
 def _axis(part: Block) -> str:
     return "steps as a ratio to concat's," if part.is_ratio else part.axis
 
 
-def _turn(ax: Axes, points: Iterable[Point]) -> None:
-    """Logarithmic axes, on which less, which is sooner, is to the right and up."""
+def _invert(ax: Axes, points: Iterable[Point]) -> None:
+    """Make both axes logarithmic and inverted, so that small ratios are to the right and up."""
     for axis, values, errors in (
         (ax.xaxis, [p.noise for p in points], [p.errors[0] for p in points]),
         (ax.yaxis, [p.compositional for p in points], [p.errors[1] for p in points]),
     ):
-        low = min(max(v - e, v / 2, LEAST) for v, e in zip(values, errors, strict=True)) / 1.15
+        low = min(max(v - e, v / 2, LEAST_RATIO) for v, e in zip(values, errors, strict=True)) / 1.15
         high = max(v + e for v, e in zip(values, errors, strict=True)) * 1.15
         (ax.set_xscale if axis is ax.xaxis else ax.set_yscale)("log")
         (ax.set_xlim if axis is ax.xaxis else ax.set_ylim)(high, low)
         style.ratio_axis(axis, low, high)
 
 
-def _list(ax: Axes, points: Sequence[Point], looks: dict[str, style.Look]) -> None:
-    """What the line is; of many models also their names, by rank."""
+def _legend(ax: Axes, points: Sequence[Point], looks: dict[str, style.Look]) -> None:
+    """Draw a legend with the front and, for many models, their names by rank."""
     handles = [Line2D([], [], color="black", linewidth=0.8, linestyle="--", label="front")]
     if len(points) <= NAMED:
         ax.legend(handles=handles, fontsize=style.SMALL, frameon=False, loc="lower right")

@@ -1,4 +1,4 @@
-"""The translation of a language, word by word, as a picture (CBM24 figure 2)."""
+"""The translation of a language, word by word (CBM24 figure 2)."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from icy.analysis import style
 from icy.core.errors import InvalidSettingError
 from icy.metrics import Score
 
-MOST = 30  # words, and concepts, that are shown
+MOST = 30  # words, and concepts, shown
 THICKEST, FAINT_THICKEST, THINNEST, DOT = 6.0, 2.5, 0.3, 7.0  # points
-WEIGHT_AT = 0.82  # of the way from word to concept
+WEIGHT_AT = 0.82  # position of the weight on the way from word (0) to concept (1)
 GAP = 0.8  # rows between the matched and the rest
 Pair = tuple[Hashable, Hashable, int]  # word, concept, weight
-SIDES = (0, 1)  # of words, of concepts
+ENDS = (0, 1)  # indices of word and concept in a Pair
 PANEL_WIDTH, ROW_HEIGHT = 5.4, 0.27  # inches
 
 
 def plot_translation(score: Score, axes: Axes | None = None) -> Figure:
-    """Words on the left and the concepts they translate into on the right, as concept best matching has found them.
+    """Draw words on the left and, on the right, the concepts that concept best matching translates them into.
 
-    A thick line joins a word and its concept, as wide as their weight, which stands on it; there is a colour for each
-    attribute. Faint lines join the others that occur together. Below are the words and the concepts that were
-    left without a partner, with hollow marks.
+    A thick line joins a word and its concept; its width shows their weight, which is written on it, and its colour
+    the attribute. Faint lines join other words and concepts that occur together. Words and concepts without a
+    partner are below, with hollow marks.
 
     Args:
         score: from `icy.metrics.cbm`.
-        axes: where to draw; a figure of its own unless given.
+        axes: to draw on; by default those of a new figure.
 
     Returns:
-        The figure. Of more than 30 words or concepts it shows the heaviest, and says so.
+        The figure. Of more than 30 words or concepts it shows the heaviest, with a note.
 
     Raises:
-        InvalidSettingError: a score of something else.
+        InvalidSettingError: a score of another metric.
 
     Example:
         >>> import icy
@@ -69,15 +69,15 @@ def _title(score: Score) -> str:
 
 @dataclass(frozen=True)
 class Board:
-    """What is shown of a translation, and where. Heights are in rows, from 0 at the top.
+    """The part of a translation that is shown, and its layout. Heights are in rows, from 0 at the top.
 
     Attributes:
-        matched: word, concept and weight of the matched pairs that are shown.
-        others: the same of the other pairs that occur together.
-        words: the height of each word that is shown.
-        concepts: the height of each concept that is shown; that of its word, if it has one.
+        matched: word, concept and weight of the matched pairs.
+        others: word, concept and weight of other pairs that occur together.
+        words: height of each word.
+        concepts: height of each concept; that of its word if it has one.
         of_attributes: whether concepts are pairs (attribute, value).
-        counts: how many words and concepts there are, shown or not.
+        counts: numbers of words and of concepts, shown or not.
     """
 
     matched: list[Pair]
@@ -89,13 +89,11 @@ class Board:
 
     @classmethod
     def of(cls, score: Score) -> Board:
-        """The heaviest words and concepts of a score: the matched in the order of concepts, and then the rest."""
+        """Lay out the heaviest words and concepts of a score: matched ones in the order of concepts, then the rest."""
         every, translation = (_pairs(score.details[name]) for name in ("pairs", "translation"))
         matched = heapq.nlargest(MOST, translation, key=_weight)
         matched.sort(key=translation.index)
-        words, concepts = (
-            _heights([pair[side] for pair in matched], _left(every, translation, side)) for side in SIDES
-        )
+        words, concepts = (_heights([pair[end] for pair in matched], _left(every, translation, end)) for end in ENDS)
         chosen = set(matched)
         others = [pair for pair in every if pair not in chosen and pair[0] in words and pair[1] in concepts]
         counts = len({pair[0] for pair in every}), len({pair[1] for pair in every})
@@ -103,11 +101,11 @@ class Board:
 
     @property
     def bottom(self) -> float:
-        """The greatest height."""
+        """Height of the lowest row."""
         return max(*self.words.values(), *self.concepts.values())
 
     def legend(self) -> str:
-        """How to read the picture, and what it does not show."""
+        """Return how to read the picture, and what it does not show."""
         lines = ["numbers: how often the two occur together"]
         if len(self.words) > len(self.matched) or len(self.concepts) > len(self.matched):
             lines[0] += "; hollow: no partner"
@@ -116,11 +114,11 @@ class Board:
         return "\n".join(lines + ([f"the heaviest {' and '.join(cut)}"] if cut else []))
 
     def name(self, concept: Any) -> str:
-        """A concept as text."""
+        """Return a concept as text."""
         return f"{concept[0]} = {concept[1]}" if self.of_attributes else str(concept)
 
     def colour(self, concept: Any) -> str:
-        """The colour of a concept: that of its attribute, if it has one."""
+        """Return the colour of a concept: that of its attribute, if it has one."""
         return style.COLOURS[concept[0] % len(style.COLOURS)] if self.of_attributes else style.COLOURS[0]
 
 
@@ -133,7 +131,7 @@ def _weight(pair: Pair) -> int:
 
 
 def _left(every: list[Pair], translation: list[Pair], side: int) -> list[Hashable]:
-    """The words, or the concepts, without a partner, the heaviest first."""
+    """Return the words (side 0) or the concepts (side 1) without a partner, the heaviest first."""
     taken = {pair[side] for pair in translation}
     weights: Counter[Hashable] = Counter()
     for pair in every:
@@ -143,16 +141,16 @@ def _left(every: list[Pair], translation: list[Pair], side: int) -> list[Hashabl
 
 
 def _heights(matched: list[Hashable], left: list[Hashable]) -> dict[Hashable, float]:
-    """Heights of the matched, and below them of as many others as there is room for."""
+    """Return the heights of the matched, and below them of as many others as there is room for."""
     start = len(matched) + (GAP if matched else 0)
     heights = {name: float(row) for row, name in enumerate(matched)}
     return heights | {name: start + row for row, name in enumerate(left[: MOST - len(matched)])}
 
 
 def draw_translation(axes: Axes, board: Board) -> None:
-    """Draw the lines, the marks and the names, on the given axes."""
+    """Draw lines, marks and names."""
     heaviest = max(pair[2] for pair in board.matched + board.others)
-    faintness = min(0.5, 60 / max(1, len(board.others)))  # however many lines, they are no grey surface
+    faintness = min(0.5, 60 / max(1, len(board.others)))  # many lines must not become a grey surface
     _draw_lines(
         axes, board, board.others, heaviest * THICKEST / FAINT_THICKEST, [style.GREY] * len(board.others), faintness
     )
@@ -175,7 +173,7 @@ def draw_translation(axes: Axes, board: Board) -> None:
 def _draw_lines(
     axes: Axes, board: Board, pairs: list[Pair], heaviest: float, colours: list[str], opacity: float
 ) -> None:
-    """Lines between words and concepts, as wide as their weights."""
+    """Draw lines between words and concepts, as wide as their weights."""
     ends = [((0, board.words[word]), (1, board.concepts[concept])) for word, concept, _ in pairs]
     widths = [max(THINNEST, THICKEST * pair[2] / heaviest) for pair in pairs]
     axes.add_collection(LineCollection(ends, linewidths=widths, colors=colours, alpha=opacity, capstyle="butt"))
@@ -187,7 +185,7 @@ def _write_weight(axes: Axes, weight: int, height: float, colour: str) -> None:
 
 
 def _mark(axes: Axes, place: int, height: float, name: str, colour: str | None) -> None:
-    """A dot and its name, at the left (0) or at the right (1); hollow without a colour."""
+    """Draw a dot and its name, at the left (0) or the right (1); hollow without a colour."""
     axes.plot([place], [height], "o", markersize=DOT, markeredgewidth=1.2, markeredgecolor=colour or style.GREY,
               markerfacecolor=colour or "white", clip_on=False)  # fmt: skip
     away, side = (8, "left") if place else (-8, "right")

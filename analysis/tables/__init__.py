@@ -1,1 +1,1 @@
-"""Tables of results."""
+"""Tables of results, and reference values in them."""

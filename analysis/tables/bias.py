@@ -1,4 +1,4 @@
-"""The bias table: one row per model, one column per grammar, mean and spread over seeds."""
+"""The bias table: a row per model, a column per grammar, mean and spread over seeds."""
 
 from __future__ import annotations
 
@@ -9,30 +9,31 @@ from typing import Any
 
 import pandas as pd
 
-from icy.analysis.cells import CUT, NOTHING, SPREADS, Beside, Cell, both_cut, cell_of, checked_spread
+from icy.analysis.cells import CUT, EMPTY, SPREADS, Cell, Reference, both_cut, cell_of, checked_spread
 from icy.analysis.order import ORDER, in_order, place_of
+from icy.analysis.wording import LETTERS, heading, text_of
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.text import listed
 from icy.records.load import Results, long_of
 from icy.records.long_table import ROW
 
-from .compare import PUBLISHED, beside_of, compared_with, numbered, paired_differences
-from .marking import Found, mark_ends
+from .compare import PUBLISHED, cell_references, compared_with, numbered, paired_differences
+from .marking import TableRow, mark_ends
 from .table import BiasTable
 
-MEASURES = {
+MEASURE_TITLES = {
     "ratio": "steps to the target as a ratio to concat's",
     "accuracy": "accuracy",
     "held_out": "accuracy on meanings held out of training",
     "end_to_end": "accuracy of sender and receiver together",
 }
-CUT_MEANS = {
+CUT_NOTES = {  # what the dagger means, by measure
     "ratio": "cut at the cap of {cap} in at least one seed: the true ratio is larger",
     "held_out": "not learnt to the target within {cap} times concat's steps in at least one seed; "
     "train_accuracy in the long table says how far",
 }
+PARAMETERS = 1  # index of that label
 MOST_DECIMALS = 6
-PARAMETERS = 1  # the place of that label
 
 
 def bias_table(
@@ -46,25 +47,25 @@ def bias_table(
     mark: bool = True,
     decimals: int = 2,
 ) -> BiasTable:
-    """The bias table of some results.
+    """Make the bias table of some results.
 
     Args:
-        results: a ProbeResult, or a DataFrame in long form as of `icy.records.long_table.to_long`.
+        results: a ProbeResult, or a DataFrame in long form, as `icy.records.long_table.to_long` makes.
         spread: "sd", "sem" or "ci95"; all from the sample standard deviation (ddof 1).
-        by: what heads groups of rows, where it varies: names of columns of the long table, or "side".
-        sort: the order of rows within a group: "given", "model", "parameters", or a grammar; from the largest with
-            "-" before it.
-        compare: what stands beside each cell, with the difference in combined standard errors: "published", the name
-            of one published table, "atlas", a results folder or file, or results.
-        compared: what other results are called.
-        mark: whether the best and the worst of a column are marked, among at least three rows that differ by more than
+        by: columns of the long table, or "side"; those that vary group the rows under headings.
+        sort: order of rows within a group: "given", "model", "parameters", or a grammar; in descending order with "-"
+            before it.
+        compare: what to print next to each cell, with the difference in combined standard errors: "published", the
+            name of one published table, "atlas", a results folder or file, or results.
+        compared: heading for other results.
+        mark: whether to mark the best and the worst of each column, where at least three rows differ by more than
             their seeds do (one-way analysis of variance, 5 %). Models without parameters, which learn by heart, are
-            left out of it.
-        decimals: of the numbers.
+            not considered.
+        decimals: printed with each number.
 
     Raises:
         InvalidSettingError: another spread, or results that cannot be told apart.
-        UnknownNameError: something else to group or sort by, or no such published table.
+        UnknownNameError: another column or order, or no such published table.
 
     Example:
         >>> import icy, tempfile
@@ -83,13 +84,13 @@ def bias_table(
     varying = [name for name in ("side", *ROW[1:]) if long[name].nunique(dropna=False) > 1]
     grouped = [name for name in _groups(by) if name in varying]
     other, called = compared_with(compare)
-    beside = beside_of(long, other, spread)
+    references = cell_references(long, other, spread)
     grouped += [name for name in varying if grouped and _constant(long, name, grouped)]
     shown = [name for name in varying if name != "side" or name in grouped]
-    rows = _sorted(_found(long, shown, beside, spread), grouped, sort, grammars)
+    rows = _sorted(_rows(long, shown, references, spread), grouped, sort, grammars)
     alike = [name for name in ("side", *ROW[1:]) if name not in ("hidden_size", "settings", "options")]
     arrows = mark_ends(rows, alike, grammars, spread) if mark else {}
-    labels = ["model", "parameters", *(_heading(name) for name in shown), "seeds", "concat steps"]
+    labels = ["model", "parameters", *(heading(name) for name in shown), "seeds", "concat steps"]
     return BiasTable(
         _title(long, varying),
         labels,
@@ -98,86 +99,72 @@ def bias_table(
         [
             *_notes(long, spread),
             *_thin(rows, labels.index("seeds")),
-            *([] if len(long) and long["failed"].all() else compared_notes(other, beside.values(), spread)),
-            *_trained_otherwise(one.otherwise for one in beside.values()),
+            *([] if len(long) and long["failed"].all() else compared_notes(other, references.values(), spread)),
+            *_training_note(reference.differs_in for reference in references.values()),
         ],
         decimals,
         arrows,
-        [_heading(name) for name in grouped],
+        [heading(name) for name in grouped],
         compared or called,
     )
-
-
-def _found(
-    long: pd.DataFrame, shown: Sequence[str], beside: Mapping[tuple[int, str], Beside], spread: str
-) -> list[Found]:
-    """The rows of a table, with their cells and what stands beside these."""
-    found = []
-    for row, group in long.groupby("row"):
-        ratio = group["measure"].iloc[0] == "ratio"
-        cells = {str(g): cell_of(part, spread) for g, part in group.groupby("grammar", sort=False)}
-        cells = {g: _with_beside(cell, beside.get((int(str(row)), g)), ratio) for g, cell in cells.items()}
-        found.append((group.iloc[0], _labels(group.iloc[0], group, shown), cells))
-    return found
-
-
-def _with_beside(cell: Cell, beside: Beside | None, ratio: bool) -> Cell:
-    """A cell with the number beside it; the distance of two ratios that were cut says nothing."""
-    if beside is not None and ratio and both_cut(cell.mean, cell.seeds, cell.cut, beside.mean):
-        beside = replace(beside, distance=math.nan)
-    return replace(cell, beside=beside)
-
-
-def _thin(rows: Sequence[Found], seeds: int) -> list[str]:
-    """A warning of cells that rest on fewer seeds than their row; `seeds` is the place of that label."""
-    found = [(cell, int(labels[seeds])) for _, labels, cells in rows for cell in cells.values()]
-    thin = sum(0 < cell.seeds < of_row and not cell.failed for cell, of_row in found)
-    return [f"{thin} cells rest on fewer seeds than their row"] if thin else []
-
-
-def _trained_otherwise(rows: Iterable[tuple[str, ...]]) -> list[str]:
-    """In what rows of other results were trained otherwise than these."""
-    found = {name for row in rows for name in row}
-    names = [_heading(name) for name in ROW if name in found]
-    return [f"the other results differ from these in {', '.join(names)}"] if names else []
 
 
 def difference_table(
     results: Results, other: Results, name: str = "the other", spread: str = "sd", **options: Any
 ) -> BiasTable:
-    """How far results lie above others of the same models, seed by seed.
+    """Make the table of differences between two results, taken seed by seed.
 
     Args:
         results: a ProbeResult, or a DataFrame in long form.
-        other: likewise.
-        name: what the other is called.
+        other: likewise; its values are subtracted.
+        name: of the other results, for notes.
         spread: of the differences over seeds.
-        **options: by, sort and decimals, as of `bias_table`.
+        **options: by, sort and decimals, as for `bias_table`.
 
     Raises:
         InvalidSettingError: another spread.
-        IncompatibleError: nothing that both have.
+        IncompatibleError: the two have no replicate in common.
     """
     long, rest = long_of(results), long_of(other)
-    both, otherwise = paired_differences(long, rest)
+    both, training = paired_differences(long, rest)
     table = bias_table(both, spread, mark=False, **options)
     notes = [note for note in table.notes if not note.startswith(CUT)]
     cut = [f"{CUT} cut in at least one seed"] if both["cut"].any() else []
     said = f"differences, seed by seed, from {name}: above 0, the value is larger here"
     lone = len(long[~long["failed"].astype(bool)]) - len(both)
     cut += [f"{lone} runs have no counterpart in {name}"] if lone else []
-    cut += _trained_otherwise(otherwise)
+    cut += _training_note(training)
     return replace(table, title=f"difference; {table.title}", notes=[said, *notes, *cut], signed=True)
 
 
-# -- groups and order --------------------------------------------------------------------------------------------------
+# -- rows, groups and order --------------------------------------------------------------------------------------------
+
+
+def _rows(
+    long: pd.DataFrame, shown: Sequence[str], references: Mapping[tuple[int, str], Reference], spread: str
+) -> list[TableRow]:
+    """Return the rows of a table, with cells and their reference values."""
+    found = []
+    for row, group in long.groupby("row"):
+        ratio = group["measure"].iloc[0] == "ratio"
+        cells = {str(g): cell_of(part, spread) for g, part in group.groupby("grammar", sort=False)}
+        cells = {g: _with_reference(cell, references.get((int(str(row)), g)), ratio) for g, cell in cells.items()}
+        found.append((group.iloc[0], _labels(group.iloc[0], group, shown), cells))
+    return found
+
+
+def _with_reference(cell: Cell, reference: Reference | None, ratio: bool) -> Cell:
+    """Return a cell with its reference value; of two ratios that were cut, without their distance."""
+    if reference is not None and ratio and both_cut(cell.mean, cell.seeds, cell.cut, reference.mean):
+        reference = replace(reference, distance=math.nan)
+    return replace(cell, reference=reference)
 
 
 def _groups(by: str | Sequence[str]) -> list[str]:
-    """The columns that head groups.
+    """Return the columns that group rows.
 
     Raises:
-        UnknownNameError: another column.
+        UnknownNameError: there is no such column.
     """
     names = [name.strip().replace("-", "_") for name in (by.split(",") if isinstance(by, str) else by)]
     known = ["side", *ROW[1:]]
@@ -188,16 +175,16 @@ def _groups(by: str | Sequence[str]) -> list[str]:
 
 
 def _constant(long: pd.DataFrame, name: str, grouped: Sequence[str]) -> bool:
-    """Whether a column that varies is the same within each group, so that the heading can say it."""
+    """Return whether a column has one value within each group, so that the heading can show it."""
     own = name not in (*grouped, "side") and long.groupby(list(grouped), dropna=False)[name].nunique(dropna=False).max()
     return own == 1
 
 
-def _sorted(rows: list[Found], grouped: Sequence[str], sort: str, grammars: Sequence[str]) -> list[Found]:
-    """Rows in the order of their groups, and within these as asked.
+def _sorted(rows: list[TableRow], grouped: Sequence[str], sort: str, grammars: Sequence[str]) -> list[TableRow]:
+    """Sort rows by group, and within a group as asked.
 
     Raises:
-        UnknownNameError: neither "given", "model" nor "parameters", nor a grammar of the table.
+        UnknownNameError: `sort` is neither "given", "model" nor "parameters", nor a grammar of the table.
     """
     down, what = sort.startswith("-"), sort.removeprefix("-")
     if what in ORDER and what not in grammars:
@@ -205,11 +192,11 @@ def _sorted(rows: list[Found], grouped: Sequence[str], sort: str, grammars: Sequ
     if what not in ("given", "model", "parameters", *grammars):
         raise unknown("order of rows", sort, ["given", "model", "parameters", *grammars])
 
-    def rank(row: Found) -> tuple[Any, ...]:
+    def rank(row: TableRow) -> tuple[Any, ...]:
         first, labels, cells = row
         if what == "model":
             return (first["model"],)
-        value = _count(labels[PARAMETERS]) if what == "parameters" else cells.get(what, NOTHING).mean
+        value = _count(labels[PARAMETERS]) if what == "parameters" else cells.get(what, EMPTY).mean
         return (pd.isna(value), -value if down else value)
 
     ordered = rows if what == "given" else sorted(rows, key=rank, reverse=down and what == "model")
@@ -220,13 +207,13 @@ def _count(label: str) -> float:
     return float(label) if label.isdigit() else math.nan
 
 
-# -- labels, title and notes -------------------------------------------------------------------------------------------
+# -- labels and title --------------------------------------------------------------------------------------------------
 
 
 def _labels(first: pd.Series, group: pd.DataFrame, varying: Sequence[str]) -> list[str]:
     count = parameter_counts(group).iloc[0]
     concat = group[(group["grammar"] == "concat") & ~group["failed"].astype(bool)]["steps"].dropna()
-    if not len(concat):  # left out of the table, but not of its rows
+    if not len(concat):  # concat is not in the table, but its steps are in the other rows
         concat = group.drop_duplicates("seed")["baseline_steps"].dropna()
     return [
         str(first["model"]),
@@ -237,22 +224,13 @@ def _labels(first: pd.Series, group: pd.DataFrame, varying: Sequence[str]) -> li
     ]
 
 
-def text_of(value: Any) -> str:
-    """What a row says of a setting: a whole number without a point, and a dash for none."""
-    return "-" if pd.isna(value) or value == "" else f"{value:g}" if isinstance(value, float) else str(value)
-
-
 def parameter_counts(long: pd.DataFrame) -> pd.Series[Any]:
-    """The numbers of parameters that are shown: under the preset `published` the published ones."""
+    """Return the number of parameters to show for each replicate: the papers' count under the preset `published`."""
     return long["parameters_published"].where(long["preset"].eq("published"), long["parameters"])
 
 
-def _heading(name: str) -> str:
-    return name.replace("_", " ")
-
-
 def _title(long: pd.DataFrame, varying: list[str]) -> str:
-    """What was measured, as far as it is the same for all rows."""
+    """Return what was measured, as far as it is the same for all rows."""
     if not len(long):
         return "No results."
     first = long.iloc[0]
@@ -260,13 +238,12 @@ def _title(long: pd.DataFrame, varying: list[str]) -> str:
     parts = []
     if "protocol" not in varying:
         goal = f", target {said['target']:g}" if "target" in said else ""
-        protocol = f"{said['protocol']}: " if "protocol" in said else ""  # a table made by hand may not say
-        parts.append(f"{protocol}{MEASURES.get(first['measure'], first['measure'])}{goal}")
+        protocol = f"{said['protocol']}: " if "protocol" in said else ""  # a table made by hand may lack it
+        parts.append(f"{protocol}{MEASURE_TITLES.get(first['measure'], first['measure'])}{goal}")
     if first["measure"] == "held_out" and {"held_out", "split"} <= set(said):
         parts.append(f"{said['held_out']:g} held out ({said['split']})")
     parts += [f"meanings {said['meanings']}"] if "meanings" in said else []
-    sizes = {"vocab_size": "V", "word_length": "w", "hidden_size": "E"}
-    shown = [f"{letter}={said[name]}" for name, letter in sizes.items() if name in said]
+    shown = [f"{letter}={said[name]}" for name, letter in LETTERS.items() if name in said]
     parts += [", ".join(shown)] if shown else []
     parts += [str(said["representation"])] if "representation" in said else []
     parts += [f"preset {said['preset']}"] if "preset" in said else []
@@ -274,34 +251,52 @@ def _title(long: pd.DataFrame, varying: list[str]) -> str:
     return "; ".join(parts)
 
 
-def compared_notes(compare: Any, beside: Collection[Beside], spread: str) -> list[str]:
-    """What stands beside the cells of a table that compares, and what its brackets mean; or that there is nothing."""
-    if compare is None:
-        return []
-    published = isinstance(compare, str)
-    named = [compare] if published and compare != PUBLISHED else []
-    sources = sorted({other.source for other in beside} - {""}) or named
-    what = f"what was published{f' in {listed(sources)}' if sources else ''}" if published else "the other results"
-    if not beside:
-        aim = "protocol and target" if published else "options and protocol"
-        return [f"Nothing of {what} is of the same models, sizes, {aim} as these rows."]
-    error = "standard error" if published else SPREADS[spread][0]
-    return [f"beside: {what}, ± {error}; in brackets: how far the mean lies above it, in combined standard errors"]
+# -- notes -------------------------------------------------------------------------------------------------------------
 
 
 def _notes(long: pd.DataFrame, spread: str) -> list[str]:
+    """Return what the spread is, what daggers mean, and which runs failed."""
     notes = []
     if long["seed"].nunique() > 1:
         notes.append(f"mean ± {SPREADS[spread][0]}")
     if long["cut"].any():
         for measure, part in long[long["cut"].astype(bool)].groupby("measure"):
             caps = ", ".join(f"{cap:g}" for cap in sorted(part["cap"].dropna().unique())) or "?"
-            notes.append(f"{CUT} {CUT_MEANS.get(str(measure), CUT_MEANS['ratio']).format(cap=caps)}")
+            notes.append(f"{CUT} {CUT_NOTES.get(str(measure), CUT_NOTES['ratio']).format(cap=caps)}")
     return [*notes, *failures(long)]
 
 
 def failures(long: pd.DataFrame) -> list[str]:
-    """How many runs failed, and why; nothing if none did."""
+    """Return a note with the number of failed runs and their errors; nothing if none failed."""
     failed = long[long["failed"].astype(bool)]
     reasons = "; ".join(sorted(set(failed["error"].dropna().astype(str))))
     return [f"{len(failed)} of {len(long)} runs failed{': ' if reasons else ''}{reasons}"] if len(failed) else []
+
+
+def _thin(rows: Sequence[TableRow], seeds: int) -> list[str]:
+    """Return a note on cells with fewer seeds than their row; `seeds` is the index of that label."""
+    found = [(cell, int(labels[seeds])) for _, labels, cells in rows for cell in cells.values()]
+    thin = sum(0 < cell.seeds < of_row and not cell.failed for cell, of_row in found)
+    return [f"{thin} cells rest on fewer seeds than their row"] if thin else []
+
+
+def compared_notes(compare: Any, references: Collection[Reference], spread: str) -> list[str]:
+    """Return what reference values and brackets mean, or that there are none; nothing if the table does not compare."""
+    if compare is None:
+        return []
+    published = isinstance(compare, str)
+    named = [compare] if published and compare != PUBLISHED else []
+    sources = sorted({reference.source for reference in references} - {""}) or named
+    what = f"what was published{f' in {listed(sources)}' if sources else ''}" if published else "the other results"
+    if not references:
+        aim = "protocol and target" if published else "options and protocol"
+        return [f"Nothing of {what} is of the same models, sizes, {aim} as these rows."]
+    error = "standard error" if published else SPREADS[spread][0]
+    return [f"beside: {what}, ± {error}; in brackets: how far the mean lies above it, in combined standard errors"]
+
+
+def _training_note(rows: Iterable[tuple[str, ...]]) -> list[str]:
+    """Return a note on the columns in which the training of other results differs; nothing if it is the same."""
+    found = {name for row in rows for name in row}
+    names = [heading(name) for name in ROW if name in found]
+    return [f"the other results differ from these in {', '.join(names)}"] if names else []

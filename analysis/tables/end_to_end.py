@@ -1,4 +1,4 @@
-"""End-to-end runs as a table (Perkins21 tables 6 and 17)."""
+"""The table of end-to-end runs (Perkins21 tables 6 and 17)."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ import pandas as pd
 
 from icy.analysis.cells import SPREADS, Cell, cell_of, checked_spread
 from icy.analysis.order import in_order
+from icy.analysis.wording import LETTERS, heading, text_of
 from icy.core.errors import InvalidSettingError
 from icy.records.load import Results, long_of
 from icy.records.long_table import ROW
 
-from .bias import compared_notes, failures, text_of
-from .compare import numbered, pairs_beside
+from .bias import compared_notes, failures
+from .compare import numbered, pair_references
 from .table import BiasTable
 
-MEASURES = {  # columns of the long table, and what a reader calls them
+MEASURE_LABELS = {  # of columns of the long table
     "sender_accuracy": "sender accuracy",
     "receiver_accuracy": "receiver accuracy",
     "end_to_end_accuracy": "end-to-end accuracy",
     "topsim": "topsim",
 }
-SIZES = {"vocab_size": "V", "word_length": "w", "hidden_size": "E"}
 
 
 def end_to_end_table(results: Results, spread: str = "sd", *, compare: Any = None, compared: str = "") -> BiasTable:
-    """A row per pair and measure, a column per grammar of pre-training ("none" from scratch).
+    """Make a table with a row per pair and measure, and a column per grammar of pre-training ("none" from scratch).
 
     Args:
-        results: an EndToEndResult, or a DataFrame in long form as of `icy.records.long_table.to_long`.
+        results: an EndToEndResult, or a DataFrame in long form as `icy.records.long_table.to_long` makes.
         spread: "sd", "sem" or "ci95".
-        compare: "published", or the name of a published table: what stands beside each cell.
-        compared: what that is called.
+        compare: "published", or the name of a published table, whose values are printed next to each cell.
+        compared: their heading.
 
     Raises:
         InvalidSettingError: another spread, or something else to compare with.
@@ -43,46 +43,42 @@ def end_to_end_table(results: Results, spread: str = "sd", *, compare: Any = Non
     if not isinstance(compare, str | None):
         raise InvalidSettingError("Games of pairs are compared with what was published, and with nothing else.")
     long = numbered(long_of(results, empty=True))
-    beside = {} if compare is None else pairs_beside(long, compare)
-    varying = [name for name in ROW if name != "model" and _varies(long, name)]
+    references = {} if compare is None else pair_references(long, compare)
+    varying = [name for name in ROW if name != "model" and long[name].nunique(dropna=False) > 1]
     rows: list[tuple[list[str], dict[str, Cell]]] = []
     for _, group in long.groupby(["model", *varying], sort=False, dropna=False):
         first = group.iloc[0]
         about = [str(first["model"]), *(text_of(first[name]) for name in varying), str(group["seed"].nunique())]
-        for measure, label in MEASURES.items():
+        for measure, label in MEASURE_LABELS.items():
             if group[measure].notna().any() or measure == "end_to_end_accuracy":
                 cells = {
                     str(g): replace(
                         cell_of(part.assign(value=part[measure]), spread),
-                        beside=beside.get((int(first["row"]), str(g), measure)),
+                        reference=references.get((int(first["row"]), str(g), measure)),
                     )
                     for g, part in group.groupby("grammar", sort=False)
                 }
                 rows.append(([*about, label], cells))
-    labels = ["model", *(name.replace("_", " ") for name in varying), "seeds", "measure"]
+    labels = ["model", *(heading(name) for name in varying), "seeds", "measure"]
     return BiasTable(
         _title(long, varying),
         labels,
         in_order(long["grammar"]),
         rows,
-        [*_notes(long, spread), *compared_notes(compare, beside.values(), spread)],
+        [*_notes(long, spread), *compared_notes(compare, references.values(), spread)],
         decimals=3,
         compared=compared or "published",
     )
 
 
-def _varies(long: pd.DataFrame, name: str) -> bool:
-    return bool(long[name].nunique(dropna=False) > 1)
-
-
 def _title(long: pd.DataFrame, varying: list[str]) -> str:
-    """What is the same for all rows."""
+    """Return what is the same for all rows."""
     if not len(long):
         return "No results."
     first = long.iloc[0]
     known = {name: first[name] for name in ROW if name not in varying and not pd.isna(first[name])}
     shown = {name: str(value) for name, value in known.items() if value != ""}
-    sizes = [f"{letter}={shown[name]}" for name, letter in SIZES.items() if name in shown]
+    sizes = [f"{letter}={shown[name]}" for name, letter in LETTERS.items() if name in shown]
     parts = [f"meanings {shown['meanings']}"] if "meanings" in shown else []
     parts += [", ".join(sizes)] if sizes else []
     parts += [shown[name] for name in ("representation", "settings", "options") if name in shown]

@@ -1,4 +1,4 @@
-"""The best and the worst of a column of a bias table, read as a bias to composition."""
+"""Best and worst cells of a bias table's columns, read as a bias towards composition."""
 
 from __future__ import annotations
 
@@ -9,23 +9,29 @@ import numpy as np
 import pandas as pd
 from scipy.stats import f as f_distribution
 
-from icy.analysis.cells import NOTHING, Z95, Cell, Mark
+from icy.analysis.cells import EMPTY, Z95, Cell, Mark
 
-# Whether an architecture with a bias to composition learns a grammar well (+) or not (-), in the manner of Perkins21's
-# tables 9 to 11: shuffled words are still words; proj, pairsum and rot leave none, and in hol there is nothing to find.
+# Whether an architecture with a bias towards composition learns a grammar well (+1) or not (-1), after Perkins21's
+# tables 9 to 11: shuffled words are still words; proj, pairsum and rot leave none, and hol has no structure at all.
 WANTED = {"shuf": 1, "shufdet": 1, "proj": -1, "pairsum": -1, "rot": -1, "hol": -1}
-FEWEST = 3  # rows, for one to be called the best
-LUCK = 0.05  # how likely rows that are alike may differ as much as they do, for one to be called so
-Found = tuple[pd.Series, list[str], dict[str, Cell]]  # the first replicate of a row, its labels, its cells
+MIN_ROWS = 3  # in a column for one to be called the best
+SIGNIFICANCE = 0.05  # largest p-value at which rows count as different
+TableRow = tuple[pd.Series, list[str], dict[str, Cell]]  # first replicate of a row, its labels, its cells by grammar
 
 
-def mark_ends(rows: list[Found], alike: Sequence[str], grammars: Sequence[str], spread: str) -> dict[str, str]:
-    """Mark the best and the worst cell of every column, among rows that are alike in some columns.
+def mark_ends(rows: list[TableRow], alike: Sequence[str], grammars: Sequence[str], spread: str) -> dict[str, str]:
+    """Mark the best and the worst cell of every column, in place.
+
+    Args:
+        rows: of the table. Models without parameters are left out.
+        alike: columns of the long table; only rows with equal values are compared.
+        grammars: columns of the table.
+        spread: of the cells, a name of `icy.analysis.cells.SPREADS`.
 
     Returns:
-        The arrows of the columns in which any was marked.
+        The arrow of every column with a mark: "↑" where large values are good, "↓" where small ones are.
     """
-    sets: dict[str, list[Found]] = {}
+    sets: dict[str, list[TableRow]] = {}
     for row in rows:
         if pd.isna(row[0]["parameters"]) or row[0]["parameters"] != 0:
             sets.setdefault(str([row[0][name] for name in alike]), []).append(row)
@@ -40,10 +46,10 @@ def mark_ends(rows: list[Found], alike: Sequence[str], grammars: Sequence[str], 
 
 
 def _mark_column(column: Sequence[dict[str, Cell]], grammar: str, wanted: int, spread: str) -> bool:
-    """Mark the best and the worst of some cells; whether there are enough of them, and they differ."""
-    shown = {i: cells[grammar] for i, cells in enumerate(column) if cells.get(grammar, NOTHING).seeds}
+    """Mark the best and the worst cell of a grammar; return whether there were enough cells, and they differed."""
+    shown = {i: cells[grammar] for i, cells in enumerate(column) if cells.get(grammar, EMPTY).seeds}
     means = {i: round(cell.mean, 3) for i, cell in shown.items()}
-    if len(shown) < FEWEST or len(set(means.values())) < 2 or not _differ(list(shown.values()), spread):
+    if len(shown) < MIN_ROWS or len(set(means.values())) < 2 or not _differ(list(shown.values()), spread):
         return False
     ends: dict[float, Mark] = {max(means.values()): "best" if wanted > 0 else "worst"}
     ends[min(means.values())] = "worst" if wanted > 0 else "best"
@@ -54,18 +60,18 @@ def _mark_column(column: Sequence[dict[str, Cell]], grammar: str, wanted: int, s
 
 
 def _differ(cells: Sequence[Cell], spread: str) -> bool:
-    """Whether cells differ by more than their seeds do: a one-way analysis of variance.
+    """Return whether cells differ by more than their seeds do, by a one-way analysis of variance.
 
-    In hol, where all accuracies are that of chance, the best would be a matter of luck.
+    Without it, the best model on hol, where all accuracies are at chance, would be a matter of luck.
     """
     counts, means = (np.array([getattr(cell, name) for cell in cells], dtype=float) for name in ("seeds", "mean"))
     freedom = len(cells) - 1, counts.sum() - len(cells)
     if freedom[1] == 0:
-        return True  # one seed each: nothing is known of them
+        return True  # one seed each: their variance is unknown
     spreads = np.array([cell.spread if cell.seeds > 1 else 0.0 for cell in cells])
     scale = {"sd": np.ones_like(counts), "sem": np.sqrt(counts), "ci95": np.sqrt(counts) / Z95}[spread]
     within = ((counts - 1) * (scale * spreads) ** 2).sum()
     between = (counts * (means - np.average(means, weights=counts)) ** 2).sum()
     if within == 0:
         return bool(between > 0)
-    return bool(f_distribution.sf(between / freedom[0] / (within / freedom[1]), *freedom) < LUCK)
+    return bool(f_distribution.sf(between / freedom[0] / (within / freedom[1]), *freedom) < SIGNIFICANCE)

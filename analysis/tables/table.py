@@ -1,4 +1,4 @@
-"""BiasTable, and its rendering as text, Markdown, LaTeX, csv, json and HTML."""
+"""BiasTable, and its text, Markdown, LaTeX, csv, HTML and json."""
 
 from __future__ import annotations
 
@@ -12,14 +12,22 @@ from typing import Any
 
 import pandas as pd
 
-from icy.analysis.cells import CUT, NOTHING, Cell, Mark
+from icy.analysis.cells import CUT, EMPTY, Cell, Mark
 from icy.analysis.order import ORDERED
 from icy.core.errors import InvalidSettingError
 from icy.core.files import write_atomically
+from icy.core.text import markdown_table
 
-from . import table
-
-Marker = Callable[[str, Mark], str]
+Line = tuple[list[str], dict[str, Cell]]  # labels of a row, and its cells by column
+Marker = Callable[[str, Mark], str]  # writes the mark of a cell into its text
+SUFFIXES = {
+    ".txt": "text",
+    ".md": "markdown",
+    ".tex": "latex",
+    ".csv": "csv",
+    ".html": "html",
+    ".json": "json",
+}
 TEX = {
     "\\": r"\textbackslash{}",
     "_": r"\_",
@@ -39,11 +47,157 @@ TEX = {
     "<": r"$<$",
     ">": r"$>$",
 }
-Line = tuple[list[str], dict[str, Cell]]
+
+
+def plain_mark(text: str, mark: Mark) -> str:
+    """Mark the best of a column with a star, and the worst with a ring."""
+    return text + {"best": "*", "worst": "°", "": ""}[mark]
+
+
+@dataclass(frozen=True, repr=False)
+class BiasTable:
+    """A table of results, ready to print.
+
+    Attributes:
+        title: what was measured.
+        labels: headings of the columns that describe a row.
+        grammars: headings of the columns of cells.
+        rows: labels and cells of each row.
+        notes: sentences below the table.
+        decimals: printed with each number.
+        arrows: by grammar, "↑" where large numbers are good and "↓" where small ones are.
+        grouped: labels that become headings of groups of rows instead of columns.
+        compared: heading of the columns of reference values.
+        signed: whether numbers are differences and have a sign.
+    """
+
+    title: str
+    labels: list[str]
+    grammars: list[str]
+    rows: list[Line]
+    notes: list[str] = field(default_factory=list)
+    decimals: int = 2
+    arrows: Mapping[str, str] = field(default_factory=dict)
+    grouped: Sequence[str] = ()
+    compared: str = "other"
+    signed: bool = False
+
+    def render(self, format: str) -> str:
+        """Return the table as "text", "markdown", "latex", "csv", "html" or "json".
+
+        Raises:
+            InvalidSettingError: another format.
+        """
+        return render(self, format)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the table to a file in the format of its suffix: .txt, .md, .tex, .csv, .html or .json.
+
+        Raises:
+            InvalidSettingError: another suffix.
+            StoreError: the file cannot be written.
+        """
+        path = Path(path)
+        write_atomically(path, (self.render(format_of(path)) + "\n").encode())
+        return path
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Return a row per model, with columns (grammar, "mean"), "spread", "seeds", "cut" and "failed"; where the
+        table compares, also "other", "other_error" and "distance"."""
+        index = pd.MultiIndex.from_tuples([tuple(labels) for labels, _ in self.rows], names=self.labels)
+        counts = ["seeds", "cut", "failed"]
+        what = ["mean", "spread", *counts, *(["other", "other_error", "distance"] if self.referenced else [])]
+        columns = pd.MultiIndex.from_product([self.grammars, what], names=["grammar", None])
+        cells = [[cells.get(g, EMPTY).to_dict() for g in self.grammars] for _, cells in self.rows]
+        values = [[cell.get(name, 0 if name in counts else None) for cell in row for name in what] for row in cells]
+        frame = pd.DataFrame(values, index=index, columns=columns, dtype=float)
+        return frame.astype({column: int for column in columns if column[1] in counts})
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """Return a dictionary per row: its labels, and a dictionary for each cell (`Cell.to_dict`)."""
+        return [
+            {
+                **{name: int(text) if text.isdigit() else text for name, text in zip(self.labels, labels, strict=True)},
+                **{name: cells[name].to_dict() for name in self.grammars if name in cells},
+            }
+            for labels, cells in self.rows
+        ]
+
+    def __repr__(self) -> str:
+        return self.render("text")
+
+    def _repr_html_(self) -> str:
+        return self.render("html")
+
+    @property
+    def shown_labels(self) -> list[str]:
+        """Labels that are columns."""
+        return [label for label in self.labels if label not in self.grouped]
+
+    @cached_property
+    def referenced(self) -> set[str]:
+        """Grammars with a reference value in at least one row."""
+        return {grammar for _, cells in self.rows for grammar, cell in cells.items() if cell.reference is not None}
+
+    def head(self, grouped: bool = True) -> list[str]:
+        """Return the headings of the columns.
+
+        Args:
+            grouped: whether rows are in groups, so that the labels in `grouped` are no columns.
+        """
+        columns = []
+        for grammar in self.grammars:
+            columns.append(f"{grammar} {self.arrows[grammar]}" if grammar in self.arrows else grammar)
+            columns += [self.compared] if grammar in self.referenced else []
+        return [*(self.shown_labels if grouped else self.labels), *columns]
+
+    def groups(self, marker: Marker = plain_mark) -> list[tuple[str, list[list[str]]]]:
+        """Return the heading and the rows of each group, as text; a single group has the heading "".
+
+        Args:
+            marker: marks the best and the worst.
+        """
+        places = [self.labels.index(label) for label in self.grouped]
+        found: dict[str, list[list[str]]] = {}
+        for labels, cells in self.rows:
+            heading = ", ".join(_said(self.labels[place], labels[place]) for place in places if labels[place])
+            shown = [text for place, text in enumerate(labels) if place not in places]
+            found.setdefault(heading, []).append([*shown, *self._texts(cells, marker)])
+        return list(found.items())
+
+    def texts(self) -> list[list[str]]:
+        """Return header and rows as text, with every label as a column."""
+        rows = [[*labels, *self._texts(cells, plain_mark)] for labels, cells in self.rows]
+        return [self.head(grouped=False), *rows]
+
+    def _texts(self, cells: Mapping[str, Cell], marker: Marker) -> list[str]:
+        texts = []
+        for grammar in self.grammars:
+            cell = cells.get(grammar, EMPTY)
+            texts.append(marker(cell.text(self.decimals, signed=self.signed), cell.mark))
+            if grammar in self.referenced:
+                texts.append("-" if cell.reference is None else marker(cell.reference.text(self.decimals), ""))
+        return texts
+
+    def remarks(self, marks: str) -> list[str]:
+        """Return the notes, and an explanation of marks and arrows if there are any.
+
+        Args:
+            marks: how the best and the worst are marked, in words.
+        """
+        marked = any(cell.mark for _, cells in self.rows for cell in cells.values())
+        told = f"{marks} of a column, as a bias to composition has it (↑ large, ↓ small values are good)"
+        return [*self.notes, *([told] if marked else [])]
+
+
+def _said(label: str, text: str) -> str:
+    """Return the value of a label as the heading of its group has it."""
+    return text if label in ORDERED else f"{label} {text}"
 
 
 def render(table: BiasTable, format: str) -> str:
-    """A table as "text", "markdown", "latex" (needs the packages booktabs and graphicx), "csv", "html" or "json".
+    """Return a table as "text", "markdown", "latex" (needs the packages booktabs and graphicx), "csv", "html" or
+    "json".
 
     Raises:
         InvalidSettingError: another format.
@@ -54,7 +208,7 @@ def render(table: BiasTable, format: str) -> str:
 
 
 def format_of(path: Path) -> str:
-    """The format that the suffix of a file says.
+    """Return the format for the suffix of a file.
 
     Raises:
         InvalidSettingError: another suffix.
@@ -64,9 +218,14 @@ def format_of(path: Path) -> str:
     return SUFFIXES[path.suffix.lower()]
 
 
-def plain_mark(text: str, mark: Mark) -> str:
-    """The best of a column with a star, the worst with a ring."""
-    return text + {"best": "*", "worst": "°", "": ""}[mark]
+def flat(table: BiasTable) -> pd.DataFrame:
+    """Return a table with plain columns: its labels, and GRAMMAR_mean, GRAMMAR_spread and so on."""
+    frame = table.to_dataframe()
+    frame.columns = pd.Index(["_".join(map(str, names)) for names in frame.columns], dtype=object)
+    return frame.reset_index()
+
+
+# -- formats -----------------------------------------------------------------------------------------------------------
 
 
 def _text(table: BiasTable) -> str:
@@ -92,13 +251,13 @@ def _markdown(table: BiasTable) -> str:
         return {"best": f"**{text}**", "worst": f"*{text}*", "": text}[mark]
 
     head = table.head()
-    lines = [head, ["---", *["---:"] * (len(head) - 1)]]
+    lines: list[list[str]] = []
     for heading, part in table.groups(marked):
         lines += [[f"**{heading}**", *[""] * (len(head) - 1)]] if heading else []
         lines += part
-    body = ["| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines]
+    body = markdown_table(head, lines, numbers=range(1, len(head)))
     notes = [note if i == 0 else f"\n{note}" for i, note in enumerate(table.remarks("bold: best, italic: worst"))]
-    return "\n".join([table.title, "", *body, *([""] if notes else []), *notes])
+    return "\n".join([table.title, "", body, *([""] if notes else []), *notes])
 
 
 def _latex(table: BiasTable) -> str:
@@ -106,14 +265,14 @@ def _latex(table: BiasTable) -> str:
         return {"best": rf"\textbf{{{_tex(text)}}}", "worst": rf"\textit{{{_tex(text)}}}", "": _tex(text)}[mark]
 
     labels = len(table.shown_labels)
-    head, body = _halves(table.head(), labels, table)[0], []
+    head, body = _split(table.head(), labels, table)[0], []
     for place, (heading, part) in enumerate(table.groups(marked)):
         body += [r"\addlinespace"] if heading and place else []
         body += [rf"\multicolumn{{{len(head)}}}{{l}}{{\emph{{{_tex(heading)}}}}} \\"] if heading else []
         for line in part:
-            ours, beside = _halves([*map(_tex, line[:labels]), *line[labels:]], labels, table)
+            ours, below = _split([*map(_tex, line[:labels]), *line[labels:]], labels, table)
             body.append(" & ".join(ours) + r" \\")
-            body += [" & ".join(rf"{{\scriptsize {cell}}}" for cell in beside) + r" \\"] if beside else []
+            body += [" & ".join(rf"{{\scriptsize {cell}}}" for cell in below) + r" \\"] if below else []
     said = [table.title, *table.remarks("bold: best, italic: worst")]
     caption = ". ".join(_tex(sentence[:1].upper() + sentence[1:].rstrip(".")) for sentence in said)
     lines = [
@@ -134,26 +293,25 @@ def _latex(table: BiasTable) -> str:
     return "\n".join(lines)
 
 
-def _halves(line: list[str], labels: int, table: BiasTable) -> tuple[list[str], list[str]]:
-    """A line as two where the table compares, since a page is narrow: the cells, and what they are held against."""
+def _split(line: list[str], labels: int, table: BiasTable) -> tuple[list[str], list[str]]:
+    """Split a line into its own cells and a second line of reference values, since a page is narrow.
+
+    Args:
+        line: text of labels, cells and reference values.
+        labels: number of labels.
+        table: that the line belongs to; without reference values the second line is empty.
+    """
     cells, below = [], []
     rest = iter(line[labels:])
     for grammar in table.grammars:
         cells.append(next(rest))
-        below.append(next(rest) if grammar in table.beside else "")
+        below.append(next(rest) if grammar in table.referenced else "")
     named = [rf"\quad {_tex(table.compared)}", *[""] * (labels - 1), *below]
-    return [*line[:labels], *cells], named if table.beside else []
+    return [*line[:labels], *cells], named if table.referenced else []
 
 
 def _tex(text: str) -> str:
     return "".join(TEX.get(letter, letter) for letter in text)
-
-
-def flat(table: BiasTable) -> pd.DataFrame:
-    """A table as a frame of plain columns: the labels, and grammar_mean, grammar_spread and so on."""
-    frame = table.to_dataframe()
-    frame.columns = pd.Index(["_".join(map(str, names)) for names in frame.columns], dtype=object)
-    return frame.reset_index()
 
 
 def _csv(table: BiasTable) -> str:
@@ -179,157 +337,15 @@ def _html(table: BiasTable) -> str:
     return f"<table>{title}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{notes}"
 
 
+def _json(table: BiasTable) -> str:
+    return json.dumps(table.to_records(), indent=1)
+
+
 RENDERERS: dict[str, Callable[[BiasTable], str]] = {
     "text": _text,
     "markdown": _markdown,
     "latex": _latex,
     "csv": _csv,
     "html": _html,
-    "json": lambda table: json.dumps(table.to_records(), indent=1),
+    "json": _json,
 }
-SUFFIXES = {
-    ".txt": "text",
-    ".md": "markdown",
-    ".tex": "latex",
-    ".csv": "csv",
-    ".html": "html",
-    ".json": "json",
-}
-
-
-@dataclass(frozen=True, repr=False)
-class BiasTable:
-    """A table of results, ready to be printed.
-
-    Attributes:
-        title: what was measured.
-        labels: names of the columns that describe a row.
-        grammars: names of the columns of cells.
-        rows: the labels and the cells of each row.
-        notes: what a reader must know, a sentence each.
-        decimals: of the numbers.
-        arrows: "↑" where large numbers are good, "↓" where small ones are, by grammar.
-        grouped: labels that head groups of rows, in place of columns.
-        compared: what the numbers beside the cells are called.
-        signed: whether numbers are differences, and carry their sign.
-    """
-
-    title: str
-    labels: list[str]
-    grammars: list[str]
-    rows: list[Line]
-    notes: list[str] = field(default_factory=list)
-    decimals: int = 2
-    arrows: Mapping[str, str] = field(default_factory=dict)
-    grouped: Sequence[str] = ()
-    compared: str = "other"
-    signed: bool = False
-
-    def to_dataframe(self) -> pd.DataFrame:
-        """One row per model; columns (grammar, "mean"), (grammar, "spread"), and the numbers of "seeds", and of "cut"
-        and "failed" ones; where the table compares, also (grammar, "other"), "other_error" and "distance"."""
-        index = pd.MultiIndex.from_tuples([tuple(labels) for labels, _ in self.rows], names=self.labels)
-        counts = ["seeds", "cut", "failed"]
-        what = ["mean", "spread", *counts, *(["other", "other_error", "distance"] if self.beside else [])]
-        columns = pd.MultiIndex.from_product([self.grammars, what], names=["grammar", None])
-        cells = [[cells.get(g, NOTHING).to_dict() for g in self.grammars] for _, cells in self.rows]
-        values = [[cell.get(name, 0 if name in counts else None) for cell in row for name in what] for row in cells]
-        frame = pd.DataFrame(values, index=index, columns=columns, dtype=float)
-        return frame.astype({column: int for column in columns if column[1] in counts})
-
-    def to_records(self) -> list[dict[str, Any]]:
-        """One dictionary per row: its labels, and of every cell mean, spread, and numbers of seeds, of cut and of
-        failed ones."""
-        return [
-            {
-                **{name: int(text) if text.isdigit() else text for name, text in zip(self.labels, labels, strict=True)},
-                **{name: cells[name].to_dict() for name in self.grammars if name in cells},
-            }
-            for labels, cells in self.rows
-        ]
-
-    def save(self, path: str | Path) -> Path:
-        """Write the table to a file, whose suffix says the format: .txt, .md, .tex, .csv, .html or .json.
-
-        Raises:
-            InvalidSettingError: another suffix.
-            StoreError: it cannot be written.
-        """
-        path = Path(path)
-        write_atomically(path, (self.render(table.format_of(path)) + "\n").encode())
-        return path
-
-    def __repr__(self) -> str:
-        return self.render("text")
-
-    def _repr_html_(self) -> str:
-        return self.render("html")
-
-    @property
-    def shown_labels(self) -> list[str]:
-        """The labels that are columns."""
-        return [label for label in self.labels if label not in self.grouped]
-
-    def head(self, grouped: bool = True) -> list[str]:
-        """The headings of the columns; without groups, of all labels."""
-        columns = []
-        for grammar in self.grammars:
-            columns.append(f"{grammar} {self.arrows[grammar]}" if grammar in self.arrows else grammar)
-            columns += [self.compared] if grammar in self.beside else []
-        return [*(self.shown_labels if grouped else self.labels), *columns]
-
-    @cached_property
-    def beside(self) -> set[str]:
-        """The grammars with another number beside them."""
-        return {grammar for _, cells in self.rows for grammar, cell in cells.items() if cell.beside is not None}
-
-    def groups(self, marker: table.Marker = table.plain_mark) -> list[tuple[str, list[list[str]]]]:
-        """The rows as text under the headings of their groups; of one group without a heading.
-
-        Args:
-            marker: how the best and the worst are marked.
-        """
-        places = [self.labels.index(label) for label in self.grouped]
-        found: dict[str, list[list[str]]] = {}
-        for labels, cells in self.rows:
-            heading = ", ".join(_said(self.labels[place], labels[place]) for place in places if labels[place])
-            shown = [text for place, text in enumerate(labels) if place not in places]
-            found.setdefault(heading, []).append([*shown, *self._texts(cells, marker)])
-        return list(found.items())
-
-    def _texts(self, cells: Mapping[str, Cell], marker: table.Marker) -> list[str]:
-        texts = []
-        for grammar in self.grammars:
-            cell = cells.get(grammar, NOTHING)
-            texts.append(marker(cell.text(self.decimals, signed=self.signed), cell.mark))
-            if grammar in self.beside:
-                texts.append("-" if cell.beside is None else marker(cell.beside.text(self.decimals), ""))
-        return texts
-
-    def texts(self) -> list[list[str]]:
-        """Header and rows as text, every label a column."""
-        rows = [[*labels, *self._texts(cells, table.plain_mark)] for labels, cells in self.rows]
-        return [self.head(grouped=False), *rows]
-
-    def remarks(self, marks: str) -> list[str]:
-        """The notes, and what marks and arrows mean.
-
-        Args:
-            marks: how the best and the worst are marked here.
-        """
-        marked = any(cell.mark for _, cells in self.rows for cell in cells.values())
-        told = f"{marks} of a column, as a bias to composition has it (↑ large, ↓ small values are good)"
-        return [*self.notes, *([told] if marked else [])]
-
-    def render(self, format: str) -> str:
-        """The table as "text", "markdown", "latex", "csv", "html" or "json".
-
-        Raises:
-            InvalidSettingError: another format.
-        """
-        return table.render(self, format)
-
-
-def _said(label: str, text: str) -> str:
-    """A label of a group as its heading says it."""
-    return text if label in ORDERED else f"{label} {text}"

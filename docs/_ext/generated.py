@@ -14,7 +14,7 @@ import itertools
 import json
 import pkgutil
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from icy.analysis.order import in_order
 from icy.cli.options import described  # what a dataclass says of its attributes
 from icy.config.presets import Departure
 from icy.core.registry import PLAYERS, SIDES, Entry, registry
+from icy.core.text import markdown_table
 from icy.grammars import grammar_sides
 from icy.models.factory import DEFAULTS, count_parameters, create
 
@@ -41,17 +42,10 @@ def part(function: Part) -> Part:
     return function
 
 
-def table(headings: Sequence[str], rows: Iterable[Sequence[object]], numbers: Iterable[int] = ()) -> str:
-    """A Markdown table; the columns `numbers` are aligned right."""
-    right = set(numbers)
-    rule = ["---:" if i in right else "---" for i in range(len(headings))]
-    lines = [headings, rule, *([cell(value) for value in row] for row in rows)]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def cell(value: object) -> str:
-    """A value as the text of a cell."""
-    return f"{value:,}" if isinstance(value, int) else str(value).replace("|", r"\|").replace("\n", " ")
+def table(headings: Sequence[str], rows: Iterable[Sequence[object]], numbers: Collection[int] = ()) -> str:
+    """Write a Markdown table, with commas in whole numbers; the columns `numbers` are aligned right."""
+    shown = ([f"{value:,}" if isinstance(value, int) else value for value in row] for row in rows)
+    return markdown_table(headings, shown, numbers)
 
 
 def code(text: object) -> str:

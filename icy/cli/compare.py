@@ -1,4 +1,4 @@
-"""`--compare` of `icy probe`: results beside published ones or others, or placed in the atlas."""
+"""`--compare` of `icy probe`: show results next to published or other ones, or place them in the atlas."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 
 
 COMPARE = (
-    "atlas: where the rows stand among all that icy has measured (or FILE.parquet, an atlas of your own); published, a "
-    "published table such as perkins21/table13, or a results folder: what stands beside each cell."
+    "atlas (or FILE.parquet, an atlas of your own) ranks the rows among all models measured by icy; published, a "
+    "published table such as perkins21/table13, or a results folder shows reference values next to the cells."
 )
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """What the results of a probe are held against.
+    """What the results of a probe are compared with.
 
     Attributes:
-        atlas: where they are placed, if anywhere.
-        other: what stands beside them: the name of a published table, or results in long form.
-        name: what other results are called.
-        plot: the file for a drawing of their place.
+        atlas: the atlas in which results are placed, or None.
+        other: the source of reference values: the name of a published table, results in long form, or None.
+        name: name of those other results.
+        plot: file for a plot of the placement, or None.
     """
 
     atlas: Atlas | None = None
@@ -44,7 +44,7 @@ class Comparison:
 
     @classmethod
     def asked(cls, compare: str | None, plot: str | None, plan: Plan, format_: str) -> Comparison:
-        """What was asked for; said now if it cannot be, and not after hours of work.
+        """Return the comparison that was asked for, and fail now if it is impossible, not after hours of training.
 
         Raises:
             IcyError: no such table, file or folder, or an atlas without the settings of the plan.
@@ -66,7 +66,7 @@ class Comparison:
         return cls(None, *compared_with(compare))
 
     def show(self, result: ProbeResult, format_: str, spread: str, quiet: bool) -> None:
-        """Print the results, and what they are held against."""
+        """Print the results with their comparison."""
         if self.other is None:
             print_result(result, format_, spread)
         else:
@@ -85,17 +85,17 @@ def _is_atlas(compare: str) -> bool:
 
 
 def _atlas_for(compare: str, plan: Plan, plot: Path | None) -> Atlas:
-    """The atlas that is meant, which has something under the settings of the plan.
+    """Return the atlas, once checked that it has results under the settings of the plan.
 
     Raises:
-        StoreError: there is none.
-        InvalidSettingError: it has not, or rows of several settings are to be in one drawing.
+        StoreError: there is no such atlas.
+        InvalidSettingError: it has no results under these settings, or one plot would have rows of several settings.
     """
     from icy.analysis.atlas.atlas import FILE, SETTING, Atlas
     from icy.records.long_table import to_long
 
     atlas = Atlas.load(FILE if compare == ATLAS else compare)
-    # Before anything is trained: what a record of each row will look like.
+    # Nothing is trained yet, so take failed records, which have the settings of each row.
     rows = to_long([row.job.failure(row.job.replicates[0], IcyError()) for row in plan.rows])
     settings = rows.drop_duplicates(SETTING)
     if plot is not None and len(settings) > 1:

@@ -1,4 +1,4 @@
-"""Completion of names in the shell. Nothing here imports torch: a completion is wanted at once."""
+"""Shell completion of names. Nothing here imports torch, as completion has to be instant."""
 
 from __future__ import annotations
 
@@ -17,58 +17,58 @@ Items: TypeAlias = "list[CompletionItem[str]]"
 
 
 def models(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Names of senders and receivers; with their side where that was begun, or where both sides have the name."""
+    """Complete senders and receivers, with their side if that was typed or if both sides have the name."""
     return _matching(_model_names(_entries(ctx, *SIDES), "/" in incomplete), incomplete)
 
 
 def grammars(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Names of grammars, at every link of a chain (`rot+pe`)."""
+    """Complete grammars, also within a chain (`rot+pe`)."""
     begun, plus, _ = incomplete.rpartition("+")
     names = [(f"{begun}{plus}{entry.name}", entry.description) for entry in _entries(ctx, "grammar")]
     return _matching(names if plus else [*names, ("all", "every grammar")], incomplete)
 
 
 def metrics(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Names of metrics."""
+    """Complete metrics."""
     return _matching(((entry.name, entry.description) for entry in _entries(ctx, "metric")), incomplete)
 
 
 def plots(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Kinds of plots."""
+    """Complete kinds of plots."""
     from icy.analysis.plots import KINDS
 
     return _matching(((name, shows) for name, (_, shows) in KINDS.items()), incomplete)
 
 
 def speakers(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Names of speakers of S2B."""
+    """Complete speakers of S2B."""
     return _matching(((entry.name, entry.description) for entry in _entries(ctx, "speaker")), incomplete)
 
 
 def listeners(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Names of listeners of S2B."""
+    """Complete listeners of S2B."""
     return _matching(((entry.name, entry.description) for entry in _entries(ctx, "listener")), incomplete)
 
 
 def files_and_grammars(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Names of grammars, and files by the shell's own completion."""
+    """Complete grammars, and files by the shell's own completion."""
     return [*grammars(ctx, param, incomplete), CompletionItem(incomplete, type="file")]
 
 
 def models_and_grammars(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Everything that has a contract to check."""
+    """Complete models and grammars."""
     return models(ctx, param, incomplete) + grammars(ctx, param, incomplete)
 
 
 def protocols(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
-    """Names of protocols."""
+    """Complete protocols."""
     from icy.config.protocols import PROTOCOLS
 
     return _matching(((p.name, p.description) for p in PROTOCOLS.values()), incomplete)
 
 
 def _entries(ctx: click.Context, *kinds: str) -> list[Entry]:
-    """Entries of these kinds, plug-ins that were named so far among them; none if something cannot be loaded."""
+    """Return entries of these kinds, including plug-ins named earlier on the line; none if one cannot be loaded."""
     with contextlib.suppress(IcyError):
         for file in ctx.params.get("plugin") or ():
             registry.load_file(file)
@@ -87,11 +87,11 @@ def _matching(names: Iterable[tuple[str, str]], incomplete: str) -> Items:
 
 
 class ColonBashComplete(BashComplete):
-    """Completion for bash that understands names with a colon.
+    """Completion for bash that supports names with a colon.
 
-    Bash takes ':' for the end of a word, so that `HierZero:GR` reaches a completion as three words, and only the last
-    is replaced. Here the words are read from the whole line, and what stands before the last colon is left out of the
-    answers, which is what `__ltrim_colon_completions` of the package bash-completion does.
+    Bash breaks words at ':', so a completion gets `HierZero:GR` as three words, and only the last is replaced. This
+    class splits the whole line itself and drops everything up to the last colon from its answers, as
+    `__ltrim_colon_completions` of the package bash-completion does.
     """
 
     name = "bash"
@@ -101,8 +101,8 @@ class ColonBashComplete(BashComplete):
     _typed = ""
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """The words before the cursor, and the one at the cursor."""
-        if "COMP_LINE" not in os.environ:  # set up by a script of click's own
+        """Return the words before the cursor, and the incomplete one at the cursor."""
+        if "COMP_LINE" not in os.environ:  # the shell uses click's own script
             return super().get_completion_args()
         line = os.environ["COMP_LINE"].encode()[: int(os.environ["COMP_POINT"])].decode(errors="ignore")
         words = split_arg_string(line)
@@ -113,10 +113,10 @@ class ColonBashComplete(BashComplete):
         return words[1:], incomplete
 
     def format_completion(self, item: CompletionItem[str]) -> str:
-        """Type and value, less what bash has already behind it."""
+        """Return type and value, without the part that bash keeps."""
         return f"{item.type},{item.value[len(self._typed) :]}"
 
 
 def register() -> None:
-    """Let click use the completion above for bash."""
+    """Register the completion above with click for bash."""
     add_completion_class(ColonBashComplete)

@@ -131,8 +131,7 @@ def _left(row: RowProgress) -> str:
     seconds = row.remaining()
     if seconds is None:
         return ""
-    word = "at most" if row.row.job.protocol.stops_at_target else "about"
-    return f"{word} {duration(seconds)} left"
+    return f"{row.row.job.limit_text()} {duration(seconds)} left"
 
 
 def _announcement(plan: Plan) -> str:

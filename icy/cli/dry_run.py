@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from icy.config.protocols import SCRATCH
 from icy.experiments.plan import Plan, Row
-from icy.training.pairs.job import PairJob
 
 from .output import counted, duration, note, print_rows, size, stderr
 
@@ -24,7 +23,7 @@ RAW_HEADINGS = [
 
 
 def print_plan(plan: Plan, format_: str, quiet: bool) -> None:
-    """The rows of a plan, what each would take, and on what that estimate rests."""
+    """Print the rows of a plan, what each would cost, and what the estimates rest on."""
     from icy.experiments.estimate import estimate  # imports torch
 
     if not quiet and plan.total:
@@ -53,26 +52,27 @@ def _grammars(row: Row) -> list[str]:
 def _raw_cells(row: Row, found: Estimate | None) -> list[Any]:
     parameters, grammars = row.job.parameters, " ".join(_grammars(row))
     times = [found.memory, found.update_seconds, found.least, found.most] if found else [None] * 4
-    counts = [parameters["true"], parameters["published"], len(row.missing), len(row.filed)]
-    facts = [row.facts[name] for name in ("meanings", "representation", "protocol", "preset")]
-    return [row.name, row.job.task.hidden_size, *facts, *counts, grammars, *times]
+    counts = [parameters.get("true"), parameters.get("published"), len(row.missing), len(row.filed)]
+    facts = [row.facts.get(name) for name in ("meanings", "representation", "protocol", "preset")]
+    hidden = row.facts.get("hidden size")
+    return [row.name, None if hidden is None else int(hidden), *facts, *counts, grammars, *times]
 
 
 def _plan_cells(row: Row, varying: Sequence[str], found: Estimate | None) -> list[str]:
-    true, published = row.job.parameters["true"], row.job.parameters["published"]
+    true, published = row.job.parameters.get("true", "-"), row.job.parameters.get("published", "-")
     count = f"{true}" if true == published else f"{true}/{published}"
     replicates = f"{len(row.missing)} of {len(row.job.replicates)}"
     times = ["-"] * 3
     if found:
         times = [size(found.memory), duration(1000 * found.update_seconds), _between(found.least, found.most)]
-    return [row.name, *(row.facts[name] for name in varying), count, replicates, *times]
+    return [row.name, *(row.facts.get(name, "-") for name in varying), count, replicates, *times]
 
 
 def _explain_estimate(plan: Plan, estimates: Sequence[Estimate]) -> None:
-    for side, names in {row.job.task.side: _grammars(row) for row in plan.rows}.items():
+    for side, names in {row.job.side: _grammars(row) for row in plan.rows}.items():
         if names != [SCRATCH]:
             note(f"Grammars of a {side}: {', '.join(names)}.")
-    if any(row.job.parameters["true"] != row.job.parameters["published"] for row in plan.rows):
+    if any(row.job.parameters.get("true") != row.job.parameters.get("published") for row in plan.rows):
         note("Parameters are the trained ones, and after the stroke the published count.")
     if not estimates:
         note(f"Nothing to train: {sum(len(row.filed) for row in plan.rows)} on file in {plan.store.folder}.")
@@ -84,13 +84,7 @@ def _explain_estimate(plan: Plan, estimates: Sequence[Estimate]) -> None:
     note(f"{what} on {where} with {workers}: {_between(least, most)}. Nothing was written.")
     if (memory := _memory(plan, estimates)) is not None:
         note(memory)
-    if isinstance(plan.rows[0].job, PairJob):
-        note(f"This is an estimate for games of {assumed} updates; pre-training, if there is any, comes on top.")
-        return
-    note(
-        f"This is an estimate. The time of 1000 updates is that of one replicate; the whole supposes that concat takes "
-        f"{assumed} updates, and every other grammar from as many to {plan.rows[0].job.protocol.cap:g} times as many."
-    )
+    note(plan.rows[0].job.estimate_text(assumed))
 
 
 def _memory(plan: Plan, estimates: Sequence[Estimate]) -> str | None:

@@ -1,4 +1,4 @@
-"""What happens at the end of a command: a sentence on stderr where something went wrong, and an exit code."""
+"""Exit codes of commands, and the sentence on stderr when one fails."""
 
 from __future__ import annotations
 
@@ -17,29 +17,28 @@ DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
 
 
 class Interrupted(click.ClickException):
-    """Ctrl-C, with a sentence on what is kept and how to go on."""
+    """Ctrl-C, with a sentence on what is kept and how to resume."""
 
     exit_code = INTERRUPTED
 
     def show(self, file: IO[Any] | None = None) -> None:
-        """The sentence, below the ^C that the terminal printed."""
+        """Print the sentence, below the ^C that the terminal printed."""
         click.echo(f"\n{self.message}", err=True)
 
 
 def exit_code_of(action: Callable[[], Any]) -> int:
     """Run a command and return its exit code: 0 done, 1 something failed, 2 usage, 130 interrupted.
 
-    A user's mistake is printed as one sentence. Only a mistake of icy's own, which is worth a report, leaves as an
-    exception.
+    Expected errors are printed as one sentence. Only a bug of icy's own, which is worth reporting, raises.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without ± or † shows a question mark
     try:
         result = action()
-        sys.stdout.flush()  # so that a closed pipe shows here and not at the interpreter's end
+        sys.stdout.flush()  # a closed pipe should raise here, not when the interpreter exits
         return result if isinstance(result, int) else DONE
-    except (click.Abort, KeyboardInterrupt):  # click makes the one of the other
+    except (click.Abort, KeyboardInterrupt):  # click turns KeyboardInterrupt into Abort
         Interrupted("Interrupted.").show()
         return INTERRUPTED
     except click.ClickException as error:
@@ -56,7 +55,7 @@ def exit_code_of(action: Callable[[], Any]) -> int:
     except OSError as error:
         return _failed(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}.")
     except RuntimeError as error:
-        if "memory" not in str(error):  # torch has no error of its own for a CPU's
+        if "memory" not in str(error):  # torch has no special error for a full CPU memory
             raise
         return _failed(FULL)
 
@@ -67,6 +66,6 @@ def _failed(sentence: str, code: int = FAILED) -> int:
 
 
 def _pipe_closed() -> int:
-    """The reader, such as `head`, had enough; keep the interpreter from complaining when it closes stdout."""
+    """Redirect stdout when its reader, such as `head`, has closed it, so that the interpreter exits quietly."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return FAILED

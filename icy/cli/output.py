@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from icy.core.errors import InvalidSettingError, StoreError
-from icy.core.text import listed
+from icy.core.text import listed, markdown_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,7 +65,7 @@ def print_rows(headings: Sequence[str], rows: Rows, format_: str = "table") -> N
     elif format_ == "csv":
         click.echo(_csv([headings, *rows]), nl=False)
     elif format_ == "markdown":
-        click.echo(_markdown(headings, rows))
+        click.echo(markdown_table(headings, rows))
     elif (console := stdout()).is_terminal:
         console.print(rich_table(headings, rows))
     else:
@@ -89,11 +89,6 @@ def _plain(lines: Rows) -> str:
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     padded = ["  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in texts]
     return "\n".join(padded)
-
-
-def _markdown(headings: Sequence[str], rows: Rows) -> str:
-    lines = [headings, ["---"] * len(headings), *rows]
-    return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
 def _csv(lines: Rows) -> str:

@@ -1,4 +1,4 @@
-"""Progress of each row, which the displays show."""
+"""Progress of each row of a run, which the displays render."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 
 from rich.console import Console
 
-from icy.config.protocols import BASELINE
 from icy.experiments.plan import Plan, Row
 from icy.experiments.watcher import Watcher
-from icy.records.record import Record, RowKey, row_of, value_of
+from icy.records.kinds import RowKey, row_of
+from icy.records.record import Record, checked_accuracy
 from icy.training.job import Job, Reading, Replicate
-from icy.training.pairs.job import GAME
 
 from .output import duration
 
@@ -24,14 +23,14 @@ PREFIXES = {"hidden size": "E=", "V": "V=", "w": "w=", "target": "target ", "cap
 
 @dataclass
 class RowProgress:
-    """How far one row is.
+    """Progress of one row.
 
     Attributes:
-        label: the model, and its hidden size where there are several.
-        row: what is to be done.
+        label: the model, and what else tells the row from others.
+        row: the row of the plan.
         latest: the last reading of every replicate that has one.
-        finished: what was filed.
-        concat_steps: by seed, once known.
+        finished: records since the run began.
+        baseline_steps: the baseline's steps by seed, once known.
         started: time of the first reading.
         updated: time of the last one.
         phase: of the last one.
@@ -41,18 +40,18 @@ class RowProgress:
     row: Row
     latest: dict[Replicate, Reading] = field(default_factory=dict)
     finished: dict[Replicate, Record] = field(default_factory=dict)
-    concat_steps: dict[int, int] = field(default_factory=dict)
+    baseline_steps: dict[int, int] = field(default_factory=dict)
     started: float | None = None
     updated: float = 0.0
     phase: str = ""
 
     def __post_init__(self) -> None:
-        self.concat_steps = {s: n for s, n in self.row.baselines().items() if isinstance(n, int)}
+        self.baseline_steps = {s: n for s, n in self.row.baselines().items() if isinstance(n, int)}
 
     @property
     def doing(self) -> str:
-        """What it is at, while the time that is left is not known."""
-        return f"pre-training {self.phase}s" if self.phase not in ("", GAME) else "learning concat first"
+        """What it is doing while the time left is not known."""
+        return self.row.job.phase_text(self.phase) or self.row.job.waiting_text()
 
     @property
     def total(self) -> int:
@@ -61,21 +60,21 @@ class RowProgress:
 
     @property
     def done(self) -> int:
-        """Those that are on file."""
+        """Replicates on file."""
         return len(self.row.filed) + len(self.finished)
 
     @property
     def active(self) -> bool:
-        """Whether it has begun and not ended."""
+        """Whether it is being trained."""
         return self.started is not None and self.done < self.total
 
     @property
     def steps(self) -> int:
-        """The most that any replicate has made."""
+        """Steps of the replicate that is furthest."""
         return max((r.steps for r in self.latest.values()), default=0)
 
     def read(self, readings: Sequence[Reading], now: float) -> None:
-        """Take note of a check."""
+        """Record the readings of an evaluation."""
         if self.started is None:
             self.started = now
         self.updated = now
@@ -84,14 +83,15 @@ class RowProgress:
         self.latest.update({r.replicate: r for r in readings})
 
     def filed(self, record: Record) -> None:
-        """Take note of a replicate that ended."""
+        """Record a replicate that ended."""
         replicate = Replicate(record["grammar"], record["seed"])
         self.finished[replicate] = record
-        if replicate.grammar == BASELINE and not record["failed"]:
-            self.concat_steps[replicate.seed] = record["baseline_steps"]
+        if not record["failed"]:
+            known = self.row.job.baselines_in([record])
+            self.baseline_steps |= {seed: steps for seed, steps in known.items() if isinstance(steps, int)}
 
     def accuracies(self) -> Iterator[tuple[str, float, bool]]:
-        """Each grammar with the mean of its seeds' last readings, and whether all its seeds are done."""
+        """Yield each grammar with the mean of its seeds' last readings, and whether all its seeds are done."""
         on_file = [r for r in self.row.filed if r.get("accuracy") is not None]
         readings = {(r["grammar"], r["seed"]): checked_accuracy(r) for r in on_file}
         readings |= {(r.grammar, r.seed): reading.accuracy for r, reading in self.latest.items()}
@@ -103,7 +103,7 @@ class RowProgress:
                 yield grammar, sum(seen) / len(seen), all(m in ended for m in mine)
 
     def remaining(self) -> float | None:
-        """Seconds until every replicate has reached its limit, at the pace so far; None before that is known.
+        """Return the seconds until every replicate has reached its limit, at the pace so far; None while not known.
 
         The limit of a grammar is known once concat has been learnt at the same seed. On a CPU a stack takes as long
         as its replicates together; on a GPU, about as long as its longest.
@@ -111,8 +111,8 @@ class RowProgress:
         waiting = [r for r in self.row.missing if r not in self.finished]
         if self.started is None or self.updated <= self.started or not waiting:
             return 0.0 if not waiting else None
-        limits = [self.row.job.length(self.concat_steps.get(r.seed)) for r in waiting]
-        if self.phase not in ("", GAME) or None in limits:
+        limits = [self.row.job.length(self.baseline_steps.get(r.seed)) for r in waiting]
+        if self.row.job.phase_text(self.phase) is not None or None in limits:
             return None
         left = [max(0, (limit or 0) - self._steps(r)) for limit, r in zip(limits, waiting, strict=True)]
         made = [self._steps(r) for r in self.latest]
@@ -126,7 +126,7 @@ class RowProgress:
 
 
 class ProgressWatcher(Watcher):
-    """Keeps track of every row, and leaves the showing to its subclasses."""
+    """Tracks the progress of every row; subclasses display it."""
 
     def __init__(self, console: Console, clock: Clock = time.monotonic, engines: bool = False) -> None:
         super().__init__()
@@ -156,66 +156,47 @@ class ProgressWatcher(Watcher):
 
     @property
     def total(self) -> int:
-        """Replicates of the whole probe."""
+        """Replicates of the whole run."""
         return sum(row.total for row in self.rows.values())
 
     @property
     def failed(self) -> int:
-        """Replicates that have failed since it began."""
+        """Replicates that failed since it began."""
         return sum(record["failed"] for row in self.rows.values() for record in row.finished.values())
 
     def left(self) -> float | None:
-        """Seconds until all is done, if what waits is like what has ended; None before half a dozen have."""
+        """Return the seconds left, at the mean pace so far; None before six replicates have ended."""
         ended = sum(len(row.finished) for row in self.rows.values())
         if len(self.rows) < 2 or ended < 6:
             return None
         return (self.clock() - self.begun) / ended * (self.total - self.done)
 
     def line(self, record: Record) -> str:
-        """What is said of a replicate that ended."""
-        label = self.rows[row_of(record)].label
+        """Return the line on a replicate that ended."""
+        row = self.rows[row_of(record)]
         engine = f", engine {record['engine']}" if self.engines and record.get("engine") else ""
         return (
-            f"[{self.done}/{self.total}] {label} {record['grammar']} seed {record['seed']}: {_ending(record)}{engine}"
+            f"[{self.done}/{self.total}] {row.label} {record['grammar']} seed {record['seed']}: "
+            f"{_ending(record, row.row.job)}{engine}"
         )
 
     @contextmanager
     def showing(self) -> Iterator[None]:
-        """While this is open, progress is shown."""
+        """Display progress while open."""
         yield
 
 
 def _labels(plan: Plan) -> list[str]:
-    """What each row of a plan is called: as short as tells it from the others."""
-    models = {row.name: row.job.task.entry.name for row in plan.rows}
+    """Return the label of each row: as short as tells it from the others."""
+    models = {row.name: row.job.short_name for row in plan.rows}
     names = list(models.values())
     short = {model: name if names.count(name) == 1 else model for model, name in models.items()}
     return [
-        " ".join([short[row.name], *(PREFIXES.get(n, "") + row.facts[n] for n in plan.varying)]) for row in plan.rows
+        " ".join([short[row.name], *(PREFIXES.get(n, "") + row.facts.get(n, "-") for n in plan.varying)])
+        for row in plan.rows
     ]
 
 
-def _accuracies(record: Record, took: str) -> str:
-    if record["side"] != "pair":
-        return f"accuracy {record['accuracy']:.3f} {took}"
-    sender = record["sender_accuracy"]
-    drift = "" if sender is None else f", sender on its language {sender:.3f}"
-    return f"end to end {record['end_to_end_accuracy']:.3f}{drift} {took}"
-
-
-def checked_accuracy(record: Record) -> float:
-    """The accuracy on such meanings as checks read: those trained on, where others are held out."""
-    trained = record.get("train_accuracy")
-    return float(record["accuracy"] if trained is None else trained)
-
-
-def _ending(record: Record) -> str:
-    if record["failed"]:
-        return f"failed: {record['error']}"
-    took = f"after {record['steps']} steps"
-    cut = " (cut at the cap)" if record["reason"] == "cap" else ""
-    what = {
-        "ratio": f"ratio {value_of(record):.2f}{cut} {took} ({record['accuracy']:.3f})",
-        "held_out": f"held out {record['accuracy']:.3f}, trained on {checked_accuracy(record):.3f}{cut} {took}",
-    }.get(record["measure"], _accuracies(record, took))
-    return f"{what}, {duration(record['seconds'])}"
+def _ending(record: Record, job: Job) -> str:
+    """Return how a replicate ended."""
+    return f"failed: {record['error']}" if record["failed"] else f"{job.summary(record)}, {duration(record['seconds'])}"

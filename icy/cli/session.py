@@ -1,4 +1,4 @@
-"""What the commands that train share: progress, Ctrl-C, the table and the remarks afterwards, the log."""
+"""What all commands that train share: progress, Ctrl-C, the table and the remarks afterwards, the log."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import re
 import shlex
 import time
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from dataclasses import dataclass, fields
+from typing import Any
 
 import click
 from rich.console import Console
@@ -16,25 +17,70 @@ from rich.text import Text
 
 from icy.experiments.plan import Plan
 from icy.experiments.results import ProbeResult
+from icy.experiments.run import run_plan
 from icy.experiments.trackers.make import watching
 from icy.experiments.watcher import Watcher
 
 from .display import LiveWatcher, PlainWatcher
+from .dry_run import print_plan
 from .exit_codes import DONE, FAILED, Interrupted
-from .output import counted, note, print_table
+from .output import counted, note, print_table, stderr
 from .progress import ProgressWatcher
 
-Result = TypeVar("Result", bound=ProbeResult)
+
+@dataclass(frozen=True)
+class Output:
+    """How a command that trains prints: the options of `icy.cli.options.SHOWN`."""
+
+    dry_run: bool
+    format_: str
+    spread: str
+    quiet: bool
+    verbose: int
+
+    @classmethod
+    def take(cls, given: dict[str, Any]) -> Output:
+        """Take these options out of a command's arguments, and set up the log."""
+        output = cls(**{f.name: given.pop(f.name) for f in fields(cls)})
+        set_up_log(stderr(), output.quiet, output.verbose)
+        return output
+
+    def watcher(self) -> ProgressWatcher | None:
+        """Return the progress display, if there is to be one."""
+        return None if self.quiet else make_watcher(stderr(), self.verbose)
+
+
+def run_command(
+    ctx: click.Context,
+    plan: Plan,
+    output: Output,
+    show: Callable[[ProbeResult], None],
+    track: str | Iterable[str] = (),
+    retries: int = 0,
+) -> int:
+    """Run a plan with progress, show the results and the remarks, and return the exit code; or only show the plan."""
+    if output.dry_run:
+        print_plan(plan, output.format_, output.quiet)
+        return DONE
+
+    def run(plan: Plan, watcher: Watcher | None) -> ProbeResult:
+        return run_plan(plan, watcher, retries)
+
+    result = run_watched(ctx, plan, run, output.watcher(), track)
+    show(result)
+    if not output.quiet:
+        print_remarks(plan, result)
+    return FAILED if result.failures else DONE
 
 
 def run_watched(
     ctx: click.Context,
     plan: Plan,
-    run: Callable[[Plan, Watcher | None], Result],
+    run: Callable[[Plan, Watcher | None], ProbeResult],
     watcher: ProgressWatcher | None,
     track: str | Iterable[str] = (),
-) -> Result:
-    """Train what is missing, showing progress and telling the trackers; Ctrl-C becomes a sentence."""
+) -> ProbeResult:
+    """Train what is missing with progress and trackers; Ctrl-C becomes a sentence."""
     started = time.time()
     shown = watcher if plan.total else None
     try:
@@ -46,6 +92,7 @@ def run_watched(
 
 
 def make_watcher(console: Console, verbose: int) -> ProgressWatcher:
+    """Return the display that suits the console: live on a terminal, else line by line."""
     return (LiveWatcher if console.is_terminal else PlainWatcher)(console, engines=verbose > 0)
 
 
@@ -58,7 +105,7 @@ def _how_to_resume(plan: Plan, started: float, ctx: click.Context) -> str:
 
 
 def _finished(plan: Plan, started: float) -> int:
-    """Replicates on file: those from before, and those filed since."""
+    """Return the number of replicates on file: those from before, and those recorded since."""
     paths = [plan.store.path(row.job.key(r)) for row in plan.rows for r in row.missing]
     margin = 1.0  # second; file systems keep time less exactly than programs
     fresh = sum(path.exists() and path.stat().st_mtime >= started - margin for path in paths)
@@ -66,7 +113,7 @@ def _finished(plan: Plan, started: float) -> int:
 
 
 def _same_command(ctx: click.Context) -> str:
-    """The command as typed, less `--rerun always`, which would repeat what has finished."""
+    """Return the command as typed, without `--rerun always`, which would repeat what has finished."""
     line = shlex.join(["icy", *ctx.find_root().meta["icy.words"]])
     return re.sub(r" --rerun[ =]always", "", line)
 
@@ -75,7 +122,7 @@ def _same_command(ctx: click.Context) -> str:
 
 
 def print_result(result: ProbeResult, format_: str, spread: str, **options: Any) -> None:
-    """The bias table; json has the replicates one by one. Options as of `icy.analysis.bias_table`."""
+    """Print the table; in json, the replicates one by one. Options as for `icy.analysis.bias_table`."""
     if format_ == "json":
         click.echo(result.table(format_, spread))
     else:
@@ -83,6 +130,7 @@ def print_result(result: ProbeResult, format_: str, spread: str, **options: Any)
 
 
 def print_remarks(plan: Plan, result: ProbeResult) -> None:
+    """Print where the results are, and how to go on after failures."""
     total = sum(len(row.job.replicates) for row in plan.rows)
     folder = plan.store.folder
     if not plan.total:
@@ -98,10 +146,6 @@ def print_remarks(plan: Plan, result: ProbeResult) -> None:
             f"{len(result.failures)} of {counted(len(result.records), 'replicate')} failed; "
             "the same command with --rerun failed tries them again."
         )
-
-
-def verdict(result: ProbeResult) -> int:
-    return FAILED if result.failures else DONE
 
 
 # -- log ---------------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-KINDS = ("probe", "e2e")  # of runs: one side alone, or a pair
+RUN_KINDS = ("probe", "e2e")  # one side alone, or a pair
 
 
 @dataclass(frozen=True)
@@ -21,4 +21,4 @@ class Departure:
 
     settings: Mapping[str, Any]
     reason: str
-    kinds: tuple[str, ...] = KINDS
+    kinds: tuple[str, ...] = RUN_KINDS

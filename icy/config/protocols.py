@@ -147,7 +147,7 @@ def decide(
 
 
 @dataclass(frozen=True)
-class EndToEnd:
+class EndToEndProtocol:
     """How long a pair is trained, and what is reported.
 
     From scratch it plays `steps` updates. After pre-training it plays `cap` times the updates that concat took in

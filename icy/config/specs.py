@@ -1,4 +1,8 @@
-"""Specs: everything a user can ask for, one dataclass per function of the library."""
+"""Specs: everything that a user can ask for, one dataclass per function of the library.
+
+The fields of a spec are the arguments of the function and, with `-` for `_`, the options of the command; the text under
+"Attributes" is their help.
+"""
 
 from __future__ import annotations
 
@@ -18,25 +22,52 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 RETRIES = 2
+Paths = str | Path | Iterable[str | Path]
+Numbers = int | str | Iterable[int]
 
 
-class Asked:
-    """A dataclass of everything that one function of the library takes.
+@dataclass(frozen=True, kw_only=True)
+class RunSpec:
+    """How and where to run: the arguments that all functions share.
 
     Attributes:
-        function: the function's name, for errors.
-        small: the values of `quick`, for what was not given.
+        quick: small values for whatever is not given, to try things out.
+        device: "cpu", "cuda", or "auto" for a GPU if there is one.
+        workers: processes at once. On a CPU, one per core unless given; on a GPU, one; on a Ray cluster, one per core
+            or, of `per_gpu`, per share of a GPU.
+        runner: where to run: "local", this machine; or "ray", a Ray cluster, which needs the extra `ray`.
+        per_gpu: on a Ray cluster, processes that share one GPU.
+        engine: how replicates are stacked: "auto", "broadcast", "vmap" or "loop"; and on a GPU, how updates are issued:
+            "auto+graph", one CUDA graph per update, or "auto+plain".
+        out: the results folder.
+        rerun: "missing", "failed", "always" or "never"; see icy.records.store.RERUN.
+        plugin: files that register models, grammars or kinds of jobs.
+        track: also show each result, as soon as it is recorded, in "tensorboard", "mlflow" or "wandb", or several; all
+            of them local. See icy.experiments.trackers.
     """
 
-    function: ClassVar[str]
-    small: ClassVar[Mapping[str, Any]]
+    function: ClassVar[str]  # its name, for errors
+    job_kind: ClassVar[str]  # that it is planned as
+    small: ClassVar[Mapping[str, Any]] = MappingProxyType({})  # the values of `quick`
+    axes: ClassVar[tuple[str, ...]] = ()  # fields that may have several values in a sweep
+
+    quick: bool = False
+    device: str = "auto"
+    workers: int | None = None
+    runner: str = "local"
+    per_gpu: int = 1
+    engine: str = "auto"
+    out: str | Path = "icy-results"
+    rerun: str = "missing"
+    plugin: Paths = ()
+    track: str | Iterable[str] = ()
 
     @classmethod
     def asked(cls, **given: Any) -> Self:
-        """The spec of what was given; with `quick`, what was not given is small.
+        """Return the spec of what was given; with `quick`, what was not given is small.
 
         Raises:
-            UnknownNameError: an argument that there is not.
+            UnknownNameError: an argument that the function does not take.
         """
         known = names(cls)
         for name in given:
@@ -44,15 +75,23 @@ class Asked:
                 raise unknown(f"option of {cls.function}", name, known)
         return cls(**({**cls.small, **given} if given.get("quick") else given))
 
+    @property
+    def plugin_files(self) -> list[str | Path]:
+        """The plug-in files as a list."""
+        return [self.plugin] if isinstance(self.plugin, (str, Path)) else list(self.plugin)
+
+
+RUNNING = tuple(f.name for f in fields(RunSpec))
+
 
 def names(spec: type) -> list[str]:
-    """The fields of a spec."""
+    """Return the fields of a spec."""
     dataclass: type[DataclassInstance] = spec
     return [f.name for f in fields(dataclass)]
 
 
-def spell_out(function: Callable[..., Any], spec: type[Asked], result: type) -> None:
-    """Have help() and notebooks show every option of a function with its default, where it takes **options."""
+def spell_out(function: Callable[..., Any], spec: type[RunSpec], result: type) -> None:
+    """Make help() and notebooks show every option of a function with its default, where it takes **options."""
     own, options = inspect.signature(function).parameters, inspect.signature(spec).parameters
     first = [options[name] for name, p in own.items() if name in options and p.kind is p.POSITIONAL_OR_KEYWORD]
     named = [p.replace(kind=p.KEYWORD_ONLY) for p in options.values() if p not in first]
@@ -62,8 +101,100 @@ def spell_out(function: Callable[..., Any], spec: type[Asked], result: type) -> 
 
 
 @dataclass(frozen=True)
-class EndToEndSpec(Asked):
-    """What to train together, and how: the arguments of `icy.end_to_end`, under the names that the command line uses.
+class ProbeSpec(RunSpec):
+    """What to measure, and how: the arguments of `icy.probe`.
+
+    Attributes:
+        model: names or wildcards of senders and receivers (`HierZero:GRU`, `receiver/FC2L`, `sender/RNN*`).
+        grammar: names, chains (`rot+perm`) or wildcards; "all" is every grammar that the side can use.
+        protocol: "acquire", steps to the target as a ratio to concat's; "budget", accuracy after concat's steps; or
+            "generalise", accuracy on meanings held out of training.
+        meanings: the space, "attributes x values".
+        vocab_size: V.
+        word_length: tokens per word, w; messages have A*w.
+        seeds: how many, counted from 123 as in the papers, or which: [1, 2], "1,2", "123-127".
+        target: accuracy at which concat is learnt; 0.8 for acquire and 0.99 for the others unless given.
+        cap: for acquire and generalise, the longest a grammar is trained, as a multiple of concat's steps.
+        held_out: for generalise, the share of the meanings that is not trained on.
+        split: for generalise, which meanings these are: "random", or "combinations", every meaning with one of a
+            share of the pairs of values of two attributes. Each seed holds out its own, and trains on every value.
+        hidden: hidden size E, or several, each a row of its own: [64, 128] or "64,128".
+        representation: what a message is made of: "soft", probabilities; "gumb", Gumbel-softmax samples; "discr",
+            tokens, trained by REINFORCE.
+        preset: "default", or "published" for the behaviour that the printed numbers depend on.
+        options: further arguments of the models.
+        settings: changes to the preset's TrainingSettings.
+        quick: a small space, few seeds and a small hidden size wherever these are not given: a result in seconds, to
+            try things out.
+    """
+
+    function = "icy.probe"
+    job_kind = "probe"
+    small = MappingProxyType({"meanings": "3x4", "word_length": 2, "seeds": 2, "hidden": 32})
+    axes = ("protocol", "meanings", "vocab_size", "word_length", "representation", "preset")
+
+    model: str | Iterable[str]
+    grammar: str | Iterable[str] = "all"
+    protocol: str = "acquire"
+    meanings: str | MeaningSpace | tuple[int, int] = "5x10"
+    vocab_size: int = 4
+    word_length: int = 4
+    seeds: Numbers = 3
+    target: float | None = None
+    cap: float | None = None
+    held_out: float = 0.2
+    split: str = "random"
+    hidden: Numbers = 128
+    representation: str = "soft"
+    preset: str = "default"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class SweepSpec(ProbeSpec):
+    """What to sweep over, and how: the arguments of `icy.sweep`.
+
+    Takes every argument of `icy.probe`. Protocol, meanings, vocab_size, word_length, representation and preset may be
+    several values: all combinations become rows. With `parts`, each part is a sweep of its own, which takes what it
+    does not set itself from the others.
+
+    Attributes:
+        model: names or wildcards of senders and receivers.
+        protocol: one or several: ["acquire", "budget"] or "acquire,budget".
+        meanings: one space or several.
+        vocab_size: V, one or several.
+        word_length: tokens per word, w, one or several.
+        representation: one or several of "soft", "gumb", "discr".
+        preset: one or both of "default" and "published".
+        side: "sender" or "receiver" to leave out the other; by default both.
+        kind: kind of job of the sweep, or of a part: "probe", "e2e", or one that a plug-in registers.
+        parts: arguments of parts of the sweep, by name.
+        shard: "i/n": the i-th of n shares of the rows, for as many machines that write into one folder.
+        retries: how often a stack is begun again whose worker was killed, before it is filed as failed.
+        order: "longest" first, so that no long row is left for the end, or as "given".
+    """
+
+    function = "icy.sweep"
+
+    model: str | Iterable[str] = ()
+    protocol: str | Iterable[str] = "acquire"  # type: ignore[assignment]
+    meanings: Any = "5x10"
+    vocab_size: Any = 4
+    word_length: Any = 4
+    representation: str | Iterable[str] = "soft"  # type: ignore[assignment]
+    preset: str | Iterable[str] = "default"  # type: ignore[assignment]
+    side: str | None = None
+    kind: str = "probe"
+    parts: Sequence[Mapping[str, Any]] = ()
+    shard: str | None = None
+    retries: int = RETRIES
+    order: str = "longest"
+
+
+@dataclass(frozen=True)
+class EndToEndSpec(RunSpec):
+    """What to train together, and how: the arguments of `icy.end_to_end`.
 
     Attributes:
         sender: names of senders.
@@ -89,18 +220,12 @@ class EndToEndSpec(Asked):
         receiver_options: further arguments of the receivers.
         settings: changes to the preset's TrainingSettings.
         quick: a small space, few seeds and few updates wherever these are not given, to try things out.
-        device: "cpu", "cuda", or "auto" for a GPU if there is one.
-        workers: processes on a CPU; one per core unless given.
-        engine: how replicates are stacked: "auto", "broadcast", "vmap" or "loop".
-        out: the results folder.
-        rerun: "missing", "failed", "always" or "never"; see icy.records.store.RERUN.
-        plugin: files that register models or grammars.
-        track: where results are shown beside the results folder, as soon as each is filed: "tensorboard", "mlflow" or
-            "wandb", or several; all of them local. See icy.experiments.trackers.base.
     """
 
     function = "icy.end_to_end"
+    job_kind = "e2e"
     small = MappingProxyType({"meanings": "3x4", "word_length": 2, "seeds": 2, "hidden": 32, "steps": 400})
+    axes = ("representation", "meanings", "vocab_size", "word_length", "hidden", "preset")
 
     sender: str | Iterable[str]
     receiver: str | Iterable[str]
@@ -115,95 +240,16 @@ class EndToEndSpec(Asked):
     meanings: str | MeaningSpace | tuple[int, int] = "5x10"
     vocab_size: int = 4
     word_length: int = 4
-    seeds: int | str | Iterable[int] = 3
+    seeds: Numbers = 3
     hidden: int = 128
     preset: str = "default"
     sender_options: Mapping[str, Any] = field(default_factory=dict)
     receiver_options: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
-    quick: bool = False
-    device: str = "auto"
-    workers: int | None = None
-    engine: str = "auto"
-    out: str | Path = "icy-results"
-    rerun: str = "missing"
-    plugin: str | Path | Iterable[str | Path] = ()
-    track: str | Iterable[str] = ()
 
 
 @dataclass(frozen=True)
-class ProbeSpec(Asked):
-    """What to measure, and how: the arguments of `icy.probe`, under the names that the command line uses too.
-
-    Attributes:
-        model: names or wildcards of senders and receivers (`HierZero:GRU`, `receiver/FC2L`, `sender/RNN*`).
-        grammar: names, chains (`rot+perm`) or wildcards; "all" is every grammar that the side can use.
-        protocol: "acquire", steps to the target as a ratio to concat's; "budget", accuracy after concat's steps; or
-            "generalise", accuracy on meanings held out of training.
-        meanings: the space, "attributes x values".
-        vocab_size: V.
-        word_length: tokens per word, w; messages have A*w.
-        seeds: how many, counted from 123 as in the papers, or which: [1, 2], "1,2", "123-127".
-        target: accuracy at which concat is learnt; 0.8 for acquire and 0.99 for the others unless given.
-        cap: for acquire and generalise, the longest a grammar is trained, as a multiple of concat's steps.
-        held_out: for generalise, the share of the meanings that is not trained on.
-        split: for generalise, which meanings these are: "random", or "combinations", every meaning with one of a
-            share of the pairs of values of two attributes. Each seed holds out its own, and trains on every value.
-        hidden: hidden size E, or several, each a row of its own: [64, 128] or "64,128".
-        representation: what a message is made of: "soft", probabilities; "gumb", Gumbel-softmax samples; "discr",
-            tokens, trained by REINFORCE.
-        preset: "default", or "published" for the behaviour that the printed numbers depend on.
-        options: further arguments of the models.
-        settings: changes to the preset's TrainingSettings.
-        quick: a small space, few seeds and a small hidden size wherever these are not given: a result in seconds, to
-            try things out.
-        device: "cpu", "cuda", or "auto" for a GPU if there is one.
-        workers: processes at once. On a CPU, one per core unless given; on a GPU, one; on a Ray cluster, one per core
-            or, of `per_gpu`, per share of a GPU.
-        runner: who runs them: "local", this machine; or "ray", a Ray cluster, which needs the extra `ray`.
-        per_gpu: on a Ray cluster, processes that share one GPU.
-        engine: how replicates are stacked: "auto", "broadcast", "vmap" or "loop"; and on a GPU, how updates are issued:
-            "auto+graph", one CUDA graph per update, or "auto+plain".
-        out: the results folder.
-        rerun: "missing", "failed", "always" or "never"; see icy.records.store.RERUN.
-        plugin: files that register models or grammars.
-        track: where results are shown beside the results folder, as soon as each is filed: "tensorboard", "mlflow" or
-            "wandb", or several; all of them local. See icy.experiments.trackers.base.
-    """
-
-    function = "icy.probe"
-    small = MappingProxyType({"meanings": "3x4", "word_length": 2, "seeds": 2, "hidden": 32})
-
-    model: str | Iterable[str]
-    grammar: str | Iterable[str] = "all"
-    protocol: str = "acquire"
-    meanings: str | MeaningSpace | tuple[int, int] = "5x10"
-    vocab_size: int = 4
-    word_length: int = 4
-    seeds: int | str | Iterable[int] = 3
-    target: float | None = None
-    cap: float | None = None
-    held_out: float = 0.2
-    split: str = "random"
-    hidden: int | str | Iterable[int] = 128
-    representation: str = "soft"
-    preset: str = "default"
-    options: Mapping[str, Any] = field(default_factory=dict)
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    quick: bool = False
-    device: str = "auto"
-    workers: int | None = None
-    runner: str = "local"
-    per_gpu: int = 1
-    engine: str = "auto"
-    out: str | Path = "icy-results"
-    rerun: str = "missing"
-    plugin: str | Path | Iterable[str | Path] = ()
-    track: str | Iterable[str] = ()
-
-
-@dataclass(frozen=True)
-class ReproduceSpec(Asked):
+class ReproduceSpec(RunSpec):
     """What to measure again, and how: the arguments of `icy.reproduce`.
 
     Attributes:
@@ -214,12 +260,6 @@ class ReproduceSpec(Asked):
         seeds: how many, or which; by default as many as the paper had.
         settings: changes to the training settings of the preset `published`.
         quick: one seed of the smallest model, under one representation, to see how it goes. A pair takes its time.
-        device: "cpu", "cuda", or "auto" for a GPU if there is one.
-        workers: processes at once.
-        engine: how replicates are stacked, and updates issued, as for `icy.probe`.
-        out: the results folder.
-        rerun: "missing", "failed", "always" or "never".
-        track: where results are shown beside the results folder, as for `icy.probe`.
     """
 
     function = "icy.reproduce"
@@ -229,52 +269,5 @@ class ReproduceSpec(Asked):
     only: str | Iterable[str] = ()
     grammar: str | Iterable[str] = ()
     representation: str | Iterable[str] = ()
-    seeds: int | str | Iterable[int] | None = None
+    seeds: Numbers | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
-    quick: bool = False
-    device: str = "auto"
-    workers: int | None = None
-    engine: str = "auto"
-    out: str | Path = "icy-results"
-    rerun: str = "missing"
-    track: str | Iterable[str] = ()
-
-
-@dataclass(frozen=True)
-class SweepSpec(ProbeSpec):
-    """What to sweep over, and how: the arguments of `icy.sweep`.
-
-    Every argument of `icy.probe` is one here, and protocol, meanings, vocab_size, word_length, representation and
-    preset may be several values too: all combinations are rows. Where `parts` are given, each is a sweep of its own,
-    which takes from the others what it does not say itself.
-
-    Attributes:
-        model: names or wildcards of senders and receivers.
-        protocol: one or several: ["acquire", "budget"] or "acquire,budget".
-        meanings: one space or several.
-        vocab_size: V, one or several.
-        word_length: tokens per word, w, one or several.
-        representation: one or several of "soft", "gumb", "discr".
-        preset: one or both of "default" and "published".
-        side: "sender" or "receiver" to leave out the other; by default both.
-        parts: arguments of parts of the sweep, by name.
-        shard: "i/n": the i-th of n shares of the rows, for as many machines that write into one folder.
-        retries: how often a stack is begun again whose worker was killed, before it is filed as failed.
-        order: "longest" first, so that no long row is left for the end, or as "given".
-    """
-
-    function = "icy.sweep"
-    small = MappingProxyType({**ProbeSpec.small})
-
-    model: str | Iterable[str] = ()
-    protocol: str | Iterable[str] = "acquire"  # type: ignore[assignment]
-    meanings: Any = "5x10"
-    vocab_size: Any = 4
-    word_length: Any = 4
-    representation: str | Iterable[str] = "soft"  # type: ignore[assignment]
-    preset: str | Iterable[str] = "default"  # type: ignore[assignment]
-    side: str | None = None
-    parts: Sequence[Mapping[str, Any]] = ()
-    shard: str | None = None
-    retries: int = RETRIES
-    order: str = "longest"

@@ -1,4 +1,4 @@
-"""Checks of arguments that users give: whole numbers, seeds, hidden sizes."""
+"""Check and convert arguments that users give: whole numbers, seeds, hidden sizes."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ LARGEST_NUMBER = 2**31  # of attributes, values, tokens
 
 
 def seed_list(seeds: int | str | Iterable[int]) -> list[int]:
-    """Which seeds are meant: a count from 123 on, a list, or text such as "3", "1,2,5" or "123-127".
+    """Return the seeds for a count (from 123 on), a list, or text such as "3", "1,2,5" or "123-127".
 
     Raises:
-        InvalidSettingError: none, or not whole numbers.
+        InvalidSettingError: no seeds, too many, or not whole numbers.
 
     Example:
         >>> seed_list(2), seed_list("123-125,7")
@@ -50,10 +50,10 @@ def seed_list(seeds: int | str | Iterable[int]) -> list[int]:
 
 
 def hidden_list(hidden: int | str | Iterable[int]) -> list[int]:
-    """Which hidden sizes are meant: one, a list, or text such as "128" or "64,128,256".
+    """Return the hidden sizes for a number, a list, or text such as "128" or "64,128,256".
 
     Raises:
-        InvalidSettingError: none, or not whole numbers of at least 1.
+        InvalidSettingError: no sizes, or not whole numbers of at least 1.
 
     Example:
         >>> hidden_list(128), hidden_list("64,128")
@@ -72,10 +72,10 @@ def hidden_list(hidden: int | str | Iterable[int]) -> list[int]:
 
 
 def whole_number(what: str, given: Any, least: int = 1) -> int:
-    """`given` as a Python integer, which does not overflow as NumPy's do.
+    """Return `given` as a Python integer, which unlike NumPy's does not overflow.
 
     Raises:
-        InvalidSettingError: it is no whole number, or not in `least`..2^31.
+        InvalidSettingError: `given` is not a whole number in `least`..2^31.
     """
     try:
         whole = operator.index(given)

@@ -1,4 +1,4 @@
-"""Where to compute."""
+"""Choose and manage the device to compute on."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from .errors import InvalidSettingError
 
 
 def resolve_device(device: str) -> str:
-    """The device that is meant, checked.
+    """Check that a device is available and return its name; "auto" is "cuda" if there is a GPU, else "cpu".
 
     Raises:
-        InvalidSettingError: it is not there.
+        InvalidSettingError: the device is not available.
     """
     import torch
 
@@ -26,7 +26,7 @@ def resolve_device(device: str) -> str:
 
 
 def make_current(device: str) -> None:
-    """Have streams, graphs and counts of memory be of this GPU, where it is one, and not of the first."""
+    """If the device is a GPU, make it the current one, which streams, graphs and memory counts refer to."""
     import torch
 
     if torch.device(device).type == "cuda":
@@ -34,7 +34,7 @@ def make_current(device: str) -> None:
 
 
 def release(device: str) -> None:
-    """Give back what was taken and is needed no more: stacks hold on to themselves until they are collected."""
+    """Free unused memory. Stacks hold references to themselves and stay until they are collected."""
     gc.collect()
     if device.startswith("cuda"):
         import torch

@@ -1,7 +1,7 @@
-"""Mistakes a user can make, as one sentence each.
+"""Exceptions for mistakes of the user, each with a one-sentence message.
 
-Every error here is meant to be read by the person who typed the command: it says what was given, what is
-accepted, and what to try next. The command line prints the sentence alone; Python callers get the exception.
+The message is for the person who typed the command: it says what was given, what is accepted, and what to try next. The
+command line prints the sentence alone; Python callers get the exception.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from pathlib import Path
 
 
 class IcyError(Exception):
-    """Base class: the message is one helpful sentence, without a need for a stack trace."""
+    """Base class of all errors whose message is enough without a stack trace."""
 
 
 class UnknownNameError(IcyError, KeyError):
-    """A name that nothing is registered under."""
+    """A name under which nothing is registered."""
 
     def __str__(self) -> str:  # KeyError would print the repr of the sentence
         return str(self.args[0])
 
 
 class InvalidSettingError(IcyError, ValueError):
-    """A value outside what is accepted."""
+    """A value that is not accepted."""
 
 
 class IncompatibleError(IcyError, ValueError):
-    """Things that are each fine and do not work together, such as shuf for a sender."""
+    """Two settings that are each valid but do not work together, such as shuf for a sender."""
 
 
 class StoreError(IcyError, OSError):
@@ -43,11 +43,11 @@ class PluginError(IcyError, ImportError):
 
 
 class DuplicateNameError(IcyError, ValueError):
-    """A second registration of a name from another place."""
+    """A name that another module has registered already."""
 
 
 def nearest(given: str, known: Iterable[str], count: int = 3) -> list[str]:
-    """The known names most like `given`, best first, ignoring case."""
+    """Return the known names most similar to `given`, best first, ignoring case."""
     by_lower: dict[str, str] = {}
     for name in known:
         by_lower.setdefault(name.lower(), name)
@@ -55,13 +55,13 @@ def nearest(given: str, known: Iterable[str], count: int = 3) -> list[str]:
 
 
 def unknown(what: str, given: str, known: Sequence[str], hint: str = "") -> UnknownNameError:
-    """An UnknownNameError that names the neighbours of `given`.
+    """Make an UnknownNameError that suggests the names most similar to `given`.
 
     Args:
-        what: the kind of thing, as in "sender" or "grammar".
+        what: the kind of thing, such as "sender" or "grammar".
         given: the name that was typed.
-        known: the names that are accepted.
-        hint: what to type next, as in "`icy list models` shows all".
+        known: the accepted names.
+        hint: what to type next, such as "`icy list models` shows all".
     """
     close = nearest(given, known)
     if close:
@@ -74,11 +74,11 @@ def unknown(what: str, given: str, known: Sequence[str], hint: str = "") -> Unkn
 
 
 def what_and_where(error: BaseException) -> str:
-    """An exception as half a sentence: its kind, its first line, and the line of code that raised it."""
+    """Describe an exception within a sentence: its type, its first line, and the line of code that raised it."""
     text = f"{type(error).__name__}: {error}".strip().partition("\n")[0].rstrip(".: ")
     if isinstance(error, IcyError):
         return str(error).rstrip(".")
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if "site-packages" not in frame.filename]  # rather than where a library gave up
+    own = [frame for frame in frames if "site-packages" not in frame.filename]  # skip frames of libraries
     frames = traceback.StackSummary.from_list(own) if own else frames
     return f"{text} (line {frames[-1].lineno} of {Path(frames[-1].filename).name})" if frames else text

@@ -1,4 +1,4 @@
-"""Writing files whole or not at all."""
+"""Write files atomically: a reader or a crash never meets half a file."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from .errors import StoreError
 
 @contextlib.contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A file to write, under a temporary name until it is complete, so that nobody ever meets half of it.
+    """Open a file to write under a temporary name; rename it to `path` once it is complete.
 
     Raises:
-        OSError: the folder cannot be written, or the disk is full. What stood at `path` still stands.
+        OSError: the folder cannot be written, or the disk is full. An earlier file at `path` is kept.
     """
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
             file.flush()
-            os.fsync(file.fileno())  # or a power cut may leave the new name on an empty file
-        os.chmod(temporary, 0o644)  # temporary files are private, results are for sharing
+            os.fsync(file.fileno())  # else a power cut could leave an empty file at `path`
+        os.chmod(temporary, 0o644)  # temporary files are private by default
         os.replace(temporary, path)
     finally:
         with contextlib.suppress(OSError):
@@ -34,10 +34,10 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """Write under a temporary name, then rename, so that a reader or a crash never meets half a file.
+    """Write a file under a temporary name, then rename it; make its folder if there is none.
 
     Raises:
-        StoreError: the folder cannot be written.
+        StoreError: the folder cannot be written, or the disk is full.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

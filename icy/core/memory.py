@@ -1,4 +1,4 @@
-"""How much memory something takes at its peak."""
+"""Measure peak memory, and check that an array fits in what is available."""
 
 from __future__ import annotations
 
@@ -14,22 +14,21 @@ from typing import Self
 from .errors import InvalidSettingError
 
 STATUS, RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
-RESET_PEAK = "5"  # what the kernel takes, written there, as the word to forget the peak so far
-FALLBACK_MEMORY = 8 * 10**9  # bytes; where the system does not tell
+RESET_PEAK = "5"  # written to RESET, makes the kernel forget the peak so far
+FALLBACK_MEMORY = 8 * 10**9  # bytes; assumed where the system does not report any
 
 
 class PeakMemory:
-    """Measures the peak of what is taken within a `with` block: of a GPU's memory, or of this process on Linux.
+    """Measure the peak memory of a `with` block: of a GPU, or of this process on Linux.
 
-    It is what the system gave, so that what the allocator keeps in reserve counts, as it does for whoever runs out of
-    memory.
+    It counts memory that the allocator has reserved, used or not, since reserved memory is what runs out.
 
     Args:
         device: "cpu", "cuda", ...
 
     Attributes:
-        before: bytes that were taken before; None where it cannot be measured.
-        bytes: above these, likewise.
+        before: bytes in use before the block; None if they cannot be measured.
+        bytes: peak above `before`; None likewise.
     """
 
     def __init__(self, device: str) -> None:
@@ -65,8 +64,8 @@ class PeakMemory:
 
 
 def _reset_peak() -> int | None:
-    """Give back what the allocator has in reserve and forget the peak; bytes that this process has then."""
-    with contextlib.suppress(OSError, AttributeError):  # another C library than glibc
+    """Return the allocator's reserve to the system, reset the peak, and return the bytes that the process then has."""
+    with contextlib.suppress(OSError, AttributeError):  # there is no malloc_trim outside glibc
         ctypes.CDLL(None).malloc_trim(0)
     try:
         RESET.write_text(RESET_PEAK)
@@ -84,9 +83,9 @@ def _status(name: str) -> int | None:
 
 
 def available_memory() -> int:
-    """Bytes of memory that can be had now: MemAvailable on Linux, elsewhere all physical memory.
+    """Return the available memory in bytes: MemAvailable on Linux, elsewhere all physical memory.
 
-    SC_AVPHYS_PAGES is not used, because it leaves out what the file cache would give back.
+    SC_AVPHYS_PAGES is not used, because it does not count the file cache, which can be freed.
     """
     try:
         with open("/proc/meminfo", encoding="ascii") as lines:
@@ -101,21 +100,22 @@ def available_memory() -> int:
 
 
 def require_memory(needed: int, what: str) -> None:
-    """Refuse what does not fit in memory, in a sentence that begins with `what`.
+    """Raise an error if something does not fit in memory.
 
     Args:
         needed: bytes.
-        what: the thing to be made, as in "A table of 5x10".
+        what: what needs them, such as "A table of 5x10"; begins the message.
 
     Raises:
         InvalidSettingError: `needed` is more than is available.
     """
     available = available_memory()
     if needed > available:
-        raise _too_large(what, _bytes(needed), available)
+        raise too_large(what, _bytes(needed), available)
 
 
-def _too_large(what: str, needed: str, available: int) -> InvalidSettingError:
+def too_large(what: str, needed: str, available: int) -> InvalidSettingError:
+    """Make the error for `what`, which needs more memory (in words) than is available (in bytes)."""
     return InvalidSettingError(
         f"{what} needs about {needed} of memory and {_bytes(available)} is available; "
         "take fewer attributes, fewer values or shorter messages."

@@ -1,9 +1,9 @@
 """Random numbers for stacks of models: pure functions of a key and a place, the same on every device.
 
-A representation that samples needs noise inside the model (a sender that is fed its samples back) and again in the loss
-(which scores the same samples). Here nobody hands samples around: noise has no order, only places, so whoever asks
-for symbol v of position t of example n in this update gets the same number. A replicate's numbers therefore depend on
-its seed alone, and not on what runs beside it or how it is stacked.
+A representation that samples needs the same noise twice: inside the model (a sender reads its own samples) and in the
+loss (which scores these samples). No samples are passed around. The number for symbol v at position t of example n in
+an update is a function of that place, so model and loss compute the same one. A replicate's numbers therefore depend on
+its seed alone, and not on the stack that it is trained in.
 """
 
 from collections.abc import Iterator
@@ -19,15 +19,15 @@ _FIRST, _SECOND = -4658895280553007687, -7723592293110705685
 
 
 def shift(x: Tensor, bits: int) -> Tensor:
-    """Shift right without copying the sign, as unsigned integers would."""
+    """Shift right as an unsigned integer, without copying the sign."""
     return (x >> bits) & ((1 << (64 - bits)) - 1)
 
 
 def counter_hash(key: Int[Tensor, "..."], counter: Int[Tensor, "..."]) -> Int[Tensor, "..."]:
-    """A 64-bit hash of (key, counter): a random stream whose n-th number needs none of those before it.
+    """Return a 64-bit hash of (key, counter): a random stream whose n-th number needs none of those before it.
 
-    The splitmix64 generator in wrapping 64-bit arithmetic. The same numbers come out on a CPU and a GPU, for one
-    seed or for many at once, from any step on: what a seed draws depends on nothing that runs beside it.
+    The splitmix64 generator in wrapping 64-bit arithmetic. It gives the same numbers on a CPU and a GPU, for one seed
+    or many at once, and from any step on.
     """
     x = key + counter * _GOLDEN
     x = (x ^ shift(x, 30)) * _FIRST
@@ -36,7 +36,7 @@ def counter_hash(key: Int[Tensor, "..."], counter: Int[Tensor, "..."]) -> Int[Te
 
 
 class Noise:
-    """The noise of one update of a model, or of each model of a stack.
+    """Noise of one update, for a model or for each model of a stack.
 
     Args:
         keys: one 64-bit key, or one per model [replicate].
@@ -46,21 +46,21 @@ class Noise:
         self.keys = keys
 
     def channel(self, number: int) -> "Noise":
-        """Other noise, independent of this one."""
+        """Return noise that is independent of this one and of every other channel."""
         return Noise(counter_hash(self.keys, torch.full_like(self.keys, number)))
 
     def gumbel(
         self, like: Float[Tensor, "*stack batch choice"], step: int, dtype: torch.dtype | None = None
     ) -> Float[Tensor, "*stack batch choice"]:
-        """Standard Gumbel noise for the scores of one step (a position, an attribute) of every example.
+        """Return standard Gumbel noise for the scores of one step (a position, an attribute) of every example.
 
-        Adding it to scores and taking the largest is a draw from their softmax.
+        The largest of scores plus noise is a draw from the softmax of the scores.
         """
         batch, choices = like.shape[-2:]
         return self._gumbel(step, 1, batch, choices, like.device).squeeze(-2).to(dtype or like.dtype)
 
     def gumbels(self, like: Float[Tensor, "*stack batch step choice"]) -> Float[Tensor, "*stack batch step choice"]:
-        """The same for all steps at once: what `gumbel` gives for step t stands at [..., t, :]."""
+        """Return the noise of all steps at once: that of `gumbel` for step t at [..., t, :]."""
         batch, steps, choices = like.shape[-3:]
         return self._gumbel(0, steps, batch, choices, like.device).to(like.dtype)
 
@@ -77,7 +77,7 @@ _current: ContextVar[Noise | None] = ContextVar("icy_noise", default=None)
 
 @contextmanager
 def drawing_from(noise: Noise | None) -> Iterator[None]:
-    """Within the block, models that sample draw from `noise`; outside of any, from torch's global generator."""
+    """Make models that sample draw from `noise` within the block, and not from torch's global generator."""
     token = _current.set(noise)
     try:
         yield
@@ -86,8 +86,8 @@ def drawing_from(noise: Noise | None) -> Iterator[None]:
 
 
 def current_noise(device: torch.device) -> Noise:
-    """The noise that a sampling model draws from now."""
+    """Return the noise that a sampling model draws from now."""
     found = _current.get()
-    if found is None:  # someone runs a model by hand, in training mode
+    if found is None:  # a model is run by hand, in training mode
         found = Noise(torch.randint(2**62, (), device=device))
     return found

@@ -1,23 +1,32 @@
-"""Importing plug-in files."""
+"""Import plug-in files, and hash their source."""
 
 from __future__ import annotations
 
+import atexit
 import hashlib
-import importlib
-import importlib.metadata
 import importlib.util
 import inspect
 import re
+import shutil
 import sys
-import types
+import tempfile
 from pathlib import Path
 
 from .errors import IcyError, PluginError
 
-FILE_PREFIX = "icy_plugin_"  # of the module that a plug-in file becomes
+FILE_PREFIX = "icy_plugin_"  # module names of imported plug-in files begin with it
 
 
-def _import_file(file: Path, path: str) -> types.ModuleType:
+def import_file(file: Path, path: str) -> None:
+    """Import a plug-in file, whose decorators register what it defines.
+
+    Args:
+        file: the file to import.
+        path: the path that names the module; where the file was, if `file` is a copy.
+
+    Raises:
+        PluginError: it is not a Python file, or fails to import.
+    """
     place = hashlib.blake2b(path.encode(), digest_size=4).hexdigest()  # two files may have one name
     name = f"{FILE_PREFIX}{re.sub(r'[^0-9A-Za-z_]', '_', file.stem)}_{place}"
     spec = importlib.util.spec_from_file_location(name, file)
@@ -33,12 +42,27 @@ def _import_file(file: Path, path: str) -> types.ModuleType:
     except (Exception, SystemExit) as error:
         del sys.modules[name]
         raise PluginError(f"The plug-in '{file}' cannot be loaded: {type(error).__name__}: {error}.") from error
-    return module
 
 
-def _source_digest(factory: object, origin: str) -> str:
-    """A hash of a plug-in file, or of what a notebook cell or script defines; of installed packages, which have
-    versions, none."""
+def import_text(text: str, path: str) -> None:
+    """Import the text of a plug-in file of another machine, as if it were at its path there.
+
+    Raises:
+        PluginError: it fails to import.
+    """
+    # Kept until the process exits: `inspect` may read the source of what it defines.
+    folder = Path(tempfile.mkdtemp(prefix="icy-plugin-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    file = folder / Path(path).name
+    file.write_text(text)
+    import_file(file, path)
+
+
+def source_digest(factory: object, origin: str) -> str:
+    """Return a hash of the source of a plug-in file, or of a definition in a notebook cell or script.
+
+    Empty for installed packages, which have versions.
+    """
     try:
         if origin.startswith(FILE_PREFIX):
             text = Path(str(sys.modules[origin].__file__)).read_text()
@@ -46,6 +70,6 @@ def _source_digest(factory: object, origin: str) -> str:
             text = inspect.getsource(factory)  # type: ignore[arg-type]
         else:
             return ""
-    except (OSError, TypeError):  # typed at a prompt: there is no source to be had
+    except (OSError, TypeError):  # typed at a prompt: there is no source
         return ""
     return hashlib.blake2b(text.encode(), digest_size=4).hexdigest()

@@ -1,4 +1,4 @@
-"""Where a number came from: versions, revision, device."""
+"""Provenance of results: versions, revision, device, date."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from icy.version import __version__
 
 @functools.cache
 def software() -> dict[str, str]:
-    """Versions of icy, of Python and of the libraries that numbers depend on."""
+    """Return the versions of icy, Python and the libraries that numbers depend on."""
     libraries = {name: importlib.metadata.version(name) for name in ("torch", "numpy")}
     return {"icy": __version__, "python": platform.python_version(), **libraries}
 
 
 @functools.cache
 def git_revision() -> str | None:
-    """The commit icy runs from, with "+changes" if files differ from it; None outside a checkout of icy."""
+    """Return the commit that icy runs from, with "+changes" if files differ from it; None outside a checkout."""
     root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():
         return None
@@ -41,17 +41,17 @@ def _git(root: Path, *arguments: str) -> str:
 
 
 def device_name(device: str) -> str:
-    """What the device is called by its maker, as far as the system tells."""
+    """Return the name of a GPU; of a CPU, its architecture and number of cores."""
     if device.startswith("cuda"):
         import torch
 
-        # Of a cluster, what is given up is recorded where there may be no GPU.
+        # Failed runs of a cluster are recorded on a machine that may have no GPU.
         return torch.cuda.get_device_name(device) if torch.cuda.is_available() else device
     return f"{platform.machine()} CPU, {usable_cores()} cores"
 
 
 def usable_cores() -> int:
-    """Cores this process may use, which in a container or under Slurm are fewer than the machine has."""
+    """Return the number of cores this process may use, which in a container or under Slurm may not be all."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on macOS or Windows
@@ -59,12 +59,12 @@ def usable_cores() -> int:
 
 
 def now() -> str:
-    """The time in UTC, to the microsecond: of two results of a quick model it still tells which is the newer."""
+    """Return the time in UTC, to the microsecond, which orders even the results of a quick model."""
     return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
 def circumstances(records: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """When, with what and on what results were made: `made`, the first and the last day; `versions`; `devices`."""
+    """Return how records were made: the first and the last day (`made`), `versions`, and `devices`."""
     days = sorted(str(record["finished"])[:10] for record in records)
     return {
         "made": [days[0], days[-1]],

@@ -1,11 +1,10 @@
-"""Representations: what a sender emits, what it is fed back, and which loss trains it (Perkins21 section 4, Icy22).
+"""Representations: what a sender emits and reads back, and which loss trains it (Perkins21 section 4, Icy22).
 
-A model always puts out scores. What is emitted is a function of the scores and of the noise of the update
-(`icy.core.noise`), so a sender's feedback loop, the loss, and a receiver at the other end of the link all see the same
-sample.
+A model always returns scores. What it emits is a function of the scores and the noise of the update (`icy.core.noise`),
+so a sender's feedback loop, the loss, and the receiver at the other end of the link all see the same sample.
 
-Every loss keeps leading axes, so one call serves one model, or a stack of them: scores `[..., batch, ...]` give a loss
-`[...]`, one number per model.
+Every loss keeps leading axes, so the same call serves one model or a stack: scores `[..., batch, place, choice]` give
+losses `[...]`, one per model.
 """
 
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -19,17 +18,17 @@ from torch.autograd import Function
 from .errors import InvalidSettingError, unknown
 from .noise import Noise, current_noise
 
-TEMPERATURE = 1.2  # of the Gumbel-softmax, in the authors' program
-SMALLEST_DEVIATION = 0.1  # of the rewards of a batch, below which advantages are not normalised
-INSIDE_LOG = 1e-8  # added to probabilities before their entropy is taken
+TEMPERATURE = 1.2  # of the Gumbel-softmax, as in the authors' program
+SMALLEST_DEVIATION = 0.1  # if the rewards of a batch deviate less, advantages are not normalised
+INSIDE_LOG = 1e-8  # added to probabilities before their logarithm is taken
 
-Scores = Float[Tensor, "*stack batch place choice"]  # of a sender's positions, or of a receiver's attributes
+Scores = Float[Tensor, "*stack batch place choice"]  # places are a sender's positions or a receiver's attributes
 Targets = Int[Tensor, "*stack batch place"]
 Losses = Float[Tensor, "*stack"]
 
 
 class Representation(Protocol):
-    """What a model with a feedback loop, and the training loop, ask of a representation."""
+    """Interface of a representation, for the training loop and for models with a feedback loop."""
 
     name: str
     description: str
@@ -37,25 +36,25 @@ class Representation(Protocol):
     def feed_back(
         self, scores: Float[Tensor, "*stack batch vocab"], step: int, training: bool
     ) -> Float[Tensor, "*stack batch vocab"]:
-        """What an autoregressive sender sees of the symbol it has just emitted, as weights over symbols.
+        """Return what an autoregressive sender reads of the symbol it has just emitted, as weights over symbols.
 
         Args:
             scores: of this step.
-            step: position in the message, from 0; it names the noise.
+            step: position in the message, from 0; selects the noise.
             training: False for greedy decoding.
         """
 
     def message(self, scores: Scores, noise: Noise | None) -> Float[Tensor, "*stack batch length vocab"]:
-        """What goes over the link to a receiver, as weights over symbols; greedy where there is no noise."""
+        """Return the message that a receiver gets, as weights over symbols; greedy if `noise` is None."""
 
     def sender_loss(self, scores: Scores, messages: Targets, noise: Noise) -> Losses:
-        """Supervised loss of a sender against the language's messages."""
+        """Return the supervised loss of a sender against the language's messages."""
 
     def receiver_loss(self, scores: Scores, meanings: Targets, noise: Noise) -> Losses:
-        """Supervised loss of a receiver against the meanings."""
+        """Return the supervised loss of a receiver against the meanings."""
 
     def link_loss(self, sent: Scores, answered: Scores, meanings: Targets, noise: Noise) -> Losses:
-        """Loss of sender and receiver together, from the scores of both."""
+        """Return the joint loss of sender and receiver, from the scores of both."""
 
 
 class Soft:
@@ -65,23 +64,23 @@ class Soft:
     description = "Probability vectors; cross-entropy."
 
     def feed_back(self, scores: Tensor, step: int = 0, training: bool = True) -> Tensor:
-        """The softmax of the scores; gradients flow through it."""
+        """Return the softmax of the scores, with its gradient."""
         return scores.softmax(-1)
 
     def message(self, scores: Scores, noise: Noise | None = None) -> Tensor:
-        """The softmax of the scores, in training and afterwards."""
+        """Return the softmax of the scores, in training and in evaluation."""
         return scores.softmax(-1)
 
     def sender_loss(self, scores: Scores, messages: Targets, noise: Noise | None = None) -> Losses:
-        """Cross-entropy, mean over batch and positions."""
+        """Return the cross-entropy, mean over batch and positions."""
         return cross_entropy(scores, messages).mean((-2, -1))
 
     def receiver_loss(self, scores: Scores, meanings: Targets, noise: Noise | None = None) -> Losses:
-        """Cross-entropy, mean over the batch, summed over the attributes."""
+        """Return the cross-entropy, mean over the batch and summed over the attributes."""
         return cross_entropy(scores, meanings).mean(-2).sum(-1)
 
     def link_loss(self, sent: Scores, answered: Scores, meanings: Targets, noise: Noise | None = None) -> Losses:
-        """Cross-entropy of the answers, mean over batch and attributes (Perkins21 table 6)."""
+        """Return the cross-entropy of the answers, mean over batch and attributes (Perkins21 table 6)."""
         return cross_entropy(answered, meanings).mean((-2, -1))
 
 
@@ -90,9 +89,9 @@ class Gumbel:
     """GUMB: one-hot samples, straight-through Gumbel-softmax; the loss is their squared error (Perkins21 section 4).
 
     Attributes:
-        temperature: of the softmax that gradients flow through.
-        least_squares: take a receiver's squared error of the raw scores, without sampling, as the authors' program
-            does; all published receiver rows under GUMB are this.
+        temperature: of the softmax whose gradient is used.
+        least_squares: compute a receiver's squared error on the raw scores, without sampling, as the authors' program
+            does; so were all published receiver rows under GUMB.
     """
 
     name = "gumb"
@@ -102,29 +101,29 @@ class Gumbel:
     least_squares: bool = False
 
     def feed_back(self, scores: Tensor, step: int, training: bool) -> Tensor:
-        """The sample, with the gradient of the softmax; greedily, the largest."""
+        """Return the sample with the gradient of the softmax; greedy if not training."""
         if not training:
             return largest(scores)
         return self._sample(scores, current_noise(scores.device).gumbel(scores, step))
 
     def message(self, scores: Scores, noise: Noise | None) -> Tensor:
-        """The samples of all positions."""
+        """Return the samples of all positions; greedy if `noise` is None."""
         return largest(scores) if noise is None else self._sample(scores, noise.gumbels(scores))
 
     def _sample(self, scores: Tensor, gumbel: Tensor) -> Tensor:
         soft = ((scores + gumbel) / self.temperature).softmax(-1)
-        return largest(soft.detach()) - soft.detach() + soft  # the value of the first, the gradient of the last
+        return largest(soft.detach()) - soft.detach() + soft  # value of the one-hot, gradient of the softmax
 
     def sender_loss(self, scores: Scores, messages: Targets, noise: Noise) -> Losses:
-        """Squared error of the samples, mean over batch, positions and symbols."""
+        """Return the squared error of the samples, mean over batch, positions and symbols."""
         return squared_error(self.message(scores, noise), messages)
 
     def receiver_loss(self, scores: Scores, meanings: Targets, noise: Noise) -> Losses:
-        """Squared error of the samples, mean over batch, attributes and values."""
+        """Return the squared error of the samples, mean over batch, attributes and values."""
         return squared_error(scores if self.least_squares else self.message(scores, noise), meanings)
 
     def link_loss(self, sent: Scores, answered: Scores, meanings: Targets, noise: Noise | None = None) -> Losses:
-        """Cross-entropy of the answers, as under SOFT (Perkins21 table 6)."""
+        """Return the cross-entropy of the answers, as under SOFT (Perkins21 table 6)."""
         return cross_entropy(answered, meanings).mean((-2, -1))
 
 
@@ -146,19 +145,19 @@ class Discrete:
     entropy_weight: float = 0.01
 
     def feed_back(self, scores: Tensor, step: int = 0, training: bool = True) -> Tensor:
-        """The softmax of the scores: only a sender that samples its own tokens sees them (see `sampled`)."""
+        """Return the softmax of the scores: only senders that sample tokens themselves read tokens (see `sampled`)."""
         return scores.softmax(-1)
 
     def message(self, scores: Scores, noise: Noise | None) -> Tensor:
-        """The sampled tokens as one-hot vectors, without a gradient."""
+        """Return the sampled tokens as one-hot vectors, without a gradient; greedy if `noise` is None."""
         return largest(scores) if noise is None else largest(scores.detach() + noise.gumbels(scores))
 
     def sender_loss(self, scores: Scores, messages: Targets, noise: Noise) -> Losses:
-        """REINFORCE: an example's reward is its number of right tokens."""
+        """Return the REINFORCE loss; the reward of an example is its number of correct tokens."""
         return self._supervised(scores, messages, noise)
 
     def receiver_loss(self, scores: Scores, meanings: Targets, noise: Noise) -> Losses:
-        """REINFORCE: an example's reward is its number of right attributes."""
+        """Return the REINFORCE loss; the reward of an example is its number of correct attributes."""
         return self._supervised(scores, meanings, noise)
 
     def _supervised(self, scores: Scores, targets: Targets, noise: Noise) -> Losses:
@@ -168,9 +167,9 @@ class Discrete:
         return -self.reward_weight * gain.sum((-2, -1)) - self.entropy_weight * entropy(scores)
 
     def link_loss(self, sent: Scores, answered: Scores, meanings: Targets, noise: Noise) -> Losses:
-        """REINFORCE on both ends: every attribute is a reward, which all tokens share (Perkins21 table 6).
+        """Return the REINFORCE loss of both models; each correct attribute is a reward (Perkins21 table 6).
 
-        A token earns the mean advantage of its example's attributes, a sampled value its own.
+        The advantage of a token is the mean over its example's attributes, that of a sampled value its own.
         """
         tokens = self.message(sent, noise).argmax(-1)
         values = self.message(answered, noise.channel(ANSWERS)).argmax(-1)
@@ -181,13 +180,13 @@ class Discrete:
         return -self.reward_weight * reward - self.entropy_weight * (entropy(sent) + entropy(answered))
 
 
-ANSWERS = 1  # the channel of noise from which a receiver's values are drawn, where tokens are drawn from channel 0
+ANSWERS = 1  # noise channel of a receiver's values; tokens use the noise itself
 
 
 def sampled(scores: Float[Tensor, "*stack batch vocab"], step: int, training: bool) -> Tensor:
-    """The token that a sampling sender emits at a step, one-hot and without a gradient; greedy if not training.
+    """Return the token that a sampling sender emits at a step, one-hot and without a gradient; greedy if not training.
 
-    It is the token that `Discrete` scores in the loss.
+    The loss of `Discrete` scores the same token.
     """
     if not training:
         return largest(scores)
@@ -195,17 +194,17 @@ def sampled(scores: Float[Tensor, "*stack batch vocab"], step: int, training: bo
 
 
 def largest(scores: Float[Tensor, "... choice"]) -> Float[Tensor, "... choice"]:
-    """A one-hot vector of the largest."""
+    """Return the one-hot vector of the largest score."""
     return one_hot(scores.argmax(-1), scores.shape[-1], scores.dtype)
 
 
 def squared_error(found: Scores, targets: Targets) -> Losses:
-    """Mean squared difference from the one-hot targets."""
+    """Return the mean squared difference from the one-hot targets."""
     return (found - one_hot(targets, found.shape[-1], found.dtype)).square().mean((-3, -2, -1))
 
 
 def advantage(rewards: Tensor, axes: int) -> Tensor:
-    """Rewards less their mean, over the last `axes` axes; divided by their standard deviation unless that is small."""
+    """Subtract the mean of rewards over the last `axes` axes, and divide by their standard deviation unless small."""
     over = tuple(range(-axes, 0))
     centred = rewards - rewards.mean(over, keepdim=True)
     deviation = rewards.std(over, keepdim=True)
@@ -213,14 +212,14 @@ def advantage(rewards: Tensor, axes: int) -> Tensor:
 
 
 def entropy(scores: Scores) -> Losses:
-    """Entropy of the softmax in nats, summed over batch and places."""
+    """Return the entropy of the softmax in nats, summed over batch and places."""
     probabilities = scores.softmax(-1)
     return -(probabilities * (probabilities + INSIDE_LOG).log()).sum((-3, -2, -1))
 
 
 class _CrossEntropy(Function):
-    """Cross-entropy with few choices. The library's walks along the last axis, which is here only V + 1 or K long; with
-    the choices first every operation runs along whole columns, in about half the time."""
+    """Cross-entropy with few choices. PyTorch's works along the last axis, which is only V + 1 or K long here; with the
+    choices on the first axis every operation runs along whole columns, in about half the time."""
 
     generate_vmap_rule = True
 
@@ -250,7 +249,7 @@ class _CrossEntropy(Function):
 
 
 def cross_entropy(scores: Float[Tensor, "... choices"], targets: Int[Tensor, "..."]) -> Float[Tensor, "..."]:
-    """Cross-entropy of each target, without a reduction."""
+    """Return the cross-entropy of each target, without a reduction."""
     flat: Tensor = _CrossEntropy.apply(scores.flatten(0, -2), targets.flatten().long())[0]  # type: ignore[no-untyped-call]
     return flat.view(targets.shape)
 
@@ -260,15 +259,15 @@ REPRESENTATIONS: dict[str, Representation] = {r.name: r for r in (SOFT, Gumbel()
 
 
 def get_representation(name: str, **options: Any) -> Representation:
-    """The representation called `name`, in any case.
+    """Return the representation called `name`.
 
     Args:
-        name: "soft", "gumb" or "discr".
-        **options: values of its attributes; those it has not are left aside.
+        name: "soft", "gumb" or "discr", in any case.
+        **options: values of its attributes; others are ignored.
 
     Raises:
-        InvalidSettingError: it is not a name.
-        UnknownNameError: there is none.
+        InvalidSettingError: `name` is not text.
+        UnknownNameError: there is no such representation.
     """
     if not isinstance(name, str):
         raise InvalidSettingError(f"A representation is given by name, not by {type(name).__name__}.")
@@ -280,11 +279,11 @@ def get_representation(name: str, **options: Any) -> Representation:
 
 
 def options_of(name: str) -> tuple[str, ...]:
-    """The attributes of a representation that can be set."""
+    """Return the attributes of a representation that can be set."""
     found = REPRESENTATIONS[name]
     return tuple(f.name for f in fields(found)) if is_dataclass(found) else ()
 
 
 def one_hot(index: Int[Tensor, "..."], size: int, dtype: torch.dtype = torch.float32) -> Float[Tensor, "... size"]:
-    """One-hot vectors on a new last axis. Unlike the library's, it never waits for the device to check the range."""
+    """Return one-hot vectors on a new last axis, without PyTorch's range check, which waits for the device."""
     return (index.unsqueeze(-1) == torch.arange(size, device=index.device)).to(dtype)

@@ -1,7 +1,7 @@
 """Named random streams: every draw in icy comes from a stream derived from a seed and a name, never from global state.
 
-Two streams with different names are independent, and drawing more from one never shifts another. So all grammars
-of one seed share their base words, and a seed's numbers do not depend on what else is run beside it.
+Two streams with different names are independent, and drawing more from one never shifts another. So all grammars of a
+seed share their base words, and a seed's numbers do not depend on what else is run.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import numpy as np
 
 
 def stream_key(seed: int, *names: str | int) -> int:
-    """A 63-bit key for the stream `names` of `seed`; the same on every machine and Python version."""
+    """Return the 63-bit key of the stream `names` of `seed`, the same on every machine and Python version."""
     text = "\x1f".join(["icy", str(int(seed)), *map(str, names)])
     digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little") >> 1
 
 
 def stream(seed: int, *names: str | int) -> np.random.Generator:
-    """A NumPy generator for the stream `names` of `seed`.
+    """Return a NumPy generator for the stream `names` of `seed`.
 
     Example:
         >>> from icy.core.streams import stream

@@ -1,14 +1,14 @@
-"""Words and tables in plain text: lists in sentences, natural order, Markdown tables."""
+"""Plain text: lists in sentences, natural order, Markdown tables."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 
 def listed(names: Sequence[str], word: str = "and") -> str:
-    """Names as a sentence has them.
+    """Join names with commas, and the last one with a word.
 
     Example:
         >>> listed([".png", ".svg", ".pdf"], "or")
@@ -18,12 +18,12 @@ def listed(names: Sequence[str], word: str = "and") -> str:
 
 
 def natural(name: str) -> list[Any]:
-    """A sort key that puts `b2` before `b10` and ignores case."""
+    """Return a sort key that puts `b2` before `b10` and ignores case."""
     return [int(part) if part.isdigit() else part.lower() for part in re.split(r"(\d+)", name)]
 
 
 def several(value: Any) -> list[Any]:
-    """One value or several as a list: "soft,gumb" is two.
+    """Return one value or several as a list; text is split at commas, and its whole numbers are converted.
 
     Example:
         >>> several("soft,gumb"), several(4), several(["3x4", "5x10"])
@@ -33,3 +33,26 @@ def several(value: Any) -> list[Any]:
         parts = [part.strip() for part in value.split(",") if part.strip()]
         return [int(part) if part.isdigit() else part for part in parts]
     return list(value) if isinstance(value, (list, tuple, set)) else [value]
+
+
+def markdown_table(headings: Iterable[object], rows: Iterable[Iterable[object]], numbers: Collection[int] = ()) -> str:
+    """Write a Markdown table.
+
+    Args:
+        headings: of the columns.
+        rows: cells, of any type. A '|' in one is escaped, and a line break becomes a space.
+        numbers: places of the columns that are aligned right.
+
+    Example:
+        >>> print(markdown_table(["model", "steps"], [["FC2L", 350]], numbers=[1]))
+        | model | steps |
+        | --- | ---: |
+        | FC2L | 350 |
+    """
+    head, *body = [[_markdown_cell(cell) for cell in line] for line in (headings, *rows)]
+    rule = ["---:" if place in numbers else "---" for place in range(len(head))]
+    return "\n".join(f"| {' | '.join(line)} |" for line in (head, rule, *body))
+
+
+def _markdown_cell(value: object) -> str:
+    return str(value).replace("|", r"\|").replace("\n", " ")

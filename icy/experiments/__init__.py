@@ -1,1 +1,32 @@
-"""Experiments: plan, run, and collect probes, sweeps, end-to-end runs and reproductions."""
+"""Experiments: plan, run, and collect probes, sweeps, end-to-end runs and reproductions.
+
+The kinds of jobs that icy brings along register here, as any other would.
+"""
+
+from icy.records.kinds import JobKind, register_job_kind
+
+register_job_kind(
+    JobKind(
+        "probe",
+        "Train one model on several grammars, each compared with concat.",
+        spec="icy.config.specs:ProbeSpec",
+        jobs="icy.experiments.probe:probe_jobs",
+        source="Perkins21; Icy22",
+        measures=("train_accuracy",),
+    )
+)
+register_job_kind(
+    JobKind(
+        "e2e",
+        "Train a sender and a receiver together.",
+        spec="icy.config.specs:EndToEndSpec",
+        jobs="icy.experiments.end_to_end:pair_jobs",
+        source="Perkins21 tables 6, 11, 17, 18; Icy22 table 18, figure 7",
+        result="icy.experiments.results:EndToEndResult",
+        table="icy.analysis.tables.end_to_end:end_to_end_table",
+        measures=("sender_accuracy", "receiver_accuracy", "end_to_end_accuracy", "end_to_end_loss", "topsim"),
+        curve=("steps", "accuracy", "loss", "topsim", "sender_accuracy", "receiver_accuracy"),
+        # A pair's further configuration depends on whether it was pre-trained, which varies within a row.
+        row=("model", "options", "meanings", "vocab_size", "word_length", "hidden_size", "representation", "protocol"),
+    )
+)

@@ -1,28 +1,26 @@
-"""Sender and receiver together: plan an end-to-end run, train what it lacks, file it, and return the result."""
+"""`icy.end_to_end`: train a sender and a receiver together."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from icy.config.protocols import BASELINE, SCRATCH, EndToEnd
+from icy.config.protocols import BASELINE, SCRATCH, EndToEndProtocol
 from icy.config.settings import settings_for
 from icy.config.specs import EndToEndSpec, spell_out
 from icy.core.checks import seed_list
-from icy.core.devices import resolve_device
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.registry import Entry, registry
 from icy.experiments.trackers.make import watching
-from icy.grammars import expand_grammars, make_language
+from icy.grammars import expand_grammars
 from icy.languages.meanings import MeaningSpace
 from icy.models.factory import cannot_use
-from icy.records.store import Store
 from icy.training.job import Replicate
 from icy.training.pairs.job import PairEntry, PairJob, PairTask
 
-from .plan import Plan, Row, plan_workers
+from .plan import make_plan
+from .probe import require_language
 from .results import EndToEndResult
 from .run import run_plan
 from .watcher import Watcher
@@ -69,25 +67,18 @@ def end_to_end(
         MeaningSpace(attributes=3, values=4)
     """
     spec = EndToEndSpec.asked(sender=sender, receiver=receiver, pretrain=pretrain, **options)
-    plan = make_pair_plan(spec)
-    return run_pairs(plan, watching(watcher, spec.track, spec.out))
+    result = run_plan(make_plan(spec), watching(watcher, spec.track, spec.out))
+    assert isinstance(result, EndToEndResult)
+    return result
 
 
 spell_out(end_to_end, EndToEndSpec, EndToEndResult)
 
 
-def run_pairs(plan: Plan, watcher: Watcher | None = None) -> EndToEndResult:
-    """Train what a plan of pairs lacks, file it, and return all of its results. Errors as for `end_to_end`."""
-    found = run_plan(plan, watcher)
-    return EndToEndResult(found.records, found.paths, plan.store.folder)
-
-
-def make_pair_plan(spec: EndToEndSpec) -> Plan:
-    """What an end-to-end run is going to do, without doing it. Errors as for `end_to_end`."""
+def pair_jobs(spec: EndToEndSpec) -> list[PairJob]:
+    """Return the jobs of an end-to-end run, one per pair. Errors as for `end_to_end`."""
     from icy.core.representations import get_representation  # imports torch
 
-    for file in [spec.plugin] if isinstance(spec.plugin, (str, Path)) else spec.plugin:
-        registry.load_file(file)
     link, before = (get_representation(name).name for name in (spec.representation, spec.pretrain_representation))
     grammars = _grammars(spec)
     entries = _pairs(spec, pretrained=grammars != [SCRATCH])
@@ -102,29 +93,26 @@ def make_pair_plan(spec: EndToEndSpec) -> Plan:
         dict(spec.sender_options),
         dict(spec.receiver_options),
     )
+    seeds = seed_list(spec.seeds)
+    for name in grammars:
+        if name != SCRATCH:  # now, so that one that cannot be made at these sizes does not stop a long run later
+            require_language(name, task.space, task.vocab_size, task.word_length, seeds[0])
     blank = PairJob(
         task,
         _protocol(spec, grammars),
         settings_for(spec.preset, "e2e", **spec.settings),
-        (),
-        device=resolve_device(spec.device),
-        engine=spec.engine,
-        folder=str(spec.out),
+        replicates=tuple(Replicate(name, seed) for name in grammars for seed in seeds),
         preset=spec.preset,
     )
-    seeds = seed_list(spec.seeds)
-    for name in grammars:
-        if name != SCRATCH:  # now, so that one that cannot be made at these sizes does not stop a long run later
-            make_language(name, task.space, task.vocab_size, task.word_length, seeds[0])
-    rows = tuple(_make_row(replace(blank, task=replace(task, entry=e)), spec, grammars, seeds) for e in entries)
-    return Plan(tuple(rows), Store(spec.out), blank.device, plan_workers(spec.workers, blank.device, rows))
+    jobs = [replace(blank, task=replace(task, entry=entry)) for entry in entries]
+    return [replace(job, parameters=_parameters(job)) for job in jobs]
 
 
-def _protocol(spec: EndToEndSpec, grammars: list[str]) -> EndToEnd:
+def _protocol(spec: EndToEndSpec, grammars: list[str]) -> EndToEndProtocol:
     steps = SCRATCH_STEPS if spec.steps is None and grammars == [SCRATCH] else spec.steps
     if not isinstance(spec.most, int) or spec.most < 0:
         raise InvalidSettingError(f"most is a number of updates, or 0 for no limit; not {spec.most}.")
-    return EndToEnd(spec.target, spec.cap, spec.most or None, steps, spec.report_every)
+    return EndToEndProtocol(spec.target, spec.cap, spec.most or None, steps, spec.report_every)
 
 
 def _grammars(spec: EndToEndSpec) -> list[str]:
@@ -177,12 +165,6 @@ def _cannot_learn(entry: Entry, representation: str) -> IncompatibleError:
         f"{entry.qualified} cannot be pre-trained in the representation '{representation}', only in "
         f"{' or '.join(entry.representations)}: use --pretrain-representation {entry.representations[0]}."
     )
-
-
-def _make_row(blank: PairJob, spec: EndToEndSpec, grammars: list[str], seeds: list[int]) -> Row:
-    replicates = tuple(Replicate(name, seed) for name in grammars for seed in seeds)
-    job = replace(blank, replicates=replicates, parameters=_parameters(blank))
-    return Row.of(job, Store(spec.out), spec.rerun)
 
 
 def _parameters(job: PairJob) -> dict[str, int]:

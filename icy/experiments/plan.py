@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
-from icy.config.settings import settings_for
-from icy.config.specs import ProbeSpec
-from icy.core.checks import FIRST_SEED
+from icy.config.specs import RunSpec
 from icy.core.devices import resolve_device
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.provenance import usable_cores
 from icy.core.registry import registry
-from icy.models.factory import count_parameters
-from icy.records.record import Record, baselines_of
+from icy.records.kinds import job_kind
+from icy.records.record import Record
 from icy.records.store import Store, to_run
-from icy.training.job import Job, Replicate, Task
+from icy.training.job import Job, Replicate
 
 RUNNERS = ("local", "ray")
 ON_CLUSTERS = ("auto", "cpu", "cuda")  # devices
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Row:
-    """One model on all grammars and seeds, and what is on file of it.
+    """One row of a table: a model on all its grammars and seeds, and what is on file of it.
 
     Attributes:
         job: all the replicates of the row, baselines first.
@@ -39,7 +37,7 @@ class Row:
 
     @classmethod
     def of(cls, job: Job, store: Store, rerun: str) -> Row:
-        """The row of a job, as the store and what is to be run again have it."""
+        """Return the row of a job: what is on file, and what is missing or to be run again."""
         keys = {job.key(r): r for r in job.replicates}
         wanted = to_run(keys, store, rerun)
         found = [store.get(key) for key in keys if key not in wanted]
@@ -49,30 +47,19 @@ class Row:
     @property
     def name(self) -> str:
         """The model."""
-        return self.job.task.entry.qualified
+        return self.job.name
 
     @property
     def facts(self) -> dict[str, str]:
         """What rows of one model may differ in, by name."""
-        job, task = self.job, self.job.task
-        return {
-            "hidden size": str(task.hidden_size),
-            "meanings": str(task.space),
-            "V": str(task.vocab_size),
-            "w": str(task.word_length),
-            "representation": task.representation,
-            "protocol": job.protocol.name,
-            "target": f"{job.protocol.target:g}",
-            "cap": f"{job.protocol.cap:g}",
-            "preset": job.preset,
-        }
+        return self.job.facts
 
     def baselines(self) -> dict[int, int | str]:
-        """Concat's steps by seed, as far as it is on file."""
-        return baselines_of(self.filed)
+        """Return the baseline's steps by seed, as far as they are on file."""
+        return self.job.baselines_in(self.filed)
 
     def with_records(self, records: Sequence[Record]) -> Row:
-        """The row after some of its replicates were trained."""
+        """Return the row after some of its replicates were trained."""
         done = {(r["grammar"], r["seed"]) for r in records}
         missing = tuple(r for r in self.missing if (r.grammar, r.seed) not in done)
         return replace(self, missing=missing, filed=(*self.filed, *records))
@@ -80,7 +67,16 @@ class Row:
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything a probe is going to do."""
+    """Everything that a run is going to do.
+
+    Attributes:
+        rows: rows of the table.
+        store: the results folder.
+        device: where to compute.
+        workers: processes at once; 0, as many as a cluster has places.
+        runner: "local" or "ray".
+        per_gpu: processes that share one GPU of a cluster.
+    """
 
     rows: tuple[Row, ...]
     store: Store
@@ -91,33 +87,62 @@ class Plan:
 
     @property
     def total(self) -> int:
-        """Replicates to train."""
+        """Number of replicates to train."""
         return sum(len(row.missing) for row in self.rows)
 
     @property
+    def kinds(self) -> list[str]:
+        """Kinds of its jobs, each once."""
+        return list(dict.fromkeys(row.job.kind for row in self.rows))
+
+    @property
     def varying(self) -> list[str]:
-        """The names of the facts in which its rows differ."""
+        """Names of the facts in which its rows differ."""
         facts = [row.facts for row in self.rows]
-        found = [name for name in (facts[0] if facts else ()) if len({fact[name] for fact in facts}) > 1]
+        known = dict.fromkeys(name for fact in facts for name in fact)
+        found = [name for name in known if len({fact.get(name) for fact in facts}) > 1]
         # Targets and caps go with the protocol, unless they were asked for.
-        own = {name: len({(fact["protocol"], fact[name]) for fact in facts}) for name in found}
-        protocols = len({fact["protocol"] for fact in facts})
+        own = {name: len({(fact.get("protocol"), fact.get(name)) for fact in facts}) for name in found}
+        protocols = len({fact.get("protocol") for fact in facts})
         return [name for name in found if name not in ("target", "cap") or own[name] > protocols]
 
     @property
-    def hidden_sizes(self) -> list[int]:
-        """Those of its rows, each once."""
-        return list(dict.fromkeys(row.job.task.hidden_size for row in self.rows))
+    def hidden_sizes(self) -> list[str]:
+        """Hidden sizes of its rows, each once."""
+        return list(dict.fromkeys(row.facts["hidden size"] for row in self.rows if "hidden size" in row.facts))
 
 
-def planned(spec: ProbeSpec, rows: Sequence[Row]) -> Plan:
-    """The plan of some rows, on the runner, the device and the workers that were asked for.
+def make_plan(spec: RunSpec) -> Plan:
+    """Plan what a spec asks for, and train nothing.
+
+    Raises:
+        IcyError: as for `icy.probe`, `icy.end_to_end` and so on.
+    """
+    return planned(spec, plan_rows(spec))
+
+
+def plan_rows(spec: RunSpec) -> list[Row]:
+    """Return the rows of a spec: the jobs of its kind, each with what is on file of it."""
+    load_plugins(spec.plugin_files)
+    jobs = job_kind(spec.job_kind).make_jobs(spec)
+    where: dict[str, Any] = {"device": device_of(spec), "engine": spec.engine, "folder": str(spec.out)}
+    return [Row.of(replace(job, **where), Store(spec.out), spec.rerun) for job in jobs]
+
+
+def load_plugins(files: str | Path | Iterable[str | Path]) -> None:
+    """Load plug-in files."""
+    for file in [files] if isinstance(files, (str, Path)) else files:
+        registry.load_file(file)
+
+
+def planned(spec: RunSpec, rows: Sequence[Row]) -> Plan:
+    """Return the plan of some rows, on the runner, device and workers that the spec asks for.
 
     Raises:
         InvalidSettingError: fewer than one worker, more than one to share no GPU, or a model or grammar of a notebook
             for another machine.
     """
-    device = _device(spec)
+    device = device_of(spec)
     if spec.per_gpu < 1:
         raise InvalidSettingError(f"per_gpu must be at least 1, not {spec.per_gpu}.")
     workers = plan_workers(spec.workers, device, rows)
@@ -130,8 +155,8 @@ def planned(spec: ProbeSpec, rows: Sequence[Row]) -> Plan:
     return Plan(tuple(rows), Store(spec.out), device, spec.workers or 0, spec.runner, spec.per_gpu)
 
 
-def _device(spec: ProbeSpec) -> str:
-    """Where to compute; of a cluster it is not known before it is there."""
+def device_of(spec: RunSpec) -> str:
+    """Return the device that a spec asks for; a cluster's is not known before it is reached."""
     if spec.runner not in RUNNERS:
         raise unknown("runner", spec.runner, RUNNERS)
     if spec.runner == "local":
@@ -142,11 +167,8 @@ def _device(spec: ProbeSpec) -> str:
 
 
 def _refuse_notebook(row: Row) -> None:
-    """Other machines cannot import what was defined in a notebook or at a prompt."""
-    entry = row.job.task.entry
-    grammars = {name for replicate in row.job.replicates for name in replicate.grammar.split("+")}
-    used = [entry, *([entry.cell] if entry.cell else []), *(registry.get(name, "grammar") for name in grammars)]
-    for one in used:
+    """Refuse what was defined in a notebook or at a prompt, which other machines cannot import."""
+    for one in row.job.entries:
         if one.origin == "__main__":
             raise InvalidSettingError(
                 f"'{one.name}' is defined in a notebook or script, which other machines cannot import: save it in a "
@@ -155,7 +177,7 @@ def _refuse_notebook(row: Row) -> None:
 
 
 def plan_workers(asked: int | None, device: str, rows: Sequence[Row]) -> int:
-    """How many processes to use: unless told, one for a GPU, and on a CPU one per core; no more than there is to do.
+    """Return the number of processes: unless given, one for a GPU, and on a CPU one per core; at most one per job.
 
     Raises:
         InvalidSettingError: fewer than one was asked for.
@@ -164,10 +186,3 @@ def plan_workers(asked: int | None, device: str, rows: Sequence[Row]) -> int:
         raise InvalidSettingError(f"workers must be at least 1, not {asked}.")
     workers = asked or (usable_cores() if device == "cpu" else 1)
     return max(1, min(workers, sum(len(row.missing) for row in rows)))
-
-
-def parameter_counts(task: Task) -> dict[str, int]:
-    """`count_parameters` of the model of a task."""
-    from icy.training.engine import make_model
-
-    return count_parameters(make_model(task, FIRST_SEED, settings_for("default")))

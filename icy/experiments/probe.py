@@ -1,32 +1,33 @@
-"""`icy.probe`: plan and run a probe."""
+"""`icy.probe`: measure which grammars a model learns easily."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
+from functools import lru_cache
 from typing import Any
 
 from icy.config.protocols import BASELINE, Protocol, get_protocol
 from icy.config.settings import settings_for
 from icy.config.specs import ProbeSpec, spell_out
-from icy.core.checks import hidden_list, seed_list
+from icy.core.checks import FIRST_SEED, hidden_list, seed_list
 from icy.core.errors import InvalidSettingError
 from icy.core.registry import SIDES, Entry, registry
 from icy.experiments.trackers.make import watching
-from icy.grammars import expand_grammars, make_language
+from icy.grammars import expand_grammars, grammar_version, make_language
 from icy.languages.meanings import MeaningSpace
 from icy.languages.splits import Split
-from icy.models.factory import cannot_use
-from icy.records.store import Store
-from icy.training.job import Job, Replicate, Task
+from icy.models.factory import cannot_use, count_parameters
+from icy.training.job import Replicate
+from icy.training.probe_job import ProbeJob, Task
 
-from .plan import Plan, Row, _device, log, parameter_counts, planned
+from .plan import make_plan
 from .results import ProbeResult
 from .run import run_plan
 from .watcher import Watcher
 
-LanguageKey = tuple[str, MeaningSpace, int, int]  # grammar, space, V and w
+log = logging.getLogger(__name__)
 
 
 def probe(
@@ -59,43 +60,29 @@ def probe(
         ['concat', 'perm', 'rot']
     """
     spec = ProbeSpec.asked(model=model, grammar=grammar, **options)
-    plan = make_plan(spec)
-    return run_plan(plan, watching(watcher, spec.track, spec.out))
+    return run_plan(make_plan(spec), watching(watcher, spec.track, spec.out))
 
 
 spell_out(probe, ProbeSpec, ProbeResult)
 
 
-def make_plan(spec: ProbeSpec, tried: set[LanguageKey] | None = None) -> Plan:
-    """What a probe is going to do, without doing it. Errors as for `probe`.
-
-    Args:
-        spec: what was asked for.
-        tried: languages that are known to be possible; those of this plan join them.
-    """
-    for file in [spec.plugin] if isinstance(spec.plugin, (str, Path)) else spec.plugin:
-        registry.load_file(file)
+def probe_jobs(spec: ProbeSpec) -> list[ProbeJob]:
+    """Return the jobs of a probe, one per model and hidden size. Errors as for `probe`."""
     space, seeds, sizes = MeaningSpace.of(spec.meanings), seed_list(spec.seeds), hidden_list(spec.hidden)
     from icy.core.representations import get_representation  # imports torch
 
     representation = get_representation(spec.representation).name
     entries = _usable(spec.model, representation)
     protocol = get_protocol(spec.protocol, spec.target, spec.cap, representation)
-    blank = Job(
+    blank = ProbeJob(
         Task(entries[0], space, spec.vocab_size, spec.word_length, sizes[0], representation, dict(spec.options)),
         protocol,
         settings_for(spec.preset, **spec.settings),
-        (),
-        device=_device(spec),
-        engine=spec.engine,
-        folder=str(spec.out),
+        _split(spec, protocol, space),
         preset=spec.preset,
-        split=_split(spec, protocol, space),
     )
-    tried = set() if tried is None else tried
     tasks = [replace(blank.task, entry=entry, hidden_size=size) for entry in entries for size in sizes]
-    rows = tuple(_make_row(replace(blank, task=task), spec, seeds, tried) for task in tasks)
-    return planned(spec, rows)
+    return [_complete(replace(blank, task=task), spec, seeds) for task in tasks]
 
 
 def _split(spec: ProbeSpec, protocol: Protocol, space: MeaningSpace) -> Split | None:
@@ -129,14 +116,29 @@ def _usable(models: str | Iterable[str], representation: str) -> list[Entry]:
     return list(entries.values())
 
 
-def _make_row(blank: Job, spec: ProbeSpec, seeds: list[int], tried: set[LanguageKey]) -> Row:
+def _complete(blank: ProbeJob, spec: ProbeSpec, seeds: list[int]) -> ProbeJob:
+    """Return a job with its replicates, concat's first, and its numbers of parameters."""
     task = blank.task
     names = [BASELINE, *(g for g in expand_grammars(spec.grammar, task.side) if g != BASELINE)]
     for name in names:  # now, so that a grammar that cannot be made at these sizes does not stop a long run later
-        language = (name, task.space, task.vocab_size, task.word_length)
-        if language not in tried:
-            make_language(*language, seeds[0])
-            tried.add(language)
+        require_language(name, task.space, task.vocab_size, task.word_length, seeds[0])
     replicates = tuple(Replicate(name, seed) for name in names for seed in seeds)
-    job = replace(blank, replicates=replicates, parameters=parameter_counts(task))
-    return Row.of(job, Store(spec.out), spec.rerun)
+    return replace(blank, replicates=replicates, parameters=parameter_counts(task))
+
+
+def require_language(name: str, space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> None:
+    """Raise if the language of a grammar cannot be made at these sizes."""
+    _try_language(name, grammar_version(name), space, vocab_size, word_length, seed)
+
+
+@lru_cache(maxsize=256)
+def _try_language(name: str, version: str, space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> None:
+    """Make a language once, however many rows use it; the version tells grammars that were registered anew apart."""
+    make_language(name, space, vocab_size, word_length, seed)
+
+
+def parameter_counts(task: Task) -> dict[str, int]:
+    """Return `count_parameters` of the model of a task."""
+    from icy.training.engine import make_model
+
+    return count_parameters(make_model(task, FIRST_SEED, settings_for("default")))

@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from icy.config.specs import RETRIES, ProbeSpec, ReproduceSpec, SweepSpec, spell_out
+from icy.config.specs import RETRIES, RUNNING, EndToEndSpec, ProbeSpec, ReproduceSpec, SweepSpec, spell_out
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.registry import canonical
 from icy.experiments.trackers.make import watching
 
-from .plan import Plan
+from .plan import Plan, make_plan
 from .reproduction import Reproduction
 from .results import ProbeResult
 from .run import run_plan
@@ -115,8 +115,12 @@ class Reproducing:
         return PLANNERS[self.source.reproduce](self)
 
     def run(self, plan: Plan, watcher: Watcher | None = None) -> Reproduction:
-        """Train what is missing of a plan, and hold all of it against what was printed."""
-        return Reproduction(self.source, RUN[self.source.reproduce](plan, watcher), self.wanted)
+        """Train what is missing of a plan, and compare all of it with what was printed."""
+        return self.judge(run_plan(plan, watcher, retries=RETRIES))
+
+    def judge(self, result: ProbeResult) -> Reproduction:
+        """Return measured results beside what was printed."""
+        return Reproduction(self.source, result, self.wanted)
 
     def seeds(self, runs: float) -> Any:
         """The seeds that are meant, or as many as the paper had."""
@@ -124,7 +128,7 @@ class Reproducing:
 
     def shared(self) -> dict[str, Any]:
         """What goes to every plan as it is."""
-        names = ("settings", "device", "workers", "engine", "out", "rerun", "track")
+        names = ["settings", *(name for name in RUNNING if name != "quick")]
         return {"preset": "published", **{name: getattr(self.spec, name) for name in names}}
 
 
@@ -144,10 +148,6 @@ def _probes(asked: Reproducing) -> Plan:
 
 def _pairs(asked: Reproducing) -> Plan:
     """The games of a table of pairs."""
-    from icy.config.specs import EndToEndSpec
-
-    from .end_to_end import make_pair_plan
-
     plans = []
     for (link, hidden), rows in asked.wanted.groupby(["representation", "hidden_size"], sort=False):
         for grammars, models in _alike(rows, keep_concat=True).items():
@@ -162,24 +162,13 @@ def _pairs(asked: Reproducing) -> Plan:
                 report_every=SCRATCH_REPORTS if grammars == ("none",) else DRIFT_REPORTS,
                 **asked.shared(),
             )
-            plans.append(make_pair_plan(spec))
+            plans.append(make_plan(spec))
     first = plans[0]
     workers = max(plan.workers for plan in plans)
     return replace(first, rows=tuple(row for plan in plans for row in plan.rows), workers=workers)
 
 
-def _run_probes(plan: Plan, watcher: Watcher | None) -> ProbeResult:
-    return run_plan(plan, watcher, retries=RETRIES)
-
-
-def _run_pairs(plan: Plan, watcher: Watcher | None) -> ProbeResult:
-    from .end_to_end import run_pairs
-
-    return run_pairs(plan, watcher)
-
-
 PLANNERS = {"probe": _probes, "e2e": _pairs}
-RUN = {"probe": _run_probes, "e2e": _run_pairs}
 
 
 def _alike(rows: pd.DataFrame, keep_concat: bool = False) -> dict[tuple[str, ...], list[str]]:
@@ -249,8 +238,6 @@ def _smallest(cells: pd.DataFrame) -> pd.DataFrame:
 
 def _parameters(side: str, model: str, hidden: int) -> int:
     """How many parameters a model has in the papers' space, or the two of a pair."""
-    from .probe import make_plan
-
     if side == "pair":
         sender, receiver = model.split("+")
         return _parameters("sender", sender, hidden) + _parameters("receiver", receiver, hidden)

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from icy.analysis.literature.verdicts import _named, shown
+from icy.analysis.literature.verdicts import model_name, shown
 from icy.core.provenance import circumstances
+from icy.core.text import markdown_table
 
 from .results import ProbeResult
 
@@ -37,7 +38,7 @@ def page(done: Reproduction, remark: str = "") -> str:
     for representation, part in done.cells.groupby("representation", sort=False):
         there = part[part["verdict"] != "missing"]
         lines += ["", f"## {representation}", ""]
-        lines += [*_cell_lines(there), *([""] if len(there) < len(part) else [])] if len(there) else []
+        lines += [_cell_table(there), *([""] if len(there) < len(part) else [])] if len(there) else []
         lines += _missing(part)
     return "\n".join(lines) + "\n"
 
@@ -48,15 +49,14 @@ def _missing(cells: pd.DataFrame) -> list[str]:
     for (model, hidden), part in cells.groupby(["model", "hidden_size"], sort=False):
         missing = part[part["verdict"] == "missing"]
         which = "" if len(missing) == len(part) else f" ({', '.join(dict.fromkeys(missing['grammar']))})"
-        found += [f"{_named(str(model), int(str(hidden)))}{which}"] if len(missing) else []
+        found += [f"{model_name(str(model), int(str(hidden)))}{which}"] if len(missing) else []
     return [f"Not measured: {', '.join(found)}."] if found else []
 
 
-def _cell_lines(cells: pd.DataFrame) -> list[str]:
+def _cell_table(cells: pd.DataFrame) -> str:
     table = shown(cells)
-    rule = ["---:" if name in ("icy", "seeds", "published", "distance") else "---" for name in table]
-    lines: list[list[str]] = [list(map(str, table)), rule, *table.to_numpy().tolist()]
-    return ["| " + " | ".join(line) + " |" for line in lines]
+    numbers = [i for i, name in enumerate(table) if name in ("icy", "seeds", "published", "distance")]
+    return markdown_table(table, table.to_numpy().tolist(), numbers)
 
 
 def _made(records: Sequence[Record]) -> str:

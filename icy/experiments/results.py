@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import logging
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
-from icy.config.protocols import SCRATCH, EndToEnd
+from icy.config.protocols import SCRATCH
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.files import write_atomically
 from icy.languages.language import Language
+from icy.records.kinds import job_kind, kind_of
 from icy.records.load import Results, comparable, last_of_each, load_records, long_of, read_any
 from icy.records.long_table import game_curves, to_long
 from icy.records.record import Record
@@ -25,7 +25,13 @@ if TYPE_CHECKING:
     from icy.analysis.tables.table import BiasTable
 
 
-log = logging.getLogger(__name__)
+PROBE = "probe"  # the kind whose table shows results of several kinds
+
+
+def result_class(kinds: Sequence[str]) -> type[ProbeResult]:
+    """Return the class of the results of some kinds of jobs."""
+    found: type[ProbeResult] = job_kind(kinds[0]).load_result() if len(kinds) == 1 else ProbeResult
+    return found
 
 
 @dataclass(frozen=True, repr=False)
@@ -82,9 +88,10 @@ class ProbeResult:
 
     def bias_table(self, spread: str = "sd", **options: Any) -> BiasTable:
         """The table, to be printed in any way; options as of `icy.analysis.bias_table`."""
-        from icy.analysis.tables.bias import bias_table
-
-        return bias_table(to_long(self.records), spread, **options)
+        kinds = list({kind_of(r).name for r in self.records})
+        kind = job_kind(kinds[0] if len(kinds) == 1 else PROBE)
+        table: BiasTable = kind.make_table(to_long(self.records), spread, **options)
+        return table
 
     def _repr_html_(self) -> str:
         return self.table("html")
@@ -102,6 +109,11 @@ class ProbeResult:
             return NotImplemented
         records = comparable([*self.records, *other.records])
         return replace(self, records=records, paths=list(dict.fromkeys((*self.paths, *other.paths))))
+
+    @classmethod
+    def collect(cls, records: Sequence[Record], paths: Sequence[Path], folder: Path) -> Self:
+        """Return the results of a run: its records, the tables written, and the results folder."""
+        return cls(records, paths)
 
     @property
     def failures(self) -> list[Record]:
@@ -150,12 +162,10 @@ class EndToEndResult(ProbeResult):
 
     folder: Path | None = None
 
-    def bias_table(self, spread: str = "sd", **options: Any) -> BiasTable:
-        """The table, to be printed in any way; options as of `icy.analysis.end_to_end_table`."""
-        from icy.analysis.tables.end_to_end import end_to_end_table
-        from icy.records.long_table import to_long
-
-        return end_to_end_table(to_long(self.records), spread, **options)
+    @classmethod
+    def collect(cls, records: Sequence[Record], paths: Sequence[Path], folder: Path) -> Self:
+        """Return the results of a run, which know their folder."""
+        return cls(records, paths, folder)
 
     def curves(self) -> pd.DataFrame:
         """A row per pair and reading: model, representation, grammar, seed, and the columns of CURVE.
@@ -198,7 +208,7 @@ class EndToEndResult(ProbeResult):
         """
         path = Path(path)
         found = ProbeResult.load(path)
-        records = [r for r in found.records if r["protocol"] == EndToEnd.name]
+        records = [r for r in found.records if kind_of(r).name == "e2e"]
         if not records:
             raise StoreError(f"{path} holds no end-to-end runs.")
         return cls(records, found.paths, path if path.is_dir() else path.parent)

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from icy.config.protocols import BASELINE
 from icy.records.long_table import write_tables
 from icy.records.record import Record
 from icy.records.store import Store
@@ -15,23 +14,26 @@ from icy.training.job import Job
 from icy.training.runners.base import LocalRunner, Runner, deal
 
 from .plan import Plan, Row
-from .results import ProbeResult
+from .results import ProbeResult, result_class
 from .watcher import Watcher
 
 STACK_ON_CPU = 16  # replicates in one stack; more bring nothing once a stack outgrows the caches
 
 
 def run_plan(plan: Plan, watcher: Watcher | None = None, retries: int = 0) -> ProbeResult:
-    """Train what a plan lacks, file it, and return all of its results.
+    """Train what a plan lacks, record it, and return all of its results.
 
     Args:
-        plan: what is to be done.
-        watcher: told of progress.
-        retries: how often a stack whose worker was killed is begun again, before it is filed as failed; 0, a worker
+        plan: what to run.
+        watcher: callbacks.
+        retries: how often a stack whose worker was killed is begun again, before it is recorded as failed; 0, a worker
             that is killed is an error.
 
+    Returns:
+        The results, of the class of the plan's kind of jobs (`JobKind.result`).
+
     Raises:
-        IcyError, KeyboardInterrupt: as for `probe`.
+        IcyError, KeyboardInterrupt: as for `icy.probe`.
     """
     watcher = watcher or Watcher()
     rows = list(plan.rows)
@@ -47,11 +49,12 @@ def run_plan(plan: Plan, watcher: Watcher | None = None, retries: int = 0) -> Pr
     paths = [plan.store.folder / name for name in ("results.csv", "results.parquet")]
     if records and not all(path.exists() for path in paths):  # someone removed them
         write_tables(plan.store)
-    return ProbeResult(sorted(records, key=_order(rows)), [p for p in paths if p.exists()])
+    written = [path for path in paths if path.exists()]
+    return result_class(plan.kinds).collect(sorted(records, key=_order(rows)), written, plan.store.folder)
 
 
 def make_runner(plan: Plan, watcher: Watcher, retries: int = 0) -> Runner:
-    """Who runs a plan: this process, a pool of workers, or a Ray cluster."""
+    """Choose the runner: this process, a pool of workers, or a Ray cluster."""
     reports = watcher.read, watcher.filed
     if plan.runner == "ray":
         from icy.training.runners.ray_cluster import RayRunner
@@ -65,13 +68,13 @@ def make_runner(plan: Plan, watcher: Watcher, retries: int = 0) -> Runner:
 
 
 def _order(rows: Sequence[Row]) -> Callable[[Record], tuple[int, int]]:
-    """Records in the order of the plan, whatever order they finished in."""
+    """Return the sort key of the plan's order."""
     place = {row.job.key(r): (i, j) for i, row in enumerate(rows) for j, r in enumerate(row.job.replicates)}
     return lambda record: place[record["key"]]
 
 
 def _run_rows(plan: Plan, watcher: Watcher, retries: int) -> list[Row]:
-    """Submit the jobs of every row and gather their records.
+    """Submit the jobs of every row and collect their records.
 
     On a pool, a row's baselines come first, because the other grammars of a seed stop relative to its baseline; the
     next row's baselines are queued behind the first row's grammars, so that no worker waits. One process trains
@@ -84,7 +87,7 @@ def _run_rows(plan: Plan, watcher: Watcher, retries: int) -> list[Row]:
     with make_runner(plan, watcher, retries) as runner:
 
         def submit(index: int) -> bool:
-            """Queue what can be trained of a row now; whether there was anything."""
+            """Queue what can be trained of a row now; return whether there was anything."""
             jobs = stacks_of(rows[index], runner.device, runner.workers, ready=True)
             tickets.update({runner.submit(job): index for job in jobs})
             return bool(jobs)
@@ -107,7 +110,7 @@ def _run_rows(plan: Plan, watcher: Watcher, retries: int) -> list[Row]:
 
 
 class _Tables:
-    """The tables of a results folder, written anew now and then, so that they can be read while a plan runs."""
+    """Rewrites the tables of a results folder now and then, so that they can be read while a plan runs."""
 
     SECONDS = 60.0
 
@@ -115,7 +118,7 @@ class _Tables:
         self._store, self._written = store, time.monotonic()
 
     def refresh(self) -> None:
-        """Write them if that is some time ago; in a large folder, more seldom."""
+        """Write them if the last time is a while ago; less often in a large folder."""
         begun = time.monotonic()
         if begun - self._written > self.SECONDS:
             write_tables(self._store)
@@ -124,23 +127,23 @@ class _Tables:
 
 
 def stacks_of(row: Row, device: str, workers: int, ready: bool = False) -> list[Job]:
-    """What is missing of a row as jobs, each the stack of one worker.
+    """Split what is missing of a row into jobs, each the stack of one worker.
 
     On a GPU a row is one stack, whoever shares it: many models at once are what fills it.
 
     Args:
         row: the row.
         device: where to compute.
-        workers: how many there are.
+        workers: number of workers.
         ready: only the jobs that can start now: if the row is to be several stacks, the baselines before the others.
     """
     on_cpu = device == "cpu"
     most = STACK_ON_CPU if on_cpu else max(1, len(row.missing))
-    baselines = tuple(r for r in row.missing if r.grammar == BASELINE)
+    baselines = tuple(r for r in row.missing if row.job.is_baseline(r))
     together = len(row.missing) <= most and (workers == 1 or not on_cpu)
     parts = [row.missing]
     if baselines and not together:
-        others = tuple(r for r in row.missing if r.grammar != BASELINE)
+        others = tuple(r for r in row.missing if not row.job.is_baseline(r))
         parts = [baselines] if ready else [baselines, others]
     stacks = [stack for part in parts for stack in deal(part, workers if on_cpu else 1, most)]
     return [replace(row.job, replicates=stack, baselines=row.baselines(), device=device) for stack in stacks]

@@ -1,7 +1,7 @@
-"""Sweeps: many rows from lists of models, grammars, representations and more, planned as one.
+"""`icy.sweep`: many rows from lists of models, grammars, representations and more, in one run.
 
-A sweep is planned as the probes that it consists of; their rows are put together, the longest first, and run by the
-same engine into one folder. What is on file is never done again, so that the same command resumes.
+A sweep expands into the specs of its rows, of whatever kind of job; the rows are planned, ordered longest first, and
+run into one folder. What is on file is never trained again, so the same command resumes.
 """
 
 from __future__ import annotations
@@ -9,30 +9,26 @@ from __future__ import annotations
 import logging
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import MISSING, fields, replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from icy.config.specs import ProbeSpec, SweepSpec, names, spell_out
+from icy.config.specs import RUNNING, RunSpec, SweepSpec, names, spell_out
 from icy.core.errors import IncompatibleError, InvalidSettingError, StoreError, unknown
 from icy.core.registry import SIDES
 from icy.core.text import several
 from icy.experiments.trackers.make import watching
-from icy.records.record import RowKey
+from icy.records.kinds import RowKey, job_kind
 from icy.records.store import Store
 
-from .plan import Plan, Row, planned
-from .probe import LanguageKey, make_plan
+from .plan import Plan, Row, load_plugins, plan_rows, planned
 from .results import ProbeResult
 from .run import run_plan
 from .watcher import Watcher
 
 log = logging.getLogger(__name__)
 
-AXES = ("protocol", "meanings", "vocab_size", "word_length", "representation", "preset")  # each one value or several
-# Of the whole sweep, not of a part.
-RUNNING = ("device", "workers", "runner", "per_gpu", "engine", "out", "rerun", "plugin", "quick", "track")
 PARTS = "sweep"  # the name of the parts in a file: [[sweep]]
 
 
@@ -63,7 +59,7 @@ def sweep(
         [('receiver/FC1L', 'gumb'), ('receiver/FC1L', 'soft'), ('sender/FC1L', 'gumb'), ('sender/FC1L', 'soft')]
     """
     given = {**({"model": model} if model else {}), **options}
-    spec = SweepSpec.asked(**(given if file is None else over(read_sweep(file), given)))
+    spec = sweep_spec(**(given if file is None else over(read_sweep(file), given)))
     plan = make_sweep(spec)
     return run_plan(plan, watching(watcher, spec.track, spec.out), retries=spec.retries)
 
@@ -93,6 +89,21 @@ def read_sweep(file: str | Path) -> dict[str, Any]:
     if not isinstance(parts, (list, tuple)) or not all(isinstance(part, dict) for part in parts):
         raise InvalidSettingError(f"Parts of a sweep are tables, each under [[{PARTS}]].")
     return {name.replace("-", "_"): v for name, v in found.items()} | ({"parts": tuple(parts)} if parts else {})
+
+
+def sweep_spec(**given: Any) -> SweepSpec:
+    """Return the spec of a sweep. Arguments that only the spec of its kind of job has go to every part.
+
+    Raises:
+        UnknownNameError: an argument that neither has, or an unknown kind.
+    """
+    kind = given.get("kind", SweepSpec.kind)
+    if kind != SweepSpec.kind:
+        load_plugins(given.get("plugin", ()))
+        own = set(names(job_kind(kind).load_spec())) - set(names(SweepSpec))
+        mine = {name: given.pop(name) for name in list(given) if name in own}
+        given["parts"] = tuple({"kind": kind, **mine, **part} for part in given.get("parts") or ({},))
+    return SweepSpec.asked(**given)
 
 
 def over(of_file: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -127,63 +138,84 @@ def _parsed(text: str, suffix: str) -> Any:
 
 
 def make_sweep(spec: SweepSpec) -> Plan:
-    """What a sweep is going to do, without doing it. Errors as for `sweep`."""
+    """Plan what a sweep asks for, and train nothing. Errors as for `sweep`."""
     if spec.order not in ("longest", "given"):
         raise unknown("order", spec.order, ("longest", "given"))
+    load_plugins(spec.plugin_files)
     store = Store(spec.out)
     found: dict[RowKey, Row] = {}
     refused: list[IncompatibleError] = []
-    plans = []
-    tried: set[LanguageKey] = set()
     for one in expand(spec):
         try:
-            plans.append(make_plan(one, tried))
+            rows = plan_rows(one)
         except IncompatibleError as error:  # a model that does not work in one of several representations
             refused.append(error)
             continue
-        for row in plans[-1].rows:
+        for row in rows:
             before = found.get(row.job.row)
             found[row.job.row] = row if before is None else _both(before, row, store, spec.rerun)
     if not found and refused:
         raise refused[0]
     for sentence in dict.fromkeys(map(str, refused)):
         log.warning("Left out: %s", sentence)
-    rows = sorted(found.values(), key=cost, reverse=True) if spec.order == "longest" else list(found.values())
-    return planned(spec, _share(rows, spec.shard))
+    ordered = sorted(found.values(), key=cost, reverse=True) if spec.order == "longest" else list(found.values())
+    return planned(spec, _share(ordered, spec.shard))
 
 
-def expand(spec: SweepSpec) -> list[ProbeSpec]:
-    """The probes that a sweep consists of.
+def expand(spec: SweepSpec) -> list[RunSpec]:
+    """Return the specs that a sweep consists of: one per combination of the values along its axes.
 
     Raises:
-        UnknownNameError: an argument of a part that there is not.
+        UnknownNameError: an argument that a part does not take, or a kind of job that does not exist.
         InvalidSettingError: no model, or a part that says how all of the sweep is run.
     """
-    whole = {f.name: getattr(spec, f.name) for f in fields(spec)}
-    known = [name for name in names(ProbeSpec) if name not in RUNNING] + ["side"]
-    found: list[ProbeSpec] = []
-    for part in spec.parts or ({},):
+    found: list[RunSpec] = []
+    parts: Sequence[Mapping[str, Any]] = spec.parts or ({},)
+    for part in parts:
         own = {name.replace("-", "_"): value for name, value in part.items()}
-        for name in own:
-            if name in RUNNING:
-                raise InvalidSettingError(f"'{name}' is for the whole sweep, and cannot be said of a part.")
-            if name not in known:
-                raise unknown("argument of a part of a sweep", name, known)
-        found.extend(_combinations({**whole, **own}))
+        kind = own.pop("kind", spec.kind)
+        one = job_kind(kind).load_spec()
+        _check_part(own, one)
+        found.extend(_combinations(one, {**_shared(spec, one), **own}))
     return found
 
 
-def _combinations(given: Mapping[str, Any]) -> Iterable[ProbeSpec]:
+def _check_part(own: Mapping[str, Any], one: type[RunSpec]) -> None:
+    known = [name for name in names(one) if name not in RUNNING] + ["side"] * issubclass(SweepSpec, one)
+    for name in own:
+        if name in RUNNING:
+            raise InvalidSettingError(f"'{name}' is for the whole sweep, and cannot be said of a part.")
+        if name not in known:
+            raise unknown("argument of a part of a sweep", name, known)
+
+
+def _shared(spec: SweepSpec, one: type[RunSpec]) -> dict[str, Any]:
+    """Return what a part takes from the whole sweep: of another kind of job, only what was given."""
+    values = {f.name: getattr(spec, f.name) for f in fields(spec)}
+    if issubclass(SweepSpec, one):
+        return values
+    usual = {f.name: f.default if f.default_factory is MISSING else f.default_factory() for f in fields(spec)}
+    small = spec.small if spec.quick else {}
+    return {n: v for n, v in values.items() if n in names(one) and v != small.get(n, usual[n])}
+
+
+def _combinations(one: type[RunSpec], given: dict[str, Any]) -> Iterable[RunSpec]:
+    axes = {axis: _along(axis, given[axis]) for axis in one.axes if axis in given}
+    if "model" in names(one):  # a row per model, so that one may be left out
+        axes = {"model": _models(given), **axes}
+    shared = {name: value for name, value in given.items() if name in names(one)}
+    for values in product(*axes.values()):
+        yield one.asked(**{**shared, **dict(zip(axes, values, strict=True))})
+
+
+def _models(given: Mapping[str, Any]) -> list[str]:
     models = [given["model"]] if isinstance(given["model"], str) else list(given["model"])
     if not models:
         raise InvalidSettingError("No model was given; `icy list models` shows what there is.")
-    side = given["side"]
+    side = given.get("side")
     if side is not None and side not in SIDES:
         raise unknown("side", str(side), SIDES)
-    of_side = [_on_side(model, side) for model in models]
-    shared = {name: given[name] for name in names(ProbeSpec)}
-    for one, *values in product(of_side, *(_along(axis, given[axis]) for axis in AXES)):  # so that one may be left out
-        yield ProbeSpec(**{**shared, "model": one, **dict(zip(AXES, values, strict=True))})
+    return [_on_side(model, side) for model in models]
 
 
 def _on_side(model: str, side: str | None) -> str:
@@ -213,13 +245,11 @@ def _both(one: Row, other: Row, store: Store, rerun: str) -> Row:
 
 
 def cost(row: Row) -> float:
-    """How long a row may take, in no unit, to begin with the longest: by measured seconds where there are any on file,
-    else by the work of one update; times its replicates."""
-    job = row.job
+    """Return the relative cost of a row: from the seconds of replicates on file, else from the work of one update."""
     measured = [r["seconds"] for r in row.filed if not r["failed"] and r.get("seconds")]
     if measured:
         return float(len(row.missing) * sum(measured) / len(measured))
-    return len(job.replicates) * job.parameters.get("true", 0) * job.task.message_length * 1e-6
+    return len(row.job.replicates) * row.job.update_cost
 
 
 def _share(rows: Sequence[Row], shard: str | None) -> list[Row]:

@@ -1,4 +1,4 @@
-"""Languages: tables that give every meaning of a meaning space one message."""
+"""Languages: tables with one message for every meaning of a meaning space."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Language:
-    """One message for every meaning.
+    """A table with one message for every meaning.
 
-    Two languages are equal when all of their attributes are. To compare what they say and not what they are
-    called, compare their `digest()`.
+    Two languages are equal if all of their attributes are. To compare messages and ignore name and seed, compare
+    `digest()`.
 
     Attributes:
-        space: the meanings; also taken as "5x10" or (5, 10).
+        space: the meanings; may be given as "5x10" or (5, 10).
         messages: tokens, shape [N, L], read-only, in the smallest unsigned type that holds 0..V-1; row i is the
             message of meaning number i.
-        vocab_size: number of different tokens, V.
-        name: the grammar it was made by, or any other name.
-        seed: the seed it was made from, where there is one.
-        value_names: for every attribute the names of its values, where they have any.
+        vocab_size: number of tokens, V.
+        name: name of the grammar that made it, or any other.
+        seed: the seed it was made from, if any.
+        value_names: names of the values of every attribute, if any.
 
     Raises:
         InvalidSettingError: shapes do not fit, or a token is not in 0..V-1.
@@ -74,7 +74,7 @@ class Language:
         if self.value_names is not None:
             object.__setattr__(self, "value_names", _checked_names(self.value_names, space))
 
-    # -- other ways to make one ----------------------------------------------------------------------------------
+    # -- from tables and files ----------------------------------------------------------------------------------
 
     @classmethod
     def from_table(
@@ -88,19 +88,19 @@ class Language:
         seed: int | None = None,
         value_names: Sequence[Sequence[str]] | None = None,
     ) -> Language:
-        """A language from rows in any order.
+        """Make a language from rows in any order.
 
         Args:
             meanings: attribute values, whole numbers from 0, shape [N, A].
             messages: tokens, whole numbers from 0, shape [N, L].
-            space: by default as many values as the largest one given needs.
-            vocab_size: by default as many tokens as the largest one given needs.
+            space: by default the smallest one that holds these values.
+            vocab_size: by default one more than the largest token.
             name: see Language.
             seed: see Language.
             value_names: see Language.
 
         Raises:
-            InvalidSettingError: the rows do not give every meaning exactly once; the sentence counts them.
+            InvalidSettingError: the rows do not give every meaning exactly once; the message counts them.
         """
         rows, tokens = _whole_table(meanings, "meanings"), _whole_table(messages, "messages")
         whole_space = MeaningSpace(rows.shape[1], int(rows.max()) + 1) if space is None else MeaningSpace.of(space)
@@ -124,25 +124,24 @@ class Language:
         vocab_size: int | None = None,
         name: str | None = None,
     ) -> Language:
-        """A language from your own table with a header line, one row per meaning in any order.
+        """Read a language from your own table, which has a header line and one row per meaning in any order.
 
         Attribute values may be numbers or words: the values of each attribute are sorted and numbered from 0, and
         kept in `value_names`. A message is one column of letters ("abba") or of tokens separated by spaces
-        ("12 7 7 0"), or several columns of one token each. Tokens that are all numbers are taken as they are, the
-        letters a to z are 0 to 25, and any others are sorted and numbered from 0. A file that `save` wrote is
-        loaded as it is.
+        ("12 7 7 0"), or several columns of one token each. Tokens that are all numbers are kept, the letters a to z
+        are 0 to 25, and any others are sorted and numbered from 0. A file that `save` wrote is loaded as by `load`.
 
         Args:
             path: the file; separated by tabs if it ends in .tsv, else by commas.
-            meaning_columns: by default m0, m1, ..., or those that are not message columns.
-            message_columns: by default `message`, or t0, t1, ..., or those that are not meaning columns.
-            vocab_size: by default as many tokens as the largest one found needs.
+            meaning_columns: by default m0, m1, ..., or all that are not message columns.
+            message_columns: by default `message`, or t0, t1, ..., or all that are not meaning columns.
+            vocab_size: by default one more than the largest token.
             name: by default the name of the file.
 
         Raises:
             StoreError: the file cannot be read.
-            InvalidSettingError: the columns are not there, the attributes differ in their number of values, the
-                messages in length, or not every meaning is there exactly once.
+            InvalidSettingError: a column is missing, the attributes differ in their number of values, the messages
+                differ in length, or not every meaning is there exactly once.
         """
         file = Path(path)
         if storage.is_own_csv(file):
@@ -159,22 +158,26 @@ class Language:
     # -- files ---------------------------------------------------------------------------------------------------
 
     def save(self, path: str | Path) -> Path:
-        """Write the language, without loss, as parquet, csv or npz by the suffix of `path`.
+        """Write the language, without loss, as parquet, csv or npz according to the suffix of `path`.
 
-        In csv and parquet there is one row per meaning, and the columns m0, m1, ... are its attribute values. In
-        csv the column `message` holds the message, as letters up to a vocabulary of 26 and as numbers separated by
-        spaces above, and a first line `# icy language {...}` holds the rest; in parquet t0, t1, ... are the tokens.
-        The file appears at once and whole: it is written under another name, then renamed.
+        Csv and parquet have one row per meaning, with its attribute values in the columns m0, m1 and so on. In csv
+        the column `message` holds the message, as letters up to a vocabulary of 26 and as numbers separated by spaces
+        above, and a first line `# icy language {...}` holds the rest; in parquet the tokens are in the columns t0, t1
+        and so on. The file is written under a temporary name and then renamed.
 
         Returns:
             The path.
 
         Raises:
-            StoreError: the suffix is another, or the file cannot be written.
+            StoreError: the suffix is unknown, or the file cannot be written.
         """
         file = Path(path)
         storage.write(file, self.space, self.messages, self._card())
         return file
+
+    def to_bytes(self, suffix: str = ".npz") -> bytes:
+        """Return what `save` writes to a file of this suffix: ".parquet", ".csv" or ".npz"."""
+        return storage.to_bytes(suffix, self.space, self.messages, self._card())
 
     @classmethod
     def load(cls, path: str | Path) -> Language:
@@ -207,7 +210,7 @@ class Language:
             "value_names": self.value_names,
         }
 
-    # -- what it is ----------------------------------------------------------------------------------------------
+    # -- properties ----------------------------------------------------------------------------------------------
 
     @property
     def message_length(self) -> int:
@@ -216,19 +219,19 @@ class Language:
 
     @property
     def word_length(self) -> int | None:
-        """Tokens per word, L / A, or None where L is not a multiple of A."""
+        """Tokens per word, L / A; None if L is not a multiple of A."""
         length, rest = divmod(self.message_length, self.space.attributes)
         return None if rest else length
 
     @property
     def distinct_messages(self) -> int:
-        """Number of different messages; fewer than N where meanings share a message."""
+        """Number of different messages, less than N if meanings share a message."""
         packed = np.ascontiguousarray(self.messages)
         row = np.dtype((np.void, packed.dtype.itemsize * packed.shape[1]))
         return int(np.unique(packed.view(row)).size)
 
     def facts(self) -> dict[str, Any]:
-        """What the language is, in numbers: sizes, seed, and how many of its messages are distinct."""
+        """Return sizes, seed, and the number and share of distinct messages."""
         distinct = self.distinct_messages
         return {
             "name": self.name,
@@ -242,14 +245,14 @@ class Language:
         }
 
     def examples(self, meanings: ArrayLike | None = None) -> pd.DataFrame:
-        """A few meanings and their messages, as in Table 1 of Icy22.
+        """Return a few meanings and their messages, as in Table 1 of Icy22.
 
         Args:
-            meanings: those to show, shape [n, A]; by default the first, then those that differ from it in one
+            meanings: the meanings to show, shape [n, A]; by default the first one, and those that differ from it in one
                 attribute, the last attribute first.
 
         Returns:
-            Columns `meaning` and `message`; words are separated by spaces where L is a multiple of A.
+            Columns `meaning` and `message`; words are separated by spaces if L is a multiple of A.
 
         Raises:
             InvalidSettingError: a meaning is not of this space.
@@ -276,7 +279,7 @@ class Language:
         return f"({', '.join(names[value] for names, value in zip(self.value_names, meaning, strict=True))})"
 
     def digest(self) -> str:
-        """16 hexadecimal digits that stand for space, vocabulary and messages, whatever name and seed are."""
+        """Return a hash of space, vocabulary and messages, without name and seed: 16 hexadecimal digits."""
         head = f"icy language {self.space} {self.vocab_size} {self.message_length}\n".encode()
         little_endian = self.messages.astype(self.messages.dtype.newbyteorder("<"))
         return hashlib.sha256(head + little_endian.tobytes()).hexdigest()[:16]
@@ -297,28 +300,13 @@ class Language:
         )
 
 
-def as_language(given: Language | tuple[ArrayLike, ArrayLike]) -> Language:
-    """A Language from a Language, or from a plain pair of arrays (meanings [N, A], messages [N, L]).
-
-    Raises:
-        InvalidSettingError: `given` is neither, or the pair does not give every meaning exactly once.
-    """
-    if isinstance(given, Language):
-        return given
-    if isinstance(given, (tuple, list)) and len(given) == 2:
-        return Language.from_table(*given)
-    raise InvalidSettingError(
-        f"A {type(given).__name__} is not a language; give a Language or a pair of arrays (meanings, messages)."
-    )
-
-
 def to_letters(tokens: ArrayLike, vocab_size: int, word_length: int | None = None) -> str:
-    """One message as text: letters up to a vocabulary of 26, above it numbers joined by dots.
+    """Return a message as text: letters up to a vocabulary of 26, numbers joined by dots above.
 
     Args:
         tokens: shape [L].
         vocab_size: V.
-        word_length: tokens per word; words are separated by spaces where it is given.
+        word_length: tokens per word, to separate words by spaces.
 
     Example:
         >>> from icy.languages.language import to_letters
@@ -333,7 +321,7 @@ def to_letters(tokens: ArrayLike, vocab_size: int, word_length: int | None = Non
 
 
 def _checked_messages(messages: ArrayLike, space: MeaningSpace, vocab_size: int) -> IntegerArray:
-    """Messages as a read-only array of its own, in the smallest type that holds every token."""
+    """Return a read-only copy of messages, in the smallest type that holds every token."""
     tokens = _whole_table(messages, "messages")
     if tokens.shape[0] != space.size:
         raise InvalidSettingError(
@@ -368,7 +356,7 @@ def _whole_table(given: ArrayLike, what: str) -> IntegerArray:
 
 
 def _rows_in_order(rows: IntegerArray, tokens: IntegerArray, space: MeaningSpace) -> NDArray[np.int64]:
-    """Where each meaning of `space` stands in `rows`; every one must stand there once."""
+    """Return the row of each meaning of `space`, and raise an error unless each has exactly one."""
     if len(rows) != len(tokens):
         raise InvalidSettingError(f"There are {len(rows)} meanings and {len(tokens)} messages; give one for each.")
     given = np.unique(space.index(rows), return_index=True)

@@ -12,19 +12,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError
-from icy.core.memory import _too_large, available_memory, require_memory
+from icy.core.memory import available_memory, require_memory, too_large
 
 IntArray = NDArray[np.int64]
 MAX_LOG2_SIZE = 62  # meanings are numbered by 64-bit integers
-BYTES_PER_TOKEN = 24  # while a table is made: the 64-bit table, its corrupted copy, and one temporary
+BYTES_PER_TOKEN = 24  # to make a table: three 64-bit arrays, for the table, its corrupted copy and a temporary
 
 
 @dataclass(frozen=True)
 class MeaningSpace:
-    """All tuples of `attributes` attribute values, each one of `values` values.
+    """The set of all tuples of `attributes` attribute values, with `values` values each.
 
-    Meanings are numbered in lexicographic order, the last attribute fastest (Perkins21 and Icy22 count them so):
-    the number of meaning m is the sum of m[a] * values ** (attributes - 1 - a).
+    Meanings are numbered in lexicographic order, the last attribute fastest, as in Perkins21 and Icy22: the number of
+    meaning m is the sum of m[a] * values ** (attributes - 1 - a).
 
     Attributes:
         attributes: number of attributes, A.
@@ -52,7 +52,7 @@ class MeaningSpace:
 
     @classmethod
     def parse(cls, text: str) -> MeaningSpace:
-        """Read a space such as "5x10": 5 attributes of 10 values each.
+        """Parse a space such as "5x10": 5 attributes of 10 values each.
 
         Raises:
             InvalidSettingError: the text is not two positive whole numbers joined by an x.
@@ -64,7 +64,7 @@ class MeaningSpace:
 
     @classmethod
     def of(cls, given: MeaningSpace | str | tuple[int, int]) -> MeaningSpace:
-        """A space from a space, a string such as "5x10", or a pair (attributes, values).
+        """Return the space for a space, a string such as "5x10", or a pair (attributes, values).
 
         Raises:
             InvalidSettingError: `given` is none of these.
@@ -86,7 +86,7 @@ class MeaningSpace:
         return int(self.values**self.attributes)
 
     def index(self, meanings: ArrayLike) -> IntArray:
-        """Numbers of meanings.
+        """Return the numbers of meanings.
 
         Args:
             meanings: attribute values, shape [..., A].
@@ -109,7 +109,7 @@ class MeaningSpace:
         return np.asarray(given.astype(np.int64) @ self._strides(), dtype=np.int64)
 
     def meanings(self, index: ArrayLike) -> IntArray:
-        """Meanings by their numbers.
+        """Return the meanings of some numbers.
 
         Args:
             index: numbers in 0..N-1, shape [...].
@@ -129,7 +129,7 @@ class MeaningSpace:
         return (given.astype(np.int64)[..., None] // strides) % self.values
 
     def all(self) -> IntArray:
-        """Every meaning in order, shape [N, A].
+        """Return every meaning in order, shape [N, A].
 
         Raises:
             InvalidSettingError: they do not fit in memory.
@@ -138,18 +138,18 @@ class MeaningSpace:
         return self.meanings(np.arange(self.size))
 
     def check_fits(self, message_length: int) -> None:
-        """Make sure that a table of this space can be made in memory, before anything is allocated.
+        """Raise an error if a table of this space does not fit in memory, before anything is allocated.
 
         Args:
             message_length: tokens per message, L.
 
         Raises:
-            InvalidSettingError: N * L tokens need more than the memory available; the sentence gives both.
+            InvalidSettingError: N * L tokens need more memory than is available; the message gives both.
         """
         what = f"A table of {self} ({self._count()} meanings, {message_length} tokens each)"
         if self._log10_size > MAX_LOG2_SIZE * math.log10(2):
             needed = self._log10_size + math.log10(max(message_length, 1) * BYTES_PER_TOKEN)
-            raise _too_large(what, f"10^{needed:.0f} bytes", available_memory())
+            raise too_large(what, f"10^{needed:.0f} bytes", available_memory())
         require_memory(self.size * message_length * BYTES_PER_TOKEN, what)
 
     @property
@@ -172,7 +172,7 @@ _HOW_TO_WRITE = "write attributes x values, as in 5x10 for 5 attributes of 10 va
 
 
 def _guess(text: str) -> str:
-    """What was probably meant by 10^5 (Perkins21 writes values^attributes), 5*10, 5,10 and the like."""
+    """Suggest a spelling for 10^5 (Perkins21 writes values^attributes), 5*10, 5,10 and the like."""
     if found := re.fullmatch(r"\s*(\d+)\s*(?:\^|\*\*)\s*(\d+)\s*", text):
         return f" Did you mean {found[2]}x{found[1]}?"
     if found := re.fullmatch(r"\W*(\d+)\W+(\d+)\W*", text):

@@ -1,4 +1,4 @@
-"""Splits of a meaning space: which meanings are trained on, and which are held out to see if a model generalises."""
+"""Splits of a meaning space into meanings to train on and held-out meanings, to test generalisation."""
 
 from __future__ import annotations
 
@@ -20,19 +20,20 @@ SPLITS = {
 
 @dataclass(frozen=True)
 class Split:
-    """How meanings are held out. Every value of every attribute stays among the others, to be trained on.
+    """A way of holding meanings out, such that every value of every attribute is still trained on.
 
-    The meanings held out depend on the seed alone: they are the same for all grammars and models. Those of a smaller
-    share are among those of a larger one.
+    The held-out meanings depend on the seed alone: they are the same for all grammars and models, and those of a
+    smaller share are among those of a larger one.
 
     Attributes:
-        kind: "random", a share of the meanings, or "combinations": of two attributes drawn from the seed, a share of
-            the pairs of their values, so that a meaning held out combines known values in a way that no other does.
-        share: of the meanings, or of the pairs; above 0 and below 1.
+        kind: "random" holds out a share of the meanings. "combinations" draws two attributes from the seed, and holds
+            out every meaning with one of a share of the pairs of their values, so that no meaning trained on has such a
+            pair.
+        share: of the meanings or pairs that is held out; above 0 and below 1.
 
     Raises:
-        UnknownNameError: no such kind.
-        InvalidSettingError: a share that cannot be.
+        UnknownNameError: there is no such kind.
+        InvalidSettingError: `share` is not a number above 0 and below 1.
 
     Example:
         >>> from icy.languages.meanings import MeaningSpace
@@ -52,10 +53,11 @@ class Split:
             raise InvalidSettingError(f"The share held out is a number above 0 and below 1, not {self.share!r}.")
 
     def check(self, space: MeaningSpace) -> None:
-        """Make sure that the space can be split so.
+        """Raise an error if a space cannot be split in this way.
 
         Raises:
-            InvalidSettingError: nothing would be held out, or not every value of every attribute could be trained on.
+            InvalidSettingError: the space has one attribute, nothing would be held out, or not every value of every
+                attribute could be trained on.
         """
         if space.attributes < 2:
             raise InvalidSettingError(
@@ -76,7 +78,7 @@ class Split:
             )
 
     def held_out(self, space: MeaningSpace, seed: int) -> IntArray:
-        """Numbers of the meanings held out at a seed, in order. Errors as for `check`."""
+        """Return the numbers of the meanings that a seed holds out, in order. Errors as for `check`."""
         self.check(space)
         generator = stream(seed, "held out", self.kind)
         drawn = self._drawn_from(space)
@@ -87,7 +89,7 @@ class Split:
         return np.flatnonzero(chosen)
 
     def _drawn_from(self, space: MeaningSpace) -> MeaningSpace:
-        """What a share of is drawn: the meanings, or the pairs of values, a space of two attributes."""
+        """Return what a share is drawn of: the space, or the pairs of values as a space of two attributes."""
         return space if self.kind == "random" else MeaningSpace(2, space.values)
 
     def _count(self, drawn: MeaningSpace) -> int:
@@ -95,9 +97,9 @@ class Split:
 
 
 def _draw(space: MeaningSpace, count: int, generator: np.random.Generator) -> IntArray:
-    """Numbers of `count` meanings, all equally likely, such that the others have every value of every attribute.
+    """Draw the numbers of `count` meanings such that the others still have every value of every attribute.
 
-    A few meanings that have each value of each attribute exactly once are drawn first, and left out.
+    K random meanings that together have each value of each attribute exactly once are set aside first.
     """
     once = np.stack([generator.permutation(space.values) for _ in range(space.attributes)], axis=-1)
     others = np.setdiff1d(np.arange(space.size), space.index(once))

@@ -1,7 +1,8 @@
-"""How languages lie on disk. `icy.languages.language` is the way in; this module knows only tables and their cards."""
+"""Files of languages: tables and their cards, which `icy.languages.language` converts to languages."""
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Callable, Sequence
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 IntegerArray = NDArray[np.integer[Any]]
-Card = dict[str, Any]  # what a language is besides its messages
+Card = dict[str, Any]  # all attributes of a language but its messages
 
 CSV_HEAD = "# icy language "
 PARQUET_KEY = b"icy language"
@@ -31,7 +32,7 @@ MOST_LETTERS = 26
 
 
 def write(path: Path, space: MeaningSpace, messages: IntegerArray, card: Card) -> None:
-    """Write messages [N, L] and their card in the format that the suffix of `path` names, all at once.
+    """Write messages [N, L] and their card atomically, in the format of the suffix of `path`.
 
     Raises:
         StoreError: the suffix is unknown, or the file cannot be written.
@@ -44,8 +45,19 @@ def write(path: Path, space: MeaningSpace, messages: IntegerArray, card: Card) -
         raise StoreError(f"The language cannot be written to '{path}': {error.strerror or error}.") from error
 
 
+def to_bytes(suffix: str, space: MeaningSpace, messages: IntegerArray, card: Card) -> bytes:
+    """Return the content of the file that `write` writes.
+
+    Raises:
+        StoreError: the suffix is unknown.
+    """
+    file = io.BytesIO()
+    _of_suffix(Path("language").with_suffix(suffix), WRITERS)(file, space, messages, card)
+    return file.getvalue()
+
+
 def read(path: Path) -> tuple[IntegerArray, Card]:
-    """Messages [N, L] in the order of meanings, and the card.
+    """Read messages [N, L], in the order of meanings, and their card.
 
     Raises:
         StoreError: the suffix is unknown, the file cannot be read, or it holds no language.
@@ -138,7 +150,7 @@ def _unspell(texts: list[str]) -> IntegerArray:
 
 
 def read_frame(path: Path, skiprows: int = 0) -> pd.DataFrame:
-    """A table of strings; "nan" and "null" are messages here, not missing numbers."""
+    """Read a table of strings, in which "nan" and "null" are text and not missing values."""
     import pandas as pd
 
     separator = "\t" if path.suffix.lower() == ".tsv" else ","
@@ -166,7 +178,7 @@ def _read_npz(path: Path) -> tuple[IntegerArray, Card]:
 
 
 def _in_order(space: MeaningSpace, meanings: IntegerArray, messages: IntegerArray) -> IntegerArray:
-    """Rows sorted by meaning, so that a file sorted otherwise by hand still loads."""
+    """Sort rows by meaning, so that a file whose rows were reordered by hand still loads."""
     index = space.index(meanings)
     order = np.argsort(index, kind="stable")
     if len(index) != space.size or not np.array_equal(index[order], np.arange(space.size)):
@@ -191,12 +203,12 @@ READERS: dict[str, Callable[[Path], tuple[IntegerArray, Card]]] = {
 
 @dataclass(frozen=True)
 class OwnTable:
-    """What was read from a user's own table.
+    """Content of a user's own table.
 
     Attributes:
         meanings: numbers of attribute values, shape [n, A].
         messages: tokens, shape [n, L].
-        value_names: the values as they were written, or None if they were just the numbers 0..K-1.
+        value_names: the values as written in the file, or None if they are the numbers 0..K-1.
     """
 
     meanings: IntegerArray
@@ -205,7 +217,7 @@ class OwnTable:
 
 
 def is_own_csv(path: Path) -> bool:
-    """Whether a file begins as those that `write` makes.
+    """Return whether a file begins like a csv that `write` wrote.
 
     Raises:
         StoreError: the file cannot be read.
@@ -220,7 +232,7 @@ def is_own_csv(path: Path) -> bool:
 def read_own_table(
     path: Path, meaning_columns: Sequence[str] | None, message_columns: Sequence[str] | str | None
 ) -> OwnTable:
-    """Read the table that `Language.from_csv` describes; see there for what is accepted and what is raised."""
+    """Read a table of the form, and with the errors, that `Language.from_csv` describes."""
     try:
         frame = read_frame(path)
     except (OSError, ValueError) as error:
@@ -237,10 +249,10 @@ def read_own_table(
 def choose_columns(
     columns: Sequence[str], meaning_columns: Sequence[str] | None, message_columns: Sequence[str] | None
 ) -> tuple[list[str], list[str]]:
-    """The columns of meanings and of messages: those asked for, else by name, else the rest.
+    """Return the columns of meanings and of messages: those asked for, else by name, else the rest.
 
     Raises:
-        InvalidSettingError: a column is not there or asked for twice, or the columns cannot be told apart.
+        InvalidSettingError: a column is missing or asked for twice, or the columns cannot be told apart.
     """
     tokens = list(message_columns or ()) or _default_message_columns(columns, meaning_columns)
     attributes = list(meaning_columns or ()) or _default_meaning_columns(columns, tokens)
@@ -267,7 +279,7 @@ def _default_meaning_columns(columns: Sequence[str], tokens: Sequence[str]) -> l
 
 
 def _number_values(columns: dict[str, list[str]]) -> tuple[IntegerArray, tuple[tuple[str, ...], ...] | None]:
-    """Values numbered from 0 in sorted order, [n, A], and their names."""
+    """Number the values of each attribute from 0 in sorted order, [n, A], and return their names."""
     names = [_sorted_names(column) for column in columns.values()]
     counts = [len(of_one) for of_one in names]
     if len(set(counts)) > 1:
@@ -280,7 +292,7 @@ def _number_values(columns: dict[str, list[str]]) -> tuple[IntegerArray, tuple[t
 
 
 def _number_tokens(columns: list[list[str]]) -> IntegerArray:
-    """Tokens [n, L] of one text column, or of several columns of one token each."""
+    """Return tokens [n, L] from one text column, or from several columns of one token each."""
     rows = split_messages(columns[0]) if len(columns) == 1 else [list(row) for row in zip(*columns, strict=True)]
     lengths = sorted({len(row) for row in rows})
     if len(lengths) > 1 or lengths[0] == 0:
@@ -293,7 +305,7 @@ def _number_tokens(columns: list[list[str]]) -> IntegerArray:
 
 
 def split_messages(texts: list[str]) -> list[list[str]]:
-    """Tokens are separated by spaces where any message has one, else they are single characters."""
+    """Split messages into tokens: at spaces if any message has one, else into characters."""
     if any(re.search(r"\s", text) for text in texts):
         return [text.split() for text in texts]
     return [list(text) for text in texts]
@@ -314,7 +326,7 @@ def _codes(column: list[str], names: list[str]) -> IntegerArray:
 
 
 def _sorted_names(column: list[str]) -> list[str]:
-    """The different values, numbers by size and words by the alphabet."""
+    """Return the distinct values, numbers by size and words in alphabetical order."""
     distinct = set(column)
     numeric = all(re.fullmatch(r"-?[0-9]{1,18}", value) for value in distinct)
     return sorted(distinct, key=int) if numeric else sorted(distinct)

@@ -1,8 +1,8 @@
-"""Measures of compositionality, on any table of meanings and messages. Nothing here knows of training or games.
+"""Compositionality metrics for any table of meanings and messages, independent of training and of games.
 
-Every metric takes meanings and messages, or one Language, spells out its conventions as arguments, and answers with a
-Score. The metrics register as a stranger's would; each is imported on first use, and none needs torch but those that
-train something.
+Every metric takes meanings and messages, or one Language; its conventions are arguments, and it returns a Score. The
+metrics are registered just as a plug-in registers its own, and each is imported on first use. Only those that train
+something, or count on a GPU, import torch.
 
 Example:
     >>> from icy import metrics
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from icy.core.registry import register_metric
 
-# No module is called as a function in it: importing the module would put it in the function's place.
+# No module has the name of a function in it: importing the module would replace the function.
 _WHERE = {
     "Score": "score",
     "Table": "table",
@@ -132,7 +132,7 @@ __all__ = [
     "tre",
 ]
 
-if TYPE_CHECKING:  # the same names once more, for type checkers and editors
+if TYPE_CHECKING:  # the same names again, for type checkers and editors
     from .concept_matching import cbm, cbm_by_sample_size
     from .context import context_independence
     from .disentanglement import factor_vae, mig, modularity
@@ -148,7 +148,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors
 else:
 
     def __getattr__(name: str) -> object:
-        """Import a name when it is first asked for (PEP 562), and keep it."""
+        """Import a name on first access (PEP 562), and keep it."""
         if name not in _WHERE:
             raise AttributeError(f"module 'icy.metrics' has no attribute '{name}'")
         from importlib import import_module
@@ -158,5 +158,5 @@ else:
         return found
 
     def __dir__() -> list[str]:
-        """What is loaded and what would be."""
+        """Return all names, loaded or not."""
         return sorted({*globals(), *_WHERE})

@@ -1,4 +1,4 @@
-"""Concept best matching: can the words of a language be translated one by one into the concepts they stand for?"""
+"""Concept best matching (CBM): how well the words of a language translate, one by one, into concepts."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ UNMATCHED = ("matched", "assigned")
 Names = Sequence[Hashable]
 Counts = NDArray[np.int64]
 RATES = ("ambiguity_rate", "paraphrase_rate", "unmatched_rate")
-NONE = -1  # for the concept of a word that has none
-PARTS = 10**6  # the shares that break ties are compared to a millionth
+NONE = -1  # in place of the concept of a word that has none
+PARTS = 10**6  # resolution at which the shares that break ties are compared
 
 
 def cbm(
@@ -43,51 +43,50 @@ def cbm(
     drop_last: bool = False,
     eos: int | None = None,
 ) -> Score:
-    """Concept best matching: the share of words that translate into a concept of their phrase (CBM24).
+    """Concept best matching (CBM): the share of words that translate into a concept of their phrase (CBM24).
 
-    A sample is a message, made of words, and a phrase, made of concepts. A word and a concept have as weight how often
-    they occur together. Each word is matched to at most one concept, and each concept to at most one word, such that
-    the weights of the matched pairs sum to the most; then every word of every message is good, if its concept is in
-    the phrase, ambiguous, if its concept is not, or a paraphrase, if it has none. The score is the good ones over Q,
-    where a sample counts as many as the longer of its message and its phrase.
+    A sample is a message of words and a phrase of concepts. The weight of a word and a concept is the number of times
+    they occur together. Each word is matched to at most one concept, and each concept to at most one word, so that the
+    total weight of matched pairs is maximal. A word in a message is then good if its concept is in the phrase,
+    ambiguous if its concept is not, and a paraphrase if it has no concept. The score is the number of good words over
+    Q, the sum over samples of the length of the message or the phrase, whichever is longer.
 
-    Where several matchings are best, the one is taken whose words are the most specific: the sum, over matched pairs,
-    of the share of the word's occurrences that have the concept in their phrase is greatest. So a word of every
-    message takes no concept from a word that only the messages of that concept have. What is tied even then goes by
-    the sorted order of words and concepts; the order of rows plays no part. The score is the same for all best
-    matchings if no phrase has a concept twice; the details may not be.
+    If several matchings are optimal, the one with the most specific words is reported: it maximises the sum, over
+    matched pairs, of the share of the word's occurrences with the concept in their phrase. So a word that is in every
+    message does not take the concept of a word that only occurs with it. Remaining ties follow the sorted order of
+    words and concepts; the order of rows does not matter. If no phrase repeats a concept, all optimal matchings have
+    the same score, though the details may differ.
 
-    Few rows make the score too high; it settles at some 500 (CBM24 appendix E, and `cbm_by_sample_size`).
+    The score is too high on few rows; it settles at about 500 (CBM24 appendix E, and `cbm_by_sample_size`).
 
     Args:
-        meanings: [N, A] attribute values, or a Language; or phrases, if `concepts` says so.
+        meanings: [N, A] attribute values, or a Language; with `concepts="items"` also phrases.
         messages: [N, S] tokens, or sequences of any lengths.
-        words: what a word is: "tokens", each token wherever it stands; "positions", each token together with its
-            position; or several tokens: a number w, or "tokens:w", takes every w in turn as one word, and
-            "positions:w" these with their place. Words of several tokens, or with a place, are named by a text, as in
-            "3 1" and "0:3".
-        concepts: what a concept is: "attributes", the value of an attribute, as a pair (attribute, value); or "items",
-            each item of a phrase wherever it stands, phrases being sequences of anything hashable, of any lengths.
+        words: what a word is: "tokens", a token at any position; "positions", a token at a given position; a number w
+            or "tokens:w", w consecutive tokens, cut from the start of the message; or "positions:w", the same at a
+            given position. Words of several tokens, or with a position, are named by text, as in "3 1" and "0:3".
+        concepts: what a concept is: "attributes", a pair (attribute, value); or "items", an item of a phrase at any
+            position, where phrases are sequences of hashable items, of any lengths.
         repeats: of a word in a message, or of a concept in a phrase: "counted", as in the tables and the program of
-            CBM24, or taken "once", as its text has it.
-        unmatched: the concepts that are not unmatched: the "matched", or all "assigned", which in the program of
-            CBM24 are also those it gave to a word they never occur with.
-        drop_last: leave out the last token of every message whatever it is, as that program does by default.
+            CBM24, or taken "once", as in its text.
+        unmatched: which concepts do not count as unmatched: "matched", those with a word that they occur with; or
+            "assigned", as in the program of CBM24, also those assigned to a word that they never occur with.
+        drop_last: drop the last token of every message, whatever it is, as that program does by default.
         eos: the token that ends a message; see Table.of.
 
     Returns:
         A score in [0, 1]. Its details, with the names of CBM24 where they differ: `total` (Q, Totl Edgs); `good`,
-        `ambiguous` and `paraphrase` (Phrs), which sum to `word_tokens`; `concept_tokens` (Totl Cons) and
-        `unmatched_concepts` of them; `unique_messages`, `unique_words`, `unique_phrases` and `unique_concepts`;
-        `ambiguity_rate` and `paraphrase_rate`, over Q; `unmatched_rate`, over the concept tokens; `precision` and
-        `recall`, of every sample the number of different good words over that of its words or its concepts, on
-        average; `translation`, a table of the matched pairs (word, concept, weight), in the order of concepts; and
-        `pairs`, the same of all that occur together, and whether they are `matched`.
+        `ambiguous` and `paraphrase` (Phrs), which sum to `word_tokens`; `concept_tokens` (Totl Cons) and the number of
+        them that are `unmatched_concepts`; `unique_messages`, `unique_words`, `unique_phrases` and `unique_concepts`;
+        `ambiguity_rate` and `paraphrase_rate`, over Q; `unmatched_rate`, over concept tokens; `precision` and `recall`,
+        the number of distinct good words over that of words or of concepts in a sample, averaged over samples;
+        `translation`, a DataFrame of the matched pairs (word, concept, weight), sorted by concept; and `pairs`, the
+        same for all that occur together, with a column `matched`.
 
     Raises:
-        InvalidSettingError: an empty message or phrase, continuous meanings, words of w tokens in a message that
-            cannot be divided so, or concepts that are not hashable.
-        UnknownNameError: a convention that there is not.
+        InvalidSettingError: an invalid table (see Table.of), an empty message or phrase, continuous meanings, a message
+            that cannot be cut into words of w tokens, or concepts that are not hashable.
+        UnknownNameError: an unknown convention.
 
     Example:
         >>> from icy.metrics import cbm
@@ -104,24 +103,25 @@ def cbm(
 def cbm_by_sample_size(
     meanings: Any, messages: Any = None, *, segment: int = 100, seed: int = 0, **conventions: Any
 ) -> pd.DataFrame:
-    """Concept best matching by the number of samples (CBM24 figure 4): of segments, and of all up to each of them.
+    """Compute concept best matching by the number of samples, per segment and accumulated (CBM24 figure 4).
 
-    Rows are shuffled and cut into segments that share no row. A segment's scores, all from few rows, show how much
-    they vary; those of the rows accumulated show how many it takes for the score to settle.
+    Rows are shuffled and cut into disjoint segments. The scores of single segments show the variance on few rows; those
+    of all rows up to the end of a segment show how many rows it takes for the score to settle.
 
     Args:
         meanings: as for `cbm`.
         messages: as for `cbm`.
-        segment: rows of each; those left over at the end are not used.
-        seed: of the order of rows.
+        segment: rows per segment; rows left over at the end are not used.
+        seed: of the shuffling.
         **conventions: the other arguments of `cbm`.
 
     Returns:
-        Two rows for each segment: `sample`, "segment" or "accumulated"; `drawn`, the rows up to its end; `rows`, those
-        that were scored; `cbm`; `ambiguity_rate`, `paraphrase_rate` and `unmatched_rate`.
+        Two rows per segment, with the columns `sample`, "segment" or "accumulated"; `drawn`, the number of rows up to
+        its end; `rows`, the number of rows scored; `cbm`, `ambiguity_rate`, `paraphrase_rate` and `unmatched_rate`.
 
     Raises:
-        InvalidSettingError: fewer rows than one segment; and as for `cbm`.
+        InvalidSettingError: fewer rows than one segment, or any of the errors of `cbm`.
+        UnknownNameError: an unknown convention.
 
     Example:
         >>> import icy
@@ -148,7 +148,7 @@ def cbm_by_sample_size(
 
 @dataclass(frozen=True)
 class _Conventions:
-    """The choices that move the score, as the arguments of `cbm` have them."""
+    """The choices that affect the score; see the arguments of `cbm`."""
 
     words: str | int = "tokens"
     concepts: str = "attributes"
@@ -167,7 +167,7 @@ class _Conventions:
                 raise unknown(what, str(given), known)
 
     def word(self) -> tuple[bool, int]:
-        """Whether a word has a place, and how many tokens it has."""
+        """Return whether a word has a position, and its number of tokens."""
         kind, width = "tokens", self.words
         if isinstance(width, str) and not width.isdecimal():
             kind, _, width = width.partition(":")
@@ -180,12 +180,12 @@ class _Conventions:
 
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """The words of all messages, or the concepts of all phrases, one after the other.
+    """The words of all messages, or the concepts of all phrases, concatenated.
 
     Attributes:
-        rows: the sample that each stands in, ascending, [T].
-        codes: which it is, numbered from 0 in sorted order, all numbers in use, [T].
-        names: what each number is called.
+        rows: the sample of each word or concept, ascending, [T].
+        codes: its number, from 0 in sorted order without gaps, [T].
+        names: the name of each number.
     """
 
     rows: Codes
@@ -193,12 +193,12 @@ class _Side:
     names: Names
 
     def once(self) -> _Side:
-        """Each at most once in a sample."""
+        """Drop repeats within a sample."""
         cells = np.unique(self.rows * len(self.names) + self.codes)
         return _Side(cells // len(self.names), cells % len(self.names), self.names)
 
     def within(self, which: Codes, count: int) -> _Side:
-        """The samples `which`, in that order, out of `count`."""
+        """Select the samples `which`, in that order, out of `count`."""
         place = np.full(count, -1)
         place[which] = np.arange(len(which))
         rows = place[self.rows]
@@ -207,30 +207,30 @@ class _Side:
         return _Side(rows[order], codes, [self.names[code] for code in used])
 
     def per_row(self, count: int) -> Counts:
-        """How many each of `count` samples has, [N]."""
+        """Count the words or concepts of each of `count` samples, [N]."""
         return np.bincount(self.rows, minlength=count)
 
     def different_rows(self, count: int) -> int:
-        """How many of the samples' sequences are different."""
+        """Count the distinct sequences among the samples."""
         ends = self.per_row(count).cumsum()[:-1]
         return len({part.tobytes() for part in np.split(self.codes, ends)})
 
     def table(self, count: int) -> csr_array:
-        """How often each occurs in each sample, [N, names]."""
+        """Count how often each word or concept occurs in each sample, [N, names]."""
         ones = np.ones(len(self.rows), dtype=np.int64)
         return csr_array((ones, (self.rows, self.codes)), shape=(count, len(self.names)))
 
 
 @dataclass(frozen=True, eq=False)
 class _Samples:
-    """Messages and phrases, as many of each."""
+    """The words and the concepts of `count` samples."""
 
     count: int
     words: _Side
     concepts: _Side
 
     def rows(self, which: Codes) -> _Samples:
-        """Some of the samples."""
+        """Select samples."""
         words, concepts = (side.within(which, self.count) for side in (self.words, self.concepts))
         return _Samples(len(which), words, concepts)
 
@@ -241,7 +241,7 @@ def _read(meanings: Any, messages: Any, how: _Conventions) -> _Samples:
 
 
 def _values(meanings: Any, messages: Any, eos: int | None) -> tuple[Table, _Side]:
-    """The table, and as concepts the values of its attributes."""
+    """Return the table, and the values of its attributes as concepts."""
     try:
         table = Table.of(meanings, messages, eos=eos)
     except InvalidSettingError as error:
@@ -261,12 +261,12 @@ def _values(meanings: Any, messages: Any, eos: int | None) -> tuple[Table, _Side
 
 
 def _ragged(given: Any) -> bool:
-    """Whether it is sequences of different lengths."""
+    """Return whether these are sequences of different lengths."""
     return isinstance(given, Iterable) and len({len(row) for row in given if isinstance(row, Sized)}) > 1
 
 
 def _items(meanings: Any, messages: Any, eos: int | None) -> tuple[Table, _Side]:
-    """The table of messages, and as concepts the items of phrases."""
+    """Return the table of messages, and the items of phrases as concepts."""
     if messages is None and isinstance(meanings, (tuple, list)) and len(meanings) == 2:
         meanings, messages = meanings
     if messages is None:
@@ -282,7 +282,7 @@ def _items(meanings: Any, messages: Any, eos: int | None) -> tuple[Table, _Side]
 
 
 def _phrase(given: Any) -> list[Hashable]:
-    """The concepts of one phrase."""
+    """Return the concepts of one phrase."""
     phrase = given.tolist() if hasattr(given, "tolist") else given
     if isinstance(phrase, str) or not isinstance(phrase, Iterable):
         raise InvalidSettingError(f"A phrase is a sequence of concepts, not {phrase!r}; cut it into its concepts.")
@@ -304,7 +304,7 @@ def _numbered(phrases: list[list[Hashable]]) -> _Side:
 
 
 def _in_order(concepts: Iterable[Any]) -> list[Hashable]:
-    """Sorted: by type and then by value, or by how they are written where values have no order."""
+    """Sort concepts by type and then by value, or by repr if values have no order."""
     try:
         return sorted(concepts, key=lambda concept: (str(type(concept)), concept))
     except TypeError:
@@ -312,7 +312,7 @@ def _in_order(concepts: Iterable[Any]) -> list[Hashable]:
 
 
 def _words(table: Table, how: _Conventions) -> _Side:
-    """The words of the messages."""
+    """Return the words of the messages."""
     placed, width = how.word()
     tokens = _without_last(table) if how.drop_last else table.messages
     _check_lengths((tokens != PAD).sum(1), width)
@@ -330,7 +330,7 @@ def _words(table: Table, how: _Conventions) -> _Side:
 
 
 def _without_last(table: Table) -> Counts:
-    """The messages without their last tokens."""
+    """Return the messages without the last token of each."""
     return np.where(np.arange(table.length) < table.lengths[:, None] - 1, table.messages, PAD)
 
 
@@ -356,7 +356,7 @@ def _score(samples: _Samples, how: _Conventions) -> Score:
         words, concepts = words.once(), concepts.once()
     weights, shares = _weights(words, concepts, count)
     assigned = _best_match(weights, shares)
-    # A word that has no concept stays so, whatever weight NONE reads.
+    # A word without a concept stays without one, whatever weight the index NONE = -1 reads.
     matched = np.where(weights[np.arange(len(assigned)), assigned] > 0, assigned, NONE)
     translated = matched if how.unmatched == "matched" else assigned
     details: dict[str, Any] = {
@@ -373,8 +373,8 @@ def _score(samples: _Samples, how: _Conventions) -> Score:
 
 
 def _weights(words: _Side, concepts: _Side, count: int) -> tuple[Counts, NDArray[np.float64]]:
-    """Of every word and concept the weight, how often they occur together, and the share of the word's occurrences
-    that have the concept in their phrase: [words, concepts] each."""
+    """Return two tables [words, concepts]: how often they occur together (the weights), and the share of the word's
+    occurrences with the concept in their phrase."""
     shape = len(words.names), len(concepts.names)
     require_memory(4 * 8 * shape[0] * shape[1], f"A table of {shape[0]} words and {shape[1]} concepts")
     messages, phrases = words.table(count), concepts.table(count)
@@ -383,10 +383,10 @@ def _weights(words: _Side, concepts: _Side, count: int) -> tuple[Counts, NDArray
 
 
 def _best_match(weights: Counts, shares: NDArray[np.float64]) -> Codes:
-    """The concept assigned to each word, or NONE, [words]: weights sum to the most; of such assignments, shares do.
+    """Return the concept assigned to each word, or NONE, [words]: maximise the weights, and the shares among ties.
 
-    Both are compared as one whole number, in which a unit of weight outweighs all shares together four times: the
-    shares never change which sum of weights is best, nor does the scale of the weights change which shares are.
+    Both are compared as one integer, in which a unit of weight is four times the largest possible sum of shares. So
+    shares decide only between assignments of equal weight, and do so whatever the scale of the weights.
     """
     unit = 4 * min(weights.shape) * PARTS
     found = np.full(len(weights), NONE)
@@ -396,7 +396,7 @@ def _best_match(weights: Counts, shares: NDArray[np.float64]) -> Codes:
 
 
 def _edges(words: _Side, concepts: _Side, matched: Codes, count: int) -> dict[str, Any]:
-    """Every word of every message as good, ambiguous or a paraphrase; precision and recall."""
+    """Count the words that are good, ambiguous and paraphrases; compute precision and recall."""
     theirs = matched[words.codes]
     translated = theirs != NONE
     present = concepts.rows * len(concepts.names) + concepts.codes
@@ -424,7 +424,7 @@ def _rates(details: dict[str, Any]) -> dict[str, float]:
 
 
 def _pairs(weights: Counts, matched: Codes, words: Names, concepts: Names) -> pd.DataFrame:
-    """The words and concepts that occur together, in the order of concepts and then of words."""
+    """Return the DataFrame of words and concepts that occur together, sorted by concept and then by word."""
     concept, word = np.nonzero(weights.T)
     return pd.DataFrame(
         {

@@ -1,4 +1,4 @@
-"""Context independence: does every concept have a token of its own, whatever else a message is about?"""
+"""Context independence: does every concept have a token of its own, whatever the context?"""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .table import PAD, Table
 CHOICES = ("token_given_concept", "concept_given_token")
 USUAL_CHOICE = {"cooccurrence": CHOICES[0], "em": CHOICES[1]}
 TIES = ("best", "lowest")
-MOST_ROUNDS, SETTLED = 1000, 1e-7  # of EM, and the change of a probability that ends it
-# Shares that differ by less, relatively, are a tie: in EM two tokens may near the same share at different speeds.
+MOST_ROUNDS, SETTLED = 1000, 1e-7  # EM ends after so many rounds, or once no probability changes by more
+# Shares tie if their relative difference is smaller. In EM, two tokens may approach the same share at different speeds.
 TIED = {"cooccurrence": 1e-9, "em": 100 * SETTLED}
 PAIRS_AT_ONCE = 65_536
-MOST_CELLS = 5 * 10**7  # of concepts by tokens: 400 MB for each of a few tables
+MOST_CELLS = 5 * 10**7  # concepts times tokens: 400 MB for each of a few tables
 Matrix = NDArray[np.float64]
 
 
@@ -34,33 +34,35 @@ def context_independence(
     smoothing: float = 0.0,
     eos: int | None = None,
 ) -> Score:
-    """Context independence: the mean over concepts of p(v | c) p(c | v) for the token v of each (Bogin et al. 2018).
+    """Context independence: the mean over concepts c of p(v | c) p(c | v), with v the token chosen for c.
 
-    A concept is a value of an attribute. One whose messages are all empty has no token and counts as 0.
+    A concept is a value of an attribute (Bogin, Geva and Berant 2018). A concept whose messages are all empty has no
+    token and counts as 0.
 
     Args:
         meanings: [N, A] attribute values, or a Language.
-        messages: [N, S] tokens, or sequences of any lengths; empty ones say nothing.
-        alignment: "cooccurrence", the form in common use: every token of a message counts for every concept of its
-            meaning. Ideal languages of A attributes reach 1 / A^2 in it. Or "em", as in the paper: counts are shared
-            out by IBM's first model of translation, trained by expectation maximisation; ideal languages reach 1, but
-            for what the training leaves over; less if words have several tokens, or a token is always there.
-        chosen_by: what is greatest for v: "token_given_concept", p(v | c), by default for "cooccurrence", or
-            "concept_given_token", p(c | v), by default for "em".
-        ties: of tokens that are chosen equally, to 1e-9 of the share, or for "em" to 1e-5, the one with the greatest
-            product ("best") or the lowest ("lowest").
-        smoothing: what is added to every count.
+        messages: [N, S] tokens, or sequences of any lengths; empty ones do not count.
+        alignment: how to estimate the probabilities. "cooccurrence", the form in common use, counts every token of a
+            message for every concept of its meaning; ideal languages of A attributes reach 1 / A^2. "em", as in the
+            paper, divides the counts among concepts by IBM translation model 1, trained by expectation maximisation;
+            ideal languages reach 1 up to convergence, and less if words have several tokens, or if a token is in every
+            message.
+        chosen_by: what v maximises: "token_given_concept", p(v | c), the default for "cooccurrence", or
+            "concept_given_token", p(c | v), the default for "em".
+        ties: of tokens that tie, to a relative 1e-9 (1e-5 for "em"), choose the one with the highest product
+            p(v | c) p(c | v) ("best") or the lowest token ("lowest").
+        smoothing: added to every count.
         eos: the token that ends a message; see Table.of.
 
     Returns:
-        A score in [0, 1]; the details have a DataFrame of each concept, its token, p(v | c) and p(c | v), and for "em"
-        the rounds made and allowed, the last change of a p(v | c), that which ends the training, and whether it did.
-        NaN where all messages are empty.
+        A score in [0, 1]. The details have a DataFrame of concepts with the token, p(v | c) and p(c | v) of each; for
+        "em" also the rounds run and allowed, the last change of a p(v | c), the tolerance, and whether EM converged.
+        NaN if all messages are empty.
 
     Raises:
-        InvalidSettingError: tables that do not fit together, continuous meanings, smoothing that is negative or not
-            finite, or more concepts by tokens than can be held.
-        UnknownNameError: a convention that there is not.
+        InvalidSettingError: an invalid table (see Table.of), continuous meanings, smoothing that is negative or not
+            finite, or too many concepts and tokens to hold in memory.
+        UnknownNameError: an unknown convention.
 
     Example:
         >>> from icy.metrics import context_independence
@@ -96,7 +98,7 @@ def context_independence(
 
 
 def _checked(alignment: str, chosen_by: str | None, ties: str, smoothing: float) -> str:
-    """What a token is chosen by, once every convention is one that there is."""
+    """Check the conventions and return the share by which tokens are chosen."""
     if alignment not in USUAL_CHOICE:
         raise unknown("alignment", alignment, list(USUAL_CHOICE))
     if chosen_by is not None and chosen_by not in CHOICES:
@@ -109,7 +111,7 @@ def _checked(alignment: str, chosen_by: str | None, ties: str, smoothing: float)
 
 
 def _concepts(table: Table) -> tuple[NDArray[np.int64], list[tuple[int, Any]]]:
-    """For every row the numbers of its concepts, [N, A]; and of every concept the attribute and the value."""
+    """Return the numbers of each row's concepts, [N, A], and the attribute and value of each concept."""
     names: list[tuple[int, Any]] = []
     columns = []
     for a, factor in enumerate(table.factors):
@@ -119,13 +121,13 @@ def _concepts(table: Table) -> tuple[NDArray[np.int64], list[tuple[int, Any]]]:
 
 
 def _tokens(table: Table) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Tokens numbered without gaps, [N, S], PAD after the end; and which they are."""
+    """Return the tokens numbered without gaps, [N, S] with PAD after the end, and the original token of each number."""
     used = np.unique(table.messages[table.messages != PAD])
     return np.where(table.messages == PAD, PAD, np.searchsorted(used, table.messages)), used
 
 
 def _cooccurrences(concepts: NDArray[np.int64], tokens: NDArray[np.int64], rows: int, columns: int) -> Matrix:
-    """How often each token stands in a message about each concept: [concepts, tokens]."""
+    """Count how often each token occurs in messages about each concept: [concepts, tokens]."""
     counts = np.zeros(rows * columns)
     for concept in concepts.T:
         for token in tokens.T:
@@ -135,7 +137,7 @@ def _cooccurrences(concepts: NDArray[np.int64], tokens: NDArray[np.int64], rows:
 
 
 def _aligned(concepts: NDArray[np.int64], tokens: NDArray[np.int64], counts: Matrix) -> tuple[Matrix, dict[str, Any]]:
-    """Counts shared out over the concepts of a meaning, by expectation maximisation from equal shares."""
+    """Return the counts divided among the concepts of each meaning by EM from equal shares, and how EM ended."""
     concepts, tokens, times = _pairs(concepts, tokens)
     translation = _shares((counts > 0).astype(float), 1)
     rounds, change = 0, np.inf
@@ -154,9 +156,9 @@ def _aligned(concepts: NDArray[np.int64], tokens: NDArray[np.int64], counts: Mat
 def _pairs(
     concepts: NDArray[np.int64], tokens: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """The different pairs of a meaning and a token: the concepts, [P, A], the token and how often, [P] each.
+    """Return the distinct pairs of a meaning and a token: concepts, [P, A], token and number of occurrences, [P] each.
 
-    The model translates the tokens of a message one by one, so that it is all the same which message a token is in.
+    The model translates each token by itself, so it does not matter which message with this meaning a token is in.
     """
     meaning = together(*concepts.T)
     _, first = np.unique(meaning, return_index=True)
@@ -173,7 +175,7 @@ def _share_out(
     tokens: NDArray[np.int64],
     times: NDArray[np.int64],
 ) -> None:
-    """Add the times of every pair to the concepts of its meaning, in proportion to their translations."""
+    """Divide the occurrences of each pair among the concepts of its meaning, in proportion to their translations."""
     cells = concepts, tokens[:, None]
     weights = translation[cells]
     weights *= (times / weights.sum(1))[:, None]
@@ -181,26 +183,26 @@ def _share_out(
 
 
 def _shares(counts: Matrix, axis: int) -> Matrix:
-    """Counts as shares of their sum along an axis; 0 where that is 0."""
+    """Return counts as shares of their sum along an axis, or 0 where the sum is 0."""
     total = counts.sum(axis, keepdims=True)
     shares: Matrix = np.divide(counts, total, out=np.zeros_like(counts), where=total > 0)
     return shares
 
 
 def _chosen(choice: Matrix, product: Matrix, ties: str, tied: float) -> NDArray[np.int64]:
-    """The token of every concept."""
+    """Choose the token of every concept, [concepts]."""
     best = choice >= choice.max(1, keepdims=True) * (1 - tied)
     found: NDArray[np.int64] = (best if ties == "lowest" else np.where(best, product, -1)).argmax(1)
     return found
 
 
 def _frame(names: list[tuple[int, Any]], tokens: list[Any], shares: dict[str, Matrix]) -> Any:
-    """The table of concepts; one that is never spoken of has no token."""
+    """Return the DataFrame of concepts; those whose messages are all empty have no token."""
     import pandas as pd
 
     attributes, values = zip(*names, strict=True)
     frame = pd.DataFrame({"attribute": attributes, "value": values, "token": tokens, **shares})
     silent = shares[CHOICES[0]] == 0
-    if silent.any():  # as objects, for tokens to remain whole numbers beside None
+    if silent.any():  # as objects, so that tokens stay integers in a column with None
         frame["token"] = frame["token"].astype(object).where(~silent, None)
     return frame

@@ -1,4 +1,4 @@
-"""Disentanglement of a code, discrete or real: FactorVAE score, mutual information gap, modularity."""
+"""Disentanglement of discrete or real codes: FactorVAE score, mutual information gap (MIG), modularity."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ Matrix = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Coded:
-    """Factors and codes of the same rows.
+    """The factors and codes of a table's rows.
 
     Attributes:
-        factors: the attributes of the meanings, [N] each.
-        codes: [N, D], real numbers, or whole ones for tokens.
-        discrete: whether codes are tokens.
+        factors: attributes of the meanings, [N] each.
+        codes: [N, D] real numbers, or integers if they are tokens.
+        discrete: whether the codes are tokens.
     """
 
     factors: list[Codes]
@@ -44,12 +44,12 @@ class Coded:
         return len(self.codes)
 
     def classes(self, bins: int) -> list[Codes]:
-        """Every dimension as a discrete variable: tokens as they are, numbers in bins of equal width."""
+        """Return every dimension as a discrete variable, [N] each: tokens unchanged, real codes in equal-width bins."""
         if self.discrete:
             return [number(column) for column in self.codes.T]
         found = []
         for column in self.codes.T:
-            if not _changes(column):  # or rounding would be spread over the bins
+            if not _changes(column):  # otherwise rounding noise would be spread over the bins
                 found.append(np.zeros(len(column), dtype=np.int64))
                 continue
             edges = np.linspace(column.min(), column.max(), bins + 1)
@@ -58,10 +58,10 @@ class Coded:
 
 
 def read_codes(meanings: Any, messages: Any, eos: int | None) -> Coded:
-    """Factors and codes: messages that are a table of real numbers are codes as they are.
+    """Return factors and codes; an array of real numbers in place of messages is taken as the codes.
 
     Raises:
-        InvalidSettingError: as for Table.of; codes that are not finite; continuous factors.
+        InvalidSettingError: an invalid table (see Table.of), continuous meanings, or codes that are not finite.
     """
     if messages is None and isinstance(meanings, tuple) and len(meanings) == 2:
         meanings, messages = meanings
@@ -74,9 +74,9 @@ def read_codes(meanings: Any, messages: Any, eos: int | None) -> Coded:
 
 
 def _real(messages: Any) -> Matrix | None:
-    """Real codes, [N, D], or None for what is to be read as tokens.
+    """Return real codes, [N, D], or None if the messages are tokens.
 
-    An array of real numbers is never tokens, whatever numbers are in it; lists of numbers are, if all are whole.
+    An array of floats is never tokens, whatever its values; lists of numbers are tokens if all numbers are whole.
     """
     try:
         codes = np.asarray(messages)
@@ -90,29 +90,31 @@ def _real(messages: Any) -> Matrix | None:
 
 
 def _changes(column: NDArray[Any]) -> bool:
-    """Whether the numbers of a dimension differ by more than rounding does, on whatever scale they are."""
+    """Return whether the values of a dimension differ by more than rounding, relative to their scale."""
     return bool(np.ptp(column) > NOTHING * np.abs(column).max())
 
 
 def mig(meanings: Any, messages: Any = None, *, bins: int = 20, eos: int | None = None) -> Score:
-    """Mutual information gap: how far every attribute is in one code alone (Chen et al. 2018).
+    """Mutual information gap (MIG): to what extent a single dimension of the code encodes each attribute.
 
-    For every attribute the gap between the two greatest of its mutual informations with a dimension of the code, as a
-    share of its entropy; the mean over attributes. Two dimensions that say the same make it 0.
+    An attribute's gap is the difference between its highest and second-highest mutual information with a dimension,
+    divided by the attribute's entropy; MIG is the mean gap over attributes (Chen et al. 2018). Of an attribute that two
+    dimensions encode alike the gap is 0.
 
     Args:
         meanings: [N, A] attribute values, or a Language.
         messages: [N, D] tokens, or an array of real codes, which may hold whole numbers; lists of numbers that are not
             all whole are real codes too.
-        bins: of equal width, into which real codes are put.
+        bins: number of equal-width bins that discretise each dimension of real codes.
         eos: the token that ends a message; see Table.of.
 
     Returns:
-        A score in [0, 1], with the gap of each attribute in the details. Attributes that never change are left out; a
-        code of one dimension has nothing to be less than. NaN where no attribute changes.
+        A score in [0, 1], with the gap of each attribute in the details. Constant attributes are left out; with a
+        single dimension, the second-highest value is 0. NaN if every attribute is constant, or there is no dimension.
 
     Raises:
-        InvalidSettingError: tables that do not fit together, continuous meanings.
+        InvalidSettingError: an invalid table (see Table.of), continuous meanings, codes that are not finite, or fewer
+            than one bin.
 
     Example:
         >>> import numpy as np
@@ -138,27 +140,28 @@ def mig(meanings: Any, messages: Any = None, *, bins: int = 20, eos: int | None 
 def modularity(
     meanings: Any, messages: Any = None, *, bins: int = 20, dead: str = "zero", eos: int | None = None
 ) -> Score:
-    """Modularity: how far every code tells of one attribute alone (Ridgeway and Mozer 2018).
+    """Modularity: to what extent each dimension of the code encodes a single attribute.
 
-    For every dimension of the code one less the mean square of its mutual informations with the other attributes, as a
-    share of the square of the greatest; the mean over dimensions.
+    A dimension scores one minus the mean square of its mutual information with all attributes but its best, relative to
+    the square of that with its best; modularity is the mean over dimensions (Ridgeway and Mozer 2018).
 
     Args:
         meanings: [N, A] attribute values, or a Language.
         messages: [N, D] tokens, or an array of real codes, which may hold whole numbers; lists of numbers that are not
             all whole are real codes too.
-        bins: of equal width, into which real codes are put.
-        dead: a dimension that tells of no attribute counts as 0 ("zero", as in Locatello et al. 2019) or is left out
-            ("skip").
+        bins: number of equal-width bins that discretise each dimension of real codes.
+        dead: how to treat dimensions without information about any attribute: "zero" counts them as 0, as in Locatello
+            et al. 2019; "skip" leaves them out.
         eos: the token that ends a message; see Table.of.
 
     Returns:
-        A score in [0, 1], with that of each dimension in the details. NaN for meanings of one attribute, and where
-        every dimension is left out.
+        A score in [0, 1], with that of each dimension in the details. NaN if there is only one attribute, if every
+        attribute is constant, or if every dimension is left out.
 
     Raises:
-        InvalidSettingError: tables that do not fit together, continuous meanings.
-        UnknownNameError: another rule for dead codes.
+        InvalidSettingError: an invalid table (see Table.of), continuous meanings, codes that are not finite, or fewer
+            than one bin.
+        UnknownNameError: an unknown rule for dead dimensions.
 
     Example:
         >>> from icy.metrics import modularity
@@ -196,32 +199,34 @@ def factor_vae(
     seed: int = 0,
     eos: int | None = None,
 ) -> Score:
-    """FactorVAE score: how well the dimension that varies least tells which attribute was held (Kim and Mnih 2018).
+    """FactorVAE score: how well the dimension that varies least identifies the attribute that is held fixed.
 
-    A vote draws an attribute and one of its values, rows that have it, and the dimension of the code with the least
-    variance over them as a share of its variance over all. The majority of the training votes says what attribute a
-    dimension stands for; the score is how often that is right. By chance it is 1 / A. Attributes that never change are
-    not drawn. Dimensions that never change cannot vote; in the common implementation they win every vote.
+    A vote draws an attribute, one of its values, and a batch of rows with this value, and takes the dimension of the
+    code with the lowest variance in the batch relative to its variance over all rows. The majority of the training
+    votes assigns an attribute to each dimension; the score is the accuracy of this assignment on the test votes (Kim
+    and Mnih 2018). Chance level is 1 / A. Constant attributes are not drawn. Constant dimensions do not vote; in the
+    library of Locatello et al. 2019 they win every vote, and the score falls to chance level.
 
     Args:
         meanings: [N, A] attribute values, or a Language.
         messages: [N, D] tokens, or an array of real codes, which may hold whole numbers; lists of numbers that are not
             all whole are real codes too.
-        variance: of tokens, that of their "one_hot" vectors, which does not depend on their numbers, or of the numbers
-            ("ordinal"). Real codes have that of the numbers.
-        batch_size: rows of a vote.
-        training_votes: how many.
-        test_votes: how many.
+        variance: the variance of tokens: that of their one-hot vectors ("one_hot"), which does not depend on how tokens
+            are numbered, or that of their numbers ("ordinal"). Real codes always have the latter.
+        batch_size: rows per vote, at least 2.
+        training_votes: number of votes that assign attributes; 10,000 as in Locatello et al. 2019.
+        test_votes: number of votes that are scored; 5,000 as in Locatello et al. 2019.
         seed: of the draws.
         eos: the token that ends a message; see Table.of.
 
     Returns:
-        A score in [0, 1] with its standard error, and the attribute of each dimension in the details. NaN where no
-        dimension of the code, or no attribute, ever changes.
+        A score in [0, 1] with its standard error over test votes, and the attribute of each dimension in the details.
+        NaN if every dimension or every attribute is constant.
 
     Raises:
-        InvalidSettingError: tables that do not fit together, continuous meanings, numbers below 1.
-        UnknownNameError: another variance.
+        InvalidSettingError: an invalid table (see Table.of), continuous meanings, codes that are not finite, or numbers
+            of rows or votes that are too small.
+        UnknownNameError: an unknown variance.
 
     Example:
         >>> from icy.metrics import factor_vae
@@ -261,23 +266,23 @@ def factor_vae(
 
 
 def _scaled(column: NDArray[Any]) -> Matrix:
-    """Numbers from 0 to 1, of which no square is too small or too large to tell."""
+    """Scale numbers to [0, 1], so that their squares neither underflow nor overflow."""
     least, most = float(column.min()), float(column.max())
     scaled: Matrix = (column - least) / (most - least)
     return scaled
 
 
 def _variance(numbers: Matrix) -> Matrix:
-    """The variance along the last axis; exactly 0 for equal numbers, whose mean may be off by rounding."""
+    """Return the variance along the last axis, exactly 0 for equal numbers, whose mean may be rounded."""
     found: Matrix = (numbers - numbers[..., :1]).var(-1, ddof=1)
     return found
 
 
 def _unlikeness(codes: Codes) -> Matrix:
-    """The variance along the last axis of the one-hot vectors of codes, summed over the vectors: [..., B] -> [...].
+    """Return the total variance of the codes' one-hot vectors along the last axis: [..., B] -> [...].
 
-    With n rows of a code among B it is (B^2 - the sum of n^2) / (B (B - 1)), so that no vector need be made: a code may
-    have as many values as there are rows.
+    If code v occurs n_v times among B, it is (B^2 - sum_v n_v^2) / (B (B - 1)). So no vectors are built, which could be
+    as wide as there are rows.
     """
     rows, size = codes.reshape(-1, codes.shape[-1]), codes.shape[-1]
     apart = np.sort(rows, axis=1) + np.arange(len(rows))[:, None] * (int(codes.max()) + 1)
@@ -290,15 +295,15 @@ def _unlikeness(codes: Codes) -> Matrix:
 
 @dataclass(frozen=True)
 class _Votes:
-    """The votes of dimensions for attributes.
+    """Draws the votes of the FactorVAE score.
 
     Attributes:
         factors: the attributes, [N] each.
         codes: the dimensions that vote, [N] each.
-        spread: how much a dimension varies along the last axis.
-        held: the attributes that are drawn.
-        batch: rows of a vote.
-        draws: the stream of random numbers.
+        spread: the variance of a dimension along the last axis.
+        held: attributes that may be held fixed.
+        batch: rows per vote.
+        draws: stream of random numbers.
     """
 
     factors: list[Codes]
@@ -309,7 +314,7 @@ class _Votes:
     draws: np.random.Generator
 
     def draw(self, count: int) -> NDArray[np.int64]:
-        """How often each dimension had the vote when each attribute was held: [dimensions, A]."""
+        """Draw votes and count how often each dimension won while each attribute was held: [dimensions, A]."""
         found = np.zeros((len(self.codes), len(self.factors)), dtype=np.int64)
         attributes = np.array(self.held)[self.draws.integers(len(self.held), size=count)]
         for a in self.held:
@@ -321,7 +326,7 @@ class _Votes:
         return found
 
     def _winners(self, attribute: int, count: int) -> NDArray[np.int64]:
-        """The dimension that varies least in each of some batches of rows with one value of an attribute."""
+        """Return the winning dimension of each of `count` batches of rows that share a value of an attribute."""
         factor = self.factors[attribute]
         order = np.argsort(factor, kind="stable")
         sizes = np.bincount(factor)

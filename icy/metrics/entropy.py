@@ -1,4 +1,4 @@
-"""Entropy and mutual information of discrete variables, from counts (plug-in estimates, in bits)."""
+"""Entropy and mutual information of discrete variables: plug-in estimates from counts, in bits."""
 
 from __future__ import annotations
 
@@ -7,22 +7,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Codes = NDArray[np.int64]  # the values of a variable, numbered from 0 without gaps
-NOTHING = 1e-12  # bits; less is the noise of floating point
-DENSE = 16  # cells per row, up to which a table of counts is kept as an array
+Codes = NDArray[np.int64]  # values of a discrete variable, numbered from 0 without gaps, [N]
+NOTHING = 1e-12  # bits; less is floating-point noise
+DENSE = 16  # cells of a joint count table per row of data, up to which the table is kept as an array
 
 
 def number(values: NDArray[Any]) -> Codes:
-    """Values numbered from 0 in sorted order, without gaps: [N] -> [N]."""
+    """Number values from 0 in sorted order, without gaps: [N] -> [N]."""
     codes: Codes = np.unique(values, return_inverse=True)[1].astype(np.int64).ravel()
     return codes
 
 
 def together(*variables: Codes) -> Codes:
-    """Several variables as one: a number for every combination that occurs; with none, the same number everywhere.
+    """Combine several variables into one, with a number for every combination that occurs.
 
     Args:
         *variables: at least one, [N] each.
+
+    Returns:
+        The joint variable, [N].
     """
     joint = variables[0]
     for other in variables[1:]:
@@ -31,12 +34,12 @@ def together(*variables: Codes) -> Codes:
 
 
 def entropy(codes: Codes) -> float:
-    """Entropy in bits."""
+    """Return the entropy of a variable, in bits."""
     return _entropy_of_counts(np.bincount(codes))
 
 
 def joint_entropy(x: Codes, y: Codes) -> float:
-    """Entropy of two variables together, in bits."""
+    """Return the joint entropy of two variables, in bits."""
     width = int(y.max()) + 1
     cells = x * width + y
     if (int(x.max()) + 1) * width <= DENSE * len(x):
@@ -45,14 +48,14 @@ def joint_entropy(x: Codes, y: Codes) -> float:
 
 
 def mutual_information(x: Codes, y: Codes) -> float:
-    """Mutual information in bits: at least 0, at most the smaller entropy; what is only rounding is 0."""
+    """Return the mutual information of two variables, in bits, clipped to [0, min(H(x), H(y))] against rounding."""
     alone = entropy(x), entropy(y)
     found = min(sum(alone) - joint_entropy(x, y), *alone)
     return found if found > NOTHING else 0.0
 
 
 def conditional_entropy(x: Codes, given: Codes) -> float:
-    """Entropy of `x` where `given` is known, in bits."""
+    """Return the conditional entropy H(x | given), in bits."""
     left = joint_entropy(x, given) - entropy(given)
     return left if left > NOTHING else 0.0
 

@@ -1,4 +1,4 @@
-"""Several metrics on one table at once."""
+"""Evaluate several metrics on one table."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-USUAL = ("topsim", "posdis", "bosdis", "hce", "tre")  # the metrics of Icy22 figure 3
+DEFAULT_METRICS = ("topsim", "posdis", "bosdis", "hce", "tre")  # those of Icy22 figure 3
 ERRORS = ("bootstrap",)
-Conventions = Mapping[str, Mapping[str, Any]]
-Told = Callable[[str, Score], None]  # a metric's name, and its score
+Conventions = Mapping[str, Mapping[str, Any]]  # arguments by name, by metric
+ScoreCallback = Callable[[str, Score], None]  # takes a metric's name and its score
 
 log = logging.getLogger(__name__)
 
@@ -34,37 +34,37 @@ def evaluate(
     meanings: Any,
     messages: Any = None,
     *,
-    metrics: str | Iterable[str] = USUAL,
+    metrics: str | Iterable[str] = DEFAULT_METRICS,
     conventions: Conventions | None = None,
     errors: str | None = None,
     resamples: int = 100,
     seed: int = 0,
     eos: int | None = None,
-    told: Told | None = None,
+    told: ScoreCallback | None = None,
 ) -> pd.DataFrame:
-    """Several metrics of one table, as one row of a DataFrame.
+    """Evaluate several metrics on one table, as one row of a DataFrame.
 
     Args:
         meanings: [N, A] attribute values, or a Language.
         messages: [N, S] tokens, or sequences of any lengths.
-        metrics: names, or wildcards; `icy list metrics` shows what there is.
-        conventions: by metric, arguments that it gets: {"topsim": {"message": "hamming"}}.
-        errors: "bootstrap", for a standard error of every metric over rows drawn with replacement; by default only of
-            those metrics that have one of their own, as where pairs or rows are drawn. Measures of information are
-            biased on few rows, and resampled rows are fewer different ones: this error says how far a value varies,
-            not how far it is off.
-        resamples: draws of the bootstrap.
-        seed: of the bootstrap's draws.
+        metrics: names or wildcards; `icy list metrics` lists them.
+        conventions: arguments for single metrics, by name: {"topsim": {"message": "hamming"}}.
+        errors: "bootstrap" estimates a standard error of every metric from rows drawn with replacement. By default
+            there is one only for metrics that estimate their value from a sample of pairs or rows. Measures of
+            information are biased on few rows, and a resample has fewer distinct rows: the bootstrap estimates the
+            spread of a value, not its bias.
+        resamples: number of bootstrap resamples.
+        seed: of the bootstrap.
         eos: the token that ends a message; see Table.of.
-        told: called with the name and the score of each metric as it is there.
+        told: called with the name and the score of each metric once it is computed.
 
     Returns:
-        One row: `name`, `rows`, `attributes`, `length`, `vocab_size`, `distinct_messages`; a column per metric, and
-        one more, `<metric>_error`, for each that has a standard error. `attrs["scores"]` holds the Score of each. A
-        metric that refuses the table is NaN, with the reason in its score; one that is asked for alone raises.
+        One row: `name`, `rows`, `attributes`, `length`, `vocab_size`, `distinct_messages`, a column per metric, and a
+        column `<metric>_error` for each with a standard error. `attrs["scores"]` holds the scores by metric. A metric
+        that cannot score the table is NaN, with the reason in its score; if it is the only one, it raises.
 
     Raises:
-        IcyError: tables that do not fit together, names or conventions that there are not.
+        IcyError: an invalid table (see Table.of), or unknown names or conventions.
 
     Example:
         >>> from icy.metrics import evaluate
@@ -100,9 +100,9 @@ def score_all(
     errors: str | None = None,
     resamples: int = 100,
     seed: int = 0,
-    told: Told | None = None,
+    told: ScoreCallback | None = None,
 ) -> dict[str, Score]:
-    """The score of each metric, by name; arguments and errors as for `evaluate`."""
+    """Return the score of each metric, by name; arguments and errors are those of `evaluate`."""
     if errors is not None and errors not in ERRORS:
         raise unknown("way to an error", errors, ERRORS)
     whole_number("number of resamples", resamples, least=2)
@@ -127,14 +127,14 @@ def _one(entry: Entry, table: Table, conventions: Mapping[str, Any], alone: bool
     try:
         return _measured(entry, table, conventions)
     except IcyError as error:
-        if alone or isinstance(error, KeyError):  # a name that was mistyped
+        if alone or isinstance(error, KeyError):  # the latter is a mistyped name
             raise
         log.warning("%s: %s", entry.name, error)
         return undefined(entry.name, str(error).rstrip("."), len(table), conventions)
 
 
 def _measured(entry: Entry, table: Table, conventions: Mapping[str, Any]) -> Score:
-    """A metric's score; an argument that it does not take is the user's mistake."""
+    """Return a metric's score; raise UnknownNameError for a convention that it does not take."""
     import inspect
 
     metric = entry.load()
@@ -149,7 +149,7 @@ def _measured(entry: Entry, table: Table, conventions: Mapping[str, Any]) -> Sco
 def _bootstrapped(
     entry: Entry, table: Table, conventions: Mapping[str, Any], score: Score, resamples: int, seed: int
 ) -> Score:
-    """A score with the spread of the metric over resampled rows."""
+    """Return the score with the metric's standard deviation over resampled rows as its error."""
     draws = stream(seed, "bootstrap")
     values = []
     for _ in range(resamples):

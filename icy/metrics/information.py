@@ -1,4 +1,4 @@
-"""What single positions and single symbols tell of single attributes: posdis, bosdis, and the table behind them."""
+"""Mutual information of positions and symbols with attributes: posdis, bosdis, and the table behind them."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ Matrix = NDArray[np.float64]
 
 
 def posdis(meanings: Any, messages: Any = None, *, constant: str = "skip", eos: int | None = None) -> Score:
-    """Positional disentanglement: how far each position of a message tells of one attribute alone.
+    """Positional disentanglement (posdis): to what extent each position encodes a single attribute.
 
-    For every position the gap between the two greatest of its mutual informations with an attribute, as a share of its
-    entropy; the mean over positions (Chaabouni et al. 2020). Biased upwards or downwards on few rows, since mutual
-    information with an attribute that is unrelated is not 0 there.
+    A position's gap is the difference between its highest and second-highest mutual information with an attribute,
+    divided by the position's entropy; posdis is the mean gap over positions (Chaabouni et al. 2020). It is biased, up
+    or down, on few rows, where the estimated mutual information with an unrelated attribute is above 0.
 
     Args:
         meanings: [N, A] attribute values, or a Language.
-        messages: [N, S] tokens, or sequences of any lengths; after the end of one stands one more symbol.
-        constant: positions that always hold the same symbol are left out ("skip", as EGG has it) or count as 0
-            ("zero", as Icy22's program has it).
+        messages: [N, S] tokens, or sequences of any lengths; the end of a shorter message counts as one more symbol.
+        constant: how to treat positions that always hold the same symbol: "skip" leaves them out, as EGG does; "zero"
+            counts them as 0, as Icy22's program does.
         eos: the token that ends a message; see Table.of.
 
     Returns:
-        A score in [0, 1], with the gap of each position and its attribute in the details. NaN for meanings of one
-        attribute, and where every position is left out.
+        A score in [0, 1], with the gap and the best attribute of each position in the details. NaN if there is only one
+        attribute, or if every position is left out.
 
     Raises:
-        InvalidSettingError: tables that do not fit together, continuous meanings.
-        UnknownNameError: a convention that there is not.
+        InvalidSettingError: an invalid table (see Table.of), or continuous meanings.
+        UnknownNameError: an unknown convention.
 
     Example:
         >>> from icy.metrics import posdis
@@ -64,25 +64,27 @@ def bosdis(
     eos: int | None = None,
     vocab_size: int | None = None,
 ) -> Score:
-    """Bag-of-symbols disentanglement: how far the count of each symbol in a message tells of one attribute alone.
+    """Bag-of-symbols disentanglement (bosdis): to what extent the count of each symbol encodes a single attribute.
 
-    As posdis, with the number of times that a symbol occurs in place of a position (Chaabouni et al. 2020).
+    Like posdis, with the number of times that a symbol occurs in a message in place of the token at a position
+    (Chaabouni et al. 2020).
 
     Args:
         meanings: [N, A] attribute values, or a Language.
         messages: [N, S] tokens, or sequences of any lengths.
-        constant: symbols whose count is always the same, unused ones among them, are left out ("skip", as EGG has it)
-            or count as 0 ("zero", as Icy22's program has it: the mean is then over the whole vocabulary).
-        ignore: symbols that are left out; EGG leaves out 0, its end of a message.
+        constant: how to treat symbols with the same count in every message, including unused ones: "skip" leaves them
+            out, as EGG does; "zero" counts them as 0, as Icy22's program does, so that the mean is over the whole
+            vocabulary.
+        ignore: symbols to leave out; EGG leaves out 0, its end of a message.
         eos: the token that ends a message; see Table.of.
-        vocab_size: V, for `constant="zero"`; by default that of the Language, or as many as the largest token needs.
+        vocab_size: V, for `constant="zero"`; by default that of the Language, or the largest token plus one.
 
     Returns:
-        A score in [0, 1], with the gap of each symbol and its attribute in the details. NaN as for posdis.
+        A score in [0, 1], with the gap and the best attribute of each symbol in the details. NaN as for posdis.
 
     Raises:
-        InvalidSettingError: tables that do not fit together, continuous meanings.
-        UnknownNameError: a convention that there is not.
+        InvalidSettingError: an invalid table (see Table.of), or continuous meanings.
+        UnknownNameError: an unknown convention.
 
     Example:
         >>> from icy.metrics import bosdis
@@ -110,7 +112,7 @@ def _gaps(
     conventions: dict[str, Any],
     what: str,
 ) -> Score:
-    """The mean gap of some variables of the messages, each named for the details."""
+    """Return the mean gap over variables of the messages (`parts`), which `names` identify in the details."""
     if constant not in CONSTANT:
         raise unknown(f"rule for a {what} that is always the same", constant, CONSTANT)
     if table.attributes < 2:
@@ -128,14 +130,14 @@ def _gaps(
 
 
 def part_gaps(factors: Sequence[Codes], parts: Sequence[Codes]) -> tuple[Matrix, NDArray[np.int64]]:
-    """Of every part of the messages the gap between its two best attributes, as a share of its entropy.
+    """Return the gap in mutual information between each part's two best attributes, divided by the part's entropy.
 
     Args:
         factors: the attributes, at least two, [N] each.
-        parts: variables of the messages, [N] each.
+        parts: variables of the messages, such as the token at a position, [N] each.
 
     Returns:
-        The gaps, [parts], NaN for a part that is constant; and the best attribute of each.
+        The gap of each part, NaN if the part is constant, and its best attribute: [parts] each.
     """
     if not parts:
         return np.empty(0), np.empty(0, dtype=np.int64)
@@ -148,12 +150,12 @@ def part_gaps(factors: Sequence[Codes], parts: Sequence[Codes]) -> tuple[Matrix,
 
 
 def information_matrix(factors: Sequence[Codes], parts: Sequence[Codes]) -> Matrix:
-    """Mutual information of every attribute with every part of the messages, in bits: [A, parts]."""
+    """Return the mutual information of every attribute with every part of the messages, in bits: [A, parts]."""
     return np.array([[mutual_information(factor, part) for part in parts] for factor in factors])
 
 
 def best_rows(information: Matrix, tolerance: float = 1e-9) -> NDArray[np.int64]:
-    """Of each column the row with the greatest entry; of rows that are equal but for rounding, the first."""
+    """Return for each column the row with the largest entry, and of rows that tie up to rounding the first."""
     first: NDArray[np.int64] = (information >= information.max(0) - tolerance).argmax(0)
     return first
 
@@ -161,20 +163,20 @@ def best_rows(information: Matrix, tolerance: float = 1e-9) -> NDArray[np.int64]
 def information_table(
     meanings: Any, messages: Any = None, *, attributes: Sequence[str] | None = None, eos: int | None = None
 ) -> pd.DataFrame:
-    """What every position tells of every attribute, in bits.
+    """Tabulate the mutual information of every position with every attribute, in bits.
 
     Args:
         meanings: [N, A] attribute values, or a Language.
         messages: [N, S] tokens, or sequences of any lengths.
-        attributes: their names; by default numbers.
+        attributes: names of the attributes; by default their numbers.
         eos: the token that ends a message; see Table.of.
 
     Returns:
-        A row per attribute and position: their entropies, their mutual information, the entropy of each given the
-        other, and the share of the attribute's entropy that the position tells (NaN for a constant attribute).
+        A row per attribute and position: the entropy of each, their mutual information, the entropy of each given the
+        other, and the mutual information as a share of the attribute's entropy (NaN for a constant attribute).
 
     Raises:
-        InvalidSettingError: tables that do not fit together, continuous meanings.
+        InvalidSettingError: an invalid table (see Table.of), continuous meanings, or not one name per attribute.
 
     Example:
         >>> from icy.metrics import information_table

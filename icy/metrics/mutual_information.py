@@ -1,4 +1,4 @@
-"""Messages and meanings as opaque labels: adjusted mutual information."""
+"""Adjusted mutual information (AMI) of messages and meanings, taken as opaque labels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .score import Score, undefined
 from .table import Table
 
 AVERAGES = ("max", "arithmetic", "geometric", "min")
-MOST_CELLS = 2 * 10**8  # of messages by meanings: what chance would give sums over all of them
+MOST_CELLS = 2 * 10**8  # labels times messages: the expected mutual information is a sum over all of these
 
 
 def ami(
@@ -26,29 +26,30 @@ def ami(
     average: str = "max",
     eos: int | None = None,
 ) -> Score:
-    """Adjusted mutual information between whole messages and whole meanings, beyond chance (Vinh et al. 2009).
+    """Adjusted mutual information (AMI): that of whole messages and whole meanings, corrected for chance.
 
-    It is about many rows per meaning, and says nothing of a table with one. Where every meaning occurs once, as in a
-    Language, it is 1 by scikit-learn's convention if every message does too, and otherwise 0 whatever the messages
-    are, since chance tells as much; the details have a note then. Where meanings and messages are both constant it is
-    1 by convention, and where only one of them is, 0.
+    AMI = (I - E[I]) / (F(H(messages), H(meanings)) - E[I]), with E[I] expected under fixed marginals and F an average
+    (Vinh et al. 2009). It is meant for many rows per meaning. If every meaning occurs once, as in a Language, it says
+    nothing: it is 1 by scikit-learn's convention if every message occurs once too, and otherwise 0 whatever the
+    messages are, since chance explains as much; the details then have a note. If both meanings and messages are
+    constant it is 1 by convention, and if only one of them is, 0.
 
     Args:
         meanings: [N, A] attribute values, or a Language.
         messages: [N, S] tokens, or sequences of any lengths.
-        attribute: take this attribute alone for the label of a row.
-        average: of the two entropies, which mutual information is measured against: "max" (Mu and Goodman 2021;
-            CBM24), "arithmetic" (scikit-learn's default), "geometric" or "min".
+        attribute: label rows by this attribute alone instead of the whole meaning.
+        average: F, the average of the two entropies: "max" (Mu and Goodman 2021; CBM24), "arithmetic" (scikit-learn's
+            default), "geometric" or "min".
         eos: the token that ends a message; see Table.of.
 
     Returns:
-        A score of at most 1, about 0 for what chance gives, perhaps below; with the numbers of labels and messages in
-        the details. NaN for the average "min" where the lesser entropy is all by chance.
+        A score of at most 1, about 0 by chance and possibly below, with the numbers of distinct labels and messages in
+        the details. NaN for the average "min" if chance explains all of the smaller entropy.
 
     Raises:
-        InvalidSettingError: tables that do not fit together, continuous meanings, no such attribute, or more labels by
-            messages than can be worked through.
-        UnknownNameError: an average that there is not.
+        InvalidSettingError: an invalid table (see Table.of), continuous meanings, no such attribute, or too many
+            distinct labels and messages.
+        UnknownNameError: an unknown average.
 
     Example:
         >>> from icy.metrics import ami
@@ -76,10 +77,10 @@ def ami(
 
 
 def _of_single_rows(numbers: tuple[int, int], rows: int, conventions: dict[str, Any]) -> Score:
-    """The score where every label, or every message, occurs once: known without a sum over all chances.
+    """Return the score if every label, or every message, occurs once, which needs no expectation.
 
-    However messages are dealt to labels that are all different, a label tells all of a message, and the other way
-    round: chance expects what there is. Worked through in floating point, 0 over 0 would be noise.
+    If all labels differ, each determines its message however messages are permuted, and likewise the other way round:
+    I = E[I]. Computed in floating point, 0 / 0 would give noise.
     """
     fewer, which = min(numbers), "message" if numbers[1] == rows else "label"
     if 1 < fewer < rows and conventions["average"] == "min":
@@ -93,7 +94,7 @@ def _of_single_rows(numbers: tuple[int, int], rows: int, conventions: dict[str, 
 
 
 def _labels(table: Table, attribute: int | None) -> Codes:
-    """A number for every meaning, or for every value of one attribute."""
+    """Return a number per row for its meaning, or for its value of one attribute, [N]."""
     if attribute is None:
         return together(*table.factors)
     if whole_number("attribute", attribute, least=0) >= table.attributes:
@@ -102,5 +103,5 @@ def _labels(table: Table, attribute: int | None) -> Codes:
 
 
 def _messages(table: Table) -> Codes:
-    """A number for every message."""
+    """Return a number per row for its message, [N]."""
     return together(*table.positions) if table.length else np.zeros(len(table), dtype=np.int64)

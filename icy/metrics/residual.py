@@ -1,4 +1,4 @@
-"""Residual entropy: what is not known of the attributes once every position of the message belongs to one of them."""
+"""Residual entropy and HCE: the entropy of attributes given the message positions assigned to each."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from .score import Score
 from .table import Table
 
 SEARCHES = ("exhaustive", "greedy", "resnick")
-MOST_POSITIONS = 16  # of an exhaustive search, which looks at every subset of them
-SMOOTHING = 1e-8  # counts that Resnick et al. add
-Groups = list[list[int]]  # the positions of every attribute
+MOST_POSITIONS = 16  # for an exhaustive search, which visits every subset of them
+SMOOTHING = 1e-8  # added to every count by Resnick et al.
+Groups = list[list[int]]  # the positions assigned to each attribute
 
 
 def residual_entropy(
@@ -28,29 +28,31 @@ def residual_entropy(
     normalised: bool = True,
     eos: int | None = None,
 ) -> Score:
-    """Residual entropy: the mean entropy of an attribute given the positions assigned to it, every position to one.
+    """Residual entropy: the mean entropy of an attribute given the message positions assigned to it.
 
-    0 is compositional, 1 (normalised) tells nothing (Resnick et al. 2020). An exhaustive search over the assignments
-    goes by dynamic programming over the subsets of positions and is exact; long messages that name every meaning by
-    some of their positions read low in it whatever their composition.
+    Every position is assigned to exactly one attribute. 0 is compositional; 1 (normalised) means that messages carry no
+    information (Resnick et al. 2020). The exhaustive search for the best assignment is exact; it uses dynamic
+    programming over subsets of positions. Long messages score low in it, however they are composed, if a few of their
+    positions already identify the meaning.
 
     Args:
         meanings: [N, A] attribute values, or a Language.
         messages: [N, S] tokens, or sequences of any lengths.
-        search: for the assignment: "exhaustive", the least residual entropy there is; "greedy", every position to the
-            attribute that it tells most of, the first of equals (the relaxed form of Icy22); or "resnick", the
-            algorithm of Resnick et al. for two symbols, with its added counts.
-        normalised: each entropy as a share of the attribute's own; else in bits.
+        search: how to find the assignment: "exhaustive" minimises the residual entropy; "greedy" assigns each position
+            to the attribute with which it has the highest mutual information, ties within 1e-9 bits to the first (the
+            relaxed form of Icy22); "resnick" is the algorithm of Resnick et al. for two symbols, including its
+            smoothing of counts.
+        normalised: divide each entropy by the attribute's own; otherwise it is in bits.
         eos: the token that ends a message; see Table.of.
 
     Returns:
-        The score, at least 0, with the positions of each attribute in the details. An attribute that never changes
-        adds 0 to the mean.
+        A score of at least 0, with the positions of each attribute in the details. A constant attribute contributes 0
+        to the mean.
 
     Raises:
-        InvalidSettingError: tables that do not fit together, continuous meanings, more positions than can be searched,
-            or, for "resnick", more than two symbols.
-        UnknownNameError: a search that there is not.
+        InvalidSettingError: an invalid table (see Table.of), continuous meanings, more than 16 positions for an
+            exhaustive search, or more than two symbols for "resnick".
+        UnknownNameError: an unknown search.
 
     Example:
         >>> from icy.metrics import residual_entropy
@@ -70,22 +72,23 @@ def residual_entropy(
 
 
 def hce(meanings: Any, messages: Any = None, *, normalised: bool = True, eos: int | None = None) -> Score:
-    """Human compositional entropy: one less the residual entropy with every position at the attribute it tells most of.
+    """Human compositional entropy (HCE): one minus the residual entropy of the greedy assignment.
 
-    1 is compositional (Icy22 section 2.6). Of attributes that a position tells equally of, to 1e-9 bits, the first has
-    it: ties are common in small full grids and decide the value. Biased upwards on few rows.
+    Each position is assigned to the attribute with which it has the highest mutual information (Icy22 section 2.6). 1
+    is compositional. Ties, within 1e-9 bits, go to the first attribute; they are common in small full grids and decide
+    the value. HCE is biased upwards on few rows.
 
     Args:
         meanings: [N, A] attribute values, or a Language.
         messages: [N, S] tokens, or sequences of any lengths.
-        normalised: each entropy as a share of the attribute's own; in bits the score may be negative.
+        normalised: divide each entropy by the attribute's own; otherwise it is in bits, and the score may be negative.
         eos: the token that ends a message; see Table.of.
 
     Returns:
-        A score in [0, 1] if normalised, with the positions of each attribute in the details.
+        A score, in [0, 1] if normalised, with the positions of each attribute in the details.
 
     Raises:
-        InvalidSettingError: tables that do not fit together, continuous meanings.
+        InvalidSettingError: an invalid table (see Table.of), or continuous meanings.
 
     Example:
         >>> from icy.metrics import hce
@@ -97,7 +100,7 @@ def hce(meanings: Any, messages: Any = None, *, normalised: bool = True, eos: in
 
 
 def _mean_residual(table: Table, groups: Groups, normalised: bool, smoothing: float = 0.0) -> float:
-    """The mean over attributes of the entropy that the positions assigned to each leave."""
+    """Return the mean over attributes of the entropy given the positions assigned to each."""
     left = [
         _residual(factor, [table.positions[j] for j in group], normalised, smoothing)
         for factor, group in zip(table.factors, groups, strict=True)
@@ -106,7 +109,7 @@ def _mean_residual(table: Table, groups: Groups, normalised: bool, smoothing: fl
 
 
 def _residual(factor: Codes, positions: list[Codes], normalised: bool, smoothing: float = 0.0) -> float:
-    """The entropy of an attribute given some positions, perhaps as a share of its own."""
+    """Return the entropy of an attribute given some positions, if normalised as a share of its own entropy."""
     alone = entropy(factor)
     if alone <= NOTHING:
         return 0.0
@@ -120,7 +123,7 @@ def _residual(factor: Codes, positions: list[Codes], normalised: bool, smoothing
 
 
 def _smoothed(factor: Codes, given: Codes, smoothing: float) -> float:
-    """Conditional entropy in bits with something added to every count of a sub-message and a value."""
+    """Return the conditional entropy in bits, with `smoothing` added to every count of a sub-message and a value."""
     counts = np.zeros((given.max() + 1, factor.max() + 1))
     np.add.at(counts, (given, factor), 1)
     counts += smoothing
@@ -129,7 +132,7 @@ def _smoothed(factor: Codes, given: Codes, smoothing: float) -> float:
 
 
 def _greedy(table: Table, _: bool) -> Groups:
-    """Every position at the attribute that it tells most of."""
+    """Assign every position to the attribute with which it has the highest mutual information."""
     if not table.length:
         return [[] for _ in table.factors]
     return _grouped(best_rows(information_matrix(table.factors, table.positions)), table.attributes)
@@ -140,10 +143,10 @@ def _grouped(owners: NDArray[np.int64], attributes: int) -> Groups:
 
 
 def _exhaustive(table: Table, normalised: bool) -> Groups:
-    """The assignment of least residual entropy.
+    """Find the assignment with the lowest residual entropy.
 
-    What an attribute leaves depends on its own positions alone, so that the best of the first a attributes within every
-    subset of the positions follows from the best of the first a - 1: 3^S steps in place of A^S.
+    The entropy of an attribute depends on its own positions alone. So the optimum of the first a attributes on every
+    subset of the positions follows from that of the first a - 1, in 3^S steps per attribute instead of A^S in all.
     """
     if table.length > MOST_POSITIONS:
         raise InvalidSettingError(
@@ -164,7 +167,7 @@ def _exhaustive(table: Table, normalised: bool) -> Groups:
 
 
 def _subset_costs(table: Table, normalised: bool) -> NDArray[np.float64]:
-    """What is left of every attribute given every subset of the positions, by the subset's bits: [A, 2^S]."""
+    """Return the entropy of every attribute given every subset of the positions, indexed by its bits: [A, 2^S]."""
     joint: list[Codes] = [np.zeros(len(table), dtype=np.int64)]
     for column in table.positions:
         joint += [together(subset, column) for subset in joint]
@@ -174,19 +177,19 @@ def _subset_costs(table: Table, normalised: bool) -> NDArray[np.float64]:
 def _with_one_more(
     best: NDArray[np.float64], cost: NDArray[np.float64], size: int
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """The least cost within every subset once one more attribute may take a part of it, and the part it takes."""
+    """Let one more attribute take a part of every subset; return the lowest cost of each subset, and that part."""
     least, taken = np.empty(size), np.empty(size, dtype=np.int64)
     for whole in range(size):
         parts = _parts_of(whole)
         sums = cost[parts] + best[whole ^ parts]
-        # Of parts that are equal but for rounding the smallest: the first attributes keep what is no matter.
+        # Of parts that tie up to rounding take the smallest: irrelevant positions stay with the first attributes.
         at = int((sums <= sums.min() + 1e-9).argmax())
         least[whole], taken[whole] = sums[at], parts[at]
     return least, taken
 
 
 def _parts_of(whole: int) -> NDArray[np.int64]:
-    """Every subset of a subset, by their bits, the smaller ones first."""
+    """Return every subset of a subset as bits, in ascending order."""
     parts = np.zeros(1, dtype=np.int64)
     for bit in (1 << j for j in range(whole.bit_length()) if whole >> j & 1):
         parts = np.concatenate([parts, parts | bit])
@@ -194,7 +197,7 @@ def _parts_of(whole: int) -> NDArray[np.int64]:
 
 
 def _resnick(table: Table, _: bool) -> Groups:
-    """Every position at the attribute whose values move its share of ones most, as Resnick et al. have it."""
+    """Assign every position to the attribute whose values change its share of ones most, as Resnick et al. do."""
     symbols = number(table.messages.ravel()).reshape(table.messages.shape)
     if symbols.size and symbols.max() > 1:
         raise InvalidSettingError(

@@ -1,4 +1,4 @@
-"""What a metric answers: a number, the conventions it was measured under, and why there is none where there is none."""
+"""The result of a metric: a value, the conventions that it depends on, and the reason where it is undefined."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ class Score:
     """The value of one metric on one table.
 
     Attributes:
-        metric: its name.
-        value: the number; NaN where the mathematics leaves it undefined.
-        rows: how many rows of meanings and messages it rests on, N.
-        conventions: every choice that moves the value, by the name of the argument that makes it.
-        details: further findings, by name: the pairs compared, the assignment chosen, and the like.
-        why: why the value is NaN; empty where it is not.
-        error: a standard error of the value, where one was asked for or the value is sampled.
-        error_of: what that error measures, as in "100000 sampled pairs".
+        metric: name of the metric.
+        value: the number; NaN where the metric is undefined.
+        rows: number of rows of meanings and messages, N.
+        conventions: every choice that affects the value, by the name of its argument.
+        details: further findings by name, such as the pairs compared or the assignment chosen.
+        why: the reason for a value of NaN; empty otherwise.
+        error: standard error of the value, if one was requested or the value is estimated from a sample.
+        error_of: what the error refers to, as in "100000 drawn pairs".
+
+    Raises:
+        ValueError: a value of NaN without a reason, or a reason with any other value.
 
     Example:
         >>> from icy.metrics import Score
@@ -54,5 +57,5 @@ class Score:
 
 
 def undefined(metric: str, why: str, rows: int, conventions: Mapping[str, Any]) -> Score:
-    """The score of a table on which a metric has no value."""
+    """Return the score of a table for which a metric is undefined."""
     return Score(metric, math.nan, rows, conventions, why=why)

@@ -1,4 +1,4 @@
-"""The table that every metric scores: rows of a meaning and a message, checked once, in one form."""
+"""The table of meanings and messages that every metric scores, checked once and stored in one form."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from icy.languages.language import Language
 
 from .entropy import Codes, number
 
-PAD = -1  # what stands after the end of a message that is shorter than the longest
+PAD = -1  # fills messages up to the length of the longest
 Names = tuple[Hashable, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Meanings and their messages, row by row; make one with `Table.of`.
+    """Meanings and their messages, row by row; build one with `Table.of`.
 
     Attributes:
-        meanings: attribute values, [N, A]: whole numbers (named values are numbered in sorted order), or real numbers
-            where the meanings are continuous.
-        messages: tokens, whole numbers from 0, [N, S]; PAD after the end of a shorter message.
-        value_names: of every attribute the names of its values, where they are not whole numbers.
-        token_names: of the tokens, where they are not whole numbers.
-        vocab_size: how many different tokens there may be, V.
-        drawn_from: for rows drawn with replacement, of which row each is a copy, [N].
-        name: what the table is called, for reports.
+        meanings: attribute values, [N, A]: integers (named values are numbered in sorted order), or floats if the
+            meanings are continuous.
+        messages: tokens, integers from 0, [N, S]; PAD after the end of a shorter message.
+        value_names: for each attribute the names of its values, or None if they are numbers; empty if all are.
+        token_names: names of the tokens, or None if they are numbers.
+        vocab_size: number of tokens in the vocabulary, V.
+        drawn_from: for rows drawn with replacement, the original row that each is a copy of, [N].
+        name: name of the table in reports.
     """
 
     meanings: NDArray[Any]
@@ -45,19 +45,19 @@ class Table:
 
     @classmethod
     def of(cls, meanings: Any, messages: Any = None, *, eos: int | None = None, vocab_size: int | None = None) -> Table:
-        """A table of whatever holds meanings and messages.
+        """Build a table from meanings and messages in any supported form.
 
         Args:
-            meanings: a Language, a Table, a pair (meanings, messages); or meanings alone: [N, A], of whole or real
-                numbers or of names.
-            messages: [N, S] tokens; or N sequences of tokens, of any lengths; or N strings, of which every letter is a
+            meanings: a Language, a Table or a pair (meanings, messages); or the meanings alone: [N, A] whole numbers,
+                real numbers or names.
+            messages: [N, S] tokens; N sequences of tokens, of any lengths; or N strings, in which every letter is a
                 token. Tokens are whole numbers from 0, or names.
-            eos: the token that ends a message: it and what follows it are no part of the message.
-            vocab_size: by default that of the Language, or as many as the largest token needs.
+            eos: the token that ends a message: this token and all that follow are dropped.
+            vocab_size: V; by default that of the Language, or the largest token plus one.
 
         Raises:
-            InvalidSettingError: no rows, rows of meanings of unequal length, not as many meanings as messages,
-                negative tokens, or other things than tokens.
+            InvalidSettingError: no rows, meanings of unequal length, different numbers of meanings and messages,
+                tokens that are negative or neither whole numbers nor names, or a vocabulary that lacks some of them.
         """
         if messages is None:
             table = _of_one(meanings)
@@ -85,37 +85,40 @@ class Table:
 
     @property
     def attributes(self) -> int:
-        """Columns of the meanings, A."""
+        """Number of attributes, A."""
         return int(self.meanings.shape[1])
 
     @property
     def length(self) -> int:
-        """Tokens of the longest message, S."""
+        """Length of the longest message, S."""
         return int(self.messages.shape[1])
 
     @cached_property
     def lengths(self) -> NDArray[np.int64]:
-        """Tokens of each message, [N]."""
+        """Length of each message, [N]."""
         found: NDArray[np.int64] = (self.messages != PAD).sum(1)
         return found
 
     @property
     def continuous(self) -> bool:
-        """Whether meanings are real numbers."""
+        """Whether the meanings are real numbers."""
         return self.meanings.dtype.kind == "f"
 
     @cached_property
     def factors(self) -> list[Codes]:
-        """Every attribute as a discrete variable, [N] each."""
+        """Each attribute as a discrete variable numbered from 0, [N] each."""
         return [number(column) for column in self.meanings.T]
 
     @cached_property
     def positions(self) -> list[Codes]:
-        """The token at every position as a discrete variable, [N] each; after the end, one more token."""
+        """The token at each position as a discrete variable numbered from 0, PAD being one more token, [N] each."""
         return [number(column) for column in self.messages.T]
 
     def require_discrete(self, metric: str) -> None:
-        """Refuse continuous meanings.
+        """Raise unless the meanings are discrete.
+
+        Args:
+            metric: name for the error message.
 
         Raises:
             InvalidSettingError: the meanings are real numbers.
@@ -126,17 +129,17 @@ class Table:
             )
 
     def rows(self, which: NDArray[Any]) -> Table:
-        """The table of some rows; those that are given twice count as copies of one."""
+        """Return the table of the given rows, each of which remembers the original row that it is a copy of."""
         source = np.arange(len(self)) if self.drawn_from is None else self.drawn_from
         part = {"meanings": self.meanings[which], "messages": self.messages[which]}
         return replace(self, **part, drawn_from=source[which])  # type: ignore[arg-type]
 
     def token_name(self, token: int) -> Hashable:
-        """What a token is called."""
+        """Return the name of a token."""
         return int(token) if self.token_names is None else self.token_names[token]
 
     def value_name(self, attribute: int, value: int) -> Hashable:
-        """What a value of an attribute is called."""
+        """Return the name of an attribute's value."""
         names = self.value_names[attribute] if self.value_names else None
         return self.meanings.dtype.type(value).item() if names is None else names[value]
 
@@ -153,7 +156,7 @@ class Table:
 
 
 def _of_one(given: Any) -> Table:
-    """A table of one thing that holds both meanings and messages."""
+    """Build a table from one object that holds both meanings and messages."""
     if isinstance(given, Table):
         return given
     if isinstance(given, Language):
@@ -166,10 +169,10 @@ def _of_one(given: Any) -> Table:
 
 
 def _read_meanings(given: Any) -> tuple[NDArray[Any], tuple[Names | None, ...]]:
-    """Values as numbers, [N, A], and the names of those that were not."""
+    """Return the values as numbers, [N, A], and for each attribute the names of values that were not numbers."""
     try:
         table = np.asarray(given)
-        if table.dtype.kind in "US":  # numbers beside names would have become names
+        if table.dtype.kind in "US":  # numpy has turned numbers in a table with names into text
             table = np.asarray(given, dtype=object)
     except ValueError:  # rows of unequal length
         table = np.empty(len(given), dtype=object)
@@ -190,7 +193,7 @@ def _read_meanings(given: Any) -> tuple[NDArray[Any], tuple[Names | None, ...]]:
 
 
 def _number_names(column: NDArray[Any]) -> tuple[Codes, Names | None]:
-    """One attribute's values as whole numbers: as they are, or numbered in sorted order if any is a name."""
+    """Return one attribute's values as integers: unchanged, or numbered in sorted order with their names."""
     values = column.tolist()
     if all(isinstance(v, int) for v in values):
         return np.array(values, dtype=np.int64), None
@@ -205,7 +208,7 @@ def _number_names(column: NDArray[Any]) -> tuple[Codes, Names | None]:
 
 
 def _read_messages(given: Any) -> tuple[NDArray[np.int64], Names | None]:
-    """Tokens as whole numbers with PAD after the end, [N, S], and their names if they had any."""
+    """Return the tokens as integers with PAD after the end, [N, S], and their names if they have any."""
     if isinstance(given, np.ndarray) and given.ndim == 2 and given.dtype.kind in "iu":
         return _not_negative(given.astype(np.int64)), None
     if isinstance(given, str):
@@ -228,7 +231,7 @@ def _read_messages(given: Any) -> tuple[NDArray[np.int64], Names | None]:
 
 
 def _tokens(message: Any) -> list[Any]:
-    """The tokens of one message."""
+    """Return the tokens of one message as a list."""
     tokens = message.tolist() if hasattr(message, "tolist") else list(message)
     if not isinstance(tokens, list):
         raise TypeError
@@ -248,7 +251,11 @@ def _not_negative(tokens: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def names_of_attributes(table: Table, given: Sequence[str] | None = None) -> list[str]:
-    """The attributes' names, by default their numbers."""
+    """Return the names of the attributes, by default their numbers.
+
+    Raises:
+        InvalidSettingError: not one name per attribute.
+    """
     names = [str(a) for a in range(table.attributes)] if given is None else list(given)
     if len(names) != table.attributes:
         raise InvalidSettingError(f"{table.attributes} attributes need as many names; {len(names)} were given.")

@@ -1,4 +1,4 @@
-"""Tables of meanings and messages from files: languages that icy wrote, tables of one's own, EGG's interactions."""
+"""Read tables of meanings and messages from files: languages saved by icy, your own tables, EGG's interactions."""
 
 from __future__ import annotations
 
@@ -32,24 +32,27 @@ def read_table(
     one_hot: int | None = None,
     eos: int | None = None,
 ) -> Table:
-    """The table of meanings and messages in a file.
+    """Read a table of meanings and messages from a file.
 
-    Unlike a Language, a table need not have every meaning, and may have one many times.
+    Unlike a Language, a table may lack meanings, or have the same meaning in several rows.
 
     Args:
-        path: a language that icy wrote (csv, parquet, npz); a csv, tsv or parquet table with a header line; an npz with
-            the arrays `meanings` and `messages`; or interactions that EGG saved, with any other suffix or none.
-        meaning_columns: of a table, by default m0, m1, ..., or those that are not message columns; of interactions, the
+        path: a language saved by icy (csv, parquet, npz); a csv, tsv or parquet table with a header line; an npz file
+            with the arrays `meanings` and `messages`; or interactions saved by EGG, with any other suffix or none.
+        meaning_columns: in a table, by default m0, m1, ..., or all that are not message columns; in interactions, the
             field that holds the meanings, by default sender_input.
-        message_columns: of a table, by default `message`, or t0, t1, ..., or those that are not meaning columns. One
-            column holds letters ("abba") or tokens with spaces between ("12 7 0"), of any lengths; several hold one
-            token each.
-        one_hot: of interactions, the number of values of an attribute, where meanings are one-hot vectors side by side.
+        message_columns: in a table, by default `message`, or t0, t1, ..., or all that are not meaning columns. A single
+            column holds letters ("abba") or tokens separated by spaces ("12 7 0"), of any lengths; several columns
+            hold one token each.
+        one_hot: number of values per attribute, for interactions whose meanings are concatenated one-hot vectors.
         eos: the token that ends a message; see Table.of.
+
+    Returns:
+        The table, named after the language or the file.
 
     Raises:
         StoreError: the file cannot be read.
-        InvalidSettingError: it does not hold meanings and messages.
+        InvalidSettingError: the file does not hold meanings and messages.
     """
     file = Path(path)
     readers: dict[str, Callable[[], Table]] = {
@@ -86,7 +89,7 @@ def _read_parquet(file: Path, meaning_columns: list[str], message_columns: list[
     try:
         return Table.of(Language.load(file))
     except StoreError:
-        pass  # a table of the user's own, then
+        pass  # not a language of icy's, so the user's own table
     try:
         frame = pd.read_parquet(file)
     except (OSError, ValueError) as error:
@@ -107,7 +110,7 @@ def _of_frame(frame: pd.DataFrame, meaning_columns: list[str], message_columns: 
 
 
 def _values(column: Sequence[Any]) -> list[Any]:
-    """One column as numbers where all of it are, else as it is."""
+    """Return a column (or row) as numbers if all entries are numbers, else unchanged."""
     texts = [v.strip() if isinstance(v, str) else v for v in column]
     for kind in (int, float):
         try:
@@ -118,7 +121,7 @@ def _values(column: Sequence[Any]) -> list[Any]:
 
 
 def _numeric(meanings: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """A table of numbers as one, where all of it is numbers."""
+    """Return the meanings as an array of floats if all are numbers, else unchanged."""
     try:
         return meanings.astype(float)
     except (TypeError, ValueError):
@@ -126,7 +129,7 @@ def _numeric(meanings: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _token_rows(rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
-    """Messages of numbers where every token is one, else of names."""
+    """Return messages of integers if every token is one, else messages of names."""
     listed = [list(row) for row in rows]
     try:
         return [[int(token) for token in row] for row in listed]
@@ -138,7 +141,7 @@ def _read_arrays(file: Path) -> Table:
     try:
         return Table.of(Language.load(file))
     except StoreError:
-        pass  # arrays of the user's own, then
+        pass  # not a language of icy's, so the user's own arrays
     try:
         with np.load(file, allow_pickle=False) as arrays:
             found = {name: arrays[name] for name in arrays.files}
@@ -152,11 +155,11 @@ def _read_arrays(file: Path) -> Table:
 
 
 class _Interaction:
-    """Stands in for EGG's class of this name: what it held becomes attributes."""
+    """Stand-in for EGG's class of this name, whose fields become attributes."""
 
 
 def _read_interaction(file: Path, fields: list[str], one_hot: int | None) -> Table:
-    """What EGG's `dump_interactions` or InteractionSaver wrote: a pickled Interaction of tensors."""
+    """Read the pickled Interaction of tensors that EGG's `dump_interactions` or InteractionSaver writes."""
     import pickle
 
     import torch
@@ -171,14 +174,14 @@ def _read_interaction(file: Path, fields: list[str], one_hot: int | None) -> Tab
     if messages.ndim == 3:  # one-hot or relaxed symbols, under Gumbel-softmax
         messages = messages.argmax(-1)
     rows = messages.astype(np.int64)
-    if held.get("message_length") is not None:  # what follows the end was drawn, and never heard
+    if held.get("message_length") is not None:  # tokens after the end were sampled, but the receiver ignored them
         lengths = _field(held, "message_length").astype(np.int64)
         return Table.of(_classes(meanings, one_hot), [row[:n] for row, n in zip(rows, lengths, strict=True)])
     return Table.of(_classes(meanings, one_hot), rows if rows.ndim == 2 else rows[:, None])
 
 
 def _field(held: dict[str, Any], name: str) -> np.ndarray[Any, Any]:
-    """A tensor of an interaction, also of one of its dictionaries, as in aux_input.name."""
+    """Return a tensor of an interaction as an array; `aux_input.name` is one in a dictionary."""
     first, _, inner = name.partition(".")
     found: Any = held.get(first)
     if inner and isinstance(found, dict):
@@ -191,7 +194,7 @@ def _field(held: dict[str, Any], name: str) -> np.ndarray[Any, Any]:
 
 
 def _classes(meanings: np.ndarray[Any, Any], one_hot: int | None) -> np.ndarray[Any, Any]:
-    """One-hot vectors side by side as attribute values."""
+    """Return meanings as [N, A] attribute values, decoded if they are concatenated one-hot vectors."""
     if one_hot is None:
         return meanings.reshape(len(meanings), -1)
     if meanings.ndim != 2 or meanings.shape[1] % one_hot:

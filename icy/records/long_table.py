@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from icy.config.settings import PRESETS, settings_for
 from icy.core.files import write_atomically
 
+from .kinds import job_kind, kind_of
 from .record import Record, value_of
 from .store import Store
 
@@ -39,8 +40,12 @@ LONG = (
 )
 
 
+# Names of the configuration that need no mention among the options.
+COLUMNS = {*LONG, "steps", "settings", "options"}
+
+
 def _changes(settings: Mapping[str, Any], preset: str, kind: str) -> str:
-    """The training settings that were changed from the preset's, as text; so that results under others stay apart."""
+    """Return the training settings that differ from the preset's, as text; results under others stay apart by it."""
     usual = asdict(settings_for(preset, kind)) if preset in PRESETS else {}
     return _listed({name: value for name, value in settings.items() if usual.get(name, value) != value})
 
@@ -50,43 +55,50 @@ def _listed(values: Mapping[str, Any]) -> str:
 
 
 def to_long(records: Iterable[Record]) -> pd.DataFrame:
-    """One row per replicate (model, grammar, seed), with the columns of LONG."""
+    """Return one row per replicate (model, grammar, seed), with the columns of LONG and the measures of other kinds."""
     import pandas as pd
 
-    rows = []
-    for record in records:
-        row = {name: record.get(name) for name in LONG}
-        row["value"] = value_of(record)
-        kind = "e2e" if record["side"] == "pair" else "probe"
-        row["settings"] = _changes(record["config"]["settings"], record["preset"], kind)
-        row["options"] = _listed(record["config"]["options"])
-        row["game_steps"] = record["config"].get("steps")
-        row["cut"] = record["reason"] == "cap"
-        row["parameters"] = record["parameters"].get("true")
-        row["parameters_published"] = record["parameters"].get("published")
-        rows.append(row)
-    table = pd.DataFrame(rows, columns=list(LONG))
+    records = list(records)
+    measures = tuple(dict.fromkeys(name for record in records for name in kind_of(record).measures if name not in LONG))
+    rows = [_row(record, measures) for record in records]
+    table = pd.DataFrame(rows, columns=[*LONG, *measures])
     for name in WHOLE:
         table[name] = table[name].astype("Int64")
-    for name in NUMBERS:
+    for name in (*NUMBERS, *measures):
         table[name] = table[name].astype(float)
     return table
 
 
+def _row(record: Record, measures: Sequence[str]) -> dict[str, Any]:
+    """Return the row of a record. Configuration that has no column of its own goes into `options`."""
+    config, found = record["config"], cast("Mapping[str, Any]", record)
+    options = {n: v for n, v in config.items() if n not in COLUMNS} | config.get("options", {})
+    return {
+        **{name: found.get(name) for name in (*LONG, *measures)},
+        "value": value_of(record),
+        "settings": _changes(config.get("settings", {}), record["preset"], kind_of(record).name),
+        "options": _listed(options),
+        "game_steps": config.get("steps"),
+        "cut": record["reason"] == "cap",
+        "parameters": record["parameters"].get("true"),
+        "parameters_published": record["parameters"].get("published"),
+    }
+
+
 def game_curves(records: Iterable[Record]) -> pd.DataFrame:
-    """One row per pair and reading of its game: the columns of ROW, grammar, seed, and those of
-    `icy.records.record.CURVE`. Results of one side alone are left out."""
+    """Return one row per pair and reading of its game: the columns of ROW, grammar, seed, and the points of the curve.
+
+    Results of other kinds are left out.
+    """
     import pandas as pd
 
-    from .record import CURVE
-
-    names = [*ROW, "grammar", "seed"]
-    played = [r for r in records if r["side"] == "pair" and not r["failed"]]
+    names, points = [*ROW, "grammar", "seed"], job_kind("e2e").curve
+    played = [r for r in records if kind_of(r).name == "e2e" and not r["failed"]]
     about = to_long(played)[names]
-    curves = pd.DataFrame([reading for r in played for reading in r["curve"]], columns=list(CURVE))
+    curves = pd.DataFrame([reading for r in played for reading in r["curve"]], columns=list(points))
     readings = [len(r["curve"]) for r in played]
     of_each = about.loc[about.index.repeat(readings)].reset_index(drop=True)
-    return of_each.join(curves.astype(dict.fromkeys(CURVE[1:], float)))
+    return of_each.join(curves.astype(dict.fromkeys(points[1:], float)))
 
 
 def write_tables(store: Store) -> list[Path]:

@@ -5,22 +5,125 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
-
-from icy.config.protocols import BASELINE
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, Required, TypedDict, runtime_checkable
 
 REQUIRED = {"key", "config", "failed", "finished"}
-Record = dict[str, Any]
-RowKey = str  # a configuration without grammar and seed
-OF_PAIRS = (
-    *("model", "options", "meanings", "vocab_size", "word_length", "hidden_size"),
-    *("representation", "protocol"),
-)
+
+
+class Record(TypedDict, total=False):
+    """What is on file of one replicate: one model trained on one grammar with one seed.
+
+    A record is a dictionary, stored as JSON. Fields came with version 0.1 unless another is given; files of older
+    versions lack the later ones. Fields of the configuration (`model` to `report_every`) repeat what `config` holds,
+    for tables. A kind of job may add fields of its own (`JobKind.measures`).
+
+    Attributes:
+        key: name of the file: a hash of `config` and `versions`.
+        config: all choices that can change the numbers: those below, `options` (arguments of the model) and `settings`
+            (of the training).
+        kind: name of the kind of job, such as "probe" (since 0.2; before, pairs were "e2e" and all others "probe").
+        side: "sender", "receiver", "pair", or what else a kind of job trains.
+        model: qualified name, as in "sender/HierZero:GRU"; of a pair both names, joined by "+".
+        grammar: what the replicate was trained on; of a pair, in pre-training, or "none" from scratch.
+        seed: of the words of the language, the initial weights and all draws.
+        meanings: the space, as in "5x10".
+        vocab_size: V, tokens.
+        word_length: w, tokens per word.
+        hidden_size: E.
+        representation: "soft", "gumb" or "discr"; of a pair, that of the link.
+        protocol: its name.
+        target: accuracy at which the baseline counts as learnt.
+        cap: the longest training, as a multiple of the baseline's steps.
+        held_out: share of the meanings that were kept out of training.
+        split: how these were chosen.
+        pretrain_representation: that in which both sides of a pair learnt their language.
+        most: limit of a game after pre-training, in updates.
+        report_every: updates between two readings of a game.
+        preset: name that the settings started from.
+        parameters: number of parameters: "true" (trained) and "published" (as the papers count).
+        measure: what `value` in tables is: "ratio" (steps over the baseline's), "held_out", or "accuracy" at the end.
+        value: the number itself, where it is not derived from the fields below (since 0.2).
+        failed: whether there is no result.
+        reason: why training ended: "target", "cap", "budget", "steps"; of a failure "max_steps", "not_learnt",
+            "no_baseline", "diverged" or "error".
+        error: one sentence on a failure, else None.
+        traceback: of an exception.
+        steps: updates made.
+        baseline_steps: updates that the baseline took at the same seed.
+        accuracy: at the end, 0 to 1; on the held-out meanings where there are any; of a pair that was pre-trained, its
+            sender's on the language. None if it diverged.
+        train_accuracy: at the end on the meanings that were trained on, where others are held out.
+        sender_accuracy: of a pair, its sender's on the language of pre-training.
+        receiver_accuracy: the same of its receiver.
+        end_to_end_accuracy: of a pair, share of attribute values that the receiver reads correctly from the sender.
+        end_to_end_loss: of a pair, cross-entropy of the same, in nats.
+        topsim: of a pair, topographic similarity of the emerged language.
+        sender_steps: updates of the sender's pre-training.
+        receiver_steps: updates of the receiver's pre-training.
+        language: file of the emerged language, relative to the results folder.
+        curve: one point per evaluation, in the order of `JobKind.curve`.
+        engine: how the stack was trained.
+        seconds: this replicate's share of the time of its stack.
+        versions: of the parts that determine the numbers (model, grammar, protocol), and of the software.
+        git: revision of the source, if it was run from a checkout.
+        device: "cpu", "cuda", ...
+        device_name: as the system calls it.
+        finished: end of training, ISO 8601 in UTC with microseconds (before 0.1.0, seconds).
+    """
+
+    key: Required[str]
+    config: Required[dict[str, Any]]
+    failed: Required[bool]
+    finished: Required[str]
+    kind: str
+    side: str
+    model: str
+    grammar: str
+    seed: int
+    meanings: str
+    vocab_size: int
+    word_length: int
+    hidden_size: int
+    representation: str
+    protocol: str
+    target: float
+    cap: float
+    held_out: float
+    split: str
+    pretrain_representation: str
+    most: int | None
+    report_every: int
+    preset: str
+    parameters: dict[str, int]
+    measure: str
+    value: float | None
+    reason: str
+    error: str | None
+    traceback: str
+    steps: int
+    baseline_steps: int | None
+    accuracy: float | None
+    train_accuracy: float
+    sender_accuracy: float | None
+    receiver_accuracy: float | None
+    end_to_end_accuracy: float
+    end_to_end_loss: float | None
+    topsim: float | None
+    sender_steps: int
+    receiver_steps: int
+    language: str
+    curve: list[list[Any]]
+    engine: str
+    seconds: float
+    versions: dict[str, str]
+    git: str | None
+    device: str
+    device_name: str
+
 
 FAILURES = ("max_steps", "not_learnt", "no_baseline", "diverged")
 NOT_LEARNT = "not_learnt"  # the reason of a pair whose pre-training did not reach its target
-CURVE = ("steps", "accuracy", "loss", "topsim", "sender_accuracy", "receiver_accuracy")
 
 
 @runtime_checkable
@@ -36,12 +139,21 @@ def value_of(record: Record) -> float:
     """What the record measures: an accuracy, or the ratio of its steps to concat's; NaN where it failed."""
     if record["failed"]:
         return math.nan
+    if (value := record.get("value")) is not None:
+        return float(value)
     if record["measure"] != "ratio":
-        return float(record["accuracy"])
+        accuracy = record["accuracy"]
+        return math.nan if accuracy is None else float(accuracy)
     if not record["baseline_steps"]:
         return math.nan  # concat was learnt before the first step was counted
     ratio = record["steps"] / record["baseline_steps"]
     return float(round(ratio, 1) if record["config"]["settings"]["round_ratio"] else ratio)
+
+
+def checked_accuracy(record: Record) -> float:
+    """Return the accuracy on meanings like those of evaluations: trained on, where others are held out."""
+    accuracy = record.get("train_accuracy", record["accuracy"])
+    return math.nan if accuracy is None else float(accuracy)
 
 
 def record_key(config: Mapping[str, Any], versions: Mapping[str, str]) -> str:
@@ -85,24 +197,3 @@ def _order(record: Record) -> tuple[str, str]:
 def config_text(config: Mapping[str, Any]) -> str:
     """A configuration as text, the same however its parts are ordered."""
     return json.dumps(_canonical(config), sort_keys=True)
-
-
-def row_of(record: Record) -> RowKey:
-    """The row of a plan that a record belongs to, as `Job.row` names it."""
-    return _row_key(record["config"], paired=record["side"] == "pair")
-
-
-def _row_key(config: Mapping[str, Any], paired: bool) -> RowKey:
-    # A pair's further configuration hangs on whether it was pre-trained, which varies within its row.
-    names = OF_PAIRS if paired else [name for name in config if name not in ("grammar", "seed")]
-    return config_text({name: config[name] for name in names})
-
-
-def baselines_of(records: Iterable[Record]) -> dict[int, int | str]:
-    """Concat's steps by seed, as far as they are among records; for one that failed, the reason."""
-    # A pair may fail in the game, after its pre-training gave the steps.
-    return {
-        r["seed"]: r["reason"] if r.get("baseline_steps") is None else r["baseline_steps"]
-        for r in records
-        if r["grammar"] == BASELINE
-    }

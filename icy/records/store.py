@@ -10,7 +10,7 @@ import contextlib
 import json
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from icy.core.errors import InvalidSettingError, StoreError
@@ -66,8 +66,10 @@ class Store:
         """Where the record of a key is, or would be."""
         return self.folder / RECORDS / f"{key}.json"
 
-    def put(self, record: Record) -> None:
-        """File a record under its key."""
+    def put(self, record: Record, files: Mapping[str, bytes] | None = None) -> None:
+        """Store a record under its key, after the files that belong to it, given by their path in the folder."""
+        for place, content in (files or {}).items():
+            write_atomically(self.folder / place, content)
         write_atomically(self.path(record["key"]), json.dumps(record, indent=1, allow_nan=False).encode())
 
     def get(self, key: str) -> Record | None:

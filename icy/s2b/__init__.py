@@ -1,10 +1,11 @@
 """S2B, the symbolic behaviour benchmark: meta-referential games (MetaRG22, MetaRG24).
 
-Two players play referential games about stimuli whose meanings neither is told, in an episode that has a symbolic space
-and a vocabulary of its own. A support phase shows every value; a query phase asks for combinations never shown.
+A speaker and a listener play referential games about stimuli without knowing their meanings. Every episode has its own
+symbolic space and its own vocabulary. A support phase shows every value; a query phase asks for combinations of values
+that the support never showed.
 
-`BatchedGame` plays thousands of episodes at once. `parallel_env` is the same for PettingZoo, `S2B/Listener-v0` and
-`S2B/Recall-v0` are for Gymnasium, `evaluate` measures players, and `icy s2b play` lets a person play.
+`BatchedGame` plays thousands of episodes at once. `parallel_env` is the game for PettingZoo, `S2B/Listener-v0` and
+`S2B/Recall-v0` are environments of Gymnasium, `evaluate` scores players, and `icy s2b play` lets a person play.
 
 Example:
     >>> from icy import s2b
@@ -16,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from . import players as _players  # noqa: F401  it registers them
+from . import players as _players  # noqa: F401  registers them
 from .environments.registration import register as _register
 
 _WHERE = {
@@ -28,8 +29,8 @@ _WHERE = {
     "RecallSettings": "recall",
     "Scores": "scores",
     "Seat": "players.base",
-    "Seen": "game",
-    "Turn": "game",
+    "Seen": "turn",
+    "Turn": "turn",
     "disentanglement": "language_probe",
     "evaluate": "evaluation",
     "parallel_env": "environments.parallel",
@@ -62,17 +63,18 @@ _register()
 if TYPE_CHECKING:
     from .environments.parallel import parallel_env
     from .evaluation import evaluate, play
-    from .game import BatchedGame, Seen, Turn
+    from .game import BatchedGame
     from .language_probe import disentanglement, probe_language
     from .players.base import Action, Player, Seat
     from .recall import BatchedRecall, RecallSettings
     from .recorder import record
     from .scores import Scores
     from .settings import GameSettings
+    from .turn import Seen, Turn
 else:
 
     def __getattr__(name: str) -> object:
-        """Import a public name when it is first asked for (PEP 562), and keep it."""
+        """Import a name on first access (PEP 562), and keep it."""
         if name not in _WHERE:
             raise AttributeError(f"module 'icy.s2b' has no attribute '{name}'")
         from importlib import import_module
@@ -81,5 +83,5 @@ else:
         return globals()[name]
 
     def __dir__() -> list[str]:
-        """What is loaded and what would be."""
+        """Return all names, loaded or not."""
         return sorted({*globals(), *_WHERE})

@@ -1,7 +1,7 @@
 """The channel between the players: regular sentences, their numbers, and the renaming of tokens.
 
-A sentence is L tokens in 0..V. Token 0 ends it and is never renamed; whatever follows it is 0 too. Functions here take
-and give arrays of NumPy or tensors of torch alike.
+A sentence has L tokens in 0..V. Token 0 ends the sentence and is never renamed. A sentence is regular if only zeros
+follow its first zero. `library_of` and `regular` take NumPy arrays and torch tensors alike.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .streams import Draws, Wholes
+from .streams import EpisodeStreams, Wholes
 
 END = 0  # the token that ends a sentence
-Array = Any  # of NumPy or torch
+Array = Any  # a NumPy array or a torch tensor
 
 
 def library_of(array: Array) -> ModuleType:
-    """NumPy or torch, whichever an array is of."""
+    """Return the library of an array, NumPy or torch."""
     if isinstance(array, np.ndarray):
         return np
     import torch
@@ -29,26 +29,26 @@ def library_of(array: Array) -> ModuleType:
 
 
 def regular(tokens: Array) -> Array:
-    """Sentences in which nothing but the end follows the end, [B, L]."""
+    """Set everything after a sentence's first end to the end, [B, L]."""
     columns, going = [tokens[:, 0]], True
-    for place in range(1, tokens.shape[1]):  # one column after another: a reduction along so short an axis is slower
+    for place in range(1, tokens.shape[1]):  # column by column, as reducing along such a short axis is slower
         going = going & (tokens[:, place - 1] != END)
         columns.append(tokens[:, place] * going)
     return library_of(tokens).stack(columns, 1)
 
 
-def permutations(draws: Draws, vocab_size: int, asked: bool = True) -> Wholes:
-    """What the listener hears for each token of the speaker: the end for the end, the others renamed, [B, V + 1].
+def permutations(streams: EpisodeStreams, vocab_size: int, asked: bool = True) -> Wholes:
+    """Draw the token that the listener hears for each of the speaker's: the end stays, others are renamed, [B, V + 1].
 
-    The authors' program renames for either player; of two random renamings one after the other comes one.
+    The authors' program renames the tokens of each player. Two random renamings compose to one, so one is drawn here.
     """
-    count = len(draws.keys)
-    renamed = draws.order("vocabulary", vocab_size) if asked else np.arange(vocab_size)[None].repeat(count, 0)
+    count = len(streams.keys)
+    renamed = streams.order("vocabulary", vocab_size) if asked else np.arange(vocab_size)[None].repeat(count, 0)
     return np.concatenate([np.zeros((count, 1), dtype=np.int64), renamed + 1], axis=1)
 
 
 def inverses(mappings: Wholes) -> Wholes:
-    """What the speaker hears for each token of the listener, [B, V + 1]."""
+    """Return the token that the speaker hears for each of the listener's, [B, V + 1]."""
     return np.argsort(mappings, axis=1)
 
 
@@ -56,7 +56,7 @@ def inverses(mappings: Wholes) -> Wholes:
 
 
 def sentence_count(vocab_size: int, length: int) -> int:
-    """Regular sentences of up to `length` tokens: the sum of V^l for l from 0 to L.
+    """Count the regular sentences of up to `length` tokens: the sum of V^l for l from 0 to L.
 
     Example:
         >>> sentence_count(6, 3), sentence_count(6, 4), sentence_count(4, 3)
@@ -67,7 +67,7 @@ def sentence_count(vocab_size: int, length: int) -> int:
 
 @cache
 def sentences(vocab_size: int, length: int) -> NDArray[np.int64]:
-    """Every regular sentence by its number, [sentences, L]: shorter ones first, the first token runs fastest.
+    """Return every regular sentence by its number, [sentences, L]: shorter ones first, the first token runs fastest.
 
     Example:
         >>> sentences(2, 2).tolist()
@@ -79,20 +79,5 @@ def sentences(vocab_size: int, length: int) -> NDArray[np.int64]:
         place = np.arange(vocab_size**n)
         for j in range(n):
             found[first : first + len(place), j] = place // vocab_size**j % vocab_size + 1
-    found.flags.writeable = False  # it is shared by all who ask
-    return found
-
-
-def sentence_number(tokens: Wholes, vocab_size: int) -> Wholes:
-    """The numbers of regular sentences [..., L].
-
-    Example:
-        >>> sentence_number(sentences(6, 3), 6).tolist() == list(range(259))
-        True
-    """
-    tokens = np.asarray(tokens)
-    used = (tokens != END).sum(-1)
-    strides = vocab_size ** np.arange(tokens.shape[-1])
-    offsets = np.array([sentence_count(vocab_size, n - 1) for n in range(tokens.shape[-1] + 1)])
-    found: Wholes = offsets[used] + (np.maximum(tokens - 1, 0) * strides).sum(-1)
+    found.flags.writeable = False  # the cache shares it between all callers
     return found

@@ -1,4 +1,4 @@
-"""What is shown beside a target: stimuli drawn without replacement from those that an episode plays."""
+"""Distractors: the stimuli shown beside a target, drawn without replacement from those that an episode plays."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from .streams import Reals, Wholes
 
 
 @dataclass(frozen=True, eq=False)
-class Pool:
-    """The stimuli that each episode may take, sorted, all episodes in one array.
+class Candidates:
+    """The stimuli that each episode may show beside its targets, of all episodes in one sorted array.
 
     A stimulus is numbered within its episode: meaning times O, plus the sample.
 
     Attributes:
-        keys: episode times `size` plus the stimulus, sorted, [P].
-        size: stimuli of an episode at the most.
-        samples: per meaning, O.
+        keys: episode times `size` plus the stimulus number, sorted, [P].
+        size: largest number of stimuli in an episode.
+        samples: samples per meaning, O.
     """
 
     keys: Wholes
@@ -27,43 +27,43 @@ class Pool:
     samples: int
 
     @classmethod
-    def of(cls, episodes: Wholes, stimuli: Wholes, size: int, samples: int, distinct: bool = True) -> Pool:
-        """The pool of stimuli [P] of their episodes [P]: each once, or if not `distinct` as often as it is there."""
+    def of(cls, episodes: Wholes, stimuli: Wholes, size: int, samples: int, distinct: bool = True) -> Candidates:
+        """Collect stimuli [P] of episodes [P]: each once, or if not `distinct` as often as it occurs."""
         keys = episodes * size + stimuli
         return cls(_distinct(keys) if distinct else np.sort(keys), size, samples)
 
-    def beside(self, episodes: Wholes, targets: Wholes, one: bool = False) -> Rest:
-        """What is left without the targets' meanings, for games [T] of the episodes, or without the target itself.
+    def without(self, episodes: Wholes, targets: Wholes, one: bool = False) -> Rest:
+        """Leave out the target's meaning in each of some games.
 
         Args:
-            episodes: of each game.
-            targets: stimulus of each game.
-            one: leave out one entry of the target only, whatever shares its meaning.
+            episodes: episode of each game, [T].
+            targets: target of each game, as a stimulus number, [T].
+            one: leave out a single entry of the target instead, and keep whatever shares its meaning.
         """
         base = episodes * self.size
         meaning = base + targets - targets % self.samples
         ends = np.stack([base, base + self.size], 1)
         first, last = np.searchsorted(self.keys, ends).T
         low = np.searchsorted(self.keys, base + targets if one else meaning)
-        # A pool that has been widened may lack the target's meaning, so that there is nothing to leave out.
+        # Widened candidates may lack the target's meaning, in which case there is nothing to leave out.
         high = low + 1 if one else np.searchsorted(self.keys, meaning + self.samples)
         return Rest(self, base, first, low, high, (last - first) - (high - low))
 
 
 @dataclass(frozen=True, eq=False)
 class Rest:
-    """What games may draw: the entries of their episode in a pool, but for a stretch in the middle.
+    """What is left to draw from in each of some games: its episode's candidates without a slice in the middle.
 
     Attributes:
-        pool: the pool.
+        candidates: the candidates of all episodes.
         base: key of the episode's first stimulus, [T].
-        first: the episode's first entry, [T].
-        low: first entry of the stretch, [T].
-        high: the entry after it, [T].
-        count: how many entries are left, [T].
+        first: index of the episode's first candidate, [T].
+        low: start of the slice that is left out, [T].
+        high: end of that slice, exclusive, [T].
+        count: number of candidates left, [T].
     """
 
-    pool: Pool
+    candidates: Candidates
     base: Wholes
     first: Wholes
     low: Wholes
@@ -71,16 +71,16 @@ class Rest:
     count: Wholes
 
     def draw(self, uniform: Reals) -> Wholes:
-        """Entries without replacement, as stimuli of their episodes, by uniform numbers: [T, draws].
+        """Draw stimuli without replacement, by uniform numbers [T, draws]: [T, draws].
 
-        Once there are none left, one of those after the first comes again; where there are none at all, the target.
+        A game that runs out of candidates repeats one of its draws after the first; one without any shows its target.
         """
         chosen: list[Wholes] = []
         for k in range(uniform.shape[1]):
             left = self.count - k
             place = (uniform[:, k] * np.maximum(left, 1)).astype(np.int64)
             for other in np.sort(np.stack(chosen, 1), 1).T if chosen else ():
-                place += place >= other  # the places before it are taken
+                place += place >= other  # skip what is drawn already
             if chosen:
                 later = min(1, k - 1) + (uniform[:, k] * max(k - 1, 1)).astype(np.int64)
                 again = np.stack(chosen, 1)[np.arange(len(place)), later]
@@ -92,7 +92,7 @@ class Rest:
         entries = self.first[:, None] + places
         entries += np.where(entries >= self.low[:, None], (self.high - self.low)[:, None], 0)
         entries = np.where(self.count[:, None] > 0, entries, self.low[:, None])
-        found: Wholes = self.pool.keys[entries] - self.base[:, None]
+        found: Wholes = self.candidates.keys[entries] - self.base[:, None]
         return found
 
 
@@ -101,11 +101,11 @@ def _distinct(keys: Wholes) -> Wholes:
     return keys[np.r_[True, keys[1:] != keys[:-1]]] if len(keys) else keys
 
 
-def widened(pool: Pool, short: Wholes, eligible: NDArray[np.bool_]) -> Pool:
-    """A pool in which some episodes, by number, may take every stimulus of the eligible meanings, [B, M]."""
+def widened(candidates: Candidates, short: Wholes, eligible: NDArray[np.bool_]) -> Candidates:
+    """Add every stimulus of the eligible meanings [B, M] to the candidates of the episodes in `short`."""
     if not len(short):
-        return pool
+        return candidates
     which, meanings = np.nonzero(eligible[short])
-    stimuli = (meanings[:, None] * pool.samples + np.arange(pool.samples)).ravel()
-    more = np.repeat(short[which], pool.samples) * pool.size + stimuli
-    return Pool(_distinct(np.concatenate([pool.keys, more])), pool.size, pool.samples)
+    stimuli = (meanings[:, None] * candidates.samples + np.arange(candidates.samples)).ravel()
+    more = np.repeat(short[which], candidates.samples) * candidates.size + stimuli
+    return Candidates(_distinct(np.concatenate([candidates.keys, more])), candidates.size, candidates.samples)

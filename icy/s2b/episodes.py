@@ -1,7 +1,7 @@
-"""Dealing: everything that an episode will show is drawn before its first step, for many episodes at once.
+"""Deal episodes: draw everything they will show before their first step, for many episodes at once.
 
-The games of all episodes stand one after another in flat arrays, so that a step of the game is a look-up, and episodes
-of few games take no more room than they need.
+The games of all episodes are concatenated in flat arrays. A step of the game is then a look-up, and episodes with few
+games take no more memory than they need.
 """
 
 from __future__ import annotations
@@ -18,34 +18,34 @@ from icy.core.memory import require_memory
 
 from . import targets
 from .channel import Array, inverses, permutations
-from .distractors import Pool, widened
+from .distractors import Candidates, widened
 from .settings import GameSettings
 from .stimuli import Sections, Spaces, one_hot
-from .streams import Draws, Reals, Wholes
+from .streams import EpisodeStreams, Reals, Wholes
 from .targets import NOTHING, Targets
 
 
 @dataclass(frozen=True, eq=False)
-class Deal:
-    """Episodes, and every game of theirs.
+class Episodes:
+    """E episodes and their T games.
 
-    Attributes of episodes:
-        seeds: [E].
-        numbers: which episode of its seed, from 0, [E].
-        sizes: numbers of values of its space, [E, N].
-        first: its first game in the arrays of games, [E].
-        games: how many games, [E].
-        heard: what the listener hears for each of the speaker's tokens, [E, V + 1].
-        heard_back: what the speaker hears for each of the listener's, [E, V + 1].
+    Attributes per episode:
+        seeds: its seed, [E].
+        numbers: its number among the episodes of its seed, from 0, [E].
+        sizes: number of values of each dimension of its space, [E, N].
+        first: index of its first game, [E].
+        games: number of games, [E].
+        heard: the token that the listener hears for each of the speaker's, [E, V + 1].
+        heard_back: the token that the speaker hears for each of the listener's, [E, V + 1].
 
-    Attributes of games:
-        query: whether it is of the query phase, [T].
-        answer: the right decision, [T]: the place of the target's meaning, or K + 1 where it is not there.
-        speaker: the stimuli that the speaker sees, the target's first, [T, speaker slots, W].
-        listener: those that the listener sees, [T, K + 1, W].
-        speaker_numbers: numbers of the stimuli that stand before the speaker, [T, K + 1], the distractors' too in a
-            partial view: meaning times O, plus the sample.
-        listener_numbers: those before the listener, [T, K + 1].
+    Attributes per game:
+        query: whether it belongs to the query phase, [T].
+        answer: the right decision, [T]: the slot of the target's meaning, or K + 1 if the listener does not see it.
+        speaker: the stimuli that the speaker sees, the target first, [T, speaker slots, W].
+        listener: the stimuli that the listener sees, [T, K + 1, W].
+        speaker_numbers: the speaker's stimuli as numbers, meaning times O plus sample, [T, K + 1]; in a partial view
+            this includes the distractors, which the speaker does not see.
+        listener_numbers: the listener's stimuli as numbers, [T, K + 1].
     """
 
     seeds: Array
@@ -66,37 +66,32 @@ class Deal:
     def __len__(self) -> int:
         return len(self.seeds)
 
-    @cached_property
-    def episode_of(self) -> Wholes:
-        """The episode of every game, [T]."""
-        return np.repeat(np.arange(len(self)), self.games)
-
-    def take(self, which: Wholes) -> Deal:
-        """Some of the episodes, in that order, with their games."""
+    def take(self, which: Wholes) -> Episodes:
+        """Return the episodes at these indices, in that order, with their games."""
         games = ragged(self.first[which], self.games[which])
         own = {name: getattr(self, name)[which] for name in OF_EPISODES if name != "first"}
         return replace(self, **own, first=_firsts(own["games"]), **{n: getattr(self, n)[games] for n in OF_GAMES})
 
     @staticmethod
-    def join(deals: Sequence[Deal]) -> Deal:
-        """The episodes of several deals, one after another."""
-        parts = {f.name: np.concatenate([getattr(d, f.name) for d in deals]) for f in fields(Deal)}
-        return Deal(**{**parts, "first": _firsts(parts["games"])})
+    def join(parts: Sequence[Episodes]) -> Episodes:
+        """Concatenate episodes."""
+        joined = {f.name: np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(Episodes)}
+        return Episodes(**{**joined, "first": _firsts(joined["games"])})
 
-    def on(self, device: Any) -> Deal:
-        """The same as tensors on a device of torch."""
+    def on(self, device: Any) -> Episodes:
+        """Return the episodes as tensors on a torch device."""
         import torch
 
-        return Deal(**{f.name: torch.as_tensor(getattr(self, f.name)).to(device) for f in fields(self)})
+        return Episodes(**{f.name: torch.as_tensor(getattr(self, f.name)).to(device) for f in fields(self)})
 
 
-BYTES, BYTES_PER_SAMPLE = 160, 40  # of memory while an episode is dealt, for every meaning; as measured
-OF_EPISODES = tuple(f.name for f in fields(Deal))[:7]
-OF_GAMES = tuple(f.name for f in fields(Deal))[7:]
+BYTES, BYTES_PER_SAMPLE = 160, 40  # memory that dealing an episode takes per meaning, as measured
+OF_EPISODES = tuple(f.name for f in fields(Episodes))[:7]
+OF_GAMES = tuple(f.name for f in fields(Episodes))[7:]
 
 
 def ragged(first: Wholes, counts: Wholes) -> Wholes:
-    """The numbers first, first + 1, ... of stretches of so many, one after another."""
+    """Concatenate the ranges first[i], first[i] + 1, ... of counts[i] numbers each."""
     return np.repeat(first - _firsts(counts), counts) + np.arange(int(counts.sum()))
 
 
@@ -105,31 +100,30 @@ def _firsts(counts: Wholes) -> Wholes:
     return found
 
 
-def deal(settings: GameSettings, seeds: Wholes, numbers: Wholes | None = None) -> Deal:
-    """Draw episodes.
+def deal(settings: GameSettings, seeds: Wholes, numbers: Wholes | None = None) -> Episodes:
+    """Draw episodes, each a function of its seed and number alone, whatever else is in the batch.
 
     Args:
-        settings: of the game.
-        seeds: of each episode, [E].
-        numbers: which episode of its seed is meant, [E]; by default the first, 0. What it shows depends on its seed
-            and number alone, not on the episodes beside it.
+        settings: settings of the game.
+        seeds: seed of each episode, [E].
+        numbers: number of each episode among those of its seed, [E]; by default 0, the first.
 
     Raises:
-        InvalidSettingError: shots that cannot be met.
+        InvalidSettingError: the shots cannot be met.
     """
     numbers = np.zeros_like(seeds) if numbers is None else numbers
     count = settings.most**settings.dimensions
     needed = len(seeds) * count * (BYTES + BYTES_PER_SAMPLE * settings.samples)
     require_memory(needed, f"Dealing {len(seeds)} episodes of up to {count:,} meanings")
-    draws = Draws.of_seeds(seeds).nth(numbers)
-    own = of_space(settings, draws)
+    streams = EpisodeStreams.of_seeds(seeds).nth(numbers)
+    own = space_streams(settings, streams)
     spaces = Spaces.draw(own, settings.dimensions, settings.least, settings.most)
-    targets, query = _targets(settings, spaces, draws)
-    games = _Games(settings, spaces, draws, targets, query)
-    sides, episode = games.sides(), games.episode
-    heard = permutations(draws, settings.vocab_size, settings.permutation and settings.kind == "meta")
+    targets, query = _targets(settings, spaces, streams)
+    games = _Games(settings, spaces, streams, targets, query)
+    views, episode = games.views(), games.episode
+    heard = permutations(streams, settings.vocab_size, settings.permutation and settings.kind == "meta")
     show = shown(settings, own, spaces)
-    return Deal(
+    return Episodes(
         seeds=seeds,
         numbers=numbers,
         sizes=spaces.sizes,
@@ -138,75 +132,83 @@ def deal(settings: GameSettings, seeds: Wholes, numbers: Wholes | None = None) -
         heard=heard,
         heard_back=inverses(heard),
         query=games.query,
-        answer=sides.answer,
-        speaker=show(episode, sides.speaker[:, : settings.speaker_slots]),
-        listener=show(episode, sides.listener),
-        speaker_numbers=sides.speaker,
-        listener_numbers=sides.listener,
+        answer=views.answer,
+        speaker=show(episode, views.speaker[:, : settings.speaker_slots]),
+        listener=show(episode, views.listener),
+        speaker_numbers=views.speaker,
+        listener_numbers=views.listener,
     )
 
 
-def of_space(settings: GameSettings, draws: Draws) -> Draws:
-    """What the spaces and stimuli of episodes are drawn from: their own streams, or in a common game shared ones."""
-    return draws if settings.kind == "meta" else Draws.of_seeds(np.full(len(draws.keys), settings.space_seed))
+def space_streams(settings: GameSettings, streams: EpisodeStreams) -> EpisodeStreams:
+    """Return the streams for spaces and stimuli: the episodes' own, or in a common game the shared ones."""
+    return (
+        streams if settings.kind == "meta" else EpisodeStreams.of_seeds(np.full(len(streams.keys), settings.space_seed))
+    )
 
 
 # -- targets -----------------------------------------------------------------------------------------------------------
 
 
-def _targets(settings: GameSettings, spaces: Spaces, draws: Draws) -> tuple[Targets, NDArray[np.bool_]]:
-    """The targets of every episode, and which are of the query, [E, G]."""
+def _targets(settings: GameSettings, spaces: Spaces, streams: EpisodeStreams) -> tuple[Targets, NDArray[np.bool_]]:
+    """Draw the targets of every episode, and return them with which of them belong to the query, [E, G]."""
     support, query = eligible(settings, spaces)
     if settings.kind == "common":
-        return _of_one_split(settings, support, query, draws)
+        return _of_one_split(settings, support, query, streams)
     samples = settings.samples
-    first = targets.shots(draws.within("support"), spaces, support, settings.shots, samples)
-    order = draws.within("query") if settings.query_order == "random" else None
+    first = targets.shots(streams.within("support"), spaces, support, settings.shots, samples)
+    order = streams.within("query") if settings.query_order == "random" else None
     every = targets.every_meaning(query, samples, order)
-    second = every if settings.query == "all" else _some(settings, spaces, query, every, draws.within("query"))
+    second = every if settings.query == "all" else _some(settings, spaces, query, every, streams.within("query"))
     of_query = np.zeros((len(spaces), first.meanings.shape[1] + second.meanings.shape[1]), dtype=bool)
     of_query[:, first.meanings.shape[1] :] = True
     return first.followed_by(second), of_query
 
 
 def eligible(settings: GameSettings, spaces: Spaces) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """The meanings of the support and of the query, [E, M] each."""
-    if settings.threshold > settings.dimensions:  # of a common game of all meanings, in which there is no query
+    """Split the meanings of every episode into those of the support and those of the query, [E, M] each."""
+    if settings.threshold > settings.dimensions:  # a common game of all meanings, which has no query
         return spaces.valid, np.zeros_like(spaces.valid)
     test = targets.query_meanings(spaces, settings.threshold)
     return spaces.valid & ~test, spaces.valid & test
 
 
-def _some(settings: GameSettings, spaces: Spaces, query: NDArray[np.bool_], every: Targets, draws: Draws) -> Targets:
-    """As the authors' program: all where they are fewer than the shots of all values, else such as show every value."""
+def _some(
+    settings: GameSettings, spaces: Spaces, query: NDArray[np.bool_], every: Targets, streams: EpisodeStreams
+) -> Targets:
+    """Draw the query's targets as the authors' program does.
+
+    Where the query has fewer stimuli than the shots of all values add up to, it shows all of them; elsewhere it shows
+    as many as it takes to show every value S times.
+    """
     few = settings.shots * spaces.sizes.sum(1) > query.sum(1) * settings.samples
     which = np.flatnonzero(~few)
     if not len(which):
         return every
     some = Spaces(spaces.sizes[which], spaces.most)
-    chosen = targets.shots(draws.rows(which), some, query[which], settings.shots, settings.samples)
+    chosen = targets.shots(streams.rows(which), some, query[which], settings.shots, settings.samples)
     return every.replaced(which, chosen)
 
 
 def _of_one_split(
-    settings: GameSettings, support: NDArray[np.bool_], query: NDArray[np.bool_], draws: Draws
+    settings: GameSettings, support: NDArray[np.bool_], query: NDArray[np.bool_], streams: EpisodeStreams
 ) -> tuple[Targets, NDArray[np.bool_]]:
-    """Targets drawn from a split with replacement, for a common game."""
+    """Draw targets from one split with replacement, for a common game."""
     whole = {"support": support, "query": query, "all": support | query}[settings.split]
     shape = (settings.games,)
-    place = draws.integers("targets", whole.sum(1)[:, None], shape)
-    order = np.argsort(~whole, axis=1, kind="stable")  # eligible ones first
+    place = streams.integers("targets", whole.sum(1)[:, None], shape)
+    order = np.argsort(~whole, axis=1, kind="stable")  # eligible meanings first
     meanings = np.take_along_axis(order, place, 1)
     of_query = np.take_along_axis(query, meanings, 1)
-    return Targets(meanings, draws.integers("samples", settings.samples, shape)), of_query
+    return Targets(meanings, streams.integers("samples", settings.samples, shape)), of_query
 
 
-# -- what is seen ------------------------------------------------------------------------------------------------------
+# -- distractors and stimuli -------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
-class _Sides:
-    """What the players see, as stimuli of their episodes, [T, K + 1], and the right answer, [T]."""
+class _Views:
+    """What both players see, as stimulus numbers within their episodes, [T, K + 1], and the right decision, [T]."""
 
     speaker: Wholes
     listener: Wholes
@@ -214,38 +216,43 @@ class _Sides:
 
 
 class _Games:
-    """Drawing what stands beside the targets, in the games of all episodes one after another."""
+    """The games of all episodes, concatenated, and the draws of what they show beside their targets."""
 
     def __init__(
-        self, settings: GameSettings, spaces: Spaces, draws: Draws, targets: Targets, query: NDArray[np.bool_]
+        self,
+        settings: GameSettings,
+        spaces: Spaces,
+        streams: EpisodeStreams,
+        targets: Targets,
+        query: NDArray[np.bool_],
     ) -> None:
-        self.settings, self.spaces, self.draws = settings, spaces, draws
+        self.settings, self.spaces, self.streams = settings, spaces, streams
         self.episode, column = np.nonzero(targets.meanings != NOTHING)
-        # Which game of its episode it is; its column may be another in a batch, where supports are padded.
+        # A game's number in its episode. Its column may differ, as supports are padded to the longest of the batch.
         self.place = np.arange(len(column)) - _firsts(targets.counts)[self.episode]
         self.query = query[self.episode, column]
         self.meaning, self.sample = (part[self.episode, column] for part in (targets.meanings, targets.samples))
         self.target = self.meaning * settings.samples + self.sample
 
-    def sides(self) -> _Sides:
-        """What both players see, and in which games the listener sees the target's meaning."""
+    def views(self) -> _Views:
+        """Draw what both players see, and whether the listener sees the target's meaning."""
         settings, slots = self.settings, self.settings.slots
         keep = self._uniform("ratio", 1)[:, 0] < settings.kept
-        drawn = self._beside()
-        other, beside = drawn[:, 0], drawn[:, 1:]
-        speaker = np.concatenate([self.target[:, None], beside], axis=1)
-        first = np.where(keep, self._same_meaning(), other)
+        drawn = self._others()
+        stand_in, distractors = drawn[:, 0], drawn[:, 1:]
+        speaker = np.concatenate([self.target[:, None], distractors], axis=1)
+        first = np.where(keep, self._same_meaning(), stand_in)
         order = np.argsort(self._uniform("slots", slots), axis=1, kind="stable")
-        listener = np.take_along_axis(np.concatenate([first[:, None], beside], axis=1), order, axis=1)
+        listener = np.take_along_axis(np.concatenate([first[:, None], distractors], axis=1), order, axis=1)
         answer = np.where(keep, (order == 0).argmax(1), settings.slots)
-        return _Sides(speaker, listener, answer)
+        return _Views(speaker, listener, answer)
 
     def _uniform(self, name: str, count: int) -> Reals:
-        """Uniform numbers for every game, [T, count]."""
-        return self.draws.uniform_of_games(name, self.episode, self.place, count)
+        """Draw uniform numbers for every game, [T, count]."""
+        return self.streams.uniform_of_games(name, self.episode, self.place, count)
 
     def _same_meaning(self) -> Wholes:
-        """A stimulus of the target's meaning: another sample than the speaker's, where there is one."""
+        """Draw a stimulus of the target's meaning; with `distinct`, never the speaker's sample if there is another."""
         count = self.settings.samples
         if count == 1:
             return self.target
@@ -255,10 +262,10 @@ class _Games:
         step = 1 + (uniform * (count - 1)).astype(np.int64)
         return self.meaning * count + (self.sample + step) % count
 
-    def _beside(self) -> Wholes:
-        """A stimulus that may stand in for the target's, and the distractors: [T, K + 1].
+    def _others(self) -> Wholes:
+        """Draw a stand-in for the target, and the distractors: [T, K + 1].
 
-        Where there are too few others, a distractor comes twice, whether the target's meaning is there or not.
+        Where there are too few candidates, one distractor comes twice, whether or not the target is retained.
         """
         settings = self.settings
         found = np.empty((len(self.target), settings.slots), dtype=np.int64)
@@ -266,28 +273,28 @@ class _Games:
         for query in (False, True):
             games = np.flatnonzero(self.query == query)
             if len(games):
-                found[games] = self._from(self._pool(query), games, uniform[games])
+                found[games] = self._drawn_from(self._candidates(query), games, uniform[games])
         return found
 
-    def _from(self, pool: Pool, games: Wholes, uniform: Reals) -> Wholes:
+    def _drawn_from(self, candidates: Candidates, games: Wholes, uniform: Reals) -> Wholes:
         episode, target, settings = self.episode[games], self.target[games], self.settings
-        # In the authors' program at O = 1 distractors are others than the target by their place in the list, and may
-        # share its meaning; what stands in for the target is of another meaning.
+        # In the authors' program at O = 1, distractors differ from the target by their index in the list alone, so they
+        # may share its meaning. The stand-in for the target always has another meaning.
         loose = not settings.distinct and settings.samples == 1
-        others, stands_in = settings.distractors, int(settings.kept < 1)
-        rest, beside = pool.beside(episode, target), pool.beside(episode, target, one=loose)
-        short = np.unique(episode[(beside.count < others + stands_in * (not loose)) | (rest.count < stands_in)])
+        count, stands_in = settings.distractors, int(settings.kept < 1)
+        others, rest = candidates.without(episode, target), candidates.without(episode, target, one=loose)
+        short = np.unique(episode[(rest.count < count + stands_in * (not loose)) | (others.count < stands_in)])
         if len(short):
-            pool = widened(pool, short, self._eligible[bool(self.query[games[0]])])
-            rest, beside = pool.beside(episode, target), pool.beside(episode, target, one=loose)
+            candidates = widened(candidates, short, self._eligible[bool(self.query[games[0]])])
+            others, rest = candidates.without(episode, target), candidates.without(episode, target, one=loose)
         if stands_in and not loose:
-            return rest.draw(uniform)
-        first = rest.draw(uniform[:, :1]) if stands_in else target[:, None]  # which is not made use of
-        return np.concatenate([first, beside.draw(uniform[:, 1:])], axis=1)
+            return others.draw(uniform)
+        first = others.draw(uniform[:, :1]) if stands_in else target[:, None]  # the target here is a placeholder
+        return np.concatenate([first, rest.draw(uniform[:, 1:])], axis=1)
 
     @cached_property
     def _eligible(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """The meanings that a short pool is widened by, in the support and in the query."""
+        """The meanings added where there are too few candidates, in the support and in the query."""
         if self.settings.kind == "common":
             return self._split, self._split
         return eligible(self.settings, self.spaces)[0], self.spaces.valid
@@ -297,23 +304,23 @@ class _Games:
         support, query = eligible(self.settings, self.spaces)
         return {"support": support, "query": query, "all": self.spaces.valid}[self.settings.split]
 
-    def _pool(self, query: bool) -> Pool:
-        """What is shown in the support is of its targets; in the query, of all targets of the episode."""
+    def _candidates(self, query: bool) -> Candidates:
+        """Return what a phase may show: in the support its targets, in the query all targets of the episode."""
         settings = self.settings
         size = len(self.spaces.meanings) * settings.samples
         if settings.kind == "common":
-            nothing = Pool(np.zeros(0, dtype=np.int64), size, settings.samples)
+            nothing = Candidates(np.zeros(0, dtype=np.int64), size, settings.samples)
             return widened(nothing, np.arange(len(self.spaces)), self._split)
         there = np.ones(len(self.target), dtype=bool) if query else ~self.query
-        return Pool.of(self.episode[there], self.target[there], size, settings.samples, settings.distinct)
+        return Candidates.of(self.episode[there], self.target[there], size, settings.samples, settings.distinct)
 
 
-def shown(settings: GameSettings, draws: Draws, spaces: Spaces) -> Any:
-    """A function from episodes [T] and stimuli [T, slots] to what is seen of them, [T, slots, W]."""
+def shown(settings: GameSettings, streams: EpisodeStreams, spaces: Spaces) -> Any:
+    """Return a function from episodes [T] and stimulus numbers [T, slots] to the stimuli, [T, slots, W]."""
     if settings.representation == "ohe":
         table = one_hot(spaces)
         return lambda episode, stimuli: table[stimuli]
-    sections = Sections.draw(draws, spaces, settings.samples, settings.truncate)
+    sections = Sections.draw(streams, spaces, settings.samples, settings.truncate)
     samples = sections.samples.astype(np.float32)
     dimensions = np.arange(settings.dimensions)
 

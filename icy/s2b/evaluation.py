@@ -1,4 +1,4 @@
-"""How well two players understand each other, over episodes and seeds."""
+"""Play episodes with two players, and score them over episodes and seeds."""
 
 from __future__ import annotations
 
@@ -13,35 +13,65 @@ from icy.core.errors import InvalidSettingError
 from icy.core.registry import LISTENER, SPEAKER
 from icy.s2b.players.base import Action, Player, name_of, seated
 
-from .game import BatchedGame, Turn
+from .game import BatchedGame
 from .scores import Scores
 from .settings import GameSettings
 from .streams import Wholes
+from .turn import Turn
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-AT_ONCE = 1024  # episodes in one batch
-MOST_AT_ONCE = 10_000_000  # stimuli of their spaces
-MOST_EPISODES = 1_000_000  # of one seed
-MEASURES = ("zsct", "support", "yes", "kept")
-Told = Callable[[int, int], None]  # episodes played, and of how many
+AT_ONCE = 1024  # episodes in one batch at most
+MOST_AT_ONCE = 10_000_000  # stimuli in the spaces of one batch at most
+MOST_EPISODES = 1_000_000  # episodes per seed at most
+SCORE_NAMES = ("zsct", "support", "yes", "kept")
+ProgressCallback = Callable[[int, int], None]  # called with the number of episodes played, and their total
+# Called before each step with the game, what the players see, and the actions of the speaker and the listener.
+StepCallback = Callable[[BatchedGame, Turn, Action, Action], None]
 
-Watcher = Callable[[BatchedGame, Turn, Action, Action], None]
+
+def play(
+    game: BatchedGame,
+    speaker: str | Player,
+    listener: str | Player,
+    seeds: Iterable[int],
+    callback: StepCallback | None = None,
+) -> Scores:
+    """Play one episode in every slot of a game to its end, and return the scores.
+
+    Args:
+        game: a game without autoreset.
+        speaker: name of a registered speaker, or a `Player`.
+        listener: name of a registered listener, or a `Player`.
+        seeds: seed of each episode.
+        callback: called before each step with the game, its turn, and the actions of the speaker and the listener.
+
+    Raises:
+        IcyError: players that cannot play this game.
+    """
+    turn = game.reset(seeds=seeds)
+    speaks, listens = seated(speaker, SPEAKER, game), seated(listener, LISTENER, game)
+    while not turn.done.all():
+        said, heard = speaks.act(turn.speaker), listens.act(turn.listener)
+        if callback is not None:
+            callback(game, turn, said, heard)
+        turn = game.step(said.message, heard.decision, heard.message)
+    return game.scores()
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """How a pair of players did; every measure is a mean over the episodes of a seed.
+    """Scores of a pair of players, over episodes and seeds.
 
     Attributes:
-        settings: of the game.
-        speaker: its name.
-        listener: its name.
-        episodes: of each seed.
-        seeds: which.
-        scores: of all episodes, seed after seed.
+        settings: settings of the game.
+        speaker: name of the speaker.
+        listener: name of the listener.
+        episodes: number of episodes per seed.
+        seeds: the seeds.
+        scores: scores of all episodes, seed by seed.
     """
 
     settings: GameSettings
@@ -52,13 +82,16 @@ class Evaluation:
     scores: Scores
 
     def table(self) -> pd.DataFrame:
-        """One row per seed: `zsct`, the accuracy in the query; `support`, that in the support; `yes`, how often the
-        listener said that it saw the target's meaning, and `kept`, how often it did, in the query; `illegal`, illegal
-        actions of both in an episode."""
+        """Return a row per seed, with means over its episodes.
+
+        Columns are `seed`; `zsct`, the accuracy in the query; `support`, the accuracy in the support; `yes`, how often
+        the listener said in the query that it saw the target's meaning; `kept`, how often it did see it; and `illegal`,
+        the number of illegal actions of both players in an episode.
+        """
         import pandas as pd
 
         rows: dict[str, Any] = {"seed": list(self.seeds)}
-        for name in MEASURES:
+        for name in SCORE_NAMES:
             by_seed = getattr(self.scores, name).reshape(len(self.seeds), self.episodes)
             there = np.isfinite(by_seed)
             total = np.where(there, by_seed, 0.0).sum(1)
@@ -67,12 +100,12 @@ class Evaluation:
         return pd.DataFrame(rows)
 
     def summary(self) -> pd.DataFrame:
-        """One row per measure: its mean over seeds, and its standard deviation (NaN for one seed)."""
+        """Return a row per measure: its mean over seeds, and its standard deviation (NaN for one seed)."""
         table = self.table().drop(columns="seed")
         return table.agg(["mean", "std"]).T.rename_axis("measure")
 
     def __repr__(self) -> str:
-        parts = [f"{name} {_with_error(row)}" for name, row in self.summary().iterrows() if name in MEASURES[:3]]
+        parts = [f"{name} {_with_error(row)}" for name, row in self.summary().iterrows() if name in SCORE_NAMES[:3]]
         return f"Evaluation({self.speaker} and {self.listener}, {len(self.seeds)} seeds: {', '.join(parts)})"
 
     def _repr_html_(self) -> str:
@@ -90,22 +123,22 @@ def evaluate(
     *,
     episodes: int = 64,
     seeds: int | str | Iterable[int] = 5,
-    told: Told | None = None,
+    told: ProgressCallback | None = None,
     **given: Any,
 ) -> Evaluation:
-    """Let two players play, and measure how well they do (MetaRG22 and MetaRG24, ZSCT).
+    """Evaluate a speaker and a listener: play episodes of several seeds and score them (ZSCT; MetaRG22, MetaRG24).
 
     Args:
-        speaker: its name (`icy list players`), or itself.
-        listener: the same.
-        settings: of the game; or by name.
-        episodes: of each seed.
-        seeds: how many, from 123 on, or which. Episode i of a seed s is that of the seed s * 1,000,000 + i.
-        told: called with how many episodes have been played, and of how many.
+        speaker: name of a registered speaker (`icy list players`), or a `Player`.
+        listener: name of a registered listener, or a `Player`.
+        settings: settings of the game; or give them by name.
+        episodes: number of episodes per seed.
+        seeds: how many seeds, from 123 on, or which. Episode i of seed s is the episode of seed s * 1,000,000 + i.
+        told: progress callback, called after each batch with the number of episodes played and their total.
         **given: settings by name, see GameSettings.
 
     Raises:
-        IcyError: names that there are not, settings that are not accepted, players that cannot play this game.
+        IcyError: unknown names, settings that are not accepted, or players that cannot play this game.
 
     Example:
         >>> from icy.s2b import evaluate
@@ -126,13 +159,13 @@ def evaluate(
 
 
 def batch_size(settings: GameSettings) -> int:
-    """How many episodes to play at once: fewer of large spaces."""
+    """Choose how many episodes to play at once: fewer if spaces are large."""
     stimuli = int(settings.most**settings.dimensions * settings.samples)
     return max(1, min(AT_ONCE, MOST_AT_ONCE // stimuli))
 
 
 def episode_seeds(seed: int, episodes: int) -> Wholes:
-    """The seeds of the episodes of one seed of an evaluation.
+    """Return the seed of each episode for one seed of an evaluation, [episodes].
 
     Raises:
         InvalidSettingError: more episodes than a seed has.
@@ -141,32 +174,3 @@ def episode_seeds(seed: int, episodes: int) -> Wholes:
         raise InvalidSettingError(f"A seed has {MOST_EPISODES:,} episodes; take more seeds for more.")
     whole_number("seed", seed, least=0)
     return seed * MOST_EPISODES + np.arange(episodes)
-
-
-def play(
-    game: BatchedGame,
-    speaker: str | Player,
-    listener: str | Player,
-    seeds: Iterable[int],
-    watcher: Watcher | None = None,
-) -> Scores:
-    """Play one episode in every slot of a game to its end.
-
-    Args:
-        game: without autoreset.
-        speaker: by name, or itself.
-        listener: the same.
-        seeds: of each episode.
-        watcher: called before each step with the game, what is seen, and what both do.
-
-    Raises:
-        IcyError: players that cannot play this game.
-    """
-    turn = game.reset(seeds=seeds)
-    speaks, listens = seated(speaker, SPEAKER, game), seated(listener, LISTENER, game)
-    while not turn.done.all():
-        said, heard = speaks.act(turn.speaker), listens.act(turn.listener)
-        if watcher is not None:
-            watcher(game, turn, said, heard)
-        turn = game.step(said.message, heard.decision, heard.message)
-    return game.scores()

@@ -1,13 +1,12 @@
 """The referential game for thousands of episodes at once: a step is a handful of look-ups.
 
-Everything random is drawn when an episode is dealt (`icy.s2b.episodes`). What remains are counters, messages and
-scores, in arrays of NumPy, or in tensors of torch on any device.
+Everything random is drawn when an episode is dealt (`icy.s2b.episodes`). The game itself keeps counters, messages and
+scores, in NumPy arrays or in torch tensors on any device.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 from types import ModuleType
 from typing import Any
@@ -19,83 +18,29 @@ from icy.core.errors import IcyError, InvalidSettingError, unknown
 from icy.core.registry import LISTENER, PLAYERS, SPEAKER
 
 from .channel import END, Array, regular
-from .episodes import Deal, deal, ragged
+from .episodes import Episodes, deal, ragged
 from .scores import KEPT, Scores
 from .settings import GameSettings
 from .stimuli import all_meanings
 from .streams import Wholes, seeds_of
+from .turn import Seen, Turn
 
-UNKNOWN, FAILURE, SUCCESS = 0, 1, 2  # the result of the game before
 REWARDS = ((0.0, 1.0), (-2.0, 1.0))  # of a wrong and a right decision, in the support and in the query
 
 
-@dataclass(frozen=True, eq=False)
-class Seen:
-    """What one player observes, in all episodes.
-
-    Attributes:
-        stimulus: [B, slots, W].
-        message: tokens from the other player, or of the speaker's own where the listener sends none, [B, L].
-        query: whether the game is of the query phase, [B].
-        round: 0..N, and N + 1 when the listener is shown what the speaker saw, [B].
-        result: of the game before: UNKNOWN, FAILURE or SUCCESS, [B].
-        reward: of the game before, [B].
-        fresh: whether this is the first observation of an episode, [B].
-        may_speak: whether a message is legal now, [B].
-        may_decide: whether a decision is asked for now, [B].
-        over: whether the episode has ended, so that nothing that is done counts, [B].
-    """
-
-    stimulus: Array
-    message: Array
-    query: Array
-    round: Array
-    result: Array
-    reward: Array
-    fresh: Array
-    may_speak: Array
-    may_decide: Array
-    over: Array
-
-
-@dataclass(frozen=True, eq=False)
-class Turn:
-    """What a step of all episodes brings.
-
-    Attributes:
-        speaker: what the speaker observes.
-        listener: what the listener observes.
-        reward: of the step, the same for both, [B].
-        done: whether the episode has ended, [B].
-        decided: whether the listener's decision was read in this step, [B].
-        correct: whether it was right, [B]; False where none was read.
-    """
-
-    speaker: Seen
-    listener: Seen
-    reward: Array
-    done: Array
-    decided: Array
-    correct: Array
-
-    def seen_by(self, player: str) -> Seen:
-        """What the player of that name observes."""
-        return self.speaker if player == SPEAKER else self.listener
-
-
 class BatchedGame:
-    """Referential games of many episodes, step by step.
+    """Referential games of many episodes, played step by step.
 
-    Every episode is in the same state as if it were played alone: what it shows is a function of its seed. All players
-    act at every step; what they say is heard at the next.
+    An episode is a function of its seed: in a batch it plays exactly as it would alone. Both players act at every step,
+    and hear each other's messages at the next.
 
     Args:
-        settings: of the game; or give them by name, as in `BatchedGame(shots=2, samples=4, episodes=64)`.
-        episodes: how many at once, B.
-        autoreset: begin the next episode of its seed at the step after an episode has ended. What is given to that
-            step is not used. Otherwise an episode that has ended stays as it is.
-        ahead: with autoreset, episodes that are dealt beforehand, so that many are dealt at once.
-        device: of torch, as in "cuda", where all arrays are to be tensors; by default they are NumPy's.
+        settings: settings of the game; or give them by name, as in `BatchedGame(shots=2, samples=4, episodes=64)`.
+        episodes: number of episodes to play at once, B.
+        autoreset: begin the next episode of a seed at the step after an episode has ended; the actions of that step are
+            ignored. Otherwise an episode that has ended stays as it is.
+        ahead: with autoreset, number of episodes to deal in advance per slot, as dealing many at once is faster.
+        device: torch device, as in "cuda", if all arrays are to be tensors; by default they are NumPy arrays.
         **given: settings by name, see GameSettings.
 
     Raises:
@@ -131,51 +76,52 @@ class BatchedGame:
         self.autoreset, self.ahead = autoreset, whole_number("ahead", ahead, least=0) if autoreset else 0
         self.device = device
         self._turn: Turn | None = None
-        self._episode: Array  # which of those dealt is played in every slot, [B]
-        self._at: Array  # which of the games dealt, [B]
+        self._episode: Array  # index of each slot's episode among those dealt, [B]
+        self._at: Array  # index of each slot's game among those dealt, [B]
         self._false: Array
         self._no_reward: Array
 
-    # -- beginning -----------------------------------------------------------------------------------------------------
+    # -- episodes ------------------------------------------------------------------------------------------------------
 
     def reset(self, seed: int | None = None, seeds: Iterable[int] | None = None) -> Turn:
         """Begin an episode in every slot.
 
         Args:
-            seed: of the first slot; the others take the seeds that follow. None goes on with the next episodes of the
-                seeds there are, or of random ones.
-            seeds: of every slot.
+            seed: seed of the first slot; the others take the seeds that follow. Without a seed, the next episodes of
+                the current seeds begin, or at the first reset those of random seeds.
+            seeds: seed of every slot.
 
         Raises:
-            InvalidSettingError: not one seed per slot, or not whole numbers of at least 0.
+            InvalidSettingError: not one seed per slot, or a seed that is no whole number of at least 0.
         """
         if seed is None and seeds is None and self._turn is not None:
             start = self._dealt.numbers[self.cpu(self._episode)] + 1
         else:
             self.seeds, start = seeds_of(self.episodes, seed, seeds), np.zeros(self.episodes, dtype=np.int64)
-        self._take(*self._deal(start, np.full(self.episodes, 1 + self.ahead)))
+        self._hold(*self._deal(start, np.full(self.episodes, 1 + self.ahead)))
         self._episode = self._array(self._first_of_slot)
         self._begin()
-        return self._turned(self._false, self._false, self._no_reward)
+        return self._observe(self._false, self._false, self._no_reward)
 
-    def _deal(self, start: Wholes, counts: Wholes) -> tuple[Deal, Wholes]:
-        """So many episodes of every slot, from the number `start` of its seed on; and the slot of each."""
+    def _deal(self, start: Wholes, counts: Wholes) -> tuple[Episodes, Wholes]:
+        """Deal some episodes for every slot, from number `start` of its seed on, and return the slot of each."""
         slots = np.repeat(np.arange(self.episodes), counts)
         return deal(self.settings, self.seeds[slots], ragged(start, counts)), slots
 
-    def _take(self, dealt: Deal, slots: Wholes) -> None:
-        """Have these episodes, in order of their slots, for those to be played."""
+    def _hold(self, dealt: Episodes, slots: Wholes) -> None:
+        """Hold these episodes, sorted by slot, as those to be played."""
         self._dealt, self._slots = dealt, slots
         self._first_of_slot, after = (
             np.searchsorted(slots, np.arange(self.episodes), side=s) for s in ("left", "right")
         )
         self._last_of_slot = after - 1
-        self._on = dealt if self.device is None else dealt.on(self.device)
-        self._end, self._last = self._on.first + self._on.games - 1, self._array(self._last_of_slot)
+        self._data = dealt if self.device is None else dealt.on(self.device)
+        self._end, self._last = self._data.first + self._data.games - 1, self._array(self._last_of_slot)
 
     def _begin(self) -> None:
+        """Set the state of every slot to the beginning of its episode."""
         length = self.settings.length
-        self._at = self._on.first[self._episode]
+        self._at = self._data.first[self._episode]
         self._round, self._result = self._zeros(), self._zeros()
         self._false = self._round != 0
         self._no_reward = 0.0 * self._pay[self._round, self._round]
@@ -185,17 +131,46 @@ class BatchedGame:
         self.illegal = {player: self._zeros() for player in PLAYERS}
         self._counts = self._array(np.zeros((self.episodes, 2, KEPT + 1), dtype=np.int64))
 
-    # -- a step --------------------------------------------------------------------------------------------------------
+    def _begin_next(self, ended: Array) -> None:
+        """Begin the next episode in the slots whose episode has ended."""
+        if bool((ended & (self._episode == self._last)).any()):
+            self._refill()
+        where, column = self._xp.where, ended[:, None]
+        self._episode = self._episode + 1 * ended
+        self._at = where(ended, self._data.first[self._episode], self._at)
+        self._round, self._result = self._round * (1 * ~ended), self._result * (1 * ~ended)
+        self._previous = where(ended, self._no_reward, self._previous)
+        self._done, self._fresh = self._done & ~ended, ended
+        nothing = self._zeros(self.settings.length)
+        self._heard, self._heard_back = (where(column, nothing, told) for told in (self._heard, self._heard_back))
+        self.illegal = {player: count * (1 * ~ended) for player, count in self.illegal.items()}
+        self._counts = self._counts * (1 * ~ended)[:, None, None]
+
+    def _refill(self) -> None:
+        """Deal ahead again in every slot, and drop the episodes that are over."""
+        episode, at = self.cpu(self._episode), self.cpu(self._at)
+        played = at - self._dealt.first[episode]
+        kept = np.flatnonzero(np.arange(len(self._dealt)) >= episode[self._slots])
+        unused = self._last_of_slot - episode
+        more, slots = self._deal(self._dealt.numbers[self._last_of_slot] + 1, self.ahead + 1 - unused)
+        slots = np.concatenate([self._slots[kept], slots])
+        order = np.argsort(slots, kind="stable")
+        self._hold(Episodes.join([self._dealt.take(kept), more]).take(order), slots[order])
+        self._episode = self._array(self._first_of_slot)
+        self._at = self._data.first[self._episode] + self._array(played)
+
+    # -- steps ---------------------------------------------------------------------------------------------------------
 
     def step(self, said: Array = None, decided: Array = None, answered: Array = None) -> Turn:
-        """Both players act, in all episodes.
+        """Let both players act, in all episodes.
 
-        Actions that are not legal now, or not at all, count as none, and are counted in `illegal`.
+        Actions that are illegal now, or invalid, count as none (an empty message, decision 0) and are counted in
+        `illegal`.
 
         Args:
-            said: the speaker's message, [B, L]; None is the empty one.
-            decided: the listener's decision, [B]; None is 0.
-            answered: the listener's message, [B, L].
+            said: the speaker's message, [B, L]; None is the empty message.
+            decided: the listener's decision, [B]; None is decision 0.
+            answered: the listener's message, [B, L]; None is the empty message.
 
         Raises:
             IcyError: before the first reset.
@@ -207,17 +182,47 @@ class BatchedGame:
         answered, bad_answered = self._message(LISTENER, answered)
         self._count_illegal(SPEAKER, bad_said)
         self._count_illegal(LISTENER, 1 * bad_decided + 1 * bad_answered)
-        correct = asked & (decided == self._on.answer[self._at])
-        reward = self._xp.where(asked, self._pay[1 * self._on.query[self._at], 1 * correct], self._no_reward)
+        correct = asked & (decided == self._data.answer[self._at])
+        reward = self._xp.where(asked, self._pay[1 * self._data.query[self._at], 1 * correct], self._no_reward)
         self._count(asked, correct, decided)
         self._hear(said, answered)
         self._advance(asked, correct, reward)
         if self.autoreset and bool(ended.any()):
-            self._again(ended)
-        return self._turned(asked, correct, reward)
+            self._begin_next(ended)
+        return self._observe(asked, correct, reward)
+
+    def _count(self, asked: Array, correct: Array, decided: Array) -> None:
+        """Count games, right decisions, and how often the listener chose a stimulus and should have, per phase."""
+        if not bool(asked.any()):
+            return
+        slots, query = self.settings.slots, self._data.query[self._at]
+        what = asked, correct, asked & (decided < slots), asked & (self._data.answer[self._at] < slots)
+        counted = 1 * self._xp.stack(what, 1)
+        self._counts = self._counts + self._xp.stack((~query[:, None] * counted, query[:, None] * counted), 1)
+
+    def _hear(self, said: Array, answered: Array) -> None:
+        """Rename the tokens of both messages for whoever hears them."""
+        rows = self._episode[:, None]
+        self._heard = self._data.heard[rows, said]
+        self._heard_back = self._data.heard_back[rows, answered] if self.settings.listener_messages else said
+
+    def _advance(self, asked: Array, correct: Array, reward: Array) -> None:
+        """Advance the episodes that have not ended to their next round or game."""
+        where = self._xp.where
+        last = self._at == self._end[self._episode]
+        over = self._round == (self.settings.rounds + 1) if self.settings.feedback else asked
+        onward = over & ~last
+        self._result = where(asked, 1 + correct, self._result)
+        self._previous = where(asked, reward, self._previous)
+        self._at = self._at + onward
+        self._round = where(self._done, self._round, (self._round + 1) * (1 * ~onward))
+        self._done = self._done | (asked & last)
+        self._fresh = self._false
+
+    # -- actions -------------------------------------------------------------------------------------------------------
 
     def taken(self, said: Array = None, decided: Array = None, answered: Array = None) -> tuple[Array, Array, Array]:
-        """What the game takes actions for: messages that are regular and legal now, and decisions that there are.
+        """Return what the game makes of actions, without playing them.
 
         Args:
             said: the speaker's message, [B, L], or None.
@@ -225,7 +230,7 @@ class BatchedGame:
             answered: the listener's message, [B, L], or None.
 
         Returns:
-            The same, with nothing, 0, for what is not taken.
+            The same three: messages made regular, and empty where illegal now or invalid; decisions, 0 where invalid.
 
         Raises:
             InvalidSettingError: other shapes, or no whole numbers.
@@ -234,7 +239,7 @@ class BatchedGame:
         return said, self._decision(decided)[0], answered
 
     def _message(self, player: str, tokens: Array) -> tuple[Array, Array]:
-        """A message as it is taken, and where there was one that is not legal or has tokens that there are not."""
+        """Return a message as the game takes it, and where it was illegal or had unknown tokens."""
         nothing = self._zeros(self.settings.length)
         if tokens is None:
             return nothing, self._false
@@ -248,15 +253,12 @@ class BatchedGame:
         return regular(tokens * (1 * (legal & known))[:, None]), ~known | (some & ~legal)
 
     def _decision(self, decided: Array) -> tuple[Array, Array]:
-        """A decision as it is taken, and where there was one that is not asked for or not known."""
+        """Return a decision as the game takes it, and where it was illegal or unknown."""
         if decided is None:
             return self._zeros(), self._false
         decided = self._given(decided, (self.episodes,), "Decisions")
         known = (decided >= 0) & (decided < self.settings.decisions)
         return decided * (1 * known), ~known | (~self.turn.listener.may_decide & (decided != 0))
-
-    def _count_illegal(self, player: str, unwanted: Array) -> None:
-        self.illegal[player] = self.illegal[player] + unwanted * (1 * ~self._done)
 
     def _given(self, array: Array, shape: tuple[int, ...], what: str) -> Array:
         array = self._array(array)
@@ -266,66 +268,15 @@ class BatchedGame:
             raise InvalidSettingError(f"{what} are whole numbers, not {array.dtype}.")
         return 1 * array
 
-    def _hear(self, said: Array, answered: Array) -> None:
-        rows = self._episode[:, None]
-        self._heard = self._on.heard[rows, said]
-        self._heard_back = self._on.heard_back[rows, answered] if self.settings.listener_messages else said
+    def _count_illegal(self, player: str, unwanted: Array) -> None:
+        self.illegal[player] = self.illegal[player] + unwanted * (1 * ~self._done)
 
-    def _count(self, asked: Array, correct: Array, decided: Array) -> None:
-        """Games, right answers, and how often the target's meaning was chosen and was there, in each phase."""
-        if not bool(asked.any()):
-            return
-        slots, query = self.settings.slots, self._on.query[self._at]
-        what = asked, correct, asked & (decided < slots), asked & (self._on.answer[self._at] < slots)
-        counted = 1 * self._xp.stack(what, 1)
-        self._counts = self._counts + self._xp.stack((~query[:, None] * counted, query[:, None] * counted), 1)
+    # -- observations --------------------------------------------------------------------------------------------------
 
-    def _advance(self, asked: Array, correct: Array, reward: Array) -> None:
-        """On to the next round, or the next game, of those episodes that have not ended."""
-        where = self._xp.where
-        last = self._at == self._end[self._episode]
-        over = self._round == (self.settings.rounds + 1) if self.settings.feedback else asked
-        onward = over & ~last
-        self._result = where(asked, 1 + correct, self._result)
-        self._previous = where(asked, reward, self._previous)
-        self._at = self._at + onward
-        self._round = where(self._done, self._round, (self._round + 1) * (1 * ~onward))
-        self._done = self._done | (asked & last)
-        self._fresh = self._false
-
-    def _again(self, ended: Array) -> None:
-        """The next episode in the slots whose one has ended."""
-        if bool((ended & (self._episode == self._last)).any()):
-            self._refill()
-        where, column = self._xp.where, ended[:, None]
-        self._episode = self._episode + 1 * ended
-        self._at = where(ended, self._on.first[self._episode], self._at)
-        self._round, self._result = self._round * (1 * ~ended), self._result * (1 * ~ended)
-        self._previous = where(ended, self._no_reward, self._previous)
-        self._done, self._fresh = self._done & ~ended, ended
-        nothing = self._zeros(self.settings.length)
-        self._heard, self._heard_back = (where(column, nothing, told) for told in (self._heard, self._heard_back))
-        self.illegal = {player: count * (1 * ~ended) for player, count in self.illegal.items()}
-        self._counts = self._counts * (1 * ~ended)[:, None, None]
-
-    def _refill(self) -> None:
-        """Deal ahead again in every slot, and forget the episodes that are over."""
-        episode, at = self.cpu(self._episode), self.cpu(self._at)
-        played = at - self._dealt.first[episode]
-        kept = np.flatnonzero(np.arange(len(self._dealt)) >= episode[self._slots])
-        unused = self._last_of_slot - episode
-        more, slots = self._deal(self._dealt.numbers[self._last_of_slot] + 1, self.ahead + 1 - unused)
-        slots = np.concatenate([self._slots[kept], slots])
-        order = np.argsort(slots, kind="stable")
-        self._take(Deal.join([self._dealt.take(kept), more]).take(order), slots[order])
-        self._episode = self._array(self._first_of_slot)
-        self._at = self._on.first[self._episode] + self._array(played)
-
-    # -- what the players see ------------------------------------------------------------------------------------------
-
-    def _turned(self, decided: Array, correct: Array, reward: Array) -> Turn:
+    def _observe(self, decided: Array, correct: Array, reward: Array) -> Turn:
+        """Make the turn of the present state."""
         speaker, listener = self._stimuli()
-        settings, query = self.settings, self._on.query[self._at]
+        settings, query = self.settings, self._data.query[self._at]
         going = ~self._done
         talk, asked = going & (self._round < settings.rounds), going & (self._round == settings.rounds)
         free = settings.masks == "near32"
@@ -340,12 +291,12 @@ class BatchedGame:
         return self._turn
 
     def _stimuli(self) -> tuple[Array, Array]:
-        """What the speaker and the listener see; at the end of a game the listener sees what the speaker saw."""
-        speaker, listener = self._on.speaker[self._at], self._on.listener[self._at]
+        """Return what the speaker and the listener see; at the end of a game the listener sees what the speaker saw."""
+        speaker, listener = self._data.speaker[self._at], self._data.listener[self._at]
         if not self.settings.feedback:
             return speaker, listener
         shown = self._round == (self.settings.rounds + 1)
-        if not bool(shown.any()):  # episodes begun together are always in the same round
+        if not bool(shown.any()):  # episodes that began together are always in the same round
             return speaker, listener
         view = speaker
         if self.settings.view == "partial" and self.settings.distractors:
@@ -354,14 +305,6 @@ class BatchedGame:
         if bool(shown.all()):
             return speaker, view
         return speaker, self._xp.where(shown[:, None, None], view, listener)
-
-    def scores(self) -> Scores:
-        """How the episodes have gone so far; in full at the turn in which they end."""
-        self._require_begun()
-        illegal = np.stack([self.cpu(self.illegal[player]) for player in PLAYERS], 1)
-        return Scores.of_counts(self.cpu(self._counts), illegal)
-
-    # -- privileged ----------------------------------------------------------------------------------------------------
 
     @property
     def turn(self) -> Turn:
@@ -374,65 +317,73 @@ class BatchedGame:
         if self._turn is None:
             raise IcyError("The game has not begun; call reset() first.")
 
+    # -- state ---------------------------------------------------------------------------------------------------------
+
+    def scores(self) -> Scores:
+        """Score the episodes so far: complete at the turn in which an episode ends."""
+        self._require_begun()
+        illegal = np.stack([self.cpu(self.illegal[player]) for player in PLAYERS], 1)
+        return Scores.of_counts(self.cpu(self._counts), illegal)
+
     @property
     def games(self) -> Array:
-        """How many games each episode has, [B]."""
-        return self._on.games[self._episode]
+        """Number of games in each episode, [B]."""
+        return self._data.games[self._episode]
 
     @property
     def game_number(self) -> Array:
-        """Which of them is played, from 0, [B]."""
-        return self._at - self._on.first[self._episode]
+        """Number of the present game in its episode, from 0, [B]."""
+        return self._at - self._data.first[self._episode]
 
     @property
     def episode_number(self) -> Array:
-        """Which episode of its seed is played, from 0, [B]."""
-        return self._on.numbers[self._episode]
+        """Number of the present episode among those of its seed, from 0, [B]."""
+        return self._data.numbers[self._episode]
 
     @property
     def sizes(self) -> Array:
-        """Numbers of values of the episodes' spaces, [B, N]. Privileged: no player sees them."""
+        """Number of values of each dimension, [B, N]. Privileged: no player sees it."""
         self._require_begun()
-        return self._on.sizes[self._episode]
+        return self._data.sizes[self._episode]
 
     @property
     def answer(self) -> Array:
         """The right decision, [B]. Privileged."""
         self._require_begun()
-        return self._on.answer[self._at]
+        return self._data.answer[self._at]
 
     @property
     def heard_as(self) -> Array:
-        """What the listener hears for each of the speaker's tokens, [B, V + 1]. Privileged."""
-        return self._on.heard[self._episode]
+        """The token that the listener hears for each of the speaker's, [B, V + 1]. Privileged."""
+        return self._data.heard[self._episode]
 
     def latents(self, player: str) -> Array:
-        """The meanings of the stimuli before a player, [B, K + 1, N]: of the speaker's, the target's is the first.
+        """Return the meanings of a player's stimuli, [B, K + 1, N]; the first of the speaker's is the target's.
 
-        In a partial view the distractors' are among them, which the speaker does not see. Privileged.
+        In a partial view they include those of the distractors, which the speaker does not see. Privileged.
         """
         return self._meanings[self._numbers(player) // self.settings.samples]
 
     def sample_numbers(self, player: str) -> Array:
-        """Which sample of its meaning each of the stimuli before a player is, [B, K + 1]. Privileged."""
+        """Return which sample of its meaning each of a player's stimuli is, [B, K + 1]. Privileged."""
         return self._numbers(player) % self.settings.samples
 
     def _numbers(self, player: str) -> Array:
-        """The stimuli before a player, as the listener's are replaced by the speaker's at the end of a game."""
+        """Return a player's stimuli as numbers; at the end of a game the listener's are the speaker's."""
         self._require_begun()
         if player not in PLAYERS:
             raise unknown("player", player, PLAYERS)
-        numbers = self._on.speaker_numbers[self._at]
+        numbers = self._data.speaker_numbers[self._at]
         if player == SPEAKER:
             return numbers
         shown = self._round == (self.settings.rounds + 1)
-        return self._xp.where(shown[:, None], numbers, self._on.listener_numbers[self._at])
+        return self._xp.where(shown[:, None], numbers, self._data.listener_numbers[self._at])
 
     # -- arrays --------------------------------------------------------------------------------------------------------
 
     @property
     def _xp(self) -> ModuleType:
-        # Not kept in the game, as modules can be neither copied nor pickled.
+        """NumPy or torch. Not an attribute, as modules can be neither copied nor pickled."""
         if self.device is None:
             return np
         import torch
@@ -440,13 +391,13 @@ class BatchedGame:
         return torch
 
     def _array(self, array: Any) -> Array:
-        """As an array of NumPy, or a tensor on the device."""
+        """Convert to an array of this game: of NumPy, or a tensor on its device."""
         if self.device is None:
             return np.asarray(array)
         return self._xp.as_tensor(array, device=self.device)
 
     def cpu(self, array: Array) -> Any:
-        """As an array of NumPy."""
+        """Convert an array of this game to NumPy."""
         return array if self.device is None else array.cpu().numpy()
 
     def _zeros(self, length: int | None = None) -> Array:

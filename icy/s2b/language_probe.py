@@ -1,4 +1,4 @@
-"""Languages of frozen speakers, and stimuli, measured by the metrics of icy."""
+"""Compositionality of frozen speakers' languages, and disentanglement of stimuli, by the metrics of icy."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from icy.core.registry import SPEAKER, registry
 from icy.s2b.players.base import Player, seated
 
 from .channel import END
-from .episodes import eligible, of_space, shown
+from .episodes import eligible, shown, space_streams
 from .evaluation import episode_seeds
 from .game import BatchedGame
 from .settings import GameSettings
 from .stimuli import Sections, Spaces
-from .streams import Draws, Wholes
+from .streams import EpisodeStreams, Wholes
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-LANGUAGE = ("topsim", "posdis", "bosdis", "tre", "hce", "cbm")
-CODE = ("factor_vae", "mig", "modularity")
-ROWS = ("all", "support")
+LANGUAGE = ("topsim", "posdis", "bosdis", "tre", "hce", "cbm")  # metrics of languages
+CODE = ("factor_vae", "mig", "modularity")  # metrics of stimuli
+ROWS = ("all", "support")  # choices of stimuli
 
 
 def probe_language(
@@ -39,22 +39,22 @@ def probe_language(
     seed: int = 123,
     **given: Any,
 ) -> pd.DataFrame:
-    """How compositional a speaker is: it plays an episode, and is then asked to name every stimulus of it (MetaRG24).
+    """Score the language of a speaker: it plays an episode, and then names every stimulus of its space (MetaRG24).
 
     Args:
-        speaker: its name, or itself; it must have `utter`.
-        settings: of the game; or by name.
+        speaker: name of a registered speaker, or a `Player`; it must have `utter`.
+        settings: settings of the game; or give them by name.
         metrics: names or wildcards, see `icy.metrics.evaluate`.
-        episodes: how many.
-        seed: of the episodes, see `evaluate`.
+        episodes: number of episodes.
+        seed: seed of the episodes, see `evaluate`.
         **given: settings by name, see GameSettings.
 
     Returns:
-        A row per episode: `episode`, its seed; `space`, its numbers of values; `messages`, how many different ones;
-        and a column per metric.
+        A row per episode: `episode`, its seed; `space`, its numbers of values; `messages`, the number of different
+        messages; and a column per metric.
 
     Raises:
-        IcyError: names that there are not, settings that are not accepted, a speaker that cannot be asked.
+        IcyError: unknown names, settings that are not accepted, or a speaker without `utter`.
 
     Example:
         >>> from icy.s2b import probe_language
@@ -70,7 +70,7 @@ def probe_language(
     uttered: dict[int, Wholes] = {}
     while not turn.done.all():
         turn = game.step(player.act(turn.speaker).message, game.answer)
-        for episode in set(np.flatnonzero(turn.done).tolist()) - set(uttered):  # as it is at the end of this one
+        for episode in set(np.flatnonzero(turn.done).tolist()) - set(uttered):  # as the speaker is when this one ends
             meanings, stimuli = datasets[episode]
             uttered[episode] = player.utter(stimuli, meanings, episode)
     found = []
@@ -93,21 +93,21 @@ def disentanglement(
     seed: int = 123,
     **given: Any,
 ) -> pd.DataFrame:
-    """How well every number of a stimulus tells of one dimension of its meaning (MetaRG22, table of SCS).
+    """Score how disentangled stimuli are: whether each of their numbers codes one dimension (MetaRG22, table of SCS).
 
     Args:
-        settings: of the game; or by name. The papers' are `least=5, most=5, samples=5`.
-        rows: stimuli drawn with replacement; or "all" of an episode, each once; or those of its "support".
+        settings: settings of the game; or give them by name. The papers use `least=5, most=5, samples=5`.
+        rows: number of stimuli to draw with replacement; or "all" of an episode, each once; or those of its "support".
         metrics: names or wildcards.
-        episodes: how many.
-        seed: of the episodes and of what is drawn.
+        episodes: number of episodes.
+        seed: seed of the episodes and of the rows.
         **given: settings by name, see GameSettings.
 
     Returns:
         A row per episode, with a column per metric.
 
     Raises:
-        IcyError: names that there are not, settings that are not accepted.
+        IcyError: unknown names, or settings that are not accepted.
     """
     import pandas as pd
 
@@ -121,7 +121,8 @@ def disentanglement(
     for place, (meanings, stimuli) in enumerate(_datasets(chosen, seeds, support=rows == "support")):
         which = slice(None)
         if isinstance(rows, int):
-            which = Draws.of_seeds(seeds[[place]]).integers("rows", len(meanings), (whole_number("rows", rows),))[0]
+            streams, count = EpisodeStreams.of_seeds(seeds[[place]]), whole_number("rows", rows)
+            which = streams.integers("rows", len(meanings), (count,))[0]
         codes = stimuli[which].astype(np.float64)
         scores = {entry.name: entry.load()(meanings[which], codes).value for entry in entries}
         found.append({"episode": int(seeds[place])} | scores)
@@ -131,10 +132,10 @@ def disentanglement(
 def _datasets(
     settings: GameSettings, seeds: Wholes, support: bool = False
 ) -> Iterable[tuple[Wholes, NDArray[np.float32]]]:
-    """Of every episode the meanings [n, N] and the stimuli [n, W] of its space, or of its support."""
-    draws = of_space(settings, Draws.of_seeds(seeds).nth(np.zeros_like(seeds)))
-    spaces = Spaces.draw(draws, settings.dimensions, settings.least, settings.most)
-    show = shown(settings, draws, spaces)
+    """Yield for every episode the meanings [n, N] and the stimuli [n, W] of its space, or of its support."""
+    streams = space_streams(settings, EpisodeStreams.of_seeds(seeds).nth(np.zeros_like(seeds)))
+    spaces = Spaces.draw(streams, settings.dimensions, settings.least, settings.most)
+    show = shown(settings, streams, spaces)
     wanted = eligible(settings, spaces)[0] if support else spaces.valid
     for episode in range(len(seeds)):
         numbers = np.flatnonzero(wanted[episode].repeat(settings.samples))
@@ -143,7 +144,7 @@ def _datasets(
 
 
 def sections_of(settings: GameSettings, seed: int) -> Sections:
-    """The densities and samples of the episode of a seed."""
-    draws = of_space(settings, Draws.of_seeds([seed]).nth([0]))
-    spaces = Spaces.draw(draws, settings.dimensions, settings.least, settings.most)
-    return Sections.draw(draws, spaces, settings.samples, settings.truncate)
+    """Return the densities and samples of the episode of a seed."""
+    streams = space_streams(settings, EpisodeStreams.of_seeds([seed]).nth([0]))
+    spaces = Spaces.draw(streams, settings.dimensions, settings.least, settings.most)
+    return Sections.draw(streams, spaces, settings.samples, settings.truncate)

@@ -1,8 +1,8 @@
-"""The recall task: does an agent bind one number of a stimulus to its value? (MetaRG22, the binding-problem control)
+"""The recall task: can an agent bind the numbers of a stimulus to values? (MetaRG22, the binding-problem control)
 
-An episode has a symbolic space of its own. In every shot each stimulus of it is shown once, and one dimension asked
-for; the agent answers the value, and is told whether it was right. A one-hot stimulus tells its value; a continuous one
-must be bound to it within the episode. The score is the accuracy of the last shot.
+Every episode has its own symbolic space. Each shot shows every stimulus of the space once, and asks for the value of
+one dimension; the agent answers, and learns whether it was right. A one-hot stimulus reveals its values; the numbers of
+a continuous one must be bound to values within the episode. The score is the accuracy in the last shot.
 """
 
 from __future__ import annotations
@@ -19,37 +19,37 @@ from icy.core.checks import whole_number
 from icy.core.errors import IcyError, InvalidSettingError, unknown
 
 from . import targets
-from .settings import Chosen
+from .settings import CompatSettings
 from .stimuli import REPRESENTATIONS, TRUNCATIONS, Sections, Spaces, all_meanings, one_hot
-from .streams import Draws, Reals, Wholes, seeds_of
+from .streams import EpisodeStreams, Reals, Wholes, seeds_of
 
 SHOWN, ASKED = 0, 1  # the two steps of a game
 
-# The authors' program against their papers (s2b-facts 8).
+# What the authors' program chooses differently from their papers (s2b-facts 8).
 NEAR32: dict[str, Departure] = {
     "split": Departure({"split": "support"}, "only stimuli of the support are shown"),
     "order": Departure({"replacement": True}, "every shot draws its stimuli with replacement"),
     "rewards": Departure({"right": 0.0, "wrong": -1.0}, "a right answer is not rewarded, a wrong one is punished"),
-    "samples": Departure({"truncate": "none"}, "samples may leave their section, some three in ten thousand"),
+    "samples": Departure({"truncate": "none"}, "samples may leave their section, some seven in ten thousand"),
 }
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecallSettings(Chosen):
+class RecallSettings(CompatSettings):
     """Settings of the recall task.
 
     Attributes:
-        dimensions: of the symbolic space, N.
-        least: number of values of a dimension at the least.
-        most: at the most. With one-hot stimuli the authors' program has `least` equal to it.
-        shots: how often every stimulus is shown; the last is scored.
+        dimensions: number of dimensions of the symbolic space, N.
+        least: smallest number of values of a dimension.
+        most: largest number of values of a dimension. The authors' program sets `least` to it with one-hot stimuli.
+        shots: how often every stimulus is shown; the last shot is scored.
         representation: "scs" or "ohe", see GameSettings.
-        truncate: see Sections.draw.
-        split: "all", or the "support" of the meta-referential game.
+        truncate: what to do about samples outside their section: "resample", "clip" or "none", see GameSettings.
+        split: the stimuli to show: "all", or the "support" of the meta-referential game.
         replacement: whether a shot draws its stimuli with replacement.
-        games_per_shot: fewer games than stimuli, if not all.
+        games_per_shot: largest number of games in a shot; None, as many as there are stimuli.
         right: reward of a right answer.
-        wrong: of a wrong one.
+        wrong: reward of a wrong answer.
 
     Raises:
         InvalidSettingError, UnknownNameError: settings that are not accepted.
@@ -95,24 +95,24 @@ class RecallSettings(Chosen):
 
     @property
     def width(self) -> int:
-        """Numbers of one stimulus."""
+        """Length of a stimulus, W."""
         return self.dimensions * (self.most if self.representation == "ohe" else 1)
 
     @property
     def nothing(self) -> int:
-        """The action that answers nothing, the last."""
+        """The action for no answer, the last one."""
         return self.most
 
 
 @dataclass(frozen=True, eq=False)
 class RecallTurn:
-    """What a step of all episodes brings.
+    """The result of a step, in all B episodes.
 
     Attributes:
-        stimulus: what is shown, or which dimension is asked for, [B, W].
-        asked: SHOWN or ASKED, [B].
-        result: of the game before: 0 there was none, 1 wrong, 2 right, [B].
-        reward: of the step, [B].
+        stimulus: the stimulus that is shown, or ones where the dimension that is asked for has its numbers, [B, W].
+        asked: SHOWN (0) if a stimulus is shown, ASKED (1) if an answer is asked for, [B].
+        result: result of the previous game: 0 none, 1 wrong, 2 right, [B].
+        reward: reward of the step, [B].
         done: whether the episode has ended, [B].
     """
 
@@ -125,7 +125,7 @@ class RecallTurn:
 
 @dataclass(eq=False)
 class _Schedule:
-    """What the episodes show, padded to the longest: [B, G]."""
+    """What the episodes show, padded to the longest, [B, G]."""
 
     meanings: Wholes
     dimension: Wholes
@@ -138,8 +138,8 @@ class BatchedRecall:
     """The recall task for many episodes, step by step.
 
     Args:
-        settings: of the task; or by name.
-        episodes: how many at once, B.
+        settings: settings of the task; or give them by name.
+        episodes: number of episodes to play at once, B.
         autoreset: begin the next episode at the step after one has ended.
         **given: settings by name, see RecallSettings.
 
@@ -162,7 +162,7 @@ class BatchedRecall:
         self.turn: RecallTurn | None = None
 
     def reset(self, seed: int | None = None, seeds: Iterable[int] | None = None) -> RecallTurn:
-        """Begin an episode in every slot; arguments and errors as for BatchedGame.reset."""
+        """Begin an episode in every slot; see BatchedGame.reset for arguments and errors."""
         if seed is not None or seeds is not None or self.turn is None:
             self.seeds = seeds_of(self.episodes, seed, seeds)
             self.number = np.zeros(self.episodes, dtype=np.int64)
@@ -176,7 +176,7 @@ class BatchedRecall:
         return self._turned(np.zeros(self.episodes, dtype=np.float32))
 
     def step(self, actions: Any) -> RecallTurn:
-        """Answer, in all episodes: a value, or nothing.
+        """Answer in all episodes, with a value or with the action for no answer, [B].
 
         Raises:
             IcyError: before the first reset.
@@ -207,18 +207,18 @@ class BatchedRecall:
 
     @property
     def answers(self) -> Wholes:
-        """The right answers now, [B]. Privileged."""
+        """The right answers, [B]. Privileged."""
         rows = np.arange(self.episodes)
         found: Wholes = self._values()[rows, self._schedule.dimension[rows, self._at]]
         return found
 
     def accuracy(self, shot: int = -1) -> Reals:
-        """The share of right answers in a shot, by default the last, [B]."""
+        """Return the share of right answers in a shot, by default the last one, [B]."""
         found: Reals = self._right[:, shot] / self._schedule.per_shot
         return found
 
     def _again(self, rows: NDArray[np.bool_]) -> None:
-        """The next episode in some slots."""
+        """Begin the next episode in some slots."""
         which = np.flatnonzero(rows)
         self.number[which] += 1
         new, old = self._drawn(which), self._schedule
@@ -235,27 +235,27 @@ class BatchedRecall:
         self._done = self._done & ~rows
 
     def _drawn(self, which: Wholes) -> _Schedule:
-        """The episodes of some slots."""
+        """Draw the present episodes of some slots."""
         settings = self.settings
-        draws = Draws.of_seeds(self.seeds[which]).within("recall").nth(self.number[which])
-        spaces = Spaces.draw(draws, settings.dimensions, settings.least, settings.most)
+        streams = EpisodeStreams.of_seeds(self.seeds[which]).within("recall").nth(self.number[which])
+        spaces = Spaces.draw(streams, settings.dimensions, settings.least, settings.most)
         shown = spaces.valid & ~targets.query_meanings(spaces) if settings.split == "support" else spaces.valid
         count = shown.sum(1)
         per_shot = count if settings.games_per_shot is None else np.minimum(count, settings.games_per_shot)
         orders = np.stack(
-            [_order(draws.within("shot", k), shown, settings.replacement) for k in range(settings.shots)], 1
+            [_order(streams.within("shot", k), shown, settings.replacement) for k in range(settings.shots)], 1
         )
         length = int(per_shot.max())
         place = np.arange(settings.shots * length)
         shot, inside = place // per_shot[:, None], place % per_shot[:, None]
         rows = np.arange(len(which))[:, None]
         meanings = orders[rows, np.minimum(shot, settings.shots - 1), inside]
-        dimension = draws.integers("dimension", settings.dimensions, (len(place),))
-        samples = Sections.draw(draws, spaces, 1, settings.truncate).samples[..., 0]
+        dimension = streams.integers("dimension", settings.dimensions, (len(place),))
+        samples = Sections.draw(streams, spaces, 1, settings.truncate).samples[..., 0]
         return _Schedule(meanings, dimension, settings.shots * per_shot, per_shot, samples)
 
     def _values(self) -> Wholes:
-        """The meaning that is shown, [B, N]."""
+        """Return the meaning of the present game, [B, N]."""
         number = self._schedule.meanings[np.arange(self.episodes), self._at]
         return all_meanings(self.settings.most, self.settings.dimensions)[number]
 
@@ -276,18 +276,18 @@ class BatchedRecall:
         return found
 
     def _question(self) -> NDArray[Any]:
-        """Ones in what belongs to the dimension that is asked for, zeros elsewhere."""
+        """Return ones for the numbers of the dimension that is asked for, zeros elsewhere, [B, W]."""
         of_one = self.settings.width // self.settings.dimensions
         rows = np.arange(self.episodes)
         return np.eye(self.settings.dimensions).repeat(of_one, 1)[self._schedule.dimension[rows, self._at]]
 
 
-def _order(draws: Draws, shown: NDArray[np.bool_], replacement: bool) -> Wholes:
-    """In which order meanings come, [B, M]: those that are shown first, each once; or drawn with replacement."""
+def _order(streams: EpisodeStreams, shown: NDArray[np.bool_], replacement: bool) -> Wholes:
+    """Draw an order of meanings, [B, M]: those to be shown first, each once; or drawn with replacement."""
     count = shown.shape[1]
-    uniform = draws.uniform("order", (count,))
+    uniform = streams.uniform("order", (count,))
     order = np.argsort(np.where(shown, uniform, 2.0), axis=1, kind="stable")
     if not replacement:
         return order
-    drawn = draws.integers("drawn", shown.sum(1)[:, None], (count,))
+    drawn = streams.integers("drawn", shown.sum(1)[:, None], (count,))
     return np.take_along_axis(order, drawn, axis=1)

@@ -1,4 +1,4 @@
-"""Recording episodes: a row per game, as a table that other tools and `icy metrics` read."""
+"""Record episodes as a table, a row per game, for other tools and `icy metrics`."""
 
 from __future__ import annotations
 
@@ -15,25 +15,26 @@ from icy.core.registry import LISTENER, SPEAKER
 from icy.s2b.players.base import Action, Player, name_of
 from icy.version import __version__
 
-from .evaluation import Told, batch_size, episode_seeds, play
-from .game import BatchedGame, Turn
+from .evaluation import ProgressCallback, batch_size, episode_seeds, play
+from .game import BatchedGame
 from .settings import GameSettings
 from .streams import Wholes
 from .transcript import PHASES
+from .turn import Turn
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
 class Recorder:
-    """Watches a batch of episodes, see `icy.s2b.play`, and keeps what happens in every game."""
+    """A callback of `icy.s2b.play` that records every game of a batch of episodes."""
 
     def __init__(self) -> None:
         self.rows: list[dict[str, Any]] = []
         self._said: Wholes = np.zeros((0, 0), dtype=np.int64)
 
     def __call__(self, game: BatchedGame, turn: Turn, said: Action, heard: Action) -> None:
-        """Note a step that is about to be made."""
+        """Record the step that is about to be made."""
         settings = game.settings
         width = settings.rounds * settings.length
         if self._said.shape != (game.episodes, width):
@@ -68,7 +69,7 @@ class Recorder:
         self.rows.append({name: column[asked] for name, column in columns.items()})
 
     def table(self) -> pd.DataFrame:
-        """What was kept: see `record`."""
+        """Return the recorded games; see `record` for the columns."""
         import pandas as pd
 
         joined = {name: np.concatenate([row[name] for row in self.rows]) for name in self.rows[0]}
@@ -94,25 +95,25 @@ def record(
     *,
     episodes: int = 64,
     seed: int = 123,
-    told: Told | None = None,
+    told: ProgressCallback | None = None,
     **given: Any,
 ) -> pd.DataFrame:
-    """Let two players play, and keep every game.
+    """Play episodes with two players, and record every game.
 
     Args:
-        speaker: its name (`icy list players`), or itself.
-        listener: the same.
-        settings: of the game; or by name.
-        episodes: how many.
-        seed: of the episodes, see `evaluate`.
-        told: called with how many episodes have been played, and of how many.
+        speaker: name of a registered speaker (`icy list players`), or a `Player`.
+        listener: name of a registered listener, or a `Player`.
+        settings: settings of the game; or give them by name.
+        episodes: number of episodes.
+        seed: seed of the episodes, see `evaluate`.
+        told: progress callback, called after each batch with the number of episodes played and their total.
         **given: settings by name, see GameSettings.
 
     Returns:
         A row per game: `episode` (its seed), `game`, `phase`, `decision`, `answer`, `correct`, `values_0`... (the
         space), `meaning_0`... and `sample` of the target, `said` and `heard` (tokens of all rounds, before and after
-        the renaming), and as lists `speaker_sees`, `listener_sees` and `listener_meanings`, slot after slot. `attrs`
-        holds the settings and who played.
+        the renaming), and as lists `speaker_sees`, `listener_sees` and `listener_meanings`, slot by slot. `attrs` holds
+        the settings, the seed, the names of the players and the version of icy.
 
     Raises:
         IcyError: as for `evaluate`.
@@ -149,7 +150,7 @@ def record(
 
 
 def write(table: pd.DataFrame, path: str | Path) -> Path:
-    """Write recorded games as parquet, whole or not at all.
+    """Write recorded games as parquet, atomically.
 
     Raises:
         InvalidSettingError: a file of another kind, or a folder that does not exist.
@@ -162,7 +163,7 @@ def write(table: pd.DataFrame, path: str | Path) -> Path:
 
 
 def checked_target(path: str | Path) -> Path:
-    """A file for recorded games.
+    """Return the path of a file for recorded games.
 
     Raises:
         InvalidSettingError: see `write`.

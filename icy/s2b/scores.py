@@ -1,4 +1,4 @@
-"""How episodes went, from counts of what the listener decided."""
+"""Scores of episodes, from counts of the listener's decisions."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import numpy as np
 
 from .streams import Reals, Wholes
 
-GAMES, RIGHT, YES, KEPT = range(4)  # what is counted, by episode and phase
+GAMES, RIGHT, YES, KEPT = range(4)  # counts per episode and phase: games, right decisions, "yes", target retained
 
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """How episodes went; NaN where there was no game of a phase.
+    """Scores of B episodes; NaN where an episode has played no game of the phase.
 
     Attributes:
         zsct: zero-shot compositional test accuracy, the share of right decisions in the query phase, [B].
-        support: the same in the support phase, [B].
+        support: the share of right decisions in the support phase, [B].
         yes: the share of query games in which the listener said that it saw the target's meaning, [B].
-        kept: the share of query games in which it did see it, [B].
-        illegal: illegal actions in an episode, of the speaker and of the listener, [B, 2].
+        kept: the share of query games in which the listener did see the target's meaning, [B].
+        illegal: number of illegal actions, of the speaker and of the listener, [B, 2].
     """
 
     zsct: Reals
@@ -31,11 +31,11 @@ class Scores:
 
     @classmethod
     def of_counts(cls, counts: Wholes, illegal: Wholes) -> Scores:
-        """Shares of counts [B, phase, GAMES | RIGHT | YES | KEPT]."""
+        """Return the scores for counts [B, phase, GAMES | RIGHT | YES | KEPT]."""
         shares = counts / np.where(counts[..., :1] > 0, counts[..., :1], np.nan)
         return cls(shares[:, 1, RIGHT], shares[:, 0, RIGHT], shares[:, 1, YES], shares[:, 1, KEPT], illegal)
 
     @classmethod
     def join(cls, parts: list[Scores]) -> Scores:
-        """The scores of several batches, one after another."""
+        """Concatenate the scores of several batches."""
         return cls(*(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(cls)))

@@ -1,4 +1,4 @@
-"""What a game of S2B is played with: every choice by name, and those that the authors' program makes otherwise."""
+"""Settings of the game, and those that the authors' program chooses differently."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from icy.core.errors import InvalidSettingError, unknown
 from .stimuli import REPRESENTATIONS, TRUNCATIONS
 from .targets import TEST_VALUES
 
-KINDS = ("meta", "common")
+GAME_KINDS = ("meta", "common")
 QUERIES = ("all", "tss")
 ORDERS = ("random", "index")
 VIEWS = ("full", "partial")
@@ -24,9 +24,9 @@ SPLITS = ("support", "query", "all")
 MOST_MEANINGS = 1_000_000
 MOST_SHOTS = 1000
 
-# The authors' program against their papers (s2b-facts 3, 4, 6 and 12).
+# What the authors' program chooses differently from their papers (s2b-facts 3, 4, 6 and 12).
 NEAR32: dict[str, Departure] = {
-    "samples": Departure({"truncate": "none"}, "samples may leave their section, some three in ten thousand"),
+    "samples": Departure({"truncate": "none"}, "samples may leave their section, some seven in ten thousand"),
     "query": Departure(
         {"query": "tss", "query_order": "index"},
         "the query shows as many meanings as show every value S times, or all of them in order where they are few",
@@ -43,12 +43,12 @@ NEAR32: dict[str, Departure] = {
 COMPATS: dict[str, dict[str, Departure]] = {"near32": NEAR32}
 
 
-class Chosen:
-    """Settings that may be completed by those of the authors' program; for dataclasses.
+class CompatSettings:
+    """Base of settings dataclasses that can be completed with the choices of the authors' program.
 
     Attributes:
-        called: what they are settings of, for errors.
-        compats: by name, what is chosen otherwise.
+        called: what they are settings of, for error messages.
+        compats: the departures from the defaults, by name of the compat.
     """
 
     called: ClassVar[str]
@@ -56,16 +56,16 @@ class Chosen:
 
     @classmethod
     def of(cls, settings: Self | None = None, *, compat: str | None = None, **given: Any) -> Self:
-        """Settings as they are, or of what was given, completed by those of `compat`.
+        """Return settings as given, whole or by name, completed with those of `compat`.
 
         Args:
-            settings: as they are.
-            compat: "near32", for what was not given to be as in the authors' program.
+            settings: whole settings, which are returned unchanged.
+            compat: "near32" to take the authors' program's choice for every setting that is not given.
             **given: settings by name.
 
         Raises:
-            UnknownNameError: a setting or a compat that there is not.
-            InvalidSettingError: settings as they are, and others beside them; or such as are not accepted.
+            UnknownNameError: an unknown setting or compat.
+            InvalidSettingError: both whole settings and settings by name, or settings that are not accepted.
         """
         if settings is not None:
             if given or compat:
@@ -81,43 +81,45 @@ class Chosen:
 
     @classmethod
     def _of_compat(cls, compat: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        """What a compat chooses, with what is given."""
+        """Return the settings of a compat, which may depend on those given."""
         return {name: value for d in cls.compats[compat].values() for name, value in d.settings.items()}
 
 
 @dataclass(frozen=True, kw_only=True)
-class GameSettings(Chosen):
+class GameSettings(CompatSettings):
     """Settings of a referential game, meta (MetaRG22, MetaRG24) or common (MetaRG24, algorithm 4).
 
     Attributes:
-        kind: "meta", every episode has a symbolic space and a vocabulary of its own, and a support phase before its
-            query; "common", all episodes share a space, and each is some games of one split.
-        dimensions: of the symbolic space, N_dim.
-        least: number of values of a dimension at the least, V_min.
-        most: at the most, V_max.
-        shots: how often a value is shown in the support at the least, S.
-        samples: stimuli of a meaning, O; more than one make the game object-centric.
-        distractors: stimuli beside the target, K.
-        rounds: messages of a game before the listener decides, N.
-        vocab_size: tokens beside the one that ends a message, V; by default one more than `most`.
-        length: tokens of a message, L; by default one per dimension.
+        kind: "meta": every episode has its own symbolic space and vocabulary, and a support phase before its query
+            phase; "common": all episodes share a space, and an episode plays games of one split.
+        dimensions: number of dimensions of the symbolic space, N_dim.
+        least: smallest number of values of a dimension, V_min.
+        most: largest number of values of a dimension, V_max.
+        shots: how often the support shows each value at least, S.
+        samples: number of stimuli per meaning, O; with more than one the game is object-centric.
+        distractors: number of stimuli beside the target, K.
+        rounds: number of messages in a game before the listener decides, N.
+        vocab_size: number of tokens, without the one that ends a message, V; by default one more than `most`.
+        length: number of tokens in a message, L; by default one per dimension.
         descriptive: whether the listener may answer that it does not see the target's meaning.
-        ratio: how often a descriptive game has the target's meaning among what the listener sees; None, 1 in K + 2.
-        view: "full", the speaker sees the distractors too, or "partial".
+        ratio: how often the listener of a descriptive game sees the target's meaning; None for 1 in K + 2.
+        view: "full": the speaker sees the distractors too; "partial": it sees the target alone.
         feedback: whether a game ends by showing the listener what the speaker saw.
         permutation: whether every episode renames the tokens between the players.
         listener_messages: whether the listener may send messages back.
-        query: "all", the query shows every meaning and sample of its split; "tss", as many as show every value S times.
-        query_order: of "all": "random", or by "index".
-        truncate: of samples that leave their section, see Sections.draw.
-        representation: what stimuli are: "scs", one number per dimension; "ohe", one-hot blocks.
-        threshold: dimensions with a test value that make a meaning one of the query.
-        masks: which actions are legal when: as in the papers, or in the authors' program.
-        distinct: distractors never share the target's meaning, and the listener never sees the speaker's own sample
-            where there is another.
-        games: of an episode, in a common game.
+        query: what the query shows: "all": every meaning and sample of its split; "tss": as many as it takes to show
+            every value S times.
+        query_order: order of query "all": "random", or by "index".
+        truncate: what to do about samples outside their section: "resample": draw them again, so that values never
+            overlap; "clip": move them to the end of the section; "none": keep them.
+        representation: representation of stimuli: "scs": one number per dimension; "ohe": one-hot blocks.
+        threshold: number of dimensions in which a meaning of the query has a test value, at least.
+        masks: rule for legal actions: that of the "paper", or of the authors' program ("near32").
+        distinct: whether distractors never share the target's meaning, and the listener never sees the speaker's own
+            sample where there is another.
+        games: number of games in an episode of a common game.
         split: the targets of a common game: "support", "query" or "all".
-        space_seed: of the space that the episodes of a common game share.
+        space_seed: seed of the space that the episodes of a common game share.
 
     Raises:
         InvalidSettingError, UnknownNameError: settings that are not accepted, or do not go together.
@@ -166,47 +168,48 @@ class GameSettings(Chosen):
             object.__setattr__(self, "length", self.dimensions)
         self._check_names()
         self._check_numbers()
+        self._check_combinations()
         self._check_distractors()
 
-    # -- what follows from them ----------------------------------------------------------------------------------------
+    # -- derived settings ----------------------------------------------------------------------------------------------
 
     @property
     def decisions(self) -> int:
-        """Answers the listener chooses from: the places of what it sees, and that the target's meaning is none."""
+        """Number of decisions: one per slot, and in a descriptive game one more for "not there"."""
         return self.slots + self.descriptive
 
     @property
     def slots(self) -> int:
-        """Stimuli that the listener sees, K + 1."""
+        """Number of stimuli that the listener sees, K + 1."""
         return self.distractors + 1
 
     @property
     def speaker_slots(self) -> int:
-        """Stimuli that the speaker sees."""
+        """Number of stimuli that the speaker sees."""
         return self.slots if self.view == "full" else 1
 
     @property
     def width(self) -> int:
-        """Numbers of one stimulus."""
+        """Length of a stimulus, W."""
         return self.dimensions * (self.most if self.representation == "ohe" else 1)
 
     @property
     def kept(self) -> float:
-        """How often the listener sees the target's meaning."""
+        """Probability that the listener sees the target's meaning."""
         if not self.descriptive:
             return 1.0
         return 1 / self.decisions if self.ratio is None else float(self.ratio)
 
     @property
     def reach(self) -> int:
-        """Tokens of the longest sentence that the rounds of a game can say, each beginning one token later."""
+        """Length of the longest sentence that a game's messages can say, as each begins one token later."""
         return self.length + self.rounds - 1
 
     # -- checks --------------------------------------------------------------------------------------------------------
 
     def _check_names(self) -> None:
         for what, given, accepted in (
-            ("kind of game", self.kind, KINDS),
+            ("kind of game", self.kind, GAME_KINDS),
             ("query", self.query, QUERIES),
             ("order of the query", self.query_order, ORDERS),
             ("view", self.view, VIEWS),
@@ -238,6 +241,8 @@ class GameSettings(Chosen):
         for name in ("descriptive", "feedback", "permutation", "listener_messages", "distinct"):
             if not isinstance(getattr(self, name), bool):
                 raise InvalidSettingError(f"{name} is True or False, not {getattr(self, name)!r}.")
+
+    def _check_combinations(self) -> None:
         if not self.descriptive and not self.distractors:
             raise InvalidSettingError("A game without distractors that is not descriptive has one answer only.")
         if self.kind == "meta" and (self.games, self.split, self.space_seed) != (1, "support", 0):
@@ -261,14 +266,14 @@ class GameSettings(Chosen):
             raise InvalidSettingError("One-hot stimuli are one per meaning: they go with 1 sample.")
 
     def _may_choose(self) -> bool:
-        """Whether query "tss" may ever choose; it would first in the largest space of even numbers of values."""
+        """Return whether query "tss" ever chooses among stimuli: if so, then in the largest space of even sizes."""
         even = max(self.most - self.most % 2, self.least)
         return bool((even // 2) ** self.dimensions * self.samples >= self.shots * self.dimensions * even)
 
     def _check_distractors(self) -> None:
-        """The smallest space that may be drawn must have enough stimuli beside the target's."""
+        """Require that the smallest space that may be drawn has enough stimuli beside the target's."""
         stimuli = (self._fewest_meanings() - 1) * self.samples
-        # Where the target's meaning is not there, another is, which must not be a distractor's.
+        # A stand-in for the target, where the listener does not see its meaning, must not be a distractor.
         needed = max(self.distractors, min(self.slots, 2) if self.kept < 1 else 0)
         if stimuli < needed:
             raise InvalidSettingError(
@@ -278,7 +283,7 @@ class GameSettings(Chosen):
             )
 
     def _fewest_meanings(self) -> int:
-        """Meanings of the smallest pool: the support of the smallest space, or a common game's split of it."""
+        """Count the meanings of the smallest phase: the support of the smallest space, or a common game's split."""
         n, plain, test = self.dimensions, (self.least + 1) // 2, self.least // 2
         everything = int(self.least**n)
         if self.threshold > n:

@@ -1,8 +1,8 @@
-"""Random numbers for thousands of episodes at once, each a function of its own seed.
+"""Random numbers for thousands of episodes at once, each episode a function of its own seed.
 
-What an episode draws must not depend on the episodes beside it, or one episode alone would be another than the same in
-a batch. So numbers are looked up, not taken in turn: the n-th number of a stream is a hash of the episode's key, the
-stream's name and n (splitmix64).
+An episode must be the same whether it is drawn alone or in a batch, so its draws must not depend on other episodes.
+Numbers are therefore computed by index, not taken from a generator in turn: the n-th number of a stream is a hash
+(splitmix64) of the episode's key, the stream's name and n.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _UNIT = 2.0**-53
 
 
 def seeds_of(episodes: int, seed: int | None = None, seeds: Iterable[int] | None = None) -> Wholes:
-    """A seed for every episode, [B]: `seeds`, or `seed` and those after it, or without either some random ones.
+    """Return a seed per episode, [B]: `seeds`, or `seed` and those after it, or without either random ones.
 
     Raises:
-        InvalidSettingError: not one seed per episode, or not whole numbers of at least 0.
+        InvalidSettingError: not one seed per episode, or a seed that is no whole number of at least 0.
     """
     if seeds is None:
         first = int(np.random.default_rng().integers(2**31)) if seed is None else whole_number("seed", seed, least=0)
@@ -43,15 +43,15 @@ def seeds_of(episodes: int, seed: int | None = None, seeds: Iterable[int] | None
 
 
 @dataclass(frozen=True, eq=False)
-class Draws:
-    """The streams of some episodes.
+class EpisodeStreams:
+    """Streams of random numbers of some episodes, by name.
 
     Attributes:
-        keys: one per episode, [B].
+        keys: one hash key per episode, [B].
 
     Example:
-        >>> from icy.s2b.streams import Draws
-        >>> both, alone = Draws.of_seeds([7, 8]), Draws.of_seeds([8])
+        >>> from icy.s2b.streams import EpisodeStreams
+        >>> both, alone = EpisodeStreams.of_seeds([7, 8]), EpisodeStreams.of_seeds([8])
         >>> bool((both.uniform("means", (3,))[1] == alone.uniform("means", (3,))[0]).all())
         True
     """
@@ -59,37 +59,35 @@ class Draws:
     keys: Keys
 
     @classmethod
-    def of_seeds(cls, seeds: ArrayLike) -> Draws:
-        """The streams of episodes by their seeds, whole numbers of at least 0."""
+    def of_seeds(cls, seeds: ArrayLike) -> EpisodeStreams:
+        """Return the streams of episodes by their seeds, whole numbers of at least 0."""
         return cls(_mixed(np.asarray(seeds).astype(np.uint64)))
 
-    def rows(self, which: NDArray[np.integer] | NDArray[np.bool_]) -> Draws:
-        """The streams of some of the episodes."""
-        return Draws(self.keys[which])
+    def rows(self, which: NDArray[np.integer] | NDArray[np.bool_]) -> EpisodeStreams:
+        """Return the streams of some of the episodes."""
+        return EpisodeStreams(self.keys[which])
 
-    def within(self, *names: str | int) -> Draws:
-        """Other streams of the same episodes, under a name: independent of those outside it."""
-        return Draws(_mixed(self.keys ^ _name_key(names)))
+    def within(self, *names: str | int) -> EpisodeStreams:
+        """Return streams of the same episodes in a namespace, independent of those outside it."""
+        return EpisodeStreams(_mixed(self.keys ^ _name_key(names)))
 
-    def nth(self, numbers: ArrayLike) -> Draws:
-        """Other streams, by a number for each of the episodes, [B]."""
-        return Draws(_mixed(self.keys ^ _mixed(np.asarray(numbers).astype(np.uint64))))
+    def nth(self, numbers: ArrayLike) -> EpisodeStreams:
+        """Return independent streams of the same episodes by a number per episode, [B]."""
+        return EpisodeStreams(_mixed(self.keys ^ _mixed(np.asarray(numbers).astype(np.uint64))))
 
     def uniform(self, name: str, shape: tuple[int, ...] = (), first: int = 0) -> Reals:
-        """Uniform numbers in [0, 1): [B, *shape]; `first` leaves out so many of the stream."""
+        """Draw uniform numbers in [0, 1), [B, *shape], from the stream's number `first` on."""
         places = np.arange(first, first + int(np.prod(shape)), dtype=np.uint64)
         return self._at(name, self.keys[:, None], places).reshape(len(self.keys), *shape)
 
     def uniform_of_games(self, name: str, episodes: Wholes, games: Wholes, count: int) -> Reals:
-        """Uniform numbers for some games of some episodes, `count` for each: [T, count].
-
-        A game's are the same whichever others are asked for.
+        """Draw uniform numbers in [0, 1) for some games, [T, count], the same for a game whatever the other games are.
 
         Args:
-            name: of the stream.
-            episodes: whose game it is, [T].
-            games: its number in the episode, [T].
-            count: how many numbers.
+            name: name of the stream.
+            episodes: index of each game's episode, [T].
+            games: number of each game in its episode, [T].
+            count: how many numbers to draw per game.
         """
         places = games.astype(np.uint64)[:, None] * np.uint64(count) + np.arange(count, dtype=np.uint64)
         return self._at(name, self.keys[episodes][:, None], places)
@@ -100,12 +98,12 @@ class Draws:
         return found
 
     def integers(self, name: str, below: ArrayLike, shape: tuple[int, ...] = (), first: int = 0) -> Wholes:
-        """Whole numbers from 0, less than `below`, which broadcasts against [B, *shape]."""
+        """Draw whole numbers in [0, below), [B, *shape]; `below` broadcasts against that shape."""
         found: Wholes = (self.uniform(name, shape, first) * np.asarray(below)).astype(np.int64)
         return found
 
     def order(self, name: str, count: int) -> Wholes:
-        """A random order of 0..count-1 for every episode: [B, count]."""
+        """Draw a random order of 0..count-1 per episode, [B, count]."""
         return np.argsort(self.uniform(name, (count,)), axis=1, kind="stable")
 
 
@@ -115,7 +113,7 @@ def _name_key(names: tuple[str | int, ...]) -> np.uint64:
 
 
 def _mixed(x: Keys) -> Keys:
-    """The finaliser of splitmix64, in arithmetic that wraps."""
+    """Apply the finaliser of splitmix64, in wrapping arithmetic."""
     x = x + _GOLDEN
     x = (x ^ (x >> np.uint64(30))) * _FIRST
     x = (x ^ (x >> np.uint64(27))) * _SECOND

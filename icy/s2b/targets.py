@@ -1,4 +1,4 @@
-"""Which meanings an episode plays: the split into support and query, and the targets of every shot."""
+"""Targets: the split of meanings into support and query, and which of them an episode plays in what order."""
 
 from __future__ import annotations
 
@@ -12,24 +12,25 @@ from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError
 
 from .stimuli import Spaces, all_meanings, meaning_numbers
-from .streams import Draws, Wholes
+from .streams import EpisodeStreams, Wholes
 
-TEST_VALUES = 2  # dimensions with a test value that make a meaning one of the query
-WEIGHT = 100  # of a value that has been shown often enough
-REFUSALS = 5  # of repeated targets before one is accepted, where repeats are accepted at all
-FAILURES = 10  # draws of repeated targets after which repeats are accepted
-MOST_ROUNDS = 20_000  # of drawing; an episode takes some hundreds at the most
-MOST_IN_TABLE = 1000  # meanings whose nearness is kept, 4 MB
-NOTHING = -1  # in place of a target after the last one
+TEST_VALUES = 2  # dimensions in which a meaning of the query has a test value, at least
+WEIGHT = 100  # weight of a value that has been shown often enough
+REFUSALS = 5  # repeated targets to refuse before one is accepted, once repeats are accepted at all
+FAILURES = 10  # repeated targets to refuse before repeats are accepted
+MOST_ROUNDS = 20_000  # rounds of drawing before giving up; an episode takes some hundreds at most
+MOST_IN_TABLE = 1000  # meanings up to which their nearness is cached, 4 MB
+NOTHING = -1  # padding after an episode's last target
 
 
 def query_meanings(spaces: Spaces, threshold: int = TEST_VALUES) -> NDArray[np.bool_]:
-    """Which meanings are kept for the query: those with a test value, an odd one, in so many dimensions or more.
+    """Return which meanings belong to the query: those with test values in at least `threshold` dimensions.
 
-    Every value occurs in the support, and combinations of test values never do.
+    Test values are the odd ones, counted from 0. With the default threshold of 2 every value occurs in the support, and
+    combinations of test values never do.
 
     Returns:
-        [M]; `Spaces.valid` says which of them an episode has.
+        A mask of all meanings, [M]; `Spaces.valid` says which of them an episode has.
 
     Raises:
         InvalidSettingError: a threshold that no meaning reaches, or every meaning does.
@@ -45,11 +46,11 @@ def query_meanings(spaces: Spaces, threshold: int = TEST_VALUES) -> NDArray[np.b
 
 @dataclass(frozen=True, eq=False)
 class Targets:
-    """The targets of one phase, in the order that they are played.
+    """Targets of B episodes, in the order in which they are played.
 
     Attributes:
-        meanings: numbers of meanings, [B, G], NOTHING after an episode's last.
-        samples: which sample of each, [B, G].
+        meanings: number of each target's meaning, [B, G]; NOTHING after an episode's last target.
+        samples: number of each target's sample, [B, G].
     """
 
     meanings: Wholes
@@ -57,18 +58,18 @@ class Targets:
 
     @property
     def counts(self) -> Wholes:
-        """Games of each episode, [B]."""
+        """Number of games of each episode, [B]."""
         found: Wholes = (self.meanings != NOTHING).sum(1)
         return found
 
     def followed_by(self, others: Targets) -> Targets:
-        """These targets and others of the same episodes; NOTHING may stand between them."""
+        """Append other targets of the same episodes; NOTHING may remain between the two."""
         return Targets(
             *(np.concatenate([getattr(t, n) for t in (self, others)], axis=1) for n in ("meanings", "samples"))
         )
 
     def replaced(self, which: Wholes, others: Targets) -> Targets:
-        """Those of some episodes replaced by others."""
+        """Replace the targets of some episodes."""
         longest = max(self.meanings.shape[1], others.meanings.shape[1])
         meanings, samples = (np.full((len(self.meanings), longest), n) for n in (NOTHING, 0))
         meanings[:, : self.meanings.shape[1]], samples[:, : self.samples.shape[1]] = self.meanings, self.samples
@@ -78,42 +79,42 @@ class Targets:
         return Targets(meanings, samples)
 
 
-def every_meaning(eligible: NDArray[np.bool_], samples: int, draws: Draws | None = None) -> Targets:
-    """Every eligible meaning and sample once.
+def every_meaning(eligible: NDArray[np.bool_], samples: int, streams: EpisodeStreams | None = None) -> Targets:
+    """Return every eligible meaning and sample once, as targets.
 
     Args:
-        eligible: [B, M].
-        samples: per meaning, O.
-        draws: for a random order; without, meanings come in order, and the samples of one after another.
+        eligible: the meanings to play, [B, M].
+        samples: number of samples per meaning, O.
+        streams: streams for a random order; without them, stimuli come by meaning, then by sample.
     """
     flat = eligible.repeat(samples, axis=1)
-    rank = np.where(flat, draws.uniform("order", (flat.shape[1],)) if draws else 0.0, 2.0)
+    rank = np.where(flat, streams.uniform("order", (flat.shape[1],)) if streams else 0.0, 2.0)
     order = np.argsort(rank, axis=1, kind="stable")[:, : int(flat.sum(1).max())]
     there = np.take_along_axis(flat, order, 1)
     return Targets(np.where(there, order // samples, NOTHING), np.where(there, order % samples, 0))
 
 
-def shots(draws: Draws, spaces: Spaces, eligible: NDArray[np.bool_], shots: int, samples: int) -> Targets:
-    """Targets such that every value of every dimension is one's value at least so many times (MetaRG22, algorithm TSS).
+def shots(streams: EpisodeStreams, spaces: Spaces, eligible: NDArray[np.bool_], shots: int, samples: int) -> Targets:
+    """Draw targets that show every value of every dimension at least S times (TSS, target stimulus sampling, MetaRG22).
 
-    Values are drawn dimension by dimension with weights that fall each time a value is shown, until all have been shown
-    often enough. A meaning that is not eligible makes way for an eligible one of near values; one that was shown
-    before is drawn again, some times, before it is repeated.
+    A target's values are drawn dimension by dimension, with weights that fall each time a value is shown, until every
+    value has been shown often enough. A meaning that is not eligible is replaced by an eligible one with near values. A
+    meaning that was shown before is refused several times before it is repeated.
 
     Args:
-        draws: the episodes' streams.
-        spaces: their spaces.
+        streams: the episodes' streams.
+        spaces: the episodes' spaces.
         eligible: the meanings to choose from, [B, M].
-        shots: how often a value is shown at the least, S.
-        samples: per meaning, O.
+        shots: how often each value is shown at least, S.
+        samples: number of samples per meaning, O.
 
     Raises:
-        InvalidSettingError: shots or samples below 1; or values that no eligible meaning has, so that they can never be
+        InvalidSettingError: shots or samples below 1; or a value that no eligible meaning has, so that it can never be
             shown.
     """
     whole_number("number of shots", shots), whole_number("number of samples", samples)
     _check_reachable(spaces, eligible)
-    drawing = _Drawing(draws, spaces, eligible, shots, samples)
+    drawing = _Drawing(streams, spaces, eligible, shots, samples)
     for _ in range(MOST_ROUNDS):
         if drawing.done:
             return drawing.targets()
@@ -133,20 +134,22 @@ def _check_reachable(spaces: Spaces, eligible: NDArray[np.bool_]) -> None:
 
 
 class _Drawing:
-    """The state of drawing targets, of those episodes that are not done; they leave as they are."""
+    """The state of target sampling; it holds the episodes that are not done yet, and drops each one that is."""
 
-    def __init__(self, draws: Draws, spaces: Spaces, eligible: NDArray[np.bool_], shots: int, samples: int) -> None:
+    def __init__(
+        self, streams: EpisodeStreams, spaces: Spaces, eligible: NDArray[np.bool_], shots: int, samples: int
+    ) -> None:
         self.count, self.samples, self.rounds = len(spaces), samples, 0
         self.meanings, self.dimensions = spaces.meanings, np.arange(spaces.dimensions)
         self.most = spaces.most
         self.episodes = np.arange(len(spaces))
-        self.draws, self.eligible = draws, eligible
+        self.streams, self.eligible = streams, eligible
         values = np.arange(spaces.most) < spaces.sizes[:, :, None]
         self.weights = np.where(values, np.int32(WEIGHT * (shots + 1)), np.int32(0))
         self.repeats = shots * spaces.sizes.sum(1) > eligible.sum(1) * samples
         self.failures = np.zeros(len(spaces), dtype=np.int64)
         self.before = np.zeros(eligible.shape, dtype=bool)
-        self.chosen: list[tuple[Wholes, Wholes, Wholes]] = []  # episodes, meanings, samples
+        self.chosen: list[tuple[Wholes, Wholes, Wholes]] = []  # episodes, meanings and samples, round by round
 
     @property
     def done(self) -> bool:
@@ -154,7 +157,7 @@ class _Drawing:
         return not len(self.episodes)
 
     def round(self) -> None:
-        """One draw of every episode, accepted or not."""
+        """Draw a target for every episode, and accept or refuse it."""
         rows = np.arange(len(self.episodes))
         drawn = self._draw()
         again = self.before[rows, drawn]
@@ -166,7 +169,7 @@ class _Drawing:
         self._keep(np.any(self.weights > WEIGHT, axis=(1, 2)))
 
     def _repeated(self, again: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Which of the draws that were shown before are shown once more; the others are drawn again."""
+        """Return which of the repeated draws are accepted; the others are refused and drawn again."""
         ready: NDArray[np.bool_] = again & self.repeats & (self.failures >= REFUSALS)
         self.failures += again & ~ready
         opened = again & ~self.repeats & (self.failures > FAILURES)
@@ -175,22 +178,22 @@ class _Drawing:
         return ready
 
     def _draw(self) -> Wholes:
-        """A value per dimension, by weight; as a number of a meaning."""
+        """Draw a value per dimension by weight, and return the meaning's number, [episodes]."""
         sums = self.weights.cumsum(2)
         first, shape = self.rounds * len(self.dimensions), (len(self.dimensions),)
-        at = self.draws.uniform("values", shape, first) * sums[:, :, -1]
+        at = self.streams.uniform("values", shape, first) * sums[:, :, -1]
         return meaning_numbers((sums <= at[:, :, None]).sum(2), self.most)
 
     def _near(self, rows: Wholes, drawn: Wholes) -> Wholes:
-        """For some episodes an eligible meaning, likelier the nearer its values are."""
+        """Draw an eligible meaning for some episodes, likelier the nearer its values are to those drawn."""
         weights = (nearness(self.meanings, drawn) * self.eligible[rows]).cumsum(1)
-        at = self.draws.rows(rows).uniform("near", (1,), first=self.rounds) * weights[:, -1:]
+        at = self.streams.rows(rows).uniform("near", (1,), first=self.rounds) * weights[:, -1:]
         found: Wholes = (weights <= at).sum(1)
         return found
 
     def _accept(self, rows: Wholes, targets: Wholes) -> None:
-        """Note targets of some episodes, and what they have shown."""
-        sample = self.draws.rows(rows).integers("samples", self.samples, (1,), first=self.rounds)[:, 0]
+        """Add a target to some episodes, and lower the weights of its values."""
+        sample = self.streams.rows(rows).integers("samples", self.samples, (1,), first=self.rounds)[:, 0]
         self.chosen.append((self.episodes[rows], targets, sample))
         self.before[rows, targets] = True
         values = self.meanings[targets]
@@ -198,15 +201,15 @@ class _Drawing:
         self.weights[rows[:, None], self.dimensions, values] = np.maximum(left, WEIGHT)
 
     def _keep(self, which: NDArray[np.bool_]) -> None:
-        """Go on with these episodes only."""
+        """Continue with these episodes only."""
         if which.all():
             return
-        self.episodes, self.draws = self.episodes[which], self.draws.rows(which)
+        self.episodes, self.streams = self.episodes[which], self.streams.rows(which)
         for name in ("eligible", "weights", "repeats", "failures", "before"):
             setattr(self, name, getattr(self, name)[which])
 
     def targets(self) -> Targets:
-        """What was chosen, episode by episode."""
+        """Return the accepted targets, episode by episode."""
         episodes, meanings, samples = (np.concatenate(part) for part in zip(*self.chosen, strict=True))
         order = np.argsort(episodes, kind="stable")
         counts = np.bincount(episodes, minlength=self.count)
@@ -218,7 +221,7 @@ class _Drawing:
 
 
 def nearness(meanings: Wholes, drawn: Wholes) -> NDArray[np.float32]:
-    """How likely each of the meanings [M, N] takes the place of drawn ones, by number [n]: [n, M], in no unit."""
+    """Return the relative odds that each meaning [M, N] replaces a drawn one, given by number [n]: [n, M]."""
     if len(meanings) <= MOST_IN_TABLE:
         return _table_of_nearness(int(meanings.max()) + 1, meanings.shape[1])[drawn]
     return _nearness(meanings, meanings[drawn])

@@ -1,4 +1,4 @@
-"""A game in words, for a person to follow."""
+"""Transcripts: an episode in words, for a person to follow."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ from numpy.typing import NDArray
 from icy.core.registry import LISTENER, PLAYERS, SPEAKER
 
 from .channel import regular
-from .game import BatchedGame, Turn
+from .game import BatchedGame
 from .settings import GameSettings
+from .turn import Turn
 
 PHASES = ("support", "query")
-SIZE, LINES = (800, 360), 14  # of a picture: width and height, and how many lines it has room for
+SIZE, LINES = (800, 360), 14  # width and height of a picture, and the number of lines that fit
 
 
 class Transcript:
-    """What is said and seen in the first episode of a game, line by line.
+    """A transcript of the first episode of a game: what the players see, say, hear and decide.
 
     Args:
-        game: which.
-        views: whose eyes and ears it is told from.
-        latents: whether with the meanings, which no player sees.
+        game: the game.
+        views: the players to follow.
+        latents: whether to show the meanings of stimuli, which no player sees.
     """
 
     def __init__(self, game: BatchedGame, views: Sequence[str] = PLAYERS, latents: bool = True) -> None:
@@ -34,7 +35,7 @@ class Transcript:
         self.new_game = False
 
     def begin(self, turn: Turn) -> None:
-        """The first lines of an episode."""
+        """Write the first lines of an episode."""
         sizes = "x".join(map(str, self.game.sizes[0].tolist()))
         seed, games = int(self.game.seeds[0]), int(self.game.games[0])
         space = f" in a space of {sizes} values" if self.latents else ""
@@ -43,7 +44,7 @@ class Transcript:
         self.told = list(self.lines)
 
     def add(self, before: Turn, turn: Turn, said: Any, decided: Any) -> None:
-        """The lines of a step: what was done, and what came of it."""
+        """Write the lines of a step: the players' actions, and their outcome."""
         if bool(turn.speaker.fresh[0]):
             self.begin(turn)
             return
@@ -61,7 +62,7 @@ class Transcript:
         self.told += self.lines
 
     def text(self) -> str:
-        """The lines since the last step."""
+        """Return the lines of the last step."""
         return "\n".join(self.lines)
 
     def _game(self, turn: Turn) -> None:
@@ -78,7 +79,8 @@ class Transcript:
 
     def _decided(self, turn: Turn, decision: int) -> None:
         right = "right" if bool(turn.correct[0]) else "wrong"
-        if right == "wrong" and (self.game.settings.feedback or bool(turn.done[0])):  # or the next game is shown now
+        # Without feedback the game is at its next one by now, except at the end, so the right answer is not known here.
+        if right == "wrong" and (self.game.settings.feedback or bool(turn.done[0])):
             right = f"wrong, it was {answer(int(self.game.answer[0]), self.game.settings)}"
         said = answer(decision, self.game.settings)
         self.lines.append(f"  the listener decides   {said}: {right}, reward {float(turn.reward[0]):+g}")
@@ -94,7 +96,7 @@ class Transcript:
 
 
 def stimuli(shown: Any, settings: GameSettings) -> str:
-    """Stimuli [slots, W] as text: numbers in brackets; of one-hot blocks, the bits."""
+    """Format stimuli [slots, W]: numbers in brackets, or the bits of one-hot blocks."""
     if settings.representation == "ohe":
         blocks = np.asarray(shown).reshape(len(shown), settings.dimensions, settings.most).astype(int)
         return " ".join("[" + " ".join("".join(map(str, b)) for b in one.tolist()) + "]" for one in blocks)
@@ -102,19 +104,19 @@ def stimuli(shown: Any, settings: GameSettings) -> str:
 
 
 def tokens(message: Any) -> str:
-    """A message as text."""
+    """Format a message."""
     return " ".join(map(str, np.asarray(message).tolist()))
 
 
 def answer(decision: int, settings: GameSettings) -> str:
-    """A decision as text."""
+    """Format a decision."""
     if settings.descriptive and settings.slots == 1:
         return ("the same meaning", "another meaning")[decision] if decision in (0, 1) else str(decision)
     return "none of them" if decision == settings.slots else f"stimulus {decision}"
 
 
 def picture(lines: Sequence[str]) -> NDArray[np.uint8]:
-    """The last lines as a picture of a fixed size, [height, width, 3]."""
+    """Draw the last lines as a picture of a fixed size, [height, width, 3]."""
     from PIL import Image, ImageDraw, ImageFont
 
     image = Image.new("RGB", SIZE, "white")

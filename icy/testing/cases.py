@@ -15,13 +15,14 @@ import torch
 from torch import Tensor, nn
 
 from icy.config.settings import TrainingSettings
+from icy.core.registry import Entry, registry
 from icy.core.streams import stream, stream_key
 from icy.grammars import make_language
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
 from icy.training.engine import make_model, representation_of
-from icy.training.job import Task
 from icy.training.learners import Learner, make_learner, supervised_loss
+from icy.training.probe_job import Task
 
 CPU = torch.device("cpu")
 SETTINGS = TrainingSettings(learning_rate=0.01)
@@ -68,6 +69,38 @@ def require_close(found: Tensor, expected: Tensor, what: str, tolerance: float =
     require(found.shape == expected.shape, f"{what}: shapes are {tuple(found.shape)} and {tuple(expected.shape)}.")
     difference = (found.double().cpu() - expected.double().cpu()).abs().max().item() if found.numel() else 0.0
     require(difference <= tolerance, f"{what}: they differ by up to {difference:.2g}.")
+
+
+def require_registered(entry: Entry, registered: bool) -> None:
+    """Fail the check unless the registry knows an entry by its name and by every alias.
+
+    Raises:
+        CheckFailure: a name stands for another entry.
+        NotApplicable: the entry was made for the occasion.
+    """
+    if not registered:
+        raise NotApplicable(f"the {entry.kind} is not registered")
+    for name in (entry.qualified, *(f"{entry.kind}/{alias}" for alias in entry.aliases)):
+        found = registry.get(name, entry.kind).qualified
+        require(found == entry.qualified, f"'{name}' stands for {found}.")
+
+
+def require_gradients(module: nn.Module, where: str = "") -> None:
+    """Fail the check unless every trainable parameter has a gradient that is finite and not all zero."""
+    trainable = {name: p for name, p in module.named_parameters() if p.requires_grad}
+    unreached = [name for name, p in trainable.items() if p.grad is None or not p.grad.any()]
+    require(not unreached, f"No gradient reaches {', '.join(unreached)}{where}; leave them out, or use them.")
+    broken = [name for name, p in trainable.items() if p.grad is not None and not p.grad.isfinite().all()]
+    require(not broken, f"The gradient of {', '.join(broken)}{where} is not finite.")
+
+
+def require_same_training(found: Tensor, expected: Tensor, before: Tensor, what: str) -> None:
+    """Fail the check unless two runs ended with the same scores.
+
+    Adam takes full steps even for tiny gradients, so the difference is measured against what training changed.
+    """
+    changed = (expected - before).abs().max().item()
+    require_close(found, expected, what, 1e-4 + 0.01 * changed)
 
 
 @dataclass(frozen=True)
@@ -144,7 +177,7 @@ class ModelCase:
         """Replicates, one per seed, ready to train."""
         sample = self.batches(seeds, 0)[0]
         loss = supervised_loss(representation_of(self.task, SETTINGS), self.task.side)
-        with _only_errors(logging.getLogger("icy.training")):  # a result says how the model is stacked
+        with only_errors(logging.getLogger("icy.training")):  # a result says how the model is stacked
             return make_learner([self.make(s) for s in seeds], seeds, loss, SETTINGS, CPU, sample, engine)
 
     def batches(self, seeds: Sequence[int], update: int) -> tuple[Tensor, Tensor]:
@@ -194,7 +227,8 @@ def run(model: nn.Module, inputs: Tensor) -> Tensor:
 
 
 @contextlib.contextmanager
-def _only_errors(logger: logging.Logger) -> Iterator[None]:
+def only_errors(logger: logging.Logger) -> Iterator[None]:
+    """Keep a logger silent below errors within a `with` block."""
     level = logger.level
     logger.setLevel(logging.ERROR)
     try:

@@ -11,7 +11,6 @@ from joblib.externals.loky.backend.reduction import dumps
 from torch import Tensor, nn
 
 from icy.core.errors import IcyError
-from icy.core.registry import SIDES, registry
 from icy.core.representations import one_hot
 from icy.core.streams import stream
 from icy.languages.meanings import MeaningSpace
@@ -28,6 +27,9 @@ from .cases import (
     first_line,
     require,
     require_close,
+    require_gradients,
+    require_registered,
+    require_same_training,
     run,
     same_random_state,
 )
@@ -41,11 +43,8 @@ MODEL_CHECKS: dict[str, Check] = {}
 @check_of(MODEL_CHECKS)
 def check_made_by_name(case: ModelCase) -> None:
     """The registry knows the model by its name and its aliases, and makes it."""
-    if not case.registered:
-        raise NotApplicable("the model is not registered")
     entry, task = case.task.entry, case.task
-    for name in (entry.qualified, *(f"{entry.kind}/{alias}" for alias in entry.aliases)):
-        require(registry.get(name, *SIDES).qualified == entry.qualified, f"'{name}' stands for another model.")
+    require_registered(entry, case.registered)
     sizes = (task.message_length, task.vocab_size, task.hidden_size)
     model = create(entry, task.space, *sizes, representation=task.representation, **task.options)
     require(isinstance(model, nn.Module), f"The factory makes a {type(model).__name__}, not a torch.nn.Module.")
@@ -184,12 +183,8 @@ def check_gradients_reach_parameters(case: ModelCase) -> None:
     scores = model(inputs)
     direction = torch.from_numpy(stream(case.seed, "testing", "direction").normal(size=tuple(scores.shape)))
     (scores * direction.to(scores.dtype)).sum().backward()
-    trainable = {name: p for name, p in model.named_parameters() if p.requires_grad}
-    require(trainable, "The model has no trainable parameters.")
-    unreached = [name for name, p in trainable.items() if p.grad is None or not p.grad.any()]
-    require(not unreached, f"No gradient reaches {', '.join(unreached)}; leave them out, or use them.")
-    broken = [name for name, p in trainable.items() if p.grad is not None and not p.grad.isfinite().all()]
-    require(not broken, f"The gradient of {', '.join(broken)} is not finite.")
+    require(any(p.requires_grad for p in model.parameters()), "The model has no trainable parameters.")
+    require_gradients(model)
 
 
 @check_of(MODEL_CHECKS)
@@ -247,7 +242,7 @@ def check_stacked_equals_separate(case: ModelCase) -> str:
         alone = case.learner([seed], "loop")
         case.train(alone, [seed], range(3))
         found = alone.scores(inputs[i : i + 1])
-        _require_same_training(stacked[i : i + 1], found, before[i : i + 1], f"Replicate {i} in a stack and alone")
+        require_same_training(stacked[i : i + 1], found, before[i : i + 1], f"Replicate {i} in a stack and alone")
     return f"trains as: {together.engine}"
 
 
@@ -264,13 +259,7 @@ def check_keep(case: ModelCase) -> None:
     case.train(whole, SEEDS, range(2, 4))
     case.train(part, seeds, range(2, 4))
     found, expected = part.scores(inputs[staying]), whole.scores(inputs)[staying]
-    _require_same_training(found, expected, before, "Replicates after another was left out, and with it")
-
-
-def _require_same_training(found: Tensor, expected: Tensor, before: Tensor, what: str) -> None:
-    """Adam makes full steps of tiny gradients, so differences are measured against what training changed."""
-    changed = (expected - before).abs().max().item()
-    require_close(found, expected, what, 1e-4 + 0.01 * changed)
+    require_same_training(found, expected, before, "Replicates after another was left out, and with it")
 
 
 @check_of(MODEL_CHECKS)

@@ -43,7 +43,7 @@ def _uniform(
     return (bits * below) >> UNIFORM_BITS
 
 
-class Pool:
+class MeaningPool:
     """Some of the meanings, others for each seed, to draw from uniformly.
 
     Args:
@@ -66,7 +66,7 @@ class Pool:
         return self._numbers[place].view(len(keys), batches, batch_size)
 
 
-class Draws:
+class Batches:
     """The meanings and messages that each replicate of a stack sees, update by update.
 
     Args:
@@ -124,8 +124,10 @@ class Draws:
         self._seed_of, self._first_row = self._seed_of[index], self._first_row[index]
 
 
-def _pools(space: MeaningSpace, seeds: Sequence[int], split: Split, device: torch.device) -> tuple[Pool, Pool]:
+def _pools(
+    space: MeaningSpace, seeds: Sequence[int], split: Split, device: torch.device
+) -> tuple[MeaningPool, MeaningPool]:
     """The meanings that are trained on, and those that are held out, per seed."""
     held_out = [split.held_out(space, seed) for seed in seeds]
     trained_on = [np.setdiff1d(np.arange(space.size), numbers) for numbers in held_out]
-    return Pool(trained_on, device), Pool(held_out, device)
+    return MeaningPool(trained_on, device), MeaningPool(held_out, device)

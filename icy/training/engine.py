@@ -17,10 +17,11 @@ from icy.core.streams import stream_key
 from icy.grammars import make_language
 from icy.models.factory import create
 
-from .batches import Draws
+from .batches import Batches
 from .cuda_graphs import WARM_UP
-from .job import Job, Outcome, Reading, Replicate, Task
+from .job import Outcome, Reading, Replicate
 from .learners import Learner, accuracy, make_learner, supervised_loss
+from .probe_job import ProbeJob, Task
 
 DRAWN_AT_ONCE = 64  # batches; bounds the memory they take, whatever the grid of checks
 
@@ -46,7 +47,7 @@ def representation_of(task: Task, settings: TrainingSettings) -> Representation:
     return get_representation(task.representation, **settings.under(task.representation))
 
 
-def train(job: Job, report: Callable[[list[Reading]], None] | None = None) -> Iterator[Outcome]:
+def train(job: ProbeJob, report: Callable[[list[Reading]], None] | None = None) -> Iterator[Outcome]:
     """Train a job's replicates in lockstep; each is yielded when it finishes, and costs nothing from then on.
 
     Args:
@@ -60,7 +61,7 @@ def train(job: Job, report: Callable[[list[Reading]], None] | None = None) -> It
     yield from Run(job).go(report)
 
 
-def rehearse(job: Job, updates: int) -> float:
+def rehearse(job: ProbeJob, updates: int) -> float:
     """Train the whole stack of a job a little and look at it, as a run does, and keep nothing.
 
     Args:
@@ -87,7 +88,7 @@ class Run:
 
     needs_baseline = True
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: ProbeJob) -> None:
         make_current(job.device)
         self.task, self.protocol, self.settings = job.task, job.protocol, job.settings
         task, settings, replicates, device = job.task, job.settings, list(job.replicates), torch.device(job.device)
@@ -103,7 +104,7 @@ class Run:
         languages = [
             make_language(r.grammar, task.space, task.vocab_size, task.word_length, r.seed) for r in replicates
         ]
-        self.draws = Draws(languages, seeds, device, job.split)
+        self.draws = Batches(languages, seeds, device, job.split)
         models = {seed: make_model(task, seed, settings) for seed in sorted(set(seeds))}
         inputs, targets = self._batches("check", 0, 1, 2)
         _check_shape(task, models[seeds[0]].to(device), inputs[0, 0], targets[0, 0])

@@ -1,4 +1,4 @@
-"""`icy atlas`: what the atlas holds, and how to make one of your own."""
+"""`icy atlas`: show what the atlas holds, or make your own."""
 
 from __future__ import annotations
 
@@ -20,19 +20,21 @@ Examples:
   icy probe --model MyNet --plugin mine.py --compare mine.parquet
 
 \b
-The atlas is what icy itself measured of its zoo, under the default settings. A model is placed among those that were
+The atlas holds icy's own measurements of its model zoo, under the default settings. A model is placed among those
 measured under the same protocol, sizes and representation.
 """
 
 
 @click.command("atlas", epilog=EPILOG)
 @click.argument("file", required=False, type=click.Path())
-@click.option("--models", is_flag=True, help="A row per model, and the number of seeds of each grammar.")
-@click.option("--pack", metavar="FOLDER", type=click.Path(), help="Make an atlas of the results in FOLDER.")
-@click.option("--save", metavar="FILE", type=click.Path(), help="Where to: a .parquet file.")
-@click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option("--models", is_flag=True, help="Show a row per model, with the number of seeds per grammar.")
+@click.option("--pack", metavar="FOLDER", type=click.Path(), help="Make an atlas from the results in FOLDER.")
+@click.option("--save", metavar="FILE", type=click.Path(), help="File for the new atlas: a .parquet file.")
+@click.option(
+    "--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True, help="Output format."
+)
 def atlas_command(file: str | None, models: bool, pack: str | None, save: str | None, format_: str) -> int:
-    """Show what the atlas holds, and how it was made; or FILE, an atlas of your own."""
+    """Show what the atlas holds and how it was made. FILE is an atlas of your own."""
     from icy.analysis.atlas.atlas import FILE, Atlas
 
     if (pack is None) != (save is None):
@@ -55,7 +57,7 @@ def atlas_command(file: str | None, models: bool, pack: str | None, save: str | 
 
 
 def _shown(value: Any) -> Any:
-    """A whole number without a point, and an empty cell for none."""
+    """Return a value as it is shown: whole numbers without a decimal point, missing ones as an empty cell."""
     import pandas as pd
 
     return "" if pd.isna(value) else int(value) if isinstance(value, float) and value.is_integer() else value

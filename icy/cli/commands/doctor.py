@@ -1,4 +1,4 @@
-"""`icy doctor`: what icy runs on. Nothing that is missing may stop it."""
+"""`icy doctor`: report what icy runs on. Whatever is missing or broken must not stop the report."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from icy.cli.exit_codes import DONE, FAILED
 from icy.cli.output import format_option, print_rows
 from icy.core.memory import available_memory
 from icy.core.provenance import git_revision, usable_cores
-from icy.core.registry import ENTRY_POINT_GROUP, KINDS, registry
+from icy.core.registry import ENTRY_KINDS, ENTRY_POINT_GROUP, registry
 from icy.version import __version__
 
 LIBRARIES = (
@@ -25,7 +25,7 @@ LIBRARIES = (
 )  # fmt: skip
 OPTIONAL = ("ray", "gymnasium", "pettingzoo", "tensorboard", "mlflow", "wandb")
 
-Fact = tuple[str, str, bool]  # what, its value, whether it is as it should be
+Fact = tuple[str, str, bool]  # what, its value, whether it is fine
 EPILOG = """\b
 Examples:
   icy doctor
@@ -34,12 +34,12 @@ Examples:
 
 
 @click.command("doctor", epilog=EPILOG)
-@click.option("--out", "-o", help="The results folder to look at; icy probe's unless given.")
+@click.option("--out", "-o", help="Results folder to check; by default that of icy probe.")
 @format_option
 def doctor_command(out: str | None, format_: str) -> int:
     """Report versions, devices, threads, memory, plug-ins, and whether results can be written.
 
-    Exits with 1 if something that icy needs is missing.
+    The exit code is 1 if something that icy needs is missing.
     """
     facts = [fact for group in (_versions, _devices, _processor, _memory, _plugins) for fact in _safely(group)]
     facts += _safely(lambda: _folder(out))
@@ -48,11 +48,11 @@ def doctor_command(out: str | None, format_: str) -> int:
 
 
 def _safely(group: Callable[[], Iterable[Fact]]) -> list[Fact]:
-    """The facts of a group, and what kept the rest of them from being found."""
+    """Return the facts of a group, up to the error that interrupted it, if any."""
     facts: list[Fact] = []
     try:
         facts.extend(group())
-    except Exception as error:  # a broken driver or library is what a doctor is called for
+    except Exception as error:  # a broken driver or library is what doctor is there to report
         facts.append((group.__name__.strip("_<>"), f"cannot tell: {type(error).__name__}: {error}", False))
     return facts
 
@@ -99,7 +99,7 @@ def _memory() -> Iterable[Fact]:
 
 
 def _plugins() -> Iterable[Fact]:
-    """Each installed plug-in by itself, so that one that is broken does not hide the others."""
+    """Load each installed plug-in separately, so that a broken one does not hide the others."""
     points = importlib.metadata.entry_points(group=ENTRY_POINT_GROUP)
     if not points:
         yield "plug-ins", "none installed", True
@@ -107,9 +107,9 @@ def _plugins() -> Iterable[Fact]:
         try:
             point.load()
             yield f"plug-in {point.name}", f"{point.value}, {_package(point)}", True
-        except Exception as error:  # whatever a stranger's package raises
+        except Exception as error:  # a plug-in may raise anything
             yield f"plug-in {point.name}", f"{point.value} cannot be loaded: {type(error).__name__}: {error}", False
-    counts = ", ".join(f"{len(registry.entries(kind))} {kind}s" for kind in KINDS)
+    counts = ", ".join(f"{len(registry.entries(kind))} {kind}s" for kind in ENTRY_KINDS)
     yield "registered", counts, True
 
 
@@ -118,7 +118,7 @@ def _package(point: importlib.metadata.EntryPoint) -> str:
 
 
 def _folder(given: str | None) -> Iterable[Fact]:
-    """Try to write where the results folder is, or would be made; nothing is left behind."""
+    """Check that the results folder, or the place where it would be made, can be written; leave nothing behind."""
     from icy.config.specs import ProbeSpec
 
     out = Path(given or ProbeSpec.out)

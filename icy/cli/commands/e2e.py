@@ -8,14 +8,12 @@ from typing import Any
 import click
 
 from icy.cli import completion
-from icy.cli.dry_run import print_plan
-from icy.cli.exit_codes import DONE
 from icy.cli.options import SHOWN, SpecOptions, given_by_user, together
-from icy.cli.output import checked_plot, note, save_figure, stderr
-from icy.cli.session import make_watcher, print_remarks, print_result, run_watched, set_up_log, verdict
+from icy.cli.output import checked_plot, note, save_figure
+from icy.cli.session import Output, print_result, run_command
 from icy.config.specs import EndToEndSpec
-from icy.experiments.end_to_end import make_pair_plan, run_pairs
-from icy.experiments.results import EndToEndResult
+from icy.experiments.plan import make_plan
+from icy.experiments.results import EndToEndResult, ProbeResult
 
 EPILOG = """\b
 Examples:
@@ -65,44 +63,30 @@ WHAT = together(
 @click.command("e2e", epilog=EPILOG)
 @WHAT
 @_spec.running()
+@_spec.runner()
 @SHOWN
 @click.option("--plot", type=click.Path(), metavar="FILE", help="Draw the curves, in the form of Icy22 figure 7.")
 @click.pass_context
-def e2e_command(
-    ctx: click.Context,
-    /,
-    dry_run: bool,
-    format_: str,
-    spread: str,
-    quiet: bool,
-    verbose: int,
-    plot: str | None,
-    **given: Any,
-) -> int:
+def e2e_command(ctx: click.Context, /, plot: str | None, **given: Any) -> int:
     """Train a sender and a receiver together, from scratch or after both have learnt a grammar.
 
     Prints how well they understand each other, how alike the messages of like meanings are, and, after pre-training,
     how far both have drifted from their language.
     """
-    console = stderr()
-    set_up_log(console, quiet, verbose)
+    output = Output.take(given)
     figure = None if plot is None else checked_plot(plot)
     spec = EndToEndSpec.asked(**given_by_user(ctx, given))
-    plan = make_pair_plan(spec)
-    if dry_run:
-        print_plan(plan, format_, quiet)
-        return DONE
-    result = run_watched(ctx, plan, run_pairs, None if quiet else make_watcher(console, verbose), spec.track)
-    print_result(result, format_, spread)
-    if figure is not None:
-        _draw(result, figure, quiet)
-    if not quiet:
-        print_remarks(plan, result)
-    return verdict(result)
+
+    def show(result: ProbeResult) -> None:
+        print_result(result, output.format_, output.spread)
+        if figure is not None:
+            _draw(result, figure, output.quiet)
+
+    return run_command(ctx, make_plan(spec), output, show, spec.track)
 
 
-def _draw(result: EndToEndResult, path: Path, quiet: bool) -> None:
-    if len(result.curves()):
+def _draw(result: ProbeResult, path: Path, quiet: bool) -> None:
+    if isinstance(result, EndToEndResult) and len(result.curves()):
         save_figure(result.plot(), path, quiet)
     else:
         note("There is nothing to draw: no pair has played.")

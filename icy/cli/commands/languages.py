@@ -1,4 +1,4 @@
-"""`icy show` and `icy generate`: looking at a grammar's language, and writing it to a file."""
+"""`icy show` and `icy generate`: show a grammar's language, or write it to a file."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ In Python, icy.Language.load reads the file.
 
 
 def _language_options(meanings: str) -> Decorator:
-    """The arguments of make_language as options, with its defaults."""
+    """Return a decorator that adds the arguments of make_language as options, with its defaults."""
     options: list[Decorator] = [
-        click.option("--meanings", default=meanings, help="The space, attributes x values."),
+        click.option("--meanings", default=meanings, help="Meaning space: attributes x values."),
         click.option("--vocab-size", type=int, default=DEFAULTS["vocab_size"], help="Number of tokens, V."),
         click.option("--word-length", type=int, default=DEFAULTS["word_length"], help="Tokens per word, w."),
-        click.option("--seed", type=int, default=DEFAULTS["seed"], help="Of the words and of every random draw."),
+        click.option("--seed", type=int, default=DEFAULTS["seed"], help="Seed of the words and all random draws."),
         plugin_option,
     ]
 
@@ -64,14 +64,14 @@ def _load(plugin: tuple[str, ...]) -> None:
 @click.command("show", epilog=SHOW_EPILOG, context_settings={"show_default": True})
 @click.argument("grammar", shell_complete=completion.grammars)
 @_language_options(meanings="3x10")
-@click.option("--side", type=click.Choice(SIDES), help="Leave out, or refuse, what the other side alone can use.")
+@click.option("--side", type=click.Choice(SIDES), help="Only grammars for this side; naming another is an error.")
 @format_option
 def show_command(
     grammar: str, side: str | None, plugin: tuple[str, ...], format_: str, meanings: str, **sizes: int
 ) -> None:
-    """Show example messages of a grammar or chain, and the language's facts.
+    """Show example messages of a grammar or chain, and facts about the language.
 
-    GRAMMAR is a name, a chain of corruptions such as rot+perm, or a pattern: 'all' and the like give a column per
+    GRAMMAR is a name, a chain of corruptions such as rot+perm, or a pattern; 'all' and other patterns show a column per
     grammar.
     """
     _load(plugin)
@@ -85,7 +85,7 @@ def show_command(
 
 
 def _usable(pattern: str, side: str | None) -> list[str]:
-    """Grammars by pattern that the side can use, or either side."""
+    """Return grammars by pattern that the given side can use, or any side."""
     sides = [side] if side else list(SIDES)
     found: dict[str, None] = {}
     refused: IncompatibleError | None = None
@@ -118,12 +118,12 @@ def _print_facts(language: Language) -> None:
 
 
 def _about(name: str) -> str:
-    """What the parts of a chain do."""
+    """Return the descriptions of a chain's grammars."""
     return " ".join(registry.get(part, "grammar").description for part in name.split("+"))
 
 
 def _print_side_by_side(languages: list[Language], format_: str) -> None:
-    """A column per grammar; on paper or screen as many side by side as there is room for."""
+    """Print a column per grammar, on a terminal in blocks of as many columns as fit."""
     columns = {language.name: list(language.examples()["message"]) for language in languages}
     meanings = list(languages[0].examples()["meaning"])
     if format_ != "table":
@@ -149,12 +149,14 @@ def _print_block(meanings: list[str], columns: dict[str, list[str]], names: list
 @click.command("generate", epilog=GENERATE_EPILOG, context_settings={"show_default": True})
 @click.argument("grammar", shell_complete=completion.grammars)
 @_language_options(meanings="5x10")
-@click.option("--out", "-o", type=click.Path(path_type=Path), required=True, help="The file: .parquet, .csv or .npz.")
-@click.option("--force", is_flag=True, help="Overwrite the file if it is there.")
+@click.option(
+    "--out", "-o", type=click.Path(path_type=Path), required=True, help="File to write: .parquet, .csv or .npz."
+)
+@click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
 def generate_command(
     grammar: str, out: Path, force: bool, plugin: tuple[str, ...], meanings: str, **sizes: int
 ) -> None:
-    """Write the language of a grammar or chain to a file, one message for every meaning."""
+    """Write the language of a grammar or chain to a file, with one message per meaning."""
     _load(plugin)
     if out.exists() and not force:
         raise StoreError(f"{out} is there already; choose another name, or overwrite it with --force.")

@@ -1,4 +1,4 @@
-"""`icy list`: what there is, by name, description and source."""
+"""`icy list`: list everything that has a name, with descriptions and sources."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from icy.core.registry import PLAYERS, SIDES, Entry, registry
 
 Lines = tuple[list[str], list[list[str]]]
 
-KINDS = ("models", "grammars", "metrics", "players", "protocols", "cells", "presets", "published")
+LIST_KINDS = ("models", "grammars", "metrics", "players", "protocols", "cells", "presets", "published")
 EPILOG = """\b
 Examples:
   icy list models
@@ -28,12 +28,12 @@ Examples:
 
 
 @click.command("list", epilog=EPILOG)
-@click.argument("kind", type=click.Choice(KINDS))
+@click.argument("kind", type=click.Choice(LIST_KINDS))
 @click.argument("pattern", required=False)
 @plugin_option
 @format_option
 def list_command(kind: str, pattern: str | None, plugin: tuple[str, ...], format_: str) -> None:
-    """List models, grammars, metrics, players, protocols, recurrent cells, what the presets change, published tables.
+    """List models, grammars, metrics, players, protocols, recurrent cells, changes of presets, or published tables.
 
     PATTERN is a name, part of one, or a shell pattern such as '*GRU' or 'sender/RNN*'.
     """
@@ -74,7 +74,7 @@ def _cells(pattern: str | None) -> Lines:
 
 
 def _entries(pattern: str | None, *kinds: str) -> list[Entry]:
-    """Entries by name or pattern, and failing that by a part of the name."""
+    """Return entries by name or pattern, or else by a part of the name."""
     try:
         return registry.match(pattern, *kinds)
     except UnknownNameError as error:

@@ -1,4 +1,4 @@
-"""`icy metrics`: how compositional languages are, from files or by the names of grammars."""
+"""`icy metrics`: measure how compositional languages are, given as files or as names of grammars."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.registry import registry
 from icy.grammars import expand_grammars, make_language
 from icy.metrics import Table, evaluate, read_table
-from icy.metrics.evaluation import ERRORS, USUAL
+from icy.metrics.evaluation import DEFAULT_METRICS, ERRORS
 from icy.metrics.topographic.topsim import PAIRS
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from icy.metrics import Score
 
 
-EXACT_ROWS = 20_000  # of a table whose pairs are all compared by default: seconds
-DRAWN_PAIRS = 1_000_000  # beyond; the standard error is below 0.0011 then
+EXACT_ROWS = 20_000  # up to so many rows all pairs are compared by default, which takes seconds
+DRAWN_PAIRS = 1_000_000  # beyond, for a standard error of about 0.001 at most
 
 EPILOG = """\b
 Examples:
@@ -44,28 +44,28 @@ Examples:
   icy metrics concat rot --pairs all --format latex
 
 \b
-A table of your own has a line per message: columns of attribute values, and a column `message` of letters (abba) or of
-tokens with spaces between (12 7 0). Every row of a file counts; meanings may be missing or occur many times.
+Your own table has a line per message: columns of attribute values, and a column `message` of letters (abba) or of
+tokens separated by spaces (12 7 0). Every row of a file counts; meanings may be missing or occur many times.
 """
 
 FROM_FILES = together(
-    click.option("--meaning-columns", metavar="A,B,...", help="Columns of a table that hold attribute values."),
+    click.option("--meaning-columns", metavar="A,B,...", help="Columns of a table with attribute values."),
     click.option(
-        "--message-columns", metavar="C,...", help="The column of a table that holds messages, or those of tokens."
+        "--message-columns", metavar="C,...", help="Column of a table with messages, or several with a token each."
     ),
     click.option(
         "--one-hot", type=click.IntRange(min=1), metavar="K", help="Values per attribute of EGG's one-hot inputs."
     ),
-    click.option("--eos", type=int, metavar="TOKEN", help="The token that ends a message."),
+    click.option("--eos", type=int, metavar="TOKEN", help="The token that ends a message; by default none does."),
 )
 FROM_GRAMMARS = together(
     click.option(
-        "--meanings", metavar="AxK", default="5x10", show_default=True, help="The space of a grammar's language."
+        "--meanings", metavar="AxK", default="5x10", show_default=True, help="Meaning space: attributes x values."
     ),
-    click.option("--vocab-size", type=int, default=4, show_default=True, help="Number of its tokens, V."),
+    click.option("--vocab-size", type=int, default=4, show_default=True, help="Number of tokens, V."),
     click.option("--word-length", type=int, default=4, show_default=True, help="Tokens per word, w."),
     click.option(
-        "--seeds", type=Seeds(), default=3, show_default=True, help="How many, from 123 on, or which: 1,2 or 123-127."
+        "--seeds", type=Seeds(), default=3, show_default=True, help="How many (from 123 on), or which: 1,2 or 123-127."
     ),
 )
 MEASURED = together(
@@ -74,11 +74,11 @@ MEASURED = together(
         "-m",
         "metric",
         multiple=True,
-        default=USUAL,
+        default=DEFAULT_METRICS,
         show_default=True,
         metavar="NAME",
         shell_complete=completion.metrics,
-        help="What to measure, or a pattern; repeatable.",
+        help="Metric by name or pattern; repeatable.",
     ),
     click.option(
         "--set",
@@ -86,26 +86,28 @@ MEASURED = together(
         multiple=True,
         type=Assignment(),
         metavar="METRIC.CONVENTION=VALUE",
-        help="As in topsim.message=hamming.",
+        help="Set a convention, as in topsim.message=hamming; repeatable.",
     ),
     click.option(
         "--pairs",
         default="auto",
         show_default=True,
         metavar="auto|all|ordered|published|NUMBER",
-        help=f"Those of topsim; auto is all up to {EXACT_ROWS} rows, and {DRAWN_PAIRS} drawn beyond.",
+        help=f"Pairs that topsim compares; auto is all up to {EXACT_ROWS} rows, and {DRAWN_PAIRS} drawn beyond.",
     ),
     click.option(
-        "--errors", type=click.Choice(ERRORS), help="Standard errors of every metric, not only where it draws."
+        "--errors", type=click.Choice(ERRORS), help="Estimate a standard error for every metric, not only sampled ones."
     ),
     click.option(
-        "--resamples", type=click.IntRange(min=2), default=100, show_default=True, help="Draws of the bootstrap."
+        "--resamples", type=click.IntRange(min=2), default=100, show_default=True, help="Number of bootstrap resamples."
     ),
 )
 SHOWN = together(
-    click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True),
-    click.option("--spread", type=click.Choice(SPREADS), default="sd", show_default=True, help="Over seeds."),
-    click.option("--plot", type=click.Path(), metavar="FILE", help="Draw the values, in the form of Icy22 figure 3."),
+    click.option(
+        "--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True, help="Output format."
+    ),
+    click.option("--spread", type=click.Choice(SPREADS), default="sd", show_default=True, help="Spread over seeds."),
+    click.option("--plot", type=click.Path(), metavar="FILE", help="Plot the values in the form of Icy22 figure 3."),
     click.option(
         "--out", "-o", type=click.Path(), metavar="FILE", help="Write a row per language and seed, as csv or parquet."
     ),
@@ -116,7 +118,7 @@ SHOWN = together(
 
 @dataclass(frozen=True)
 class Source:
-    """One table to be scored: what it is called, its seed, and how to get it."""
+    """A table to score: its name, its seed if it has one, and a function that builds it."""
 
     name: str
     seed: int | None
@@ -146,13 +148,15 @@ def metrics_command(
     quiet: bool,
     **given: Any,
 ) -> None:
-    """Measure how compositional languages are: of files, or of grammars, over seeds.
+    """Measure how compositional languages are: from files, or of grammars over seeds.
 
-    A FILE is a language that icy wrote, a table of your own (csv, tsv, parquet, npz), or interactions that EGG saved;
-    everything else is the name of a GRAMMAR, a chain or a pattern.
+    A FILE is a language saved by icy, your own table (csv, tsv, parquet, npz), or interactions saved by EGG. Everything
+    else is the name of a GRAMMAR, a chain or a pattern.
     """
     set_up_log(stderr(), quiet, 0)
-    logging.getLogger("icy.metrics").setLevel(logging.ERROR)  # a metric that refuses is a note under the table
+    logging.getLogger("icy.metrics").setLevel(
+        logging.ERROR
+    )  # metrics that cannot score a table are noted below the results
     for file in plugin:
         registry.load_file(file)
     figure, target = None if plot is None else checked_plot(plot), None if out is None else checked_rows_file(out)
@@ -180,11 +184,11 @@ def metrics_command(
         save_figure(plot_metrics(joined(found), names), figure, quiet)
 
 
-# -- what is measured --------------------------------------------------------------------------------------------------
+# -- input -------------------------------------------------------------------------------------------------------------
 
 
 def _sources(name: str, given: Mapping[str, Any]) -> list[Source]:
-    """The tables that an argument stands for."""
+    """Return the tables that an argument names."""
     path = Path(name)
     if path.is_file() or path.suffix.lower() in (".csv", ".tsv", ".parquet", ".npz", ".pt"):
         columns = {key: _split(given[key]) for key in ("meaning_columns", "message_columns")}
@@ -202,7 +206,7 @@ def _sources(name: str, given: Mapping[str, Any]) -> list[Source]:
 
 
 def _of_side(name: str, side: str) -> list[str]:
-    """Grammars by name or pattern; what one side alone can use is none of the other's."""
+    """Return grammars by name or pattern; none if this side cannot use any of them."""
     from icy.core.errors import IncompatibleError
 
     with contextlib.suppress(IncompatibleError):
@@ -215,7 +219,7 @@ def _split(columns: str | None) -> list[str] | None:
 
 
 def _conventions(given: Sequence[tuple[str, Any]], names: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """METRIC.CONVENTION=VALUE by metric; for a single metric its name may be left out."""
+    """Return the METRIC.CONVENTION=VALUE assignments by metric; with a single metric, its name may be left out."""
     chosen: dict[str, dict[str, Any]] = {}
     for name, value in given:
         metric, dot, convention = name.partition(".")
@@ -230,7 +234,7 @@ def _conventions(given: Sequence[tuple[str, Any]], names: Sequence[str]) -> dict
 def _with_pairs(
     chosen: Mapping[str, Mapping[str, Any]], names: Sequence[str], pairs: str, table: Table, progress: Any
 ) -> dict[str, dict[str, Any]]:
-    """The conventions, with the pairs that topsim compares in a table of this size."""
+    """Return the conventions with those of --pairs for topsim, which depend on the size of the table."""
     own = {metric: dict(of_one) for metric, of_one in chosen.items()}
     if "topsim" not in names:
         return own
@@ -246,14 +250,14 @@ def _with_pairs(
     return own
 
 
-# -- what is shown -----------------------------------------------------------------------------------------------------
+# -- output ------------------------------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
 def _progress(
     todo: Sequence[Source], names: Sequence[str], quiet: bool
 ) -> Iterator[tuple[Callable[[str, Score], None] | None, Callable[[int, int], None] | None]]:
-    """Bars on a terminal: of metrics, and of the pairs of the topsim that is being counted."""
+    """Show progress bars on a terminal: one over metrics, and one over the pairs of a running topsim."""
     console = stderr()
     if quiet or not console.is_terminal:
         yield None, None
@@ -279,7 +283,7 @@ def _table(found: Sequence[pd.DataFrame], names: Sequence[str], spread: str) -> 
 
 
 def _notes(found: Sequence[pd.DataFrame]) -> list[str]:
-    """The conventions of every metric, and why values are undefined."""
+    """Return sentences with the conventions of every metric, and the reasons for undefined values."""
     said: dict[str, None] = {}
     for frame in found:
         for score in frame.attrs["scores"].values():
@@ -293,6 +297,6 @@ def _notes(found: Sequence[pd.DataFrame]) -> list[str]:
 
 
 def _worth_saying(value: Any, parameter: inspect.Parameter | None) -> bool:
-    """Whether a convention is more than one that was not made use of."""
+    """Return whether a convention is in use, rather than None, empty, or False by default."""
     unused = value is None or value == () or (value is False and parameter is not None and parameter.default is False)
     return not unused

@@ -1,4 +1,4 @@
-"""`icy plot`: results as pictures."""
+"""`icy plot`: plot results."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ Examples:
   icy plot --list
 
 \b
-RESULTS are results folders, files of ProbeResult.save (.json), or tables (results.parquet, results.csv, which hold no
-curves); several are drawn together; without any, icy-results. What a plot needs and where it is drawn is said by
-`icy plot --list` and, in Python, by help(icy.analysis.plots.heat) and so on, which return matplotlib's figure.
+RESULTS are results folders, files written by ProbeResult.save (.json), or tables (results.parquet, results.csv, which
+have no curves); the default is icy-results, and several are plotted together. `icy plot --list` describes the plots. In
+Python, they are functions that return a matplotlib figure; help(icy.analysis.plots.heat) says what each one takes.
 """
 
 
 @click.command("plot", epilog=EPILOG)
 @click.argument("kind", required=False, shell_complete=completion.plots)
 @click.argument("results", nargs=-1, type=click.Path(), metavar="[RESULTS]...")
-@click.option("--list", "list_", is_flag=True, help="List the kinds of plots, and what each shows.")
-@click.option("--save", metavar="FILE", help="Where to draw: .png, .svg or .pdf.  [default: KIND.png]")
+@click.option("--list", "list_", is_flag=True, help="List the kinds of plots and what each shows.")
+@click.option("--save", metavar="FILE", help="File to write: .png, .svg or .pdf.  [default: KIND.png]")
 @selection
-@click.option("--spread", type=click.Choice(SPREADS), help="Of the seeds.  [default: sem for curves, else sd]")
-@click.option("--title", metavar="TEXT", help="Above the plot; '' for none.  [default: what was measured]")
-@click.option("--width", type=click.FloatRange(1, 40), metavar="INCHES", help="Of the figure.  [default: 7 or so]")
+@click.option("--spread", type=click.Choice(SPREADS), help="Spread over seeds.  [default: sem for curves, else sd]")
+@click.option("--title", metavar="TEXT", help="Title of the plot; '' for none.  [default: what was measured]")
+@click.option("--width", type=click.FloatRange(1, 40), metavar="INCHES", help="Figure width.  [default: about 7]")
 @click.option("--quiet", "-q", is_flag=True, help="No remarks.")
 def plot_command(
     kind: str | None,
@@ -50,10 +50,7 @@ def plot_command(
     quiet: bool,
     **look: Any,
 ) -> None:
-    """Draw results: a KIND of plot, of RESULTS.
-
-    Kinds are heat, bars, curves, ratios, tradeoff, parameters and e2e.
-    """
+    """Plot RESULTS; KIND is heat, bars, curves, ratios, tradeoff, parameters or e2e."""
     if list_:
         print_rows(["plot", "what it shows"], [[name, shows] for name, (_, shows) in KINDS.items()])
         return
@@ -73,7 +70,7 @@ def plot_command(
 
 
 def _options(kind: str, function: Callable[..., Any], given: dict[str, Any]) -> dict[str, Any]:
-    """How it is to look, which must be what this kind can do."""
+    """Return the given options, once checked that this kind of plot has them."""
     known = inspect.signature(function).parameters
     for name in given:
         if name not in known:

@@ -8,15 +8,12 @@ import click
 
 from icy.cli import completion
 from icy.cli.compare import COMPARE, Comparison
-from icy.cli.dry_run import print_plan
-from icy.cli.exit_codes import DONE
 from icy.cli.options import SHOWN, Sizes, SpecOptions, given_by_user, together
-from icy.cli.output import stderr
-from icy.cli.session import make_watcher, print_remarks, run_watched, set_up_log, verdict
+from icy.cli.session import Output, run_command
 from icy.config.protocols import PROTOCOLS
 from icy.config.specs import ProbeSpec
-from icy.experiments.probe import make_plan
-from icy.experiments.run import run_plan
+from icy.experiments.plan import make_plan
+from icy.experiments.results import ProbeResult
 from icy.languages.splits import SPLITS
 
 EPILOG = """\b
@@ -75,33 +72,18 @@ WHAT = together(
 @click.option("--compare", metavar="WITH", help=COMPARE)
 @click.option("--plot", type=click.Path(), metavar="FILE", help="With --compare atlas: draw where the rows stand.")
 @click.pass_context
-def probe_command(
-    ctx: click.Context,
-    /,
-    dry_run: bool,
-    format_: str,
-    spread: str,
-    quiet: bool,
-    verbose: int,
-    compare: str | None,
-    plot: str | None,
-    **given: Any,
-) -> int:
+def probe_command(ctx: click.Context, /, compare: str | None, plot: str | None, **given: Any) -> int:
     """Measure which grammars a model learns easily.
 
     Trains the model on every grammar, with several seeds, relative to concat; prints the bias table, and keeps all
     results in a folder.
     """
-    console = stderr()
-    set_up_log(console, quiet, verbose)
+    output = Output.take(given)
     spec = ProbeSpec.asked(**given_by_user(ctx, given))
     plan = make_plan(spec)
-    beside = Comparison.asked(compare, plot, plan, format_)
-    if dry_run:
-        print_plan(plan, format_, quiet)
-        return DONE
-    result = run_watched(ctx, plan, run_plan, None if quiet else make_watcher(console, verbose), spec.track)
-    beside.show(result, format_, spread, quiet)
-    if not quiet:
-        print_remarks(plan, result)
-    return verdict(result)
+    comparison = Comparison.asked(compare, plot, plan, output.format_)
+
+    def show(result: ProbeResult) -> None:
+        comparison.show(result, output.format_, output.spread, output.quiet)
+
+    return run_command(ctx, plan, output, show, spec.track)

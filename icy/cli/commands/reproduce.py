@@ -8,17 +8,15 @@ from typing import Any
 import click
 
 from icy.cli import completion
-from icy.cli.dry_run import print_plan
-from icy.cli.exit_codes import DONE, FAILED
+from icy.cli.exit_codes import DONE
 from icy.cli.options import FORMATS, SpecOptions, given_by_user, together
-from icy.cli.output import checked_file, note, print_rows, print_table, stderr
-from icy.cli.session import make_watcher, print_remarks, run_watched, set_up_log
-from icy.config.specs import ReproduceSpec
+from icy.cli.output import checked_file, note, print_rows, print_table
+from icy.cli.session import Output, run_command
+from icy.config.specs import RETRIES, ReproduceSpec
 from icy.core.files import write_atomically
-from icy.experiments.plan import Plan
 from icy.experiments.reproduce import Reproducing
 from icy.experiments.reproduction import Reproduction
-from icy.experiments.watcher import Watcher
+from icy.experiments.results import ProbeResult
 
 from .list import LISTS
 
@@ -64,42 +62,29 @@ def reproduce_command(
     /,
     table: str | None,
     list_: bool,
-    dry_run: bool,
-    format_: str,
     save: str | None,
-    quiet: bool,
-    verbose: int,
     **given: Any,
 ) -> int:
     """Measure a published table again, and say how far it is reproduced."""
     if list_:
+        format_ = given["format_"]
         print_rows(*LISTS["published"](None), "table" if format_ == "latex" else format_)
         return DONE
     if table is None:
         raise click.UsageError("Which table? `icy reproduce --list` shows all.")
-    console = stderr()
-    set_up_log(console, quiet, verbose)
+    given["spread"] = "sem"  # as the papers print
+    output = Output.take(given)
     path = None if save is None else checked_file(save, (".md", ".csv"), "A reproduction is")
     asked = Reproducing.of(ReproduceSpec.asked(table=table, **given_by_user(ctx, given)))
-    plan = asked.plan()
-    if dry_run:
-        print_plan(plan, format_, quiet)
-        return DONE
 
-    found: list[Reproduction] = []
+    def show(result: ProbeResult) -> None:
+        done = asked.judge(result)
+        if path is not None:
+            _save(done, path)
+            note(f"Written: {path}.")
+        _print(done, output.format_)
 
-    def run(plan: Plan, watcher: Watcher | None) -> Any:
-        found.append(asked.run(plan, watcher))
-        return found[0].result
-
-    result = run_watched(ctx, plan, run, None if quiet else make_watcher(console, verbose), asked.spec.track)
-    if path is not None:
-        _save(found[0], path)
-        note(f"Written: {path}.")
-    _print(found[0], format_)
-    if not quiet:
-        print_remarks(plan, result)
-    return FAILED if result.failures else DONE
+    return run_command(ctx, asked.plan(), output, show, asked.spec.track, RETRIES)
 
 
 def _save(done: Reproduction, path: Path) -> None:
@@ -108,7 +93,7 @@ def _save(done: Reproduction, path: Path) -> None:
 
 
 def _print(done: Reproduction, format_: str) -> None:
-    """The verdict under the table, or in json and csv the cells with their verdicts."""
+    """Print the table and the verdict below it; in json and csv, the cells with their verdicts."""
     if format_ == "json":
         click.echo(done.cells.to_json(orient="records", indent=1))
     elif format_ == "csv":

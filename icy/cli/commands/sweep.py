@@ -7,18 +7,14 @@ from typing import Any
 import click
 
 from icy.cli import completion
-from icy.cli.dry_run import print_plan
-from icy.cli.exit_codes import DONE
 from icy.cli.options import SHOWN, Sizes, SpecOptions, given_by_user, together
-from icy.cli.output import stderr
-from icy.cli.session import make_watcher, print_remarks, print_result, run_watched, set_up_log, verdict
+from icy.cli.session import Output, print_result, run_command
 from icy.config.specs import SweepSpec
-from icy.experiments.plan import Plan
 from icy.experiments.results import ProbeResult
-from icy.experiments.run import run_plan
-from icy.experiments.sweep import make_sweep, over, read_sweep
-from icy.experiments.watcher import Watcher
+from icy.experiments.sweep import make_sweep, over, read_sweep, sweep_spec
 from icy.languages.splits import SPLITS
+from icy.records.kinds import kind_of
+from icy.records.record import Record
 
 EPILOG = """\b
 Examples:
@@ -83,48 +79,30 @@ WHAT = together(
 @_spec.runner()
 @SHOWN
 @click.pass_context
-def sweep_command(
-    ctx: click.Context,
-    /,
-    file: str | None,
-    dry_run: bool,
-    format_: str,
-    spread: str,
-    quiet: bool,
-    verbose: int,
-    **given: Any,
-) -> int:
+def sweep_command(ctx: click.Context, /, file: str | None, **given: Any) -> int:
     """Probe many models under many settings: all combinations are rows.
 
-    Every option but the file's is one of `icy probe`, and may be several values. What is said on the command line goes
-    before what is in FILE.
+    Takes the options of `icy probe`, each of which may have several values. The command line overrides FILE.
     """
-    console = stderr()
-    set_up_log(console, quiet, verbose)
+    output = Output.take(given)
     chosen = given_by_user(ctx, given)
-    spec = SweepSpec.asked(**(over(read_sweep(file), chosen) if file else chosen))
-    plan = make_sweep(spec)
-    if dry_run:
-        print_plan(plan, format_, quiet)
-        return DONE
+    spec = sweep_spec(**(over(read_sweep(file), chosen) if file else chosen))
 
-    def run(plan: Plan, watcher: Watcher | None) -> ProbeResult:
-        return run_plan(plan, watcher, retries=spec.retries)
+    def show(result: ProbeResult) -> None:
+        print_by_protocol(result, output.format_, output.spread)
 
-    result = run_watched(ctx, plan, run, None if quiet else make_watcher(console, verbose), spec.track)
-    print_by_protocol(result, format_, spread)
-    if not quiet:
-        print_remarks(plan, result)
-    return verdict(result)
+    return run_command(ctx, make_sweep(spec), output, show, spec.track, spec.retries)
 
 
 def print_by_protocol(result: ProbeResult, format_: str, spread: str) -> None:
-    """A table per protocol, since each measures something else; json has the replicates one by one."""
-    protocols = list(dict.fromkeys(record["protocol"] for record in result.records))
-    if format_ == "json" or len(protocols) < 2:
+    """Print a table per kind of job and protocol, since each has its own measure; in json, replicate by replicate."""
+    parts: dict[tuple[str, str], list[Record]] = {}
+    for record in result.records:
+        parts.setdefault((kind_of(record).name, record.get("protocol", "")), []).append(record)
+    if format_ == "json" or len(parts) < 2:
         print_result(result, format_, spread)
         return
-    for place, protocol in enumerate(protocols):
+    for place, records in enumerate(parts.values()):
         if place:
             click.echo()
-        print_result(ProbeResult([r for r in result.records if r["protocol"] == protocol]), format_, spread)
+        print_result(ProbeResult(records), format_, spread)

@@ -1,4 +1,4 @@
-"""`icy table`: results as a table, for the screen or for a paper."""
+"""`icy table`: print results as a table, for the screen or for a paper."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ Examples:
   icy table icy-results -m 'sender/RNN*' -g rot --where protocol=budget --format markdown
 
 \b
-RESULTS are results folders, files of ProbeResult.save, long tables (results.csv, results.parquet), or atlas; without
-any, icy-results. The arrows and the marks of the best and the worst read the numbers as a bias to composition: shuf and
-shufdet should be easy to learn, and proj, pairsum, rot and hol hard. They are shown for three rows or more.
+RESULTS are results folders, files written by ProbeResult.save, long tables (results.csv, results.parquet), or atlas;
+the default is icy-results. The arrows and the marks of the best and the worst assume that a bias towards composition is
+good: shuf and shufdet should be easy to learn, and proj, pairsum, rot and hol hard. They need three rows or more.
 In LaTeX the table needs booktabs and graphicx.
 """
 
@@ -40,19 +40,20 @@ In LaTeX the table needs booktabs and graphicx.
 @click.command("table", epilog=EPILOG)
 @click.argument("results", nargs=-1, type=click.Path())
 @click.option("--by", default="representation", show_default=True, metavar="NAMES",
-              help="What heads groups of rows, where it varies: columns of the long table, or side.")  # fmt: skip
+              help="Group rows by these where they vary: columns of the long table, or side.")  # fmt: skip
 @click.option("--sort", default="given", show_default=True, metavar="[-]ORDER",
-              help="given, model, parameters, or a grammar; from the largest with - before it.")  # fmt: skip
+              help="Order of rows: given, model, parameters, or a grammar; with a leading -, descending.")  # fmt: skip
 @click.option("--compare", metavar="WITH",
-              help="What stands beside each cell, and how far it is in combined standard errors: published; one table, "
-              "as in perkins21/table13; or other results.")  # fmt: skip
-@click.option("--diff", metavar="RUN", help="Print how far the results lie above those of RUN, seed by seed.")
+              help="Show reference values next to the cells, and the distance in combined standard errors: published, "
+              "one table as in perkins21/table13, or other results.")  # fmt: skip
+@click.option("--diff", metavar="RUN", help="Print the difference from the results of RUN, seed by seed.")
 @selection
-@click.option("--spread", type=click.Choice(SPREADS), default="sd", show_default=True, help="Of the seeds.")
-@click.option("--decimals", type=click.IntRange(0, 6), default=2, show_default=True)
+@click.option("--spread", type=click.Choice(SPREADS), default="sd", show_default=True, help="Spread over seeds.")
+@click.option("--decimals", type=click.IntRange(0, 6), default=2, show_default=True, help="Decimal places.")
 @click.option("--no-marks", is_flag=True, help="No arrows, no marks of the best and the worst.")
-@click.option("--format", "format_", type=click.Choice([*FORMATS, "html"]), default="table", show_default=True)
-@click.option("--save", type=click.Path(), metavar="FILE", help="Write it there; the suffix says the format.")
+@click.option("--format", "format_", type=click.Choice([*FORMATS, "html"]), default="table", show_default=True,
+              help="Output format.")  # fmt: skip
+@click.option("--save", type=click.Path(), metavar="FILE", help="Write the table to FILE, in the format of its suffix.")
 def table_command(
     results: tuple[str, ...],
     diff: str | None,
@@ -99,7 +100,7 @@ def table_command(
 
 
 def _rendered(tables: dict[str, BiasTable], format_: str) -> str:
-    """Several tables as one text; what programs read is one list, or one csv, that says the protocol."""
+    """Render several tables as one text; json and csv are one list or table with a column `protocol`."""
     if format_ == "json":
         records = [{"protocol": name, **record} for name, table in tables.items() for record in table.to_records()]
         return json.dumps(records, indent=1)
@@ -114,7 +115,7 @@ def _rendered(tables: dict[str, BiasTable], format_: str) -> str:
 
 
 def _tables(long: pd.DataFrame, spread: str, compare: str | None, look: dict[str, Any]) -> dict[str, BiasTable]:
-    """A table per protocol, since each measures something else."""
+    """Return a table per protocol, since protocols measure different things."""
     from icy.analysis.tables.bias import bias_table
     from icy.analysis.tables.compare import compared_with
     from icy.analysis.tables.end_to_end import end_to_end_table
@@ -134,7 +135,7 @@ def _tables(long: pd.DataFrame, spread: str, compare: str | None, look: dict[str
 
 
 def _differences(long: pd.DataFrame, diff: str, spread: str, look: dict[str, Any]) -> dict[str, BiasTable]:
-    """The same of differences; a protocol without a counterpart is left out, unless all are."""
+    """Return a table of differences per protocol; leave out protocols without a counterpart, unless all are."""
     from icy.analysis.tables.bias import difference_table
 
     found: dict[str, BiasTable] = {}
@@ -159,7 +160,7 @@ def _protocols(long: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
 
 
 def _about(compare: str | None, kind: str) -> str | None:
-    """The published table to compare with, unless it is about something else; None then."""
+    """Return the published table to compare with, or None if it is about another kind of run."""
     if compare in (None, "published"):
         return compare
     from icy.analysis.literature.catalogue import find_table

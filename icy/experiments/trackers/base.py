@@ -27,7 +27,8 @@ from typing import Any, ClassVar
 from icy.core.errors import InvalidSettingError, StoreError, what_and_where
 from icy.experiments.plan import Plan
 from icy.experiments.watcher import Watcher
-from icy.records.record import CURVE, Record, value_of
+from icy.records.kinds import kind_of
+from icy.records.record import Record, value_of
 
 log = logging.getLogger(__name__)
 CHATTY = ("alembic", "mlflow", "tensorboard", "wandb")  # their loggers
@@ -63,8 +64,8 @@ def parameters_of(record: Record) -> dict[str, str | float | bool]:
 def metrics_of(record: Record) -> dict[str, float]:
     """The numbers of a result, by the names that they have in results.csv; what is not finite is left out."""
     made = "curve" in record  # else it raised, and its `steps`, if it has any, are those that it was to have
-    own = [n for n in record if n not in record["config"] or (n == "steps" and made)]
-    numbers = {n: record[n] for n in own if isinstance(record[n], (int, float)) and not isinstance(record[n], bool)}
+    own = {n: v for n, v in record.items() if n not in record["config"] or (n == "steps" and made)}
+    numbers = {n: v for n, v in own.items() if isinstance(v, (int, float)) and not isinstance(v, bool)}
     return {n: float(v) for n, v in {**numbers, "value": value_of(record)}.items() if math.isfinite(v)}
 
 
@@ -75,8 +76,9 @@ def curve_of(record: Record) -> list[tuple[int, dict[str, float]]]:
         >>> curve_of({"curve": [[50, 0.25], [100, 0.5]]})
         [(50, {'curve/accuracy': 0.25}), (100, {'curve/accuracy': 0.5})]
     """
+    names = kind_of(record).curve[1:]
     return [
-        (row[0], {f"curve/{n}": float(v) for n, v in zip(CURVE[1:], row[1:], strict=False) if v is not None})
+        (row[0], {f"curve/{n}": float(v) for n, v in zip(names, row[1:], strict=False) if v is not None})
         for row in record.get("curve", ())
     ]
 

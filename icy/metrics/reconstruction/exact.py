@@ -1,4 +1,4 @@
-"""TRE: exact solutions of the additive composition."""
+"""Exact solutions of TRE for the additive and the permutation composition, with distance l1."""
 
 from __future__ import annotations
 
@@ -10,41 +10,44 @@ from numpy.typing import NDArray
 from icy.core.errors import InvalidSettingError
 from icy.metrics.entropy import number, together
 
-from .problem import Found, Matrix, Target
+from .problem import Matrix, Reconstruction, Target
 
-NO_ERROR = 1e-9  # of an output; less is the noise of floating point
-MANY_ROWS = 3000  # from which on the interior-point solver is the faster one
-
-
-# -- exact forms -------------------------------------------------------------------------------------------------------
+NO_ERROR = 1e-9  # of an output; less is floating-point noise
+MANY_ROWS = 3000  # from here on the interior-point solver is faster
 
 
-def _additive(target: Target) -> Found:
-    """Every output, a symbol at a position, by itself: the sum of numbers for the values that is nearest in l1."""
+def solve_additive(target: Target) -> Reconstruction:
+    """Reconstruct every output, a symbol at a position, by the sum of one number per value that is closest in l1."""
     design = _design(target)
     flat = target.one_hot.reshape(len(target.atoms), -1)
     residuals = np.zeros(flat.shape)
     solved: dict[bytes, Matrix] = {}
     for j in np.flatnonzero(_not_sums(design, flat)):
         output = flat[:, j]
-        key = output.tobytes()  # of two symbols the one is what the other is not, and outputs may be equal
+        key = output.tobytes()  # outputs may be equal, and with two symbols one is the complement of the other
         other = solved.get((1 - output).tobytes(), solved.get(key))
         solved[key] = _least_absolute(design, output) if other is None else other
         residuals[:, j] = solved[key]
     shares = residuals.mean(0).reshape(target.one_hot.shape[1:]).sum(1)
-    return Found(residuals.sum(1), {"positions": shares.tolist()})
+    return Reconstruction(residuals.sum(1), {"positions": shares.tolist()})
 
 
-def _not_sums(design: Any, outputs: Matrix) -> NDArray[np.bool_]:
-    """Which outputs are no sum of columns, as least squares tell: for the others there is nothing to solve."""
-    dense = design.toarray()
-    fitted = dense @ np.linalg.lstsq(dense, outputs)[0]
-    found: NDArray[np.bool_] = np.abs(fitted - outputs).max(0) > NO_ERROR
-    return found
+def solve_permutation(target: Target) -> Reconstruction:
+    """Assign every position to an attribute, at most S / A (rounded up) to each, at the lowest total error."""
+    from scipy.optimize import linear_sum_assignment
+
+    attributes, length = target.atoms.shape[1], target.said.shape[1]
+    left = np.stack([_alone(target, a) for a in range(attributes)])  # [A, N, S]
+    word = -(-length // attributes)
+    costs = left.sum(1).T.repeat(word, axis=1)  # [S, A * word]
+    positions, places = linear_sum_assignment(costs)
+    owners = places // word
+    errors = left[owners, :, positions].T
+    return Reconstruction(errors.sum(1), {"positions": errors.mean(0).tolist(), "attributes": owners.tolist()})
 
 
 def _design(target: Target) -> Any:
-    """The indicators of atoms as a sparse matrix [N, atoms]."""
+    """Return the indicators of atoms as a sparse matrix, [N, atoms]."""
     from scipy.sparse import csr_array
 
     rows, attributes = target.atoms.shape
@@ -52,11 +55,19 @@ def _design(target: Target) -> Any:
     return csr_array((np.ones(rows * attributes), where), shape=(rows, target.count))
 
 
-def _least_absolute(design: Any, output: Matrix) -> Matrix:
-    """The distances that the best sum of columns leaves, [N].
+def _not_sums(design: Any, outputs: Matrix) -> NDArray[np.bool_]:
+    """Return which outputs are not a sum of columns, by least squares; the others are reconstructed without error."""
+    dense = design.toarray()
+    fitted = dense @ np.linalg.lstsq(dense, outputs)[0]
+    found: NDArray[np.bool_] = np.abs(fitted - outputs).max(0) > NO_ERROR
+    return found
 
-    By the dual programme, which has one bounded variable per row and one equation per column: of what is solved here
-    the smaller form by far.
+
+def _least_absolute(design: Any, output: Matrix) -> Matrix:
+    """Return the distance of each row's output from the best sum of columns, [N].
+
+    This solves the dual programme, with one bounded variable per row and one equation per column: here it is far
+    smaller than the primal one.
     """
     from scipy.optimize import linprog
 
@@ -68,25 +79,12 @@ def _least_absolute(design: Any, output: Matrix) -> Matrix:
     return np.where(left < NO_ERROR, 0.0, left)
 
 
-def _permuted(target: Target) -> Found:
-    """Every position to an attribute, each of which has room for its word."""
-    from scipy.optimize import linear_sum_assignment
-
-    attributes, length = target.atoms.shape[1], target.said.shape[1]
-    left = np.stack([_alone(target, a) for a in range(attributes)])  # [A, N, S]
-    word = -(-length // attributes)
-    costs = left.sum(1).T.repeat(word, axis=1)  # [S, A * word]
-    positions, places = linear_sum_assignment(costs)
-    owners = places // word
-    errors = left[owners, :, positions].T
-    return Found(errors.sum(1), {"positions": errors.mean(0).tolist(), "attributes": owners.tolist()})
-
-
 def _alone(target: Target, attribute: int) -> Matrix:
-    """What is left of every position of every row if one attribute alone speaks there: [N, S].
+    """Return the error of every row and position if the symbol there depends on one attribute alone: [N, S].
 
-    The number nearest to zeros and ones is the one that there are more of. So if more than half of the rows of a value
-    have the same symbol, it is foretold: nothing is left of these, and 2 of others. Else no symbol is, and 1 is left.
+    The number closest in l1 to zeros and ones is the more frequent of the two. So if more than half of the rows with a
+    value have the same symbol, this symbol is predicted, with error 0 for these rows and 2 for the others. Otherwise no
+    symbol is predicted, and the error is 1.
     """
     values = number(target.atoms[:, attribute])
     rows = np.bincount(values)

@@ -1,4 +1,4 @@
-"""Tree reconstruction error where the vectors, and perhaps the composition, are trained."""
+"""TRE by training the vectors, and the composition if it has parameters."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from torch.nn import functional as F
 from icy.core.errors import InvalidSettingError
 from icy.core.streams import stream_key
 
-from .problem import Composition, Fit, Found, Gap, Target
+from .problem import Composition, Fit, Reconstruction, Target, TensorDistance
 
-SETTLED = 0.01  # the change of the error over the last tenth of the steps, as a share, that counts as none
-SMALL = 0.1  # an error below which changes are not looked at as shares
+SETTLED = 0.01  # training has converged if the last tenth of the steps changed the error by a smaller share
+SMALL = 0.1  # errors below this count as this in the share
 PUBLISHED_STEPS, PUBLISHED_RATE = 1000, 0.01
 
 
-def fit_linear(target: Target, distance: Gap, fit: Fit) -> Found:
-    """A learned map over positions per attribute, all restarts as one batched program."""
+def fit_linear(target: Target, distance: TensorDistance, fit: Fit) -> Reconstruction:
+    """Train the linear composition, a map over positions per attribute, with all restarts in one batch."""
     said, design = _tensors(target, fit.device)
     positions, symbols = said.shape[1:]
     vectors = torch.zeros(fit.restarts, target.count, positions, symbols, device=fit.device, requires_grad=True)
@@ -39,17 +39,48 @@ def fit_linear(target: Target, distance: Gap, fit: Fit) -> Found:
     return _finite(_trained(errors, [vectors, maps.requires_grad_(), bias.requires_grad_()], fit))
 
 
-def fit_function(target: Target, composition: Composition, distance: Gap, derivations: str, fit: Fit) -> Found:
-    """Any composition, and any module with what it has to learn; one restart after another."""
+def fit_function(
+    target: Target, composition: Composition, distance: TensorDistance, derivations: str, fit: Fit
+) -> Reconstruction:
+    """Train any composition, one restart after another.
+
+    Raises:
+        InvalidSettingError: the composition or the distance returns the wrong shape, or every restart diverged.
+    """
     found = [_one_function(target, composition, distance, derivations, fit, restart) for restart in range(fit.restarts)]
     ends = [float(one.errors.mean()) for one in found]
     best = _finite(found[int(np.nan_to_num(ends, nan=math.inf).argmin())])
-    return Found(best.errors, {**best.details, "restarts": ends})
+    return Reconstruction(best.errors, {**best.details, "restarts": ends})
+
+
+def fit_published(target: Target, fit: Fit) -> Reconstruction:
+    """Run the authors' program: maps are never trained, and the error is that before the last update.
+
+    Perkins21 and Icy22 used the same program except for the optimiser, which was RMSprop in the first version. It
+    stores symbols before positions, which makes no difference.
+    """
+    said, design = _tensors(target, fit.device)
+    vectors = torch.zeros(target.count, *said.shape[1:], device=fit.device, requires_grad=True)
+    owner = torch.from_numpy(_owners(target)).to(fit.device)
+    first = _first_maps(1, target.atoms.shape[1], said.shape[1], fit.seed, fit.device)
+    maps, bias = (given[0] for given in first)
+    optimiser = _optimiser([vectors], fit.optimiser, PUBLISHED_RATE)
+    history = []
+    for _ in range(PUBLISHED_STEPS):
+        mapped = maps[owner] @ vectors + bias[owner, :, None]
+        left = (design @ mapped.flatten(1) - said.flatten(1)).abs().sum(-1)
+        history.append(float(left.detach().mean()))
+        optimiser.zero_grad()
+        left.sum().backward()
+        optimiser.step()
+    change = abs(history[-PUBLISHED_STEPS // 10] - history[-1]) / max(history[-1], SMALL)
+    details = {"restarts": history[-1:], "steps": PUBLISHED_STEPS, "converged": change < SETTLED}
+    return Reconstruction(left.detach().double().cpu().numpy(), details)
 
 
 def _one_function(
-    target: Target, composition: Composition, distance: Gap, derivations: str, fit: Fit, restart: int
-) -> Found:
+    target: Target, composition: Composition, distance: TensorDistance, derivations: str, fit: Fit, restart: int
+) -> Reconstruction:
     said, _ = _tensors(target, fit.device)
     generator = torch.Generator().manual_seed(stream_key(fit.seed, "tre", "vectors", restart))
     shape = target.count, said[0].numel()
@@ -71,23 +102,8 @@ def _one_function(
     return _trained(errors, [vectors, *learned], fit)
 
 
-class _Left(nn.Module):
-    """A composition of two, applied from the left."""
-
-    def __init__(self, two: Callable[[Tensor, Tensor], Tensor]) -> None:
-        super().__init__()
-        self.two = two
-
-    def forward(self, atoms: Tensor) -> Tensor:
-        """[N, A, D] -> [N, D]."""
-        whole = atoms[:, 0]
-        for a in range(1, atoms.shape[1]):
-            whole = self.two(whole, atoms[:, a])
-        return whole
-
-
 def _own(composition: Composition, target: Target, fit: Fit, restart: int) -> Any:
-    """A composition with weights that are this restart's own: a new module of a class, or a copy of a module."""
+    """Return the composition with this restart's own weights: a new module of a class, or a copy of a module."""
     if isinstance(composition, nn.Module):
         return copy.deepcopy(composition).to(fit.device)
     if not (isinstance(composition, type) and issubclass(composition, nn.Module)):
@@ -99,17 +115,32 @@ def _own(composition: Composition, target: Target, fit: Fit, restart: int) -> An
 
 
 def _composed(composition: Any, derivations: str) -> Callable[[Tensor], Tensor]:
-    """[N, A, D] -> [N, D]."""
-    if isinstance(composition, str):  # additive, with a distance that the exact form does not know
+    """Return the composition as a function of all atoms, [N, A, D] -> [N, D]."""
+    if isinstance(composition, str):  # additive, with a distance that has no exact solution
         return lambda atoms: atoms.sum(1)
     composed: Callable[[Tensor], Tensor] = _Left(composition) if derivations == "left" else composition
     return composed
 
 
-def _between(distance: Gap, positions: int, symbols: int) -> Callable[[Tensor, Tensor], Tensor]:
-    """A distance of composed vectors [..., N, D] from messages, [..., N]."""
+class _Left(nn.Module):
+    """A composition of two vectors, applied from the left."""
+
+    def __init__(self, two: Callable[[Tensor, Tensor], Tensor]) -> None:
+        super().__init__()
+        self.two = two
+
+    def forward(self, atoms: Tensor) -> Tensor:
+        """Compose the atoms of each row: [N, A, D] -> [N, D]."""
+        whole = atoms[:, 0]
+        for a in range(1, atoms.shape[1]):
+            whole = self.two(whole, atoms[:, a])
+        return whole
+
+
+def _between(distance: TensorDistance, positions: int, symbols: int) -> Callable[[Tensor, Tensor], Tensor]:
+    """Return the distance as a function of composed vectors and messages, ([..., N, D], [..., N, D]) -> [..., N]."""
     if callable(distance):
-        return lambda x, y: _by_stranger(distance, x, y)
+        return lambda x, y: _by_user(distance, x, y)
     if distance == "l1":
         return lambda x, y: (x - y).abs().sum(-1)
     if distance == "l2":
@@ -125,10 +156,10 @@ def _between(distance: Gap, positions: int, symbols: int) -> Callable[[Tensor, T
     return cross_entropy
 
 
-def _by_stranger(distance: Callable[[Tensor, Tensor], Tensor], x: Tensor, y: Tensor) -> Tensor:
-    """A distance that someone else wrote, of each restart by itself if there are several; its shape is checked."""
+def _by_user(distance: Callable[[Tensor, Tensor], Tensor], x: Tensor, y: Tensor) -> Tensor:
+    """Apply a user's distance function, to one restart at a time if there are several, and check its shape."""
     if x.ndim > 2:
-        return torch.stack([_by_stranger(distance, *pair) for pair in zip(x, y, strict=True)])
+        return torch.stack([_by_user(distance, *pair) for pair in zip(x, y, strict=True)])
     found = distance(x, y)
     if not isinstance(found, Tensor) or found.shape != x.shape[:1]:
         shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
@@ -138,13 +169,8 @@ def _by_stranger(distance: Callable[[Tensor, Tensor], Tensor], x: Tensor, y: Ten
     return found
 
 
-def _optimiser(learned: list[Tensor], name: str, rate: float) -> torch.optim.Optimizer:
-    kind = torch.optim.RMSprop if name == "rmsprop" else torch.optim.Adam
-    return kind(learned, lr=rate)
-
-
-def _trained(errors: Callable[[], Tensor], learned: list[Tensor], fit: Fit) -> Found:
-    """An optimiser at a falling rate; `errors` gives those of every restart and row, [R, N]."""
+def _trained(errors: Callable[[], Tensor], learned: list[Tensor], fit: Fit) -> Reconstruction:
+    """Minimise the mean of `errors()`, [R, N] for restarts and rows, and return the best restart."""
     optimiser = _optimiser(learned, fit.optimiser, fit.learning_rate)
     falling = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, fit.steps)
     late, before = max(1, fit.steps - fit.steps // 10), None
@@ -152,7 +178,7 @@ def _trained(errors: Callable[[], Tensor], learned: list[Tensor], fit: Fit) -> F
         loss = errors().mean(-1)
         before = loss.detach().clone() if step + 1 == late else before
         optimiser.zero_grad()
-        loss.sum().backward()  # restarts do not meet
+        loss.sum().backward()  # restarts share no parameters
         optimiser.step()
         falling.step()
     with torch.no_grad():
@@ -162,47 +188,27 @@ def _trained(errors: Callable[[], Tensor], learned: list[Tensor], fit: Fit) -> F
     assert before is not None
     change = abs(float(before[best] - means[best])) / max(float(means[best]), SMALL)
     details = {"restarts": means.tolist(), "steps": fit.steps, "converged": change < SETTLED}
-    return Found(last[best].double().cpu().numpy(), details)
+    return Reconstruction(last[best].double().cpu().numpy(), details)
 
 
-def _finite(found: Found) -> Found:
-    """What was found, if it is something.
+def _optimiser(learned: list[Tensor], name: str, rate: float) -> torch.optim.Optimizer:
+    kind = torch.optim.RMSprop if name == "rmsprop" else torch.optim.Adam
+    return kind(learned, lr=rate)
+
+
+def _finite(found: Reconstruction) -> Reconstruction:
+    """Return a reconstruction if its error is finite.
 
     Raises:
-        InvalidSettingError: even the best restart ended with an error that is not a number.
+        InvalidSettingError: even the best restart diverged.
     """
     if not np.isfinite(found.errors.mean()):
         raise InvalidSettingError("The error is no longer a finite number; take a smaller learning_rate.")
     return found
 
 
-def fit_published(target: Target, fit: Fit) -> Found:
-    """The authors' program: maps that are never trained, and the error as it stood before the last update.
-
-    Perkins21 and Icy22 share it, but for the optimiser, which was RMSprop in the first version; see icy-facts 4.6.
-    Symbols and positions stand the other way round there, which changes nothing.
-    """
-    said, design = _tensors(target, fit.device)
-    vectors = torch.zeros(target.count, *said.shape[1:], device=fit.device, requires_grad=True)
-    owner = torch.from_numpy(_owners(target)).to(fit.device)
-    first = _first_maps(1, target.atoms.shape[1], said.shape[1], fit.seed, fit.device)
-    maps, bias = (given[0] for given in first)
-    optimiser = _optimiser([vectors], fit.optimiser, PUBLISHED_RATE)
-    history = []
-    for _ in range(PUBLISHED_STEPS):
-        mapped = maps[owner] @ vectors + bias[owner, :, None]
-        left = (design @ mapped.flatten(1) - said.flatten(1)).abs().sum(-1)
-        history.append(float(left.detach().mean()))
-        optimiser.zero_grad()
-        left.sum().backward()
-        optimiser.step()
-    change = abs(history[-PUBLISHED_STEPS // 10] - history[-1]) / max(history[-1], SMALL)
-    details = {"restarts": history[-1:], "steps": PUBLISHED_STEPS, "converged": change < SETTLED}
-    return Found(left.detach().double().cpu().numpy(), details)
-
-
 def _tensors(target: Target, device: str) -> tuple[Tensor, Tensor]:
-    """The messages, and the indicators of atoms [N, atoms]."""
+    """Return the messages, [N, S, symbols], and the indicators of atoms, [N, atoms]."""
     design = np.zeros((len(target.atoms), target.count), dtype=np.float32)
     np.put_along_axis(design, target.atoms, 1, axis=1)
     said = target.one_hot.astype(np.float32)
@@ -210,14 +216,14 @@ def _tensors(target: Target, device: str) -> tuple[Tensor, Tensor]:
 
 
 def _owners(target: Target) -> Any:
-    """The attribute of every atom."""
+    """Return the attribute of every atom, [atoms]."""
     owners = np.zeros(target.count, dtype=np.int64)
     owners[target.atoms] = np.arange(target.atoms.shape[1])
     return owners
 
 
 def _first_maps(restarts: int, attributes: int, positions: int, seed: int, device: str) -> tuple[Tensor, Tensor]:
-    """Maps and biases as the library draws those of a linear layer: [R, A, S, S] and [R, A, S]."""
+    """Draw maps, [R, A, S, S], and biases, [R, A, S], as torch initialises a linear layer."""
     generator = torch.Generator().manual_seed(stream_key(seed, "tre", "maps"))
     bound = 1 / math.sqrt(positions)
     maps = torch.empty(restarts, attributes, positions, positions).uniform_(-bound, bound, generator=generator)

@@ -1,4 +1,4 @@
-"""TRE: the reconstruction problem, shared by all its solvers."""
+"""The reconstruction problem of TRE, shared by its solvers: what to reconstruct, training settings, and the result."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 Matrix = NDArray[np.float64]
-Composition = str | Callable[..., "Tensor"]
-Gap = str | Callable[["Tensor", "Tensor"], "Tensor"]
+Composition = str | Callable[..., "Tensor"]  # a name, a function, a module or a class of modules; see `tre`
+TensorDistance = str | Callable[["Tensor", "Tensor"], "Tensor"]  # a name, or a function ([N, D], [N, D]) -> [N]
 
 
 @dataclass(frozen=True)
 class Target:
-    """What is reconstructed.
+    """The messages to reconstruct, and the atoms of their meanings: the values of attributes.
 
     Attributes:
-        atoms: for every row and attribute the number of its value, counted over all attributes, [N, A].
-        count: of atoms.
-        said: the messages as numbers of symbols, [N, S]; the end of a shorter one is a symbol too.
-        symbols: how many there are.
+        atoms: the atom of every row and attribute, numbered over all attributes, [N, A].
+        count: number of atoms.
+        said: messages as numbers of symbols, [N, S]; the end of a shorter message is a symbol too.
+        symbols: number of symbols.
     """
 
     atoms: NDArray[np.int64]
@@ -39,21 +39,39 @@ class Target:
 
     @cached_property
     def one_hot(self) -> Matrix:
-        """The messages, [N, S, symbols]."""
+        """The messages as one-hot vectors, [N, S, symbols]."""
         return np.eye(self.symbols)[self.said]
+
+
+def make_target(table: Table, published: bool = False) -> Target:
+    """Number the atoms and symbols of a table.
+
+    Args:
+        table: with discrete meanings and at least one position.
+        published: use the whole vocabulary and two symbols more, one of them the end of a message, instead of the
+            symbols that occur. An unused symbol adds nothing to the least error, but it does if maps are not trained.
+    """
+    sizes = [int(factor.max()) + 1 for factor in table.factors]
+    first = np.cumsum([0, *sizes])
+    atoms = np.stack(table.factors, 1) + first[:-1]
+    if published:
+        said = np.where(table.messages == PAD, table.vocab_size, table.messages)
+        return Target(atoms, int(first[-1]), said, table.vocab_size + 2)
+    said = number(table.messages.ravel()).reshape(table.messages.shape)
+    return Target(atoms, int(first[-1]), said, int(said.max()) + 1)
 
 
 @dataclass(frozen=True)
 class Fit:
-    """How training is done.
+    """Settings for reconstructions that are trained.
 
     Attributes:
-        restarts: how many fits are made, the best of which counts.
-        steps: updates of each.
-        learning_rate: at the start; it falls to 0 along a half cosine.
+        restarts: number of fits, of which the best counts.
+        steps: updates per fit.
+        learning_rate: initial learning rate; it decays to 0 along a half cosine.
         optimiser: "adam" or "rmsprop".
-        seed: of the first values.
-        device: where to.
+        seed: of the initial values.
+        device: where to train.
     """
 
     restarts: int = 4
@@ -65,24 +83,13 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class Found:
-    """A reconstruction: the error of every row, [N], and what else there is to say."""
+class Reconstruction:
+    """The result of a solver.
+
+    Attributes:
+        errors: distance between each message and its reconstruction, [N].
+        details: further findings, for the details of the score.
+    """
 
     errors: Matrix
     details: dict[str, Any]
-
-
-def make_target(table: Table, published: bool = False) -> Target:
-    """Atoms, and messages in the symbols that occur; or as published in the whole vocabulary and two symbols more.
-
-    Of those two the end of a message is one. A symbol that never occurs adds nothing to a least error, but it does
-    where maps are not trained.
-    """
-    sizes = [int(factor.max()) + 1 for factor in table.factors]
-    first = np.cumsum([0, *sizes])
-    atoms = np.stack(table.factors, 1) + first[:-1]
-    if published:
-        said = np.where(table.messages == PAD, table.vocab_size, table.messages)
-        return Target(atoms, int(first[-1]), said, table.vocab_size + 2)
-    said = number(table.messages.ravel()).reshape(table.messages.shape)
-    return Target(atoms, int(first[-1]), said, int(said.max()) + 1)

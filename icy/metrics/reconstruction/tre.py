@@ -1,4 +1,4 @@
-"""Tree reconstruction error: how far messages are from a composition of the parts of their meanings."""
+"""Tree reconstruction error (TRE): how far messages are from a composition of the parts of their meanings."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from icy.core.streams import stream
 from icy.metrics.score import Score, undefined
 from icy.metrics.table import Table
 
-from .exact import _additive, _permuted
-from .problem import Composition, Fit, Found, Gap, Matrix, Target, make_target
+from .exact import solve_additive, solve_permutation
+from .problem import Composition, Fit, Matrix, Reconstruction, Target, TensorDistance, make_target
 
 COMPOSITIONS = ("additive", "permutation", "linear")
 DISTANCES = ("l1", "l2", "cosine", "cross_entropy")
 DERIVATIONS = ("flat", "left")
 PRESETS = ("default", "published")
 OPTIMISERS = ("adam", "rmsprop")
-USUAL_ROWS = 1000  # of a larger table, for what is solved or trained
-PUBLISHED_ROWS = 300
+MOST_ROWS = 1000  # drawn from a larger table by default, for compositions that take longer than the permutation
+PUBLISHED_ROWS = 300  # drawn by the program of Perkins21 and Icy22
 
 
 def tre(
@@ -32,7 +32,7 @@ def tre(
     messages: Any = None,
     *,
     composition: Composition = "additive",
-    distance: Gap = "l1",
+    distance: TensorDistance = "l1",
     derivations: str = "flat",
     rows: int | None = None,
     eos: int | None = None,
@@ -44,51 +44,52 @@ def tre(
     seed: int = 0,
     device: str = "cpu",
 ) -> Score:
-    """Tree reconstruction error: the mean distance between a message and a composition of vectors for its values.
+    """Tree reconstruction error (TRE): the mean distance between messages and compositions of vectors for their values.
 
     Each value of each attribute, an atom, has a vector of the shape of a message (tokens as one-hot vectors, the end of
-    a shorter message as one more). These, and what the composition has to learn, are chosen so that the error is least
-    (Andreas 2019). 0 is compositional; there is no greatest value.
+    a shorter message as one more token). The vectors, and the parameters of the composition if it has any, minimise the
+    error (Andreas 2019). 0 is compositional; there is no upper bound.
 
     Args:
         meanings: [N, A] attribute values, or a Language.
         messages: [N, S] tokens, or sequences of any lengths.
-        composition: "additive", the sum of the vectors, solved exactly by linear programming. "permutation", every
-            attribute gets a word of S / A positions (rounded up), words are joined and their positions permuted,
-            solved exactly by assignment. "linear", the sum of a learned map over positions of each (Andreas 2019
-            section 7), trained; since a map may be the identity its least error is that of "additive", below which no
-            training can come. Or a function of tensors, or a torch module, which is trained with the vectors: of all
-            vectors of a row, [N, A, D] -> [N, D] with D = S * symbols, position by position; or of two at a time. Every
-            restart trains a copy of a module; of a class of modules, a new one, made as cls(attributes=A, length=S,
-            symbols=symbols).
-        distance: "l1", the sum of absolute differences; "l2", the length of the difference; "cosine"; "cross_entropy",
-            summed over positions, the vectors being scores; or a function of tensors ([N, D], [N, D]) -> [N]. All but
-            "l1" are trained.
-        derivations: a composition that is a function gets all vectors at once ("flat"), or two at a time from the left
-            ("left": the binary tree ((a b) c)); a composition with a name is flat.
-        rows: so many, drawn without replacement; by default all, or 1000 of a larger table unless the composition is a
-            permutation. Few rows are fitted too well, which lowers the value and which its error does not tell: `shuf`
-            at 5x10 has 18.9 on 300 rows, 19.8 on 1000 and 20.0 on 5000.
+        composition: "additive" is the sum of the vectors, solved exactly by linear programming. "permutation" gives
+            each attribute a word of S / A positions (rounded up), joins the words and permutes their positions, solved
+            exactly by assignment. "linear" is the sum of the vectors after a learned map over positions for each
+            attribute (Andreas 2019 section 7), which is trained; as a map may be the identity, its least error is that
+            of "additive", which bounds any training from below. Or a function of tensors or a torch module, trained
+            together with the vectors, that takes all vectors of a row, [N, A, D] -> [N, D] with D = S * symbols,
+            position by position, or two vectors at a time. Every restart trains a copy of a module, or, given a class
+            of modules, a new one built as cls(attributes=A, length=S, symbols=symbols).
+        distance: "l1", the sum of absolute differences; "l2", the Euclidean distance; "cosine"; "cross_entropy", summed
+            over positions, with the composed vectors as logits; or a function of tensors ([N, D], [N, D]) -> [N]. All
+            but "l1" require training.
+        derivations: whether a composition that is a function gets all vectors at once ("flat") or two at a time from
+            the left ("left", the binary tree ((a b) c)); named compositions are flat.
+        rows: number of rows, drawn without replacement; by default all, or 1000 of a larger table unless the
+            composition is "permutation". Few rows are overfitted, which lowers the value by more than its error
+            suggests: `shuf` at 5x10 has 18.9 on 300 rows, 19.8 on 1000 and 20.0 on 5000.
         eos: the token that ends a message; see Table.of.
-        preset: "published" is the program behind Perkins21 and Icy22: "linear" on 300 rows and two more symbols, with
-            maps that stay at their random first values, vectors from zero, and 1000 steps of Adam at 0.01, without
-            decay, the error of the last of which is reported before it is made; `restarts`, `steps` and `learning_rate`
-            do not apply.
-        restarts: fits that are made when something is trained, the best of which counts.
-        steps: updates of each.
-        learning_rate: at the start.
-        optimiser: "adam", or "rmsprop", with which the first version of the published program trained.
-        seed: of the rows drawn and of first values.
+        preset: "published" is the program behind Perkins21 and Icy22: "linear" on 300 rows with two extra symbols, maps
+            fixed at random initial values, vectors from zero, and 1000 steps of Adam at a constant rate of 0.01; it
+            reports the error before the last step. `restarts`, `steps` and `learning_rate` do not apply.
+        restarts: number of fits if something is trained, of which the best counts.
+        steps: updates per fit.
+        learning_rate: initial learning rate, which decays to 0 along a half cosine.
+        optimiser: "adam", or "rmsprop" as in the first version of the published program.
+        seed: of the rows drawn and of initial values.
         device: where to train.
 
     Returns:
-        The score; over drawn rows with the standard error of their mean. The details have the rows used; of the exact
-        forms the share of each position, and for a permutation the attribute of each; of a fit the error of every
-        restart and whether the last tenth of the steps changed the best by less than a hundredth.
+        A score of at least 0, with the standard error of the mean if rows were drawn. The details have the number of
+        rows used; for an exact solution the error of each position, and for "permutation" the attribute of each; for a
+        fit the error of every restart, the steps, and whether the last tenth of them changed the best by less than 1 %.
+        NaN if all messages are empty.
 
     Raises:
-        InvalidSettingError: tables that do not fit together, continuous meanings, a combination that there is not.
-        UnknownNameError: a convention that there is not.
+        InvalidSettingError: an invalid table (see Table.of), continuous meanings, conventions that exclude each other,
+            a composition or distance that returns the wrong shape, or training that diverged.
+        UnknownNameError: an unknown convention.
 
     Example:
         >>> from icy.metrics import tre
@@ -109,7 +110,7 @@ def tre(
         "eos": eos,
         "preset": None if preset == "default" else preset,
         "rows": most if most < whole else None,
-        **_of_chance(composition, distance, preset, most < whole, fit),
+        **_random_settings(composition, distance, preset, most < whole, fit),
     }
     if not table.length:
         return undefined("tre", "all messages are empty", whole, conventions)
@@ -124,8 +125,8 @@ def tre(
     return Score("tre", value, whole, conventions, details, error=error, error_of=drawn)
 
 
-def _check(composition: Composition, distance: Gap, derivations: str, preset: str, optimiser: str) -> None:
-    """Refuse what there is not."""
+def _check(composition: Composition, distance: TensorDistance, derivations: str, preset: str, optimiser: str) -> None:
+    """Raise for unknown conventions, and for those that exclude each other."""
     for what, given, known in (("composition", composition, COMPOSITIONS), ("distance", distance, DISTANCES)):
         if not isinstance(given, str) and not callable(given):
             raise InvalidSettingError(f"The {what} is {', '.join(known)} or a function of tensors, not {given!r}.")
@@ -152,14 +153,16 @@ def _name(given: Any) -> str:
 
 
 def _rate(given: Any) -> float:
-    """A learning rate, checked."""
+    """Return a learning rate, checked."""
     if isinstance(given, (int, float)) and 0 < given < math.inf:
         return float(given)
     raise InvalidSettingError(f"The learning rate is a number above 0, not {given!r}.")
 
 
-def _of_chance(composition: Composition, distance: Gap, preset: str, sampled: bool, fit: Fit) -> dict[str, Any]:
-    """Those settings of a fit that move the value here."""
+def _random_settings(
+    composition: Composition, distance: TensorDistance, preset: str, sampled: bool, fit: Fit
+) -> dict[str, Any]:
+    """Return the settings of training and sampling that affect the value."""
     if preset == "published":
         return {"optimiser": fit.optimiser, "seed": fit.seed}
     if composition != "permutation" and (composition, distance) != ("additive", "l1"):
@@ -169,27 +172,27 @@ def _of_chance(composition: Composition, distance: Gap, preset: str, sampled: bo
 
 
 def _most_rows(table: Table, rows: int | None, composition: Composition, preset: str) -> int:
-    """How many rows to work on, at most."""
+    """Return the maximal number of rows to use."""
     if rows is not None:
         return whole_number("number of rows", rows)
     if preset == "published":
         return PUBLISHED_ROWS
-    return len(table) if composition == "permutation" else USUAL_ROWS
+    return len(table) if composition == "permutation" else MOST_ROWS
 
 
 def _standard_error(errors: Matrix, whole: int) -> float:
-    """Of the mean of rows drawn without replacement from a table of `whole` rows."""
+    """Return the standard error of the mean of rows drawn without replacement from a table of `whole` rows."""
     return float(errors.std(ddof=1)) * math.sqrt((1 / len(errors)) * (1 - len(errors) / whole))
 
 
 def _reconstruct(
-    target: Target, composition: Composition, distance: Gap, derivations: str, preset: str, fit: Fit
-) -> Found:
-    """The reconstruction of least error, in the way that the composition allows."""
+    target: Target, composition: Composition, distance: TensorDistance, derivations: str, preset: str, fit: Fit
+) -> Reconstruction:
+    """Minimise the error, exactly where the composition allows it and else by training."""
     if composition == "permutation":
-        return _permuted(target)
+        return solve_permutation(target)
     if composition == "additive" and distance == "l1" and preset != "published":
-        return _additive(target)
+        return solve_additive(target)
     from .fitted import fit_function, fit_linear, fit_published
 
     fit = replace(fit, device=resolve_device(fit.device))

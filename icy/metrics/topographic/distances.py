@@ -1,7 +1,7 @@
-"""Distances between rows, as whole-number keys wherever there are few different ones.
+"""Distances between rows of a table, as integer keys if they take few values.
 
-The distances of discrete rows take few values, so a pair of rows can be counted under a small number, its key, and
-never be stored. What a key means stands once in a table of values.
+Distances between discrete rows take few values. So pairs of rows are counted by a small integer per distance, its key,
+and never stored; one table per distance has the value of each key.
 """
 
 from __future__ import annotations
@@ -18,42 +18,85 @@ from icy.metrics.table import PAD, Table
 MEANING_DISTANCES = ("hamming", "cosine", "euclidean")
 MESSAGE_DISTANCES = ("levenshtein", "hamming")
 NORMALISED = ("none", "mean", "max")
-MOST_KEYS = 2**20  # different distances that may be counted; with more, pairs are listed
-WIDEST = 2048  # one-hot vectors; wider ones take more memory and time than comparing column by column
-Between = Callable[[Any, Any], float]  # of two rows
+MOST_KEYS = 2**20  # values of a distance by which pairs are counted; with more, pairs are listed
+WIDEST = 2048  # width of one-hot vectors; above it, comparing column by column takes less memory and time
+RowDistance = Callable[[Any, Any], float]  # the distance of two meanings, or of two messages
 Rows = NDArray[np.int64]
 Keys = NDArray[Any]
 
 
 class Distance(Protocol):
-    """A distance between the rows of one table.
+    """A distance between the rows of a table.
 
     Attributes:
-        name: for the conventions of a score.
+        name: name in the conventions of a score.
     """
 
     name: str
 
     @property
     def values(self) -> NDArray[np.float64] | None:
-        """What each key means, [M]; None where distances are too many to have keys."""
+        """The distance of each key, [keys]; None if there are too many values to have keys."""
         ...
 
     def block(self, left: slice, right: slice) -> Keys:
-        """The keys of all pairs of two runs of rows: unsigned whole numbers, [left, right]."""
+        """Return the keys of all pairs between two slices of rows: unsigned integers, [left, right]."""
         ...
 
     def of_pairs(self, left: Rows, right: Rows) -> NDArray[np.float64]:
-        """The distances of some pairs, [n]."""
+        """Return the distances of n pairs, given by their rows, [n] each: [n]."""
         ...
 
 
+def meaning_distance(table: Table, distance: str | RowDistance) -> Distance:
+    """Return a distance between the meanings of a table, given by name or as a function of two meanings, [A] each.
+
+    Raises:
+        UnknownNameError: an unknown name.
+        InvalidSettingError: Hamming distance of real numbers.
+    """
+    if callable(distance):
+        return FunctionDistance(list(table.meanings), distance)
+    if distance == "euclidean":
+        return Euclidean(table.meanings)
+    if distance == "cosine":
+        return Cosine(table.meanings) if table.continuous else Hamming(table.factors, share=True)
+    if distance != "hamming":
+        raise unknown("distance of meanings", distance, MEANING_DISTANCES)
+    if table.continuous:
+        raise InvalidSettingError("Real-valued meanings hardly ever are equal; take the distance euclidean or cosine.")
+    return Hamming(table.factors)
+
+
+def message_distance(table: Table, distance: str | RowDistance, padded: bool, normalise: str) -> Distance:
+    """Return a distance between the messages of a table.
+
+    Args:
+        table: meanings and messages.
+        distance: a name, or a function of two messages, which are arrays of tokens without padding.
+        padded: see Levenshtein.
+        normalise: see Levenshtein.
+
+    Raises:
+        UnknownNameError: an unknown name or normalisation.
+    """
+    if normalise not in NORMALISED:
+        raise unknown("normalisation", normalise, NORMALISED)
+    if callable(distance):
+        return FunctionDistance([row[:n] for row, n in zip(table.messages, table.lengths, strict=True)], distance)
+    if distance == "levenshtein":
+        return Levenshtein(table, padded, normalise)
+    if distance != "hamming":
+        raise unknown("distance of messages", distance, MESSAGE_DISTANCES)
+    return Hamming(table.positions)
+
+
 class Hamming:
-    """The number of columns that differ.
+    """Hamming distance: the number of columns that differ.
 
     Args:
         columns: discrete variables, numbered from 0, [N] each.
-        share: divide by the number of columns, which is the cosine distance of one-hot vectors side by side.
+        share: divide by the number of columns, which gives the cosine distance of concatenated one-hot vectors.
     """
 
     def __init__(self, columns: Sequence[NDArray[np.int64]], share: bool = False) -> None:
@@ -66,14 +109,14 @@ class Hamming:
 
     @property
     def one_hot(self) -> NDArray[np.float32]:
-        """One-hot vectors side by side, so that a product counts equal columns (exactly, in float32)."""
+        """Concatenated one-hot vectors, [N, one_hot_width]; their products count equal columns, exactly in float32."""
         if self._one_hot is None:
             parts = [np.eye(column.max() + 1, dtype=np.float32)[column] for column in self.table.T]
             self._one_hot = np.concatenate(parts, 1)
         return self._one_hot
 
     def block(self, left: slice, right: slice) -> Keys:
-        """Equal columns: the key 0 is the greatest distance."""
+        """See Distance; the key is the number of equal columns, so 0 is the largest distance."""
         if self.one_hot_width <= WIDEST:
             return (self.one_hot[left] @ self.one_hot[right].T).astype(np.uint16)
         equal = np.zeros((len(self.table[left]), len(self.table[right])), dtype=np.uint16)
@@ -88,46 +131,46 @@ class Hamming:
 
 
 class Levenshtein:
-    """The fewest insertions, deletions and replacements that make one message of the other.
+    """Levenshtein distance: the fewest insertions, deletions and substitutions that turn one message into the other.
 
     Args:
         table: meanings and messages.
-        padded: compare messages with what fills them up, one more symbol; else without.
-        normalise: divide by nothing, by the mean of the two lengths, or by the greater one; two empty messages are at
-            distance 0.
+        padded: compare messages including their padding, as one more symbol.
+        normalise: divide by nothing ("none"), by the mean of the two lengths ("mean"), or by the larger one ("max");
+            the distance of two empty messages is 0.
     """
 
     name = "levenshtein"
 
     def __init__(self, table: Table, padded: bool, normalise: str) -> None:
         self.lengths = np.full(len(table), table.length) if padded else table.lengths
-        rows = (table.messages - PAD).tolist()  # so that what fills a message up has a number that a character can have
+        rows = (table.messages - PAD).tolist()  # from 0, so that padding too has the code of a character
         self.texts = [_text(row[:n]) for row, n in zip(rows, self.lengths.tolist(), strict=True)]
         longest = max(int(self.lengths.max()), 1)
         self.mean = normalise == "mean"
         self.small = np.uint8 if longest < 2**8 else np.uint16
         if normalise == "none" or self.lengths.min() == self.lengths.max():
-            self.width = 1  # of keys per number of changes: one for every length that these are divided by
+            self.width = 1  # keys per number of edits: one for every length that it may be divided by
             self.values = np.arange(longest + 1.0) / (1 if normalise == "none" else longest)
         else:
             self.width = 2 * longest + 1
-            changes, length = np.divmod(np.arange((longest + 1) * self.width), self.width)
-            # Nothing has changed between two empty messages.
-            self.values = changes / np.maximum(length / 2 if self.mean else length, 0.5)
+            edits, length = np.divmod(np.arange((longest + 1) * self.width), self.width)
+            # Between two empty messages there are 0 edits, which may be divided by anything.
+            self.values = edits / np.maximum(length / 2 if self.mean else length, 0.5)
 
     def _length(self, left: Rows, right: Rows) -> Rows:
         return left + right if self.mean else np.maximum(left, right)
 
     def block(self, left: slice, right: slice) -> Keys:
-        """The number of changes, and where it matters the length that it is divided by."""
+        """See Distance; the key is the number of edits and, if lengths differ, the length that divides it."""
         from rapidfuzz import process
         from rapidfuzz.distance import Levenshtein as Edits
 
-        changes = process.cdist(self.texts[left], self.texts[right], scorer=Edits.distance, dtype=self.small)
+        edits = process.cdist(self.texts[left], self.texts[right], scorer=Edits.distance, dtype=self.small)
         if self.width == 1:
-            return changes
+            return edits
         length = self._length(self.lengths[left][:, None], self.lengths[right])
-        return changes.astype(np.uint32) * np.uint32(self.width) + length.astype(np.uint32)
+        return edits.astype(np.uint32) * np.uint32(self.width) + length.astype(np.uint32)
 
     def of_pairs(self, left: Rows, right: Rows) -> NDArray[np.float64]:
         """See Distance."""
@@ -135,15 +178,20 @@ class Levenshtein:
         from rapidfuzz.distance import Levenshtein as Edits
 
         texts = [self.texts[i] for i in left], [self.texts[i] for i in right]
-        changes = process.cpdist(*texts, scorer=Edits.distance, dtype=np.int64)
+        keys = process.cpdist(*texts, scorer=Edits.distance, dtype=np.int64)
         if self.width > 1:
-            changes = changes * self.width + self._length(self.lengths[left], self.lengths[right])
-        found: NDArray[np.float64] = self.values[changes]
+            keys = keys * self.width + self._length(self.lengths[left], self.lengths[right])
+        found: NDArray[np.float64] = self.values[keys]
         return found
 
 
+def _text(tokens: Sequence[int]) -> str:
+    """Return tokens as a string, which rapidfuzz compares fastest; skip surrogates, which are not valid characters."""
+    return "".join(chr(token if token < 0xD800 else token + 0x800) for token in tokens)
+
+
 class Euclidean:
-    """The length of the difference."""
+    """Euclidean distance of meanings, [N, A]."""
 
     name = "euclidean"
 
@@ -154,7 +202,7 @@ class Euclidean:
         self.values = np.sqrt(np.arange(span + 1)) if whole else None
 
     def block(self, left: slice, right: slice) -> Keys:
-        """The squares, of whole numbers."""
+        """See Distance; the key is the squared distance, for integers only."""
         from scipy.spatial.distance import cdist
 
         return cdist(self.rows[left], self.rows[right], "sqeuclidean").round().astype(np.uint32)
@@ -165,18 +213,18 @@ class Euclidean:
         return found
 
 
-class Listed:
-    """A distance of so many values that pairs cannot be counted by them."""
+class Uncountable:
+    """A distance with too many values to count pairs by them."""
 
     values = None
 
     def block(self, left: slice, right: slice) -> Keys:
-        """There are no keys."""
+        """Raise NotImplementedError: there are no keys."""
         raise NotImplementedError
 
 
-class Cosine(Listed):
-    """One less the cosine of the angle between real vectors; between one of length 0 and any other, 1."""
+class Cosine(Uncountable):
+    """Cosine distance of real vectors: one minus the cosine of their angle, or 1 if one of them is zero."""
 
     name = "cosine"
 
@@ -190,10 +238,15 @@ class Cosine(Listed):
         return found
 
 
-class Called(Listed):
-    """A function of two rows."""
+class FunctionDistance(Uncountable):
+    """A user's function of two rows.
 
-    def __init__(self, rows: Sequence[Any], function: Between) -> None:
+    Args:
+        rows: what the function takes, one per row of the table.
+        function: of two of these; returns a finite number.
+    """
+
+    def __init__(self, rows: Sequence[Any], function: RowDistance) -> None:
         self.rows, self.function = rows, function
         self.name = getattr(function, "__name__", type(function).__name__)
 
@@ -204,45 +257,3 @@ class Called(Listed):
         if not np.isfinite(found).all():
             raise InvalidSettingError(f"The distance {self.name} gave a number that is not finite.")
         return found
-
-
-def meaning_distance(table: Table, distance: str | Between) -> Distance:
-    """A distance of meanings by its name, or a function of two rows [A].
-
-    Raises:
-        UnknownNameError: another name.
-        InvalidSettingError: hamming of real numbers.
-    """
-    if callable(distance):
-        return Called(list(table.meanings), distance)
-    if distance == "euclidean":
-        return Euclidean(table.meanings)
-    if distance == "cosine":
-        return Cosine(table.meanings) if table.continuous else Hamming(table.factors, share=True)
-    if distance != "hamming":
-        raise unknown("distance of meanings", distance, MEANING_DISTANCES)
-    if table.continuous:
-        raise InvalidSettingError("Real-valued meanings hardly ever are equal; take the distance euclidean or cosine.")
-    return Hamming(table.factors)
-
-
-def message_distance(table: Table, distance: str | Between, padded: bool, normalise: str) -> Distance:
-    """A distance of messages by its name, or a function of two messages (whole numbers, as long as each is).
-
-    Raises:
-        UnknownNameError: another name.
-    """
-    if normalise not in NORMALISED:
-        raise unknown("normalisation", normalise, NORMALISED)
-    if callable(distance):
-        return Called([row[:n] for row, n in zip(table.messages, table.lengths, strict=True)], distance)
-    if distance == "levenshtein":
-        return Levenshtein(table, padded, normalise)
-    if distance != "hamming":
-        raise unknown("distance of messages", distance, MESSAGE_DISTANCES)
-    return Hamming(table.positions)
-
-
-def _text(tokens: Sequence[int]) -> str:
-    """Tokens as characters, which the library compares fastest; surrogates are no characters of their own."""
-    return "".join(chr(token if token < 0xD800 else token + 0x800) for token in tokens)

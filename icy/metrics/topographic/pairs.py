@@ -1,4 +1,4 @@
-"""Counting pairs of rows by their two distances, in blocks, on all cores; no list of the pairs is ever made."""
+"""Count pairs of rows by their two distances, block by block on all cores, without listing the pairs."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from icy.core.provenance import usable_cores
 from .distances import WIDEST, Distance, Hamming, Keys
 from .progress import Progress
 
-BLOCK = 1024  # rows on either side of a block: what belongs to it stays in the caches
-MOST_CELLS = 2**22  # pairs of distances that are counted; with more, pairs of rows are listed
+BLOCK = 1024  # rows on either side of a block, which fits the caches
+MOST_CELLS = 2**22  # cells of the table of counts; with more, pairs of rows are listed
 LISTED_AT_ONCE = 2**20
-BYTES_PER_LISTED_PAIR = 80  # two distances, two ranks and what sorting them takes
+BYTES_PER_LISTED_PAIR = 80  # two distances, two ranks, and what sorting takes
 Counts = NDArray[np.int64]
 KeysOfBlock = Callable[[slice, slice], Keys]
 
 
 @dataclass(frozen=True)
-class Two:
-    """Two distances between the rows of one table, together.
+class DistancePair:
+    """The two distances between the rows of a table that are correlated.
 
     Attributes:
-        x: of meanings.
-        y: of messages.
-        rows: N.
+        x: distance of meanings.
+        y: distance of messages.
+        rows: number of rows, N.
     """
 
     x: Distance
@@ -40,23 +40,25 @@ class Two:
 
     @property
     def countable(self) -> bool:
-        """Whether both have few values."""
+        """Whether both have so few values that pairs can be counted by them."""
         if self.x.values is None or self.y.values is None:
             return False
         return len(self.x.values) * len(self.y.values) <= MOST_CELLS
 
 
-def joint_counts(two: Two, progress: Progress | None = None, workers: int | None = None, device: str = "cpu") -> Counts:
-    """How many ordered pairs of rows, each row with itself too, have the i-th and the j-th of the two distances.
+def joint_counts(
+    two: DistancePair, progress: Progress | None = None, workers: int | None = None, device: str = "cpu"
+) -> Counts:
+    """Count the ordered pairs of rows by their two distances, including each row with itself.
 
     Args:
         two: distances that are countable.
-        progress: told of pairs done.
-        workers: threads; one per core unless given.
-        device: where products are made, if both are Hamming distances; another than "cpu" takes torch.
+        progress: called with the number of pairs counted so far and the total.
+        workers: number of threads; by default one per core.
+        device: where to count if both are Hamming distances; any but "cpu" requires torch.
 
     Returns:
-        Shape [keys of x, keys of y].
+        The number of pairs with each combination of keys, [keys of x, keys of y].
     """
     assert two.x.values is not None
     assert two.y.values is not None
@@ -78,12 +80,55 @@ def joint_counts(two: Two, progress: Progress | None = None, workers: int | None
             total += counts if left == right else 2 * counts
             done += size
             if progress is not None:
-                progress(done, (two.rows**2 + done_diagonal(two.rows)) // 2)
+                progress(done, (two.rows**2 + _pairs_on_diagonal(two.rows)) // 2)
     return total.reshape(shape)
 
 
-def done_diagonal(rows: int) -> int:
-    """Pairs in the blocks on the diagonal, which are counted in both orders."""
+def all_pairs(rows: int, ordered: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the two rows of every pair, [pairs] each.
+
+    Args:
+        rows: number of rows, N.
+        ordered: all N^2 pairs, each row with itself too; otherwise every two different rows once.
+
+    Raises:
+        InvalidSettingError: the pairs and their distances do not fit in memory.
+    """
+    pairs = rows * rows if ordered else rows * (rows - 1) // 2
+    what = f"A list of the {pairs:,} pairs of {rows:,} rows, for distances that are real numbers,"
+    require_memory(pairs * BYTES_PER_LISTED_PAIR, what)
+    if not ordered:
+        left, right = np.triu_indices(rows, 1)
+        return left, right
+    index = np.arange(rows)
+    return index.repeat(rows), np.tile(index, rows)
+
+
+def distances_of_pairs(
+    two: DistancePair, left: NDArray[np.int64], right: NDArray[np.int64], progress: Progress | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return both distances of listed pairs, given by their rows, [n] each: [n] each."""
+    found = np.empty((2, len(left)))
+    for first in range(0, len(left), LISTED_AT_ONCE):
+        some = slice(first, first + LISTED_AT_ONCE)
+        for row, distance in zip(found, (two.x, two.y), strict=True):
+            row[some] = distance.of_pairs(left[some], right[some])
+        if progress is not None:
+            progress(min(some.stop, len(left)), len(left))
+    return found[0], found[1]
+
+
+def histogram(keys: Keys, cells: int) -> Counts:
+    """Count each key, [cells]; bytes are counted two at a time, which halves the work."""
+    if keys.dtype != np.uint8 or keys.size % 2:
+        return np.bincount(keys.ravel(), minlength=cells)
+    twos = np.bincount(np.ascontiguousarray(keys).ravel().view(np.uint16), minlength=2**16).reshape(256, 256)
+    both: Counts = (twos.sum(0) + twos.sum(1))[:cells]
+    return both
+
+
+def _pairs_on_diagonal(rows: int) -> int:
+    """Return the number of pairs in the blocks on the diagonal, which are counted in both orders."""
     whole, rest = divmod(rows, BLOCK)
     return whole * BLOCK**2 + rest**2
 
@@ -91,7 +136,7 @@ def done_diagonal(rows: int) -> int:
 def _in_order(
     threads: ThreadPoolExecutor, count: Callable[[tuple[slice, slice]], tuple[Counts, int]], rows: int, ahead: int
 ) -> Iterator[tuple[tuple[slice, slice], tuple[Counts, int]]]:
-    """The blocks on and above the diagonal, and their counts; few are under way, for memory and for Ctrl-C."""
+    """Yield the blocks on and above the diagonal with their counts; few are in flight, for memory and for Ctrl-C."""
     waiting = []
     for block in _blocks(rows):
         waiting.append((block, threads.submit(count, block)))
@@ -110,7 +155,7 @@ def _blocks(rows: int) -> Iterator[tuple[slice, slice]]:
 
 
 def _joint_keys(x: Distance, y: Distance) -> KeysOfBlock:
-    """What gives the keys of both distances at once."""
+    """Return the function that gives a block's joint keys: key of x times number of keys of y, plus key of y."""
     assert x.values is not None
     assert y.values is not None
     width, cells = len(y.values), len(x.values) * len(y.values)
@@ -131,50 +176,11 @@ def _joint_keys(x: Distance, y: Distance) -> KeysOfBlock:
 
 
 def _narrow(x: Hamming, y: Hamming) -> bool:
-    """Whether products of one-hot vectors are the way to count, exact in 32 bits as cells are fewer than 2^24."""
+    """Return whether to count by products of one-hot vectors, which are exact in float32 for fewer than 2^24 cells."""
     return x.one_hot_width + y.one_hot_width <= WIDEST
 
 
 def _factors(x: Hamming, y: Hamming) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Two tables whose product holds the joint keys of all pairs."""
+    """Return two tables, [N, D] each, whose product has the joint keys of all pairs."""
     width = np.float32(len(y.values))
     return np.concatenate([x.one_hot * width, y.one_hot], 1), np.concatenate([x.one_hot, y.one_hot], 1)
-
-
-def histogram(keys: Keys, cells: int) -> Counts:
-    """How often each key occurs. Bytes are counted two at a time, which halves the work."""
-    if keys.dtype != np.uint8 or keys.size % 2:
-        return np.bincount(keys.ravel(), minlength=cells)
-    twos = np.bincount(np.ascontiguousarray(keys).ravel().view(np.uint16), minlength=2**16).reshape(256, 256)
-    both: Counts = (twos.sum(0) + twos.sum(1))[:cells]
-    return both
-
-
-def all_pairs(rows: int, ordered: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The two rows of every pair: of all N*N, or of those of different rows once.
-
-    Raises:
-        InvalidSettingError: what is to be known of them does not fit in memory.
-    """
-    pairs = rows * rows if ordered else rows * (rows - 1) // 2
-    what = f"A list of the {pairs:,} pairs of {rows:,} rows, for distances that are real numbers,"
-    require_memory(pairs * BYTES_PER_LISTED_PAIR, what)
-    if not ordered:
-        left, right = np.triu_indices(rows, 1)
-        return left, right
-    index = np.arange(rows)
-    return index.repeat(rows), np.tile(index, rows)
-
-
-def of_pairs(
-    two: Two, left: NDArray[np.int64], right: NDArray[np.int64], progress: Progress | None = None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Both distances of some pairs."""
-    found = np.empty((2, len(left)))
-    for first in range(0, len(left), LISTED_AT_ONCE):
-        some = slice(first, first + LISTED_AT_ONCE)
-        for row, distance in zip(found, (two.x, two.y), strict=True):
-            row[some] = distance.of_pairs(left[some], right[some])
-        if progress is not None:
-            progress(min(some.stop, len(left)), len(left))
-    return found[0], found[1]

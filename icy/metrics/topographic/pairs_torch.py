@@ -1,4 +1,4 @@
-"""Counting pairs by products on a GPU."""
+"""Count pairs of rows by their joint distance keys on a GPU."""
 
 from __future__ import annotations
 
@@ -19,16 +19,19 @@ def histogram_on(
     cells: int,
     progress: Callable[[int, int], None] | None = None,
 ) -> NDArray[np.int64]:
-    """How often each whole number occurs in the product of two tables, left @ right.T.
+    """Count each whole number in the product of two tables, left @ right.T, which is symmetric.
 
     Args:
-        device: "cuda" or any other of torch's.
-        left: [N, D], whole numbers.
-        right: [N, D], whole numbers.
+        device: any device of torch, such as "cuda".
+        left: [N, D] whole numbers.
+        right: [N, D] whole numbers.
         cells: greater than any number in the product.
-        progress: told of pairs done.
+        progress: called with the number of pairs counted so far and the total.
+
+    Returns:
+        The count of each number from 0, [cells].
     """
-    # Exact up to 2^24 in 32 bits, also where products are made in TF32: its 11 bits hold ones and the factor of `left`.
+    # Exact up to 2^24 in float32, also if products use TF32: its 11 bits hold ones and the factor of `left`.
     one, two = (torch.from_numpy(table).to(device) for table in (left, right))
     counts = torch.zeros(cells, dtype=torch.int64, device=device)
     half, width = len(one), ROWS_AT_ONCE

@@ -1,16 +1,16 @@
-"""Progress of long counts."""
+"""Report the progress of long counts."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
 
-Progress = Callable[[int, int], None]  # pairs done, pairs in all
+Progress = Callable[[int, int], None]  # takes the number of pairs done and the total
 
 
 @contextlib.contextmanager
-def shown(progress: bool | Progress | None) -> Iterator[Progress | None]:
-    """What to tell of progress: the function given, or one that moves a bar, in a notebook or on a terminal."""
+def progress_callback(progress: bool | Progress | None) -> Iterator[Progress | None]:
+    """Yield the function to call with progress: the given one, or for True one that moves a progress bar."""
     if not isinstance(progress, bool):
         yield progress
         return

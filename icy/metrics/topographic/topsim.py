@@ -1,4 +1,4 @@
-"""Topographic similarity: do like meanings get like messages?"""
+"""Topographic similarity (topsim): do similar meanings have similar messages?"""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from icy.core.streams import stream
 from icy.metrics.score import Score
 from icy.metrics.table import Table
 
-from .distances import Between, Rows, meaning_distance, message_distance
-from .pairs import Counts, Two, all_pairs, joint_counts, of_pairs
-from .progress import Progress, shown
+from .distances import RowDistance, Rows, meaning_distance, message_distance
+from .pairs import Counts, DistancePair, all_pairs, distances_of_pairs, joint_counts
+from .progress import Progress, progress_callback
 
 CORRELATIONS = ("spearman", "pearson")
 PAIRS = ("all", "ordered", "published")
 PUBLISHED_PAIRS = 10_000
-Drawn = tuple[Rows, Rows]
-WORTH_A_GPU = 20_000  # rows; fewer are counted before torch is imported
+RowPairs = tuple[Rows, Rows]  # the two rows of each pair, [n] each
+WORTH_A_GPU = 20_000  # rows; fewer are counted in less time than importing torch takes
 
 
 def topsim(
@@ -32,8 +32,8 @@ def topsim(
     messages: Any = None,
     *,
     correlation: str = "spearman",
-    meaning: str | Between = "hamming",
-    message: str | Between = "levenshtein",
+    meaning: str | RowDistance = "hamming",
+    message: str | RowDistance = "levenshtein",
     pairs: str | int = "all",
     padded: bool = False,
     normalise: str = "none",
@@ -43,42 +43,44 @@ def topsim(
     workers: int | None = None,
     progress: bool | Progress | None = None,
 ) -> Score:
-    """Topographic similarity: the correlation, over pairs, between distances of meanings and distances of messages.
+    """Topographic similarity (topsim): the correlation over pairs of rows between meaning and message distances.
 
-    Of Brighton and Kirby 2006, as used since Lazaridou et al. 2018.
+    Brighton and Kirby 2006; with rank correlation since Lazaridou et al. 2018. Ties have their average rank.
 
-    Distances between discrete rows take few values, so that counting the pairs by both distances gives the exact
-    correlation of all of them, ties at their average rank, without holding them: time grows with the square of the
-    rows and memory does not. Distances that are real numbers are listed, which memory limits.
+    Distances between discrete rows take few values. So the pairs are counted by both distances, which gives the exact
+    correlation of all pairs without storing them: time is quadratic in the number of rows, memory is not. Real-valued
+    distances are listed, up to the memory available.
 
     Args:
         meanings: [N, A] attribute values, or a Language.
         messages: [N, S] tokens, or sequences of any lengths.
         correlation: "spearman" or "pearson".
-        meaning: "hamming"; "cosine", for discrete values that of their one-hot vectors, which is Hamming's as a share;
-            "euclidean"; or a function of two meanings [A].
-        message: "levenshtein"; "hamming", by positions, the end of a shorter message counting as one more token; or a
-            function of two messages (arrays of tokens).
-        pairs: "all", every two different rows once; "ordered", all N*N, each row with itself too; a number, so many
-            of "all" drawn with replacement; or "published", as Icy22's program has it, "ordered" up to 10,000 pairs
-            and a draw of 10,000 of these beyond.
-        padded: compare messages with what fills them up to one length, as EGG does, and not as they are; for
-            Levenshtein.
-        normalise: divide Levenshtein's distance by "none", the "mean" of the two lengths, or the greater one ("max").
+        meaning: distance of meanings: "hamming"; "cosine", for discrete values that of their concatenated one-hot
+            vectors, which equals the share of attributes that differ; "euclidean"; or a function of two meanings, [A]
+            each.
+        message: distance of messages: "levenshtein"; "hamming", position by position, with the end of a shorter message
+            as one more token; or a function of two messages (arrays of tokens).
+        pairs: "all", every two different rows once; "ordered", all N^2, each row with itself too; a number, to draw so
+            many of "all" with replacement; or "published", as in Icy22's program: "ordered" if N^2 is at most 10,000,
+            and otherwise a draw of 10,000 of these.
+        padded: for Levenshtein, compare messages padded to one length, as EGG does.
+        normalise: divide the Levenshtein distance by nothing ("none"), the "mean" of the two lengths, or the larger one
+            ("max").
         eos: the token that ends a message; see Table.of.
         seed: of the draw of pairs.
-        device: where pairs are counted if both distances are Hamming's: "cpu", "cuda", or "auto" for a GPU if there
-            is one and the table is large.
-        workers: threads; one per core unless given.
-        progress: show a bar; or a function that is called with the pairs done and the pairs in all.
+        device: where to count pairs if both distances are Hamming: "cpu", "cuda", or "auto" for a GPU if there is one
+            and the table is large.
+        workers: number of threads; by default one per core.
+        progress: True shows a progress bar; a function is called with the number of pairs done and the total.
 
     Returns:
-        A score in [-1, 1], with the number of pairs in its details; of drawn pairs with a standard error,
-        (1 - rho^2) / sqrt(n). NaN where one of the distances is the same for all pairs.
+        A score in [-1, 1], with the number of pairs in its details. If pairs are drawn, its standard error is
+        (1 - rho^2) / sqrt(n). NaN if one of the distances is the same for all pairs.
 
     Raises:
-        InvalidSettingError: tables that do not fit together, too many pairs to be listed, or no such device.
-        UnknownNameError: a convention that there is not.
+        InvalidSettingError: an invalid table (see Table.of), Hamming distance of real numbers, a distance that is not
+            finite, too many pairs to list, or no such device.
+        UnknownNameError: an unknown convention.
 
     Example:
         >>> from icy.metrics import topsim
@@ -88,26 +90,53 @@ def topsim(
     if correlation not in CORRELATIONS:
         raise unknown("correlation", correlation, CORRELATIONS)
     table = Table.of(meanings, messages, eos=eos)
-    two = Two(meaning_distance(table, meaning), message_distance(table, message, padded, normalise), len(table))
+    by_meaning, by_message = meaning_distance(table, meaning), message_distance(table, message, padded, normalise)
+    two = DistancePair(by_meaning, by_message, len(table))
     conventions = {"correlation": correlation, "meaning": two.x.name, "message": two.y.name, "pairs": pairs, "eos": eos}
     if two.y.name == "levenshtein":
         conventions |= {"padded": padded, "normalise": normalise}
     drawn, ordered = _which(pairs, len(table), seed)
-    with shown(progress) as told:
+    with progress_callback(progress) as report:
         if drawn is not None:
-            found, number = _of_listed(correlation, two, table, drawn, told)
+            found, number = _of_listed(correlation, two, table, drawn, report)
         elif two.countable:
-            counts = joint_counts(two, told, workers, _device(device, len(table)))
+            counts = joint_counts(two, report, workers, _device(device, len(table)))
             found, number = _of_counts(correlation, counts, two, table, ordered)
         else:
-            found, number = _of_listed(correlation, two, table, all_pairs(len(table), ordered), told)
+            found, number = _of_listed(correlation, two, table, all_pairs(len(table), ordered), report)
     if drawn is not None:
         conventions["seed"] = seed
     return _score(found, number, table, conventions, sampled=drawn is not None)
 
 
-def _which(pairs: str | int, rows: int, seed: int) -> tuple[Drawn | None, bool]:
-    """The pairs that are drawn, if they are; and whether it is ordered ones, each row with itself too."""
+def spearman_of_counts(counts: Counts) -> float:
+    """Return the Spearman correlation of two ordinal variables from their joint counts, with average ranks for ties."""
+    ranks = []
+    for axis in (1, 0):
+        margin = counts.sum(axis)
+        ranks.append(margin.cumsum() - (margin - 1) / 2)
+    return pearson_of_counts(counts, *ranks)
+
+
+def pearson_of_counts(counts: Counts, x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+    """Return the Pearson correlation of two variables from their joint counts; NaN if one is constant.
+
+    Args:
+        counts: [values of x, values of y].
+        x: the value of each row of the counts.
+        y: the value of each column.
+    """
+    margins = counts.sum(1), counts.sum(0)
+    total = margins[0].sum()
+    if total == 0 or min((margin > 0).sum() for margin in margins) < 2:
+        return math.nan
+    centred = [value - margin @ value / total for value, margin in zip((x, y), margins, strict=True)]
+    spread = [float(margin @ value**2) for value, margin in zip(centred, margins, strict=True)]
+    return max(-1.0, min(1.0, float(centred[0] @ counts @ centred[1]) / math.sqrt(spread[0] * spread[1])))
+
+
+def _which(pairs: str | int, rows: int, seed: int) -> tuple[RowPairs | None, bool]:
+    """Return the drawn pairs, or None to use all, and whether pairs are ordered, including each row with itself."""
     if pairs == "published":
         pairs = PUBLISHED_PAIRS if rows**2 > PUBLISHED_PAIRS else "ordered"
         ordered = True
@@ -126,18 +155,18 @@ def _which(pairs: str | int, rows: int, seed: int) -> tuple[Drawn | None, bool]:
 
 
 def _another(left: Rows, rows: int, draws: np.random.Generator) -> Rows:
-    """For every row a different one."""
+    """Draw a different row for every row."""
     return (left + draws.integers(1, rows, size=len(left))) % rows
 
 
 def _device(asked: str, rows: int) -> str:
-    """Where to count; torch is imported only where a GPU may be worth it."""
+    """Return the device to count on; import torch only if a GPU may be worth it."""
     worth_it = asked != "cpu" and (asked != "auto" or rows >= WORTH_A_GPU)
     return resolve_device(asked) if worth_it else "cpu"
 
 
-def _of_counts(correlation: str, counts: Counts, two: Two, table: Table, ordered: bool) -> tuple[float, int]:
-    """The correlation and the number of pairs, of the counts of all ordered ones."""
+def _of_counts(correlation: str, counts: Counts, two: DistancePair, table: Table, ordered: bool) -> tuple[float, int]:
+    """Return the correlation and the number of pairs, from the counts of all ordered pairs."""
     assert two.x.values is not None
     assert two.y.values is not None
     x, rows = np.unique(two.x.values, return_inverse=True)
@@ -145,21 +174,23 @@ def _of_counts(correlation: str, counts: Counts, two: Two, table: Table, ordered
     merged = np.zeros((len(x), len(y)), dtype=np.int64)
     np.add.at(merged, (rows[:, None], columns), counts)  # two keys may mean one distance
     copies = np.bincount(table.drawn_from) if table.drawn_from is not None else np.ones(len(table), dtype=np.int64)
-    own = int((copies**2).sum())  # a row with itself, or with a copy of itself, is at distance 0 in both
+    own = int((copies**2).sum())  # a row and itself, or a copy of itself, have distance 0 in both
     merged[0, 0] -= 0 if ordered else own
     number = int(merged.sum()) // (1 if ordered else 2)
     return (pearson_of_counts(merged, x, y) if correlation == "pearson" else spearman_of_counts(merged)), number
 
 
-def _of_listed(correlation: str, two: Two, table: Table, pairs: Drawn, progress: Progress | None) -> tuple[float, int]:
-    """The correlation and the number of pairs, of pairs one by one."""
+def _of_listed(
+    correlation: str, two: DistancePair, table: Table, pairs: RowPairs, progress: Progress | None
+) -> tuple[float, int]:
+    """Return the correlation and the number of pairs, from the distances of listed pairs."""
     from scipy.stats import rankdata
 
     left, right = pairs
     if table.drawn_from is not None:
         apart = table.drawn_from[left] != table.drawn_from[right]
         left, right = left[apart], right[apart]
-    x, y = of_pairs(two, left, right, progress)
+    x, y = distances_of_pairs(two, left, right, progress)
     if correlation == "spearman":
         x, y = rankdata(x), rankdata(y)
     return _pearson(x, y), len(left)
@@ -169,32 +200,6 @@ def _pearson(x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
     if len(x) < 2 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return math.nan
     return max(-1.0, min(1.0, float(np.corrcoef(x, y)[0, 1])))
-
-
-def spearman_of_counts(counts: Counts) -> float:
-    """Spearman correlation of two ordinal variables from their table of counts, with average ranks for ties."""
-    ranks = []
-    for axis in (1, 0):
-        margin = counts.sum(axis)
-        ranks.append(margin.cumsum() - (margin - 1) / 2)
-    return pearson_of_counts(counts, *ranks)
-
-
-def pearson_of_counts(counts: Counts, x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
-    """Pearson correlation of two variables from the table of counts of their values; NaN if one is constant.
-
-    Args:
-        counts: [values of x, values of y].
-        x: the values that the rows of the table stand for.
-        y: the values that its columns stand for.
-    """
-    margins = counts.sum(1), counts.sum(0)
-    total = margins[0].sum()
-    if total == 0 or min((margin > 0).sum() for margin in margins) < 2:
-        return math.nan
-    centred = [value - margin @ value / total for value, margin in zip((x, y), margins, strict=True)]
-    spread = [float(margin @ value**2) for value, margin in zip(centred, margins, strict=True)]
-    return max(-1.0, min(1.0, float(centred[0] @ counts @ centred[1]) / math.sqrt(spread[0] * spread[1])))
 
 
 def _score(value: float, number: int, table: Table, conventions: Mapping[str, Any], sampled: bool = False) -> Score:

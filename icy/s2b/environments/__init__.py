@@ -1,1 +1,1 @@
-"""The game in the terms of Gymnasium and PettingZoo, so that other people's trainers run on it unchanged."""
+"""The game as environments of Gymnasium and PettingZoo, so that other trainers run on it unchanged."""

@@ -1,4 +1,4 @@
-"""What all faces of the game share: the batched game, and actions, observations and infos in their terms."""
+"""The batched game behind all environments, with actions, observations and infos as Gymnasium has them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from icy.core.errors import unknown
 from icy.core.registry import LISTENER, PLAYERS, SPEAKER
 from icy.s2b.channel import Array
-from icy.s2b.game import BatchedGame, Turn
+from icy.s2b.game import BatchedGame
 from icy.s2b.settings import GameSettings
 from icy.s2b.transcript import Transcript, picture
+from icy.s2b.turn import Turn
 
 from .spaces import MESSAGES, Actions, Arrays, observation_space, observed, privileged
 
@@ -24,25 +25,25 @@ OF_MANY: dict[str, Any] = {**METADATA, "autoreset_mode": AutoresetMode.NEXT_STEP
 
 
 def checked_mode(render_mode: str | None, modes: Sequence[str] = RENDER_MODES) -> str | None:
-    """A way to render.
+    """Return a render mode that is known, or None.
 
     Raises:
-        UnknownNameError: there is none of that name.
+        UnknownNameError: an unknown render mode.
     """
     if render_mode is not None and render_mode not in modes:
         raise unknown("render mode", str(render_mode), modes)
     return render_mode
 
 
-class Table:
-    """A batched game whose players act in the terms of Gymnasium.
+class GameAdapter:
+    """Adapts a batched game to the actions and observations of Gymnasium.
 
     Args:
-        settings: of the game.
-        episodes: at once, B.
-        form: of actions, see Actions.
-        messages: how they are observed, "one-hot" or as "tokens".
-        latents: whether infos hold what no player sees.
+        settings: settings of the game.
+        episodes: number of episodes to play at once, B.
+        form: form of actions, see Actions.
+        messages: how messages are observed, "one-hot" or as "tokens".
+        latents: whether infos include what no player sees.
         render_mode: None, "ansi" or "rgb_array".
         autoreset: see BatchedGame.
     """
@@ -68,7 +69,7 @@ class Table:
         self.transcript = None if render_mode is None else Transcript(self.game)
 
     def reset(self, seed: int | None = None, seeds: Any = None) -> Turn:
-        """Begin; see BatchedGame.reset."""
+        """Begin an episode in every slot; see BatchedGame.reset."""
         turn = self.game.reset(seed, seeds)
         self.illegal = {player: np.zeros(self.game.episodes, dtype=np.int64) for player in PLAYERS}
         self._masks: dict[str, NDArray[np.int8]] = {}
@@ -77,12 +78,12 @@ class Table:
         return turn
 
     def step(self, given: Mapping[str, Any]) -> Turn:
-        """Both players act, by actions with a leading axis of episodes."""
+        """Let both players act, by actions with a leading axis of episodes."""
         self._count_illegal(SPEAKER, given[SPEAKER])
         return self.step_said(self.actions[SPEAKER].read(given[SPEAKER]).message, given[LISTENER])
 
     def step_said(self, said: Array, given: Any) -> Turn:
-        """The speaker says tokens [B, L], and the listener acts."""
+        """Let the speaker say tokens [B, L], and the listener act by an action of its form."""
         before = self.game.turn
         self._count_illegal(LISTENER, given)
         heard = self.actions[LISTENER].read(given)
@@ -94,28 +95,28 @@ class Table:
         return turn
 
     def _count_illegal(self, player: str, given: Any) -> None:
-        """Count actions that the mask does not allow, whatever the game makes of them."""
+        """Count actions that the mask does not allow, whether or not the game ignores them."""
         forbidden = self.actions[player].forbidden(given, self.masks(player))
         self.illegal[player] = self.illegal[player] + (forbidden & ~self.game.turn.done)
 
     def masks(self, player: str) -> NDArray[np.int8]:
-        """Which choices are legal for a player now, see Actions.masks."""
+        """Return the legal choices of a player, see Actions.masks."""
         if player not in self._masks:
             self._masks[player] = self.actions[player].masks(self.game.turn.seen_by(player))
         return self._masks[player]
 
     def render(self) -> Any:
-        """What has happened in the last step, in words, or as a picture of the last words; None without a mode."""
+        """Return the last step in words, or a picture of the last lines; None without a render mode."""
         if self.transcript is None:
             return None
         return self.transcript.text() if self.render_mode == "ansi" else picture(self.transcript.told)
 
     def observed(self, player: str) -> Arrays:
-        """What a player sees now, with a leading axis of episodes."""
+        """Return the observation of a player, with a leading axis of episodes."""
         return observed(self.game.turn.seen_by(player), player, self.settings, self.messages)
 
     def infos(self, player: str) -> Arrays:
-        """What a player is told beside, with a leading axis of episodes."""
+        """Return the infos of a player, with a leading axis of episodes."""
         game = self.game
         told: Arrays = {
             "action_mask": self.masks(player),
@@ -125,12 +126,12 @@ class Table:
         return told | privileged(game) if self.latents else told
 
     def scores(self) -> Arrays:
-        """How the episodes went, by name; for those that have ended."""
+        """Return the scores of episodes by name; they are complete for those that have ended."""
         scores = self.game.scores()
         return {"zsct": scores.zsct, "support_accuracy": scores.support, "yes_rate": scores.yes}
 
     def nothing(self, player: str) -> Any:
-        """The action of a player that does nothing, for all episodes."""
+        """Return a player's action that does nothing, for all episodes."""
         space = self.actions[player].space
         none = int(getattr(space, "n", 1)) - 1 if self.actions[player].form == "flat" else 0
         return np.full((self.game.episodes, *(space.shape or ())), none, dtype=np.int64)

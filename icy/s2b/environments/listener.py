@@ -5,12 +5,12 @@
 |--------------------|-----------------------------------------------------------------------------|
 | Creation           | `gymnasium.make("S2B/Listener-v0")`, `gymnasium.make_vec(..., num_envs=B)`  |
 | Action Space       | Discrete(K + 2); with `actions=`, factored or flat as in the parallel game  |
-| Observation Space  | a dictionary, as the listener's in the parallel game                        |
+| Observation Space  | a dictionary, the same as the listener's in the parallel game               |
 | Rewards            | 1 right; wrong: 0 in the support, -2 in the query                           |
 
-The meta-referential game of `icy.s2b.environments.parallel` for one agent, the listener, with a speaker inside that
-does not learn: by default the posdis speaker (MetaRG22, the single-agent benchmark). The page of that module describes
-observations, actions, masks and rewards.
+The meta-referential game of `icy.s2b.environments.parallel` for one agent, the listener. The speaker is part of the
+environment and does not learn; by default it is the posdis speaker (MetaRG22, the single-agent benchmark). The parallel
+game's page describes observations, actions, masks and rewards.
 
 ### Arguments
 
@@ -19,7 +19,7 @@ gymnasium.make("S2B/Listener-v0", speaker="posdis", actions="role", latents=Fals
 ```
 
 `speaker`: the name of a registered speaker (`icy list players`), or an `icy.s2b.Player`. With `actions="role"` the
-agent gives a decision at every step, which is read at round N and ignored elsewhere.
+agent gives a decision at every step, which counts at round N and is ignored at the others.
 
 ### Info
 
@@ -29,7 +29,7 @@ ends.
 ### Many at once
 
 `gymnasium.make_vec("S2B/Listener-v0", num_envs=4096, vectorization_mode="vector_entry_point")` plays all episodes in
-one batched program; after an episode has ended, the next step begins another.
+one batch; the step after an episode has ended begins another.
 
 ### Version history
 
@@ -48,38 +48,38 @@ from numpy.typing import NDArray
 
 from icy.core.errors import IcyError
 from icy.core.registry import LISTENER, SPEAKER
-from icy.s2b.game import Turn
 from icy.s2b.players.base import Player, seated
 from icy.s2b.settings import GameSettings
+from icy.s2b.turn import Turn
 
-from .adapter import METADATA, OF_MANY, Table
+from .adapter import METADATA, OF_MANY, GameAdapter
 from .spaces import Arrays, one_of
 
 
 class _WithSpeaker:
-    """A table with a speaker at it."""
+    """A game with a speaker inside."""
 
-    def __init__(self, table: Table, speaker: str | Player) -> None:
-        self.table, self.asked = table, speaker
+    def __init__(self, adapter: GameAdapter, speaker: str | Player) -> None:
+        self.adapter, self.asked = adapter, speaker
         self.speaker: Player | None = None
 
     def reset(self, seed: int | None, seeds: Any = None) -> Turn:
-        """Begin; a speaker takes its seat anew with new seeds, and goes on with those there are."""
-        turn = self.table.reset(seed, seeds)
+        """Begin an episode in every slot; the speaker takes a new seat if the seeds are new, and else keeps its own."""
+        turn = self.adapter.reset(seed, seeds)
         if self.speaker is None or seed is not None or seeds is not None:
-            self.speaker = seated(self.asked, SPEAKER, self.table.game)
+            self.speaker = seated(self.asked, SPEAKER, self.adapter.game)
         return turn
 
     def step(self, actions: Any) -> Turn:
-        """The speaker acts, and the listener as it is given."""
+        """Let the speaker act, and the listener by the given actions."""
         if self.speaker is None:
             raise IcyError("The game has not begun; call reset() first.")
-        said = self.speaker.act(self.table.game.turn.speaker).message
-        return self.table.step_said(said, actions)
+        said = self.speaker.act(self.adapter.game.turn.speaker).message
+        return self.adapter.step_said(said, actions)
 
 
 class ListenerEnv(gymnasium.Env[dict[str, Any], Any]):
-    """The listener's game for Gymnasium; see this module's page."""
+    """The listener's game as an environment of Gymnasium; see the docstring of this module."""
 
     metadata: dict[str, Any] = METADATA
 
@@ -94,46 +94,46 @@ class ListenerEnv(gymnasium.Env[dict[str, Any], Any]):
         render_mode: str | None = None,
         **given: Any,
     ) -> None:
-        self.table = Table(GameSettings.of(settings, **given), 1, actions, messages, latents, render_mode)
+        self.adapter = GameAdapter(GameSettings.of(settings, **given), 1, actions, messages, latents, render_mode)
         self.render_mode = render_mode
-        self.observation_space = self.table.spaces[LISTENER]
-        self.action_space = self.table.actions[LISTENER].space
-        self._seat = _WithSpeaker(self.table, speaker)
+        self.observation_space = self.adapter.spaces[LISTENER]
+        self.action_space = self.adapter.actions[LISTENER].space
+        self._seat = _WithSpeaker(self.adapter, speaker)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Begin an episode: that of a seed, or the next one."""
+        """Begin the episode of a seed, or the next one."""
         super().reset(seed=seed)
         self._seat.reset(seed)
-        return one_of(self.table.observed(LISTENER)), self._info(over=False)
+        return one_of(self.adapter.observed(LISTENER)), self._info(over=False)
 
     def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
-        """The speaker and the listener act."""
+        """Let the speaker and the listener act."""
         turn = self._seat.step(np.asarray(action)[None])
         over = bool(turn.done[0])
-        return one_of(self.table.observed(LISTENER)), float(turn.reward[0]), over, False, self._info(over)
+        return one_of(self.adapter.observed(LISTENER)), float(turn.reward[0]), over, False, self._info(over)
 
     def action_masks(self) -> NDArray[np.int8]:
-        """Which choices are legal now, all in a row, as sb3-contrib's MaskablePPO asks for them."""
-        mask: NDArray[np.int8] = self.table.infos(LISTENER)["action_mask"][0]
+        """Return the legal choices, all in one row, in the form that sb3-contrib's MaskablePPO takes."""
+        mask: NDArray[np.int8] = self.adapter.infos(LISTENER)["action_mask"][0]
         return mask
 
     def render(self) -> Any:
-        """What has happened in the last step, in words ("ansi"), or a picture of the last words ("rgb_array")."""
-        return self.table.render()
+        """Return the last step in words ("ansi"), or a picture of the last lines ("rgb_array")."""
+        return self.adapter.render()
 
     def _info(self, over: bool) -> dict[str, Any]:
-        info = one_of(self.table.infos(LISTENER))
-        info["action_mask"] = self.table.actions[LISTENER].sampling_mask(info["action_mask"])
-        return info | one_of(self.table.scores()) if over else info
+        info = one_of(self.adapter.infos(LISTENER))
+        info["action_mask"] = self.adapter.actions[LISTENER].sampling_mask(info["action_mask"])
+        return info | one_of(self.adapter.scores()) if over else info
 
 
 class ListenerVectorEnv(VectorEnv[dict[str, NDArray[Any]], NDArray[Any], NDArray[Any]]):
-    """Many listeners' games as one batched program; see this module's page.
+    """Many listeners' games in one batch; see the docstring of this module.
 
-    Infos are arrays of all episodes. When one has ended, `zsct`, `support_accuracy` and `yes_rate` are there, and
-    `_zsct` says of which.
+    Infos are arrays over episodes. At steps where an episode ends they include `zsct`, `support_accuracy` and
+    `yes_rate`, with `_zsct` and so on as masks of the episodes that ended.
     """
 
     metadata: dict[str, Any] = OF_MANY
@@ -150,32 +150,32 @@ class ListenerVectorEnv(VectorEnv[dict[str, NDArray[Any]], NDArray[Any], NDArray
         render_mode: str | None = None,
         **given: Any,
     ) -> None:
-        self.table = Table(
+        self.adapter = GameAdapter(
             GameSettings.of(settings, **given), num_envs, actions, messages, latents, render_mode, autoreset=True
         )
         self.num_envs, self.render_mode = num_envs, render_mode
-        self.single_observation_space = self.table.spaces[LISTENER]
-        self.single_action_space = self.table.actions[LISTENER].space
+        self.single_observation_space = self.adapter.spaces[LISTENER]
+        self.single_action_space = self.adapter.actions[LISTENER].space
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        self._seat = _WithSpeaker(self.table, speaker)
+        self._seat = _WithSpeaker(self.adapter, speaker)
 
     def reset(
         self, *, seed: int | list[int] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Arrays, dict[str, Any]]:
-        """Begin everywhere: with a seed and those after it, a list of seeds, or the next episodes."""
+        """Begin all episodes: of a seed and those after it, of a list of seeds, or the next ones."""
         self._seat.reset(*((None, seed) if isinstance(seed, list) else (seed, None)))
-        return self.table.observed(LISTENER), self.table.infos(LISTENER)
+        return self.adapter.observed(LISTENER), self.adapter.infos(LISTENER)
 
     def step(self, actions: Any) -> tuple[Arrays, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
-        """The speaker and the listener act, in all episodes."""
+        """Let the speaker and the listener act, in all episodes."""
         turn = self._seat.step(actions)
-        infos = self.table.infos(LISTENER)
+        infos = self.adapter.infos(LISTENER)
         if turn.done.any():
-            scores = self.table.scores()
+            scores = self.adapter.scores()
             infos |= scores | {f"_{name}": turn.done for name in scores}
-        return self.table.observed(LISTENER), turn.reward, turn.done, np.zeros(self.num_envs, dtype=bool), infos
+        return self.adapter.observed(LISTENER), turn.reward, turn.done, np.zeros(self.num_envs, dtype=bool), infos
 
     def render(self) -> tuple[Any, ...] | None:
-        """What has happened in the first episode's last step, as `ListenerEnv.render`."""
-        return None if self.render_mode is None else (self.table.render(),)
+        """Return the last step of the first episode, as `ListenerEnv.render` does."""
+        return None if self.render_mode is None else (self.adapter.render(),)

@@ -8,17 +8,17 @@
 | Observation Space  | a dictionary: `stimulus`, `step`, `previous_result`                         |
 | Rewards            | 1 for a right answer, 0 for a wrong one                                     |
 
-The recall task (MetaRG22, the binding-problem control) in two steps a game: a stimulus is shown, then a dimension is
-asked for, and the agent answers its value in the stimulus that was shown. Every stimulus of the episode's space is
-shown once in each of two shots; the score is the accuracy of the second. Compare `representation="scs"` with `"ohe"`.
+The recall task (MetaRG22, the binding-problem control). A game has two steps: the first shows a stimulus, the second
+asks for one dimension, and the agent answers with the stimulus's value in it. Every stimulus of the episode's space is
+shown once in each of two shots; the score is the accuracy in the second. Compare `representation="scs"` with `"ohe"`.
 
 ### Observation space
 
 | Key               | Space         | Meaning                                                                         |
 |-------------------|---------------|---------------------------------------------------------------------------------|
-| `stimulus`        | Box, (W,)     | what is shown; at the second step, ones in what belongs to the dimension asked  |
+| `stimulus`        | Box, (W,)     | the stimulus; at the second step, ones for the numbers of the dimension asked   |
 | `step`            | Discrete(2)   | 0 a stimulus is shown, 1 an answer is asked for                                 |
-| `previous_result` | Discrete(3)   | of the game before: 0 there was none, 1 wrong, 2 right                          |
+| `previous_result` | Discrete(3)   | result of the previous game: 0 none, 1 wrong, 2 right                           |
 
 ### Arguments
 
@@ -26,8 +26,8 @@ shown once in each of two shots; the score is the accuracy of the second. Compar
 gymnasium.make("S2B/Recall-v0", representation="scs", shots=2, latents=False, ...)
 ```
 
-Arguments are those of `icy.s2b.RecallSettings`; `compat="near32"` takes those of the authors' program (but not its
-third pass, which shows the last stimulus again and again).
+Arguments are those of `icy.s2b.RecallSettings`; `compat="near32"` takes those of the authors' program (except its third
+pass, which shows the last stimulus over and over).
 
 ### Info
 
@@ -75,7 +75,7 @@ def _observed(turn: RecallTurn) -> Arrays:
 
 
 def _infos(task: BatchedRecall, latents: bool) -> Arrays:
-    """What is told beside, with a leading axis of episodes."""
+    """Return the infos, with a leading axis of episodes."""
     if task.turn is None:
         raise IcyError("The task has not begun; call reset() first.")
     asked = (task.turn.asked == ASKED) & ~task.turn.done
@@ -90,7 +90,7 @@ def _infos(task: BatchedRecall, latents: bool) -> Arrays:
 
 
 class RecallEnv(gymnasium.Env[dict[str, Any], Any]):
-    """The recall task for Gymnasium; see this module's page."""
+    """The recall task as an environment of Gymnasium; see the docstring of this module."""
 
     metadata: dict[str, Any] = METADATA
 
@@ -110,14 +110,14 @@ class RecallEnv(gymnasium.Env[dict[str, Any], Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Begin an episode: that of a seed, or the next one."""
+        """Begin the episode of a seed, or the next one."""
         super().reset(seed=seed)
         turn = self.task.reset(seed)
         self._told = [f"shown {_numbers(turn)}"]
         return one_of(_observed(turn)), one_of(_infos(self.task, self.latents))
 
     def step(self, action: Any) -> tuple[dict[str, Any], float, bool, bool, dict[str, Any]]:
-        """Answer, or wait for what is asked."""
+        """Answer, or at a shown stimulus do nothing."""
         turn = self.task.step(np.asarray(action)[None])
         over = bool(turn.done[0])
         if turn.asked[0] == ASKED and not over:
@@ -128,12 +128,12 @@ class RecallEnv(gymnasium.Env[dict[str, Any], Any]):
         return one_of(_observed(turn)), float(turn.reward[0]), over, False, one_of(_infos(self.task, self.latents))
 
     def action_masks(self) -> NDArray[np.int8]:
-        """Which answers are legal now, as sb3-contrib's MaskablePPO asks for them."""
+        """Return the legal answers, in the form that sb3-contrib's MaskablePPO takes."""
         mask: NDArray[np.int8] = _infos(self.task, False)["action_mask"][0]
         return mask
 
     def render(self) -> Any:
-        """What has happened in the last step, in words ("ansi"), or a picture of the last words ("rgb_array")."""
+        """Return the last step in words ("ansi"), or a picture of the last lines ("rgb_array")."""
         if self.render_mode is None:
             return None
         return self._told[-1] if self.render_mode == "ansi" else picture(self._told)
@@ -144,7 +144,7 @@ def _numbers(turn: RecallTurn) -> str:
 
 
 class RecallVectorEnv(VectorEnv[dict[str, NDArray[Any]], NDArray[Any], NDArray[Any]]):
-    """Many recall tasks as one batched program; see this module's page. Infos are arrays of all episodes."""
+    """Many recall tasks in one batch; see the docstring of this module. Infos are arrays over episodes."""
 
     metadata: dict[str, Any] = {**OF_MANY, "render_modes": []}  # noqa: RUF012
 
@@ -166,12 +166,12 @@ class RecallVectorEnv(VectorEnv[dict[str, NDArray[Any]], NDArray[Any], NDArray[A
     def reset(
         self, *, seed: int | list[int] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Arrays, dict[str, Any]]:
-        """Begin everywhere: with a seed and those after it, a list of seeds, or the next episodes."""
+        """Begin all episodes: of a seed and those after it, of a list of seeds, or the next ones."""
         turn = self.task.reset(*((None, seed) if isinstance(seed, list) else (seed, None)))
         return _observed(turn), _infos(self.task, self.latents)
 
     def step(self, actions: Any) -> tuple[Arrays, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
-        """Answer, or wait for what is asked, in all episodes."""
+        """Answer, or at a shown stimulus do nothing, in all episodes."""
         turn = self.task.step(actions)
         infos: dict[str, Any] = _infos(self.task, self.latents)
         if turn.done.any():

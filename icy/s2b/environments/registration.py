@@ -1,4 +1,4 @@
-"""The versioned names under which Gymnasium and PettingZoo know the environments."""
+"""Register the environments with Gymnasium and PettingZoo under versioned names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ HERE = __package__
 
 
 def register() -> None:
-    """Make the names known; more than once does no harm."""
+    """Register the environments; safe to call more than once."""
     if "S2B/Listener-v0" in gymnasium.registry:
         return
     gymnasium.register(

@@ -1,4 +1,4 @@
-"""Observation and action spaces of the game in the terms of Gymnasium, and the masks of legal actions."""
+"""Observation spaces, action spaces and action masks of the game, for Gymnasium."""
 
 from __future__ import annotations
 
@@ -13,25 +13,26 @@ from numpy.typing import NDArray
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.registry import LISTENER, SPEAKER
 from icy.s2b.channel import END, sentence_count, sentences
-from icy.s2b.game import REWARDS, BatchedGame, Seen
+from icy.s2b.game import REWARDS, BatchedGame
 from icy.s2b.players.base import Action
 from icy.s2b.settings import GameSettings
 from icy.s2b.streams import Wholes
+from icy.s2b.turn import Seen
 
 FORMS = ("factored", "flat", "role")
 MESSAGES = ("one-hot", "tokens")
-MOST_SENTENCES = 100_000  # in the flat form
-WIDE = 2.0  # beyond which no sample lies that may leave its section
+MOST_SENTENCES = 100_000  # in the flat form, at most
+WIDE = 2.0  # bound of stimuli whose samples may leave their section
 Arrays = dict[str, NDArray[Any]]
 
 
 def observation_space(settings: GameSettings, player: str, messages: str = "one-hot") -> spaces.Dict:
-    """What a player observes.
+    """Return the observation space of a player.
 
-    `stimulus` holds the numbers of all stimuli that it sees; `message` the tokens it hears, as a one-hot block each or
-    as "tokens"; `role` is 0 for the speaker
-    and 1 for the listener; `phase` 0 in the support and 1 in the query; `round` 0..N + 1; `previous_result` 0 before
-    the first result, 1 for a failure, 2 for a success; `previous_reward` the reward that came with it.
+    `stimulus` holds the numbers of all stimuli that it sees; `message` the tokens that it hears, as a one-hot block
+    each or as "tokens"; `role` is 0 for the speaker and 1 for the listener; `phase` is 0 in the support and 1 in the
+    query; `round` is 0..N + 1; `previous_result` is 0 before the first result, 1 for a failure and 2 for a success;
+    `previous_reward` is the reward that came with it.
     """
     slots = settings.speaker_slots if player == SPEAKER else settings.slots
     low, high = (0.0, 1.0) if settings.representation == "ohe" else (-1.0, 1.0)
@@ -55,7 +56,7 @@ def observation_space(settings: GameSettings, player: str, messages: str = "one-
 
 
 def observed(seen: Seen, player: str, settings: GameSettings, messages: str = "one-hot") -> Arrays:
-    """What a player sees, as arrays in its observation space with a leading axis of episodes."""
+    """Return what a player sees as arrays of its observation space, with a leading axis of episodes."""
     count, heard = len(seen.round), seen.message
     if messages == "one-hot":
         heard = np.eye(settings.vocab_size + 1, dtype=np.int8)[heard].reshape(count, -1)
@@ -71,23 +72,23 @@ def observed(seen: Seen, player: str, settings: GameSettings, messages: str = "o
 
 
 def one_of(arrays: Mapping[str, NDArray[Any]], row: int = 0) -> dict[str, Any]:
-    """A row of batched arrays."""
+    """Return one row of batched arrays."""
     return {name: array[row] for name, array in arrays.items()}
 
 
 class Actions:
-    """The actions of one player in one form, to and fro.
+    """The action space of one player in one form, its masks, and the conversion to actions of the game.
 
     Args:
-        settings: of the game.
+        settings: settings of the game.
         player: "speaker" or "listener".
-        form: "factored", a decision and a token per position (MultiDiscrete), alike for both players; "flat", one
-            number for a decision and a sentence, alike for both, the last number for no action (as in MetaRG22);
-            "role", what the player can do and nothing else: the speaker's tokens, the listener's decision.
+        form: "factored": a decision and a token per position (MultiDiscrete), the same for both players; "flat": one
+            number for a decision and a sentence, the same for both, the last number for no action (as in MetaRG22);
+            "role": only what the player can do: the speaker's tokens, the listener's decision.
 
     Raises:
-        UnknownNameError: another form.
-        InvalidSettingError: a channel of too many sentences to be numbered.
+        UnknownNameError: an unknown form.
+        InvalidSettingError: a channel with too many sentences to number.
     """
 
     def __init__(self, settings: GameSettings, player: str, form: str) -> None:
@@ -114,7 +115,7 @@ class Actions:
 
     @cached_property
     def sizes(self) -> list[int]:
-        """Numbers of choices: of the decision where there is one, and of each token."""
+        """Number of choices for the decision, if there is one, and for each token."""
         tokens = [self.settings.vocab_size + 1] * self.settings.length if self._speaks else []
         return [self.settings.decisions] * self._decides + tokens
 
@@ -127,7 +128,7 @@ class Actions:
         return spaces.MultiDiscrete(self.sizes) if self._speaks else spaces.Discrete(self.sizes[0])
 
     def read(self, actions: Any) -> Action:
-        """Actions of this form, with a leading axis of episodes, as a player's."""
+        """Convert actions of this form, with a leading axis of episodes, to a player's."""
         given = np.asarray(actions, dtype=np.int64)
         if self.form == "flat":
             count = len(self._sentences)
@@ -139,7 +140,7 @@ class Actions:
         return Action(given[:, 1:], given[:, 0]) if self._decides else Action(given, None)
 
     def forbidden(self, actions: Any, masks: NDArray[np.int8]) -> NDArray[np.bool_]:
-        """Where actions are not allowed by masks [B, choices], or are none that there are: [B]."""
+        """Return where actions are invalid, or not allowed by masks [B, choices]: [B]."""
         given = np.asarray(actions, dtype=np.int64).reshape(len(masks), -1)
         sizes = np.array([masks.shape[1]] if self.form == "flat" else self.sizes)
         there = (given >= 0) & (given < sizes)
@@ -148,10 +149,9 @@ class Actions:
         return ~allowed
 
     def masks(self, seen: Seen) -> NDArray[np.int8]:
-        """Which choices are legal, [B, choices]: of a flat action, or of the decision and of each token in turn.
+        """Return the legal choices, [B, choices], for a flat action, or for the decision and then each token.
 
-        There is always a legal choice; where a player has nothing to decide or to say, it is 0, or in the flat form
-        the last.
+        There is always a legal choice: if a player has nothing to decide or say, 0, or in the flat form the last.
         """
         if self.form == "flat":
             return self._flat_masks(seen)
@@ -166,7 +166,7 @@ class Actions:
     def _flat_masks(self, seen: Seen) -> NDArray[np.int8]:
         count, decisions = len(self._sentences), self.settings.decisions
         decide, speak = seen.may_decide[:, None], seen.may_speak[:, None]
-        if self.settings.masks == "near32":  # all but nothing, or nothing
+        if self.settings.masks == "near32":  # every action but "no action", or that alone
             legal = np.repeat(decide | speak, decisions * count, axis=1)
         else:
             silent = np.arange(decisions * count) % count == END
@@ -175,14 +175,14 @@ class Actions:
         return np.concatenate([legal, ~legal.any(1, keepdims=True)], axis=1).astype(np.int8)
 
     def sampling_mask(self, mask: NDArray[np.int8]) -> Any:
-        """The mask of one episode in the form that `space.sample` takes."""
+        """Convert the mask of one episode to the form that `space.sample` takes."""
         if not isinstance(self.space, spaces.MultiDiscrete):
             return mask
         return tuple(np.split(mask, np.cumsum(self.sizes)[:-1]))
 
 
 def privileged(game: BatchedGame) -> Arrays:
-    """What no player sees: meanings of what either sees, the numbers of values, and the right decision."""
+    """Return what no player sees: the meanings of both players' stimuli, the space, and the right decision."""
     return {
         "speaker_latents": game.latents(SPEAKER),
         "listener_latents": game.latents(LISTENER),

@@ -1,4 +1,4 @@
-"""Players of S2B without learning. They register as a stranger's would; each is imported on first use."""
+"""Players without learning. They register like plug-ins, and each is imported on first use."""
 
 from icy.core.registry import register_listener, register_speaker
 

@@ -1,4 +1,4 @@
-"""What every player of S2B does; it plays many episodes at once."""
+"""The interface of players, which play many episodes at once."""
 
 from __future__ import annotations
 
@@ -9,35 +9,36 @@ from numpy.typing import NDArray
 
 from icy.core.errors import IcyError, IncompatibleError, PluginError
 from icy.core.registry import registry
-from icy.s2b.game import BatchedGame, Seen
+from icy.s2b.game import BatchedGame
 from icy.s2b.settings import GameSettings
-from icy.s2b.streams import Draws, Wholes
+from icy.s2b.streams import EpisodeStreams, Wholes
+from icy.s2b.turn import Seen
 
 
 @dataclass(frozen=True, eq=False)
 class Seat:
-    """What a player is told before it plays.
+    """What a player is given before it plays.
 
     Attributes:
-        settings: of the game.
-        episodes: how many at once, B.
-        draws: streams of its own for every episode, for what it draws.
-        game: for privileged players, the game itself, with its latents.
+        settings: settings of the game.
+        episodes: number of episodes it plays at once, B.
+        streams: random numbers of its own for every episode.
+        game: the game itself, with its latents, for privileged players only.
     """
 
     settings: GameSettings
     episodes: int
-    draws: Draws
+    streams: EpisodeStreams
     game: BatchedGame | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class Action:
-    """What a player does, in all episodes.
+    """A player's action, in all B episodes.
 
     Attributes:
         message: tokens, [B, L]; None is the empty message.
-        decision: of a listener, [B]; None where none is asked for.
+        decision: a listener's decision, [B]; None is decision 0.
     """
 
     message: Wholes | None = None
@@ -45,26 +46,28 @@ class Action:
 
 
 class Player:
-    """A speaker or a listener; what every player does.
+    """Base class of speakers and listeners.
+
+    A player implements `acting`; a speaker whose language is to be probed also implements `utter`.
 
     Attributes:
-        privileged: whether it is shown the latents, by way of `Seat.game`.
+        privileged: whether the player is given the game and its latents, as `Seat.game`.
     """
 
     privileged = False
-    steps = 0  # acted since the last `begin`
+    steps = 0  # steps played since the last `begin`
 
     def begin(self, seat: Seat) -> None:
         """Take a seat; called before the first observation of every batch of episodes, and of new seeds.
 
         Raises:
-            IncompatibleError: it cannot play this game.
+            IncompatibleError: the player cannot play this game.
         """
         self.seat = seat
         self.steps = 0
 
     def act(self, seen: Seen) -> Action:
-        """What to do, given what is seen; called at every step, until all episodes of the batch are over."""
+        """Act on an observation; called at every step until all episodes of the batch are over."""
         self.steps += 1
         found = self.acting(seen)
         if not isinstance(found, Action):
@@ -72,45 +75,45 @@ class Player:
         return found
 
     def acting(self, seen: Seen) -> Action:
-        """What `act` answers; for players to write."""
+        """Return the action for an observation; every player implements this."""
         raise NotImplementedError
 
     def utter(self, stimuli: NDArray[Any], meanings: Wholes, episode: int) -> Wholes:
-        """What a speaker would say, as it is now, of stimuli of one episode: [n, tokens]. It does not change by that.
+        """Return what a speaker would say now of stimuli of one episode, [n, tokens], without changing its state.
 
         Args:
-            stimuli: [n, W].
-            meanings: of the stimuli, [n, N], for privileged speakers.
-            episode: which of the batch.
+            stimuli: the stimuli, [n, W].
+            meanings: their meanings, [n, N], for privileged speakers.
+            episode: index of the episode in the batch.
 
         Raises:
-            IncompatibleError: it cannot be asked.
+            IncompatibleError: the speaker does not support this.
         """
         raise IncompatibleError(f"{type(self).__name__} has no `utter`, so its language cannot be probed.")
 
     @property
     def game(self) -> BatchedGame:
-        """The game, for players that are privileged."""
+        """The game, for privileged players."""
         if self.seat.game is None:
             raise IcyError(f"{type(self).__name__} is privileged and must be given the game.")
         return self.seat.game
 
 
-def seated(player: str | Player, side: str, game: BatchedGame) -> Player:
-    """A player by name or as it is, ready for a game.
+def seated(player: str | Player, role: str, game: BatchedGame) -> Player:
+    """Create a player by name, or take it as it is, and seat it at a game.
 
     Raises:
-        UnknownNameError: no player of that side is called so.
-        IncompatibleError: it cannot play this game.
+        UnknownNameError: no player in that role has this name.
+        IncompatibleError: the player cannot play this game.
     """
     if game.device is not None:
         raise IncompatibleError("Players play on arrays of NumPy; give the game no device.")
-    made: Player = registry.get(player, side).create() if isinstance(player, str) else player
-    draws = Draws.of_seeds(game.seeds).within("player", side)
-    made.begin(Seat(game.settings, game.episodes, draws, game if made.privileged else None))
+    made: Player = registry.get(player, role).create() if isinstance(player, str) else player
+    streams = EpisodeStreams.of_seeds(game.seeds).within("player", role)
+    made.begin(Seat(game.settings, game.episodes, streams, game if made.privileged else None))
     return made
 
 
 def name_of(player: str | Player) -> str:
-    """What a player is called in tables."""
+    """Return a player's name for tables."""
     return player if isinstance(player, str) else type(player).__name__

@@ -1,9 +1,9 @@
-"""The binding listener: what memory and inference alone reach, without any learning.
+"""The binding listener: memory and inference without any learning.
 
-Within an episode it remembers which numbers it has seen in every dimension, and with which token. How many values a
-dimension has it must infer: for every number of values that there may be, the numbers fall into sections, and it weighs
-how well they do. A section's numbers are those of one value, and a value has one token, so that a token that has been
-heard tells which section is meant, for every number of values that is still likely.
+Within an episode it remembers which numbers it has seen in every dimension, and with which token. It infers how many
+values a dimension has: under every possible number of values (a hypothesis) the numbers fall into sections, and the
+better they fit, the likelier the hypothesis. A section holds the numbers of one value, and a value has one token, so
+under each hypothesis a token heard before identifies a section.
 """
 
 from __future__ import annotations
@@ -11,27 +11,27 @@ from __future__ import annotations
 import numpy as np
 
 from icy.core.errors import IncompatibleError
-from icy.s2b.game import SUCCESS, Seen
 from icy.s2b.stimuli import SAFE, WIDEST
 from icy.s2b.streams import Reals, Wholes
+from icy.s2b.turn import SUCCESS, Seen
 
 from .base import Action, Seat
 from .listeners import Decider
 
-UNLIKELY = -30.0  # the logarithm of how likely a section of two tokens is, or one of more numbers than samples
-NARROW, PLACES = 6, 12  # standard deviations and means that evidence is averaged over
+UNLIKELY = -30.0  # log-likelihood of a fault: a section with two tokens, or with more numbers than samples
+NARROW, PLACES = 6, 12  # numbers of standard deviations and of means that evidence is averaged over
 
 
 class BindingListener(Decider):
     """Remembers which numbers came with which token, infers how many values there are, and decides by likelihood.
 
-    It knows how stimuli are made and that one position of a message tells of one dimension, so it measures speakers of
-    such languages; it does not know the meanings, the numbers of values or the vocabulary of the episode. What it
-    leaves out: that a stimulus has the same sample in all dimensions, and in what order targets are drawn.
+    It knows how stimuli are drawn, and that each position of a message is about one dimension, so it is a reference for
+    speakers of such languages. It does not know the meanings, the numbers of values or the vocabulary of the episode.
+    It does not use that a stimulus has the same sample in all dimensions, nor the order in which targets are drawn.
     """
 
     def begin(self, seat: Seat) -> None:
-        """See Player; messages must have a token per dimension."""
+        """Take a seat; messages must have a token per dimension."""
         super().begin(seat)
         settings = seat.settings
         if settings.reach < settings.dimensions:
@@ -48,7 +48,7 @@ class BindingListener(Decider):
         self.own: Reals = np.zeros((seat.episodes, settings.slots, settings.dimensions))
 
     def acting(self, seen: Seen) -> Action:
-        """Listen, learn from what is shown at the end of a game, and decide."""
+        """Listen, remember what is shown at the end of a game, and decide."""
         settings = self.seat.settings
         self.memory.forget(np.flatnonzero(seen.fresh))
         if not settings.feedback:
@@ -65,7 +65,7 @@ class BindingListener(Decider):
         return Action(decision=decision)
 
     def _learn_from_success(self, seen: Seen) -> None:
-        """Where no game ends by showing the target, a right choice tells what it was."""
+        """Remember the stimuli of right choices, where games do not end by showing the target."""
         settings = self.seat.settings
         chosen = (self.last_decision < settings.slots) & (seen.round == 0) & (seen.result == SUCCESS) & ~seen.fresh
         rows = np.flatnonzero(chosen)
@@ -73,7 +73,7 @@ class BindingListener(Decider):
         self.last_decision[seen.fresh | (seen.round == 0)] = settings.slots
 
     def _decide(self, rows: Wholes, stimuli: Reals) -> Wholes:
-        """The likeliest of all answers, for some episodes: [n], given what they see, [n, slots, N]."""
+        """Return the likeliest decision in some episodes, [n], for the stimuli seen in them, [n, slots, N]."""
         settings, tokens = self.seat.settings, self.sentence()[rows]
         for slot in range(settings.slots):
             self.memory.see(rows, stimuli[:, slot])
@@ -86,38 +86,38 @@ class BindingListener(Decider):
 
 
 class Memory:
-    """What has been seen and heard in the dimensions of some episodes, under every number of values there may be.
+    """What has been seen and heard in every dimension of some episodes, under every hypothesis.
 
-    Axes: B episodes, N dimensions, D numbers of values that there may be, S sections at the most, V tokens.
+    Axes: B episodes, N dimensions, D hypotheses (numbers of values), at most S sections, V tokens.
     """
 
     def __init__(self, episodes: int, dimensions: int, counts: Wholes, vocab_size: int, samples: int) -> None:
         self.counts, self.samples = counts, samples
         most, hypotheses = int(counts[-1]), len(counts)
         shape = episodes, dimensions, hypotheses
-        self.numbers = np.full((episodes, dimensions, most * samples), np.nan)  # the different ones seen
-        self.seen = np.zeros((episodes, dimensions), dtype=np.int64)  # how many
-        self.sums = np.zeros((*shape, most, 3))  # per section: how many numbers, their sum, and that of their squares
-        self.evidence = np.zeros((*shape, most))  # of the numbers of a section
-        self.faults = np.zeros(shape)
-        self.picked = np.zeros((episodes, dimensions))  # values of targets, each one of d
-        self.owner = np.zeros((*shape, most), dtype=np.int64)  # the token of a section; 0, not known
-        self.section = np.full((*shape, vocab_size + 1), -1)  # the section of a token; -1, not known
+        self.numbers = np.full((episodes, dimensions, most * samples), np.nan)  # the different numbers seen
+        self.seen = np.zeros((episodes, dimensions), dtype=np.int64)  # how many different numbers
+        self.sums = np.zeros((*shape, most, 3))  # per section: count, sum and sum of squares of its numbers
+        self.evidence = np.zeros((*shape, most))  # log-density of a section's numbers
+        self.faults = np.zeros(shape)  # contradictions of a hypothesis
+        self.picked = np.zeros((episodes, dimensions))  # targets shown, each with one of d values
+        self.owner = np.zeros((*shape, most), dtype=np.int64)  # token of a section; 0 if not known
+        self.section = np.full((*shape, vocab_size + 1), -1)  # section of a token; -1 if not known
         self.blank = {n: v.flat[0] for n, v in vars(self).items() if isinstance(v, np.ndarray) and n != "counts"}
 
     def forget(self, rows: Wholes) -> None:
-        """Begin anew in some episodes."""
+        """Forget everything in some episodes."""
         if len(rows):
             for name, value in self.blank.items():
                 getattr(self, name)[rows] = value
 
     def see(self, rows: Wholes, numbers: Reals) -> None:
-        """Numbers [n, N] seen in some episodes [n]; those seen before tell nothing new."""
+        """Remember numbers [n, N] seen in some episodes [n]; those seen before add nothing."""
         fresh = ~(self.numbers[rows] == numbers[..., None]).any(-1)
         which, dimension = np.nonzero(fresh)
         b, x = rows[which], numbers[which, dimension]
         place = self.seen[b, dimension]
-        room = place < self.numbers.shape[2]  # more may come only if stimuli are not what they should be
+        room = place < self.numbers.shape[2]  # there is always room, unless stimuli are not drawn as they should be
         self.numbers[b[room], dimension[room], place[room]] = x[room]
         self.seen[b, dimension] += 1
         section, inside = self._sections(x)
@@ -128,7 +128,7 @@ class Memory:
         self.evidence[at] = evidence(sums)
 
     def bind(self, rows: Wholes, numbers: Reals, tokens: Wholes) -> None:
-        """Numbers [n, N] that tokens [n, N] stood for."""
+        """Remember that tokens [n, N] stood for numbers [n, N]."""
         if not len(rows):
             return
         self.see(rows, numbers)
@@ -144,7 +144,7 @@ class Memory:
         self.section[(*at, tokens[..., None])] = np.where(heard, section, -1)
 
     def ratio(self, rows: Wholes, numbers: Reals, tokens: Wholes) -> Reals:
-        """How much likelier stimuli [n, N] are if tokens [n, N] tell of their meaning than if of another one: [n]."""
+        """Return the likelihood ratio of stimuli [n, N] having the meaning of tokens [n, N], against any other: [n]."""
         weights = self._weights(rows)
         meant = self._meant(rows, numbers, tokens)
         same = (weights * meant).sum(-1).prod(-1)
@@ -154,16 +154,16 @@ class Memory:
         return found
 
     def _weights(self, rows: Wholes) -> Reals:
-        """How likely every number of values is, [n, N, D]."""
+        """Return the probability of every number of values, [n, N, D]."""
         scores = self.evidence[rows].sum(-1) + UNLIKELY * self.faults[rows]
-        # A number's density is relative to its section, of width 2 / d; which value is shown, one of d.
+        # Densities are relative to a section of width 2 / d, and each target shows one of d values.
         scores += (self.seen[rows] - self.picked[rows])[..., None] * np.log(self.counts)
         likely = np.exp(scores - scores.max(-1, keepdims=True))
         found: Reals = likely / likely.sum(-1, keepdims=True)
         return found
 
     def _meant(self, rows: Wholes, numbers: Reals, tokens: Wholes) -> Reals:
-        """How likely a token means the section that a number lies in, under every number of values, [n, N, D]."""
+        """Return how probably tokens mean the sections that numbers lie in, under every hypothesis, [n, N, D]."""
         section, _ = self._sections(numbers)
         at = rows[:, None, None], np.arange(numbers.shape[1])[:, None], np.arange(len(self.counts))
         known = self.section[(*at, tokens[..., None])]
@@ -174,14 +174,14 @@ class Memory:
         return found
 
     def _sections(self, numbers: Reals) -> tuple[Wholes, Reals]:
-        """The section that numbers [...] lie in, and where in it, from 0 to 1: [..., D]."""
+        """Return the section of numbers [...] under every hypothesis, and the place in it, from 0 to 1: [..., D]."""
         place = (np.asarray(numbers)[..., None] + 1) / 2 * self.counts
         section = np.clip(np.floor(place), 0, self.counts - 1).astype(np.int64)
         return section, place - section
 
 
 def _grid() -> tuple[Reals, Reals]:
-    """Standard deviations and means that a value's density may have, in a section from 0 to 1."""
+    """Return a grid of standard deviations and means that a value's density may have, in a section from 0 to 1."""
     deviation = (1 + (np.arange(NARROW) + 0.5) / NARROW) / (2 * WIDEST)
     place = (np.arange(PLACES) + 0.5) / PLACES
     mean = SAFE * deviation[:, None] + place * (1 - 2 * SAFE * deviation[:, None])
@@ -192,10 +192,10 @@ _DEVIATIONS, _MEANS = _grid()
 
 
 def evidence(sums: Reals) -> Reals:
-    """The logarithm of the density of a section's numbers, averaged over the densities that a value may have.
+    """Return the log-density of a section's numbers, averaged over the densities that a value may have.
 
     Args:
-        sums: how many numbers, their sum and that of their squares, within a section from 0 to 1, [..., 3].
+        sums: count, sum and sum of squares of the numbers, as places in the section from 0 to 1, [..., 3].
     """
     count, total, squares = (sums[..., i, None] for i in range(3))
     scores = -count * np.log(_DEVIATIONS) - (squares - 2 * _MEANS * total + count * _MEANS**2) / (2 * _DEVIATIONS**2)

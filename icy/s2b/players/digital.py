@@ -1,4 +1,4 @@
-"""The cheating language of MetaRG22 and MetaRG24: stimuli as digits, whatever the episode means by them."""
+"""The cheating language of MetaRG22 and MetaRG24: the numbers of a stimulus as digits, regardless of the episode."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def check_digital(settings: GameSettings) -> None:
     """Refuse a game that the digital players cannot play.
 
     Raises:
-        IncompatibleError: stimuli are not continuous, or messages have not a token per dimension.
+        IncompatibleError: stimuli are not continuous, or messages have fewer tokens than dimensions.
     """
     if settings.representation != "scs" or settings.length < settings.dimensions:
         raise IncompatibleError("The digital players need continuous stimuli (scs) and a token per dimension (length).")
 
 
 def digits(stimuli: NDArray[Any], vocab_size: int) -> Wholes:
-    """In which of V equal parts of [-1, 1] numbers lie, from 1."""
+    """Return in which of V equal parts of [-1, 1] numbers lie, counted from 1."""
     found: Wholes = np.clip(np.floor((stimuli + 1) / 2 * vocab_size), 0, vocab_size - 1).astype(np.int64) + 1
     return found

@@ -1,4 +1,4 @@
-"""Listeners without learning, to measure speakers and other listeners by."""
+"""Listeners without learning, as references for speakers and other listeners."""
 
 from __future__ import annotations
 
@@ -6,32 +6,32 @@ import numpy as np
 
 from icy.core.errors import IncompatibleError
 from icy.core.registry import LISTENER, SPEAKER
-from icy.s2b.game import Seen
 from icy.s2b.streams import Reals, Wholes
+from icy.s2b.turn import Seen
 
 from .base import Action, Player, Seat
 from .digital import check_digital, digits
 
 
 class Decider(Player):
-    """A listener that sends no messages: it decides, where a decision is asked for."""
+    """Base class of listeners that send no messages; a subclass implements `decide`."""
 
     def begin(self, seat: Seat) -> None:
-        """See Player."""
+        """Take a seat; see Player."""
         super().begin(seat)
         self.words: Wholes = np.zeros((seat.episodes, seat.settings.rounds * seat.settings.length), dtype=np.int64)
 
     def decide(self, seen: Seen) -> Wholes:
-        """The decisions, [B]; `words` holds what has been said in the game."""
+        """Return decisions, [B]; `words` holds the messages of the game so far."""
         raise NotImplementedError
 
     def acting(self, seen: Seen) -> Action:
-        """Listen, and decide."""
+        """Listen, and decide where a decision is asked for."""
         self.hear(seen)
         return Action(decision=np.where(seen.may_decide, self.decide(seen), 0))
 
     def hear(self, seen: Seen) -> None:
-        """Keep the messages of all rounds of a game, one after another."""
+        """Append the message of this round to those of the game."""
         settings = self.seat.settings
         self.words[seen.round == 0] = 0
         for place in range(settings.rounds):
@@ -39,7 +39,7 @@ class Decider(Player):
             self.words[now, place * settings.length : (place + 1) * settings.length] = seen.message[now]
 
     def numbers_of(self, seen: Seen) -> Reals:
-        """One number per dimension, [B, slots, N]: of a one-hot block, the middle of its value's section."""
+        """Return one number per dimension, [B, slots, N]; for a one-hot block, the middle of its value's section."""
         settings = self.seat.settings
         if settings.representation == "scs":
             numbers: Reals = seen.stimulus.astype(np.float64)
@@ -49,7 +49,7 @@ class Decider(Player):
         return found
 
     def sentence(self) -> Wholes:
-        """The token for each dimension, [B, N]: of one message, or of several that each begin one token later."""
+        """Return the token for each dimension, [B, N], from one message, or several that each begin one token later."""
         settings = self.seat.settings
         if settings.length >= settings.dimensions:
             return self.words[:, : settings.dimensions]
@@ -59,12 +59,12 @@ class Decider(Player):
 
 
 class PosdisListener(Decider):
-    """Takes the stimulus with most values where the posdis speaker, unpermuted, would have said them; never "none"."""
+    """Chooses the stimulus with most values as the posdis speaker would say them, unpermuted; never says "none"."""
 
     privileged = True
 
     def decide(self, seen: Seen) -> Wholes:
-        """The first slot of the most agreeing positions."""
+        """Return the first slot that agrees in most positions."""
         agree = self.game.latents(LISTENER) == self.sentence()[:, None] - 1
         best: Wholes = agree.sum(-1).argmax(1)
         return best
@@ -76,7 +76,7 @@ class OracleListener(Decider):
     privileged = True
 
     def decide(self, seen: Seen) -> Wholes:
-        """The first slot of the target's meaning, or none."""
+        """Return the first slot with the target's meaning, or "none"."""
         same = (self.game.latents(LISTENER) == self.game.latents(SPEAKER)[:, :1]).all(-1)
         return np.where(same.any(1), same.argmax(1), min(self.seat.settings.slots, self.seat.settings.decisions - 1))
 
@@ -85,34 +85,34 @@ class RandomListener(Decider):
     """Decides at random."""
 
     def decide(self, seen: Seen) -> Wholes:
-        """Uniform over decisions."""
-        return self.seat.draws.integers("decide", self.seat.settings.decisions, (1,), self.steps)[:, 0]
+        """Draw uniformly from all decisions."""
+        return self.seat.streams.integers("decide", self.seat.settings.decisions, (1,), self.steps)[:, 0]
 
 
 class AlwaysNo(Decider):
-    """Always answers that the target's meaning is none of what it sees."""
+    """Always says that the target's meaning is not there."""
 
     def begin(self, seat: Seat) -> None:
-        """See Player; there must be such an answer."""
+        """Take a seat; the game must be descriptive."""
         super().begin(seat)
         if not seat.settings.descriptive:
             raise IncompatibleError("In a game that is not descriptive nobody can answer that the target is not there.")
 
     def decide(self, seen: Seen) -> Wholes:
-        """K + 1."""
+        """Return K + 1, "none"."""
         return np.full(self.seat.episodes, self.seat.settings.slots)
 
 
 class DigitalListener(Decider):
-    """Takes the stimulus whose parts of [-1, 1] the digital speaker, unpermuted, would have said."""
+    """Chooses the stimulus that the digital speaker would describe with the message, unpermuted."""
 
     def begin(self, seat: Seat) -> None:
-        """See Player."""
+        """Take a seat; see `check_digital` for the games that it can play."""
         super().begin(seat)
         check_digital(seat.settings)
 
     def decide(self, seen: Seen) -> Wholes:
-        """The first slot with most agreeing positions; none, unless all agree and such an answer there is."""
+        """Return the slot that agrees in most positions; in a descriptive game "none", unless it agrees in all."""
         settings = self.seat.settings
         agree = (digits(seen.stimulus, settings.vocab_size) == self.sentence()[:, None]).sum(-1)
         best: Wholes = agree.argmax(1)

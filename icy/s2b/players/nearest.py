@@ -5,23 +5,23 @@ from __future__ import annotations
 import numpy as np
 
 from icy.core.errors import IncompatibleError
-from icy.s2b.game import Seen
 from icy.s2b.streams import Wholes
+from icy.s2b.turn import Seen
 
 from .base import Action, Seat
 from .listeners import Decider
 
 
 class NearestListener(Decider):
-    """Takes a number for the value whose token came with the nearest number so far, whatever sections there may be.
+    """Reads each number as the value of the nearest number heard of so far, whatever the sections are.
 
-    It remembers, in every dimension, which numbers were shown at the end of a game with which token (s2b-facts 7.3). A
-    stimulus has the target's meaning if the nearest number in every dimension came with the token that is heard; a
-    token that was never heard before stands for a number that was never seen before.
+    In every dimension it remembers which numbers were shown at the end of a game with which token. A stimulus has the
+    target's meaning if in every dimension the nearest number came with the token that is heard; a token that was never
+    heard before stands for a number that was never seen before.
     """
 
     def begin(self, seat: Seat) -> None:
-        """See Player; messages must have a token per dimension, and games end by showing the target."""
+        """Take a seat; messages must have a token per dimension, and games must end by showing the target."""
         super().begin(seat)
         settings = seat.settings
         if not settings.feedback or settings.reach < settings.dimensions:
@@ -48,7 +48,7 @@ class NearestListener(Decider):
         return Action(decision=np.where(seen.may_decide, self.decide(seen), 0))
 
     def decide(self, seen: Seen) -> Wholes:
-        """The stimulus that agrees in most dimensions; none, unless one agrees in all and such an answer there is."""
+        """Return the slot that agrees in most dimensions; in a descriptive game "none", unless it agrees in all."""
         settings, heard = self.seat.settings, self.sentence()
         known = (self.tokens == heard[:, None]) & ~np.isnan(self.numbers)
         agree = np.stack([self._agrees(row, heard, known.any(1)) for row in self.numbers_of(seen).swapaxes(0, 1)], 1)
@@ -57,7 +57,7 @@ class NearestListener(Decider):
         return np.where(total.max(1) == settings.dimensions, best, settings.slots) if settings.descriptive else best
 
     def _agrees(self, numbers: np.ndarray, heard: Wholes, known: np.ndarray) -> np.ndarray:
-        """In which dimensions the nearest number came with the token that is heard, [B, N]."""
+        """Return in which dimensions the nearest number came with the token that is heard, [B, N]."""
         if not self.numbers.shape[1]:
             return ~known
         distance = np.nan_to_num(np.abs(self.numbers - numbers[:, None]), nan=np.inf)

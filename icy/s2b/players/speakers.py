@@ -1,7 +1,7 @@
 """Speakers without learning.
 
-Most of them are privileged: they are shown the meanings that learning players have to infer, and say them in a language
-of known composition.
+Most of them are privileged: they are given the meanings that learning players have to infer, and say them in a language
+whose structure is known.
 """
 
 from __future__ import annotations
@@ -13,33 +13,33 @@ from numpy.typing import NDArray
 
 from icy.core.errors import IncompatibleError
 from icy.core.registry import SPEAKER
-from icy.s2b.game import Seen
 from icy.s2b.stimuli import meaning_numbers
-from icy.s2b.streams import Draws, Wholes
+from icy.s2b.streams import EpisodeStreams, Wholes
+from icy.s2b.turn import Seen
 
 from .base import Action, Player, Seat
 from .digital import check_digital, digits
 
 
 class LanguageSpeaker(Player):
-    """Says the target's meaning in a language; with fewer tokens than it needs, over several rounds.
+    """Base class of speakers that say the target's meaning in a language; a subclass implements `say`.
 
-    Where a message is too short for a sentence, round r says the tokens from r on, so that N rounds of one token say a
-    sentence of N.
+    If a message is too short for a sentence, round r says the tokens from r on: N rounds of one token say a sentence of
+    N.
     """
 
     privileged = True
 
     def sentence_length(self) -> int:
-        """Tokens that a meaning needs."""
+        """Return the number of tokens in a sentence."""
         return self.seat.settings.dimensions
 
     def say(self, meanings: Wholes, rows: NDArray[Any]) -> Wholes:
-        """The sentences for meanings [n, N] of some episodes [n]: [n, sentence length]."""
+        """Return the sentences for meanings [n, N] in some episodes [n]: [n, sentence length]."""
         raise NotImplementedError
 
     def begin(self, seat: Seat) -> None:
-        """See Player; the channel must be wide enough for the language."""
+        """Take a seat; the rounds of a game must have room for a sentence."""
         super().begin(seat)
         settings, needed = seat.settings, self.sentence_length()
         if settings.reach < needed:
@@ -49,7 +49,7 @@ class LanguageSpeaker(Player):
             )
 
     def acting(self, seen: Seen) -> Action:
-        """The target's sentence, wherever a message is legal, but for the end of a game."""
+        """Say the target's sentence wherever a message is legal, except at the end of a game."""
         meanings = self.game.latents(SPEAKER)[:, 0]
         sentences = self.say(meanings, np.arange(len(meanings)))
         length = self.seat.settings.length
@@ -61,14 +61,14 @@ class LanguageSpeaker(Player):
         return Action(message=said * speaks[:, None])
 
     def utter(self, stimuli: NDArray[Any], meanings: Wholes, episode: int) -> Wholes:
-        """See Player: the whole sentences."""
+        """Return whole sentences; see Player."""
         return self.say(meanings, np.full(len(meanings), episode))
 
     def needs_tokens(self, count: int, why: str) -> None:
         """Refuse a vocabulary that is too small.
 
         Raises:
-            IncompatibleError: with the size that is needed.
+            IncompatibleError: fewer than `count` tokens.
         """
         if self.seat.settings.vocab_size < count:
             raise IncompatibleError(
@@ -78,40 +78,40 @@ class LanguageSpeaker(Player):
 
 
 class PosdisSpeaker(LanguageSpeaker):
-    """One position per dimension: the token at position i is the value of dimension i."""
+    """Says one token per dimension: the token at position i is the value of dimension i."""
 
     def begin(self, seat: Seat) -> None:
-        """See Player; there must be a token per value."""
+        """Take a seat; there must be a token per value."""
         super().begin(seat)
         self.needs_tokens(seat.settings.most, "a token per value")
 
     def say(self, meanings: Wholes, rows: NDArray[Any]) -> Wholes:
-        """Value v is token v + 1."""
+        """Say value v as token v + 1."""
         return meanings + 1
 
 
 class BosdisSpeaker(LanguageSpeaker):
-    """A bag of symbols: every value of every dimension has a token of its own, in an order that means nothing."""
+    """Says a bag of symbols: every value of every dimension has its own token, and their order means nothing."""
 
     def begin(self, seat: Seat) -> None:
-        """See Player; there must be a token per value of every dimension."""
+        """Take a seat; there must be a token per value of every dimension."""
         super().begin(seat)
         self.needs_tokens(seat.settings.most * seat.settings.dimensions, "a token per value of every dimension")
 
     def say(self, meanings: Wholes, rows: NDArray[Any]) -> Wholes:
-        """The tokens in an order that hangs on the meaning, the same whenever it is said."""
+        """Say the tokens in an arbitrary order, always the same for a meaning."""
         settings = self.seat.settings
         tokens = meanings + 1 + settings.most * np.arange(settings.dimensions)
         place = meaning_numbers(meanings, settings.most)
-        orders = Draws.of_seeds(np.arange(settings.most**settings.dimensions)).order("bag", settings.dimensions)
-        return np.take_along_axis(tokens, orders[place], axis=1)
+        streams = EpisodeStreams.of_seeds(np.arange(settings.most**settings.dimensions))
+        return np.take_along_axis(tokens, streams.order("bag", settings.dimensions)[place], axis=1)
 
 
 class HolisticSpeaker(LanguageSpeaker):
-    """Every meaning has a sentence of its own, drawn anew for every episode; its parts mean nothing."""
+    """Says a sentence per meaning, drawn anew in every episode, whose parts mean nothing."""
 
     def sentence_length(self) -> int:
-        """As few tokens as tell all meanings apart."""
+        """Return the smallest number of tokens that tells all meanings apart."""
         settings = self.seat.settings
         length = 1
         while settings.vocab_size**length < settings.most**settings.dimensions:
@@ -119,49 +119,49 @@ class HolisticSpeaker(LanguageSpeaker):
         return length
 
     def begin(self, seat: Seat) -> None:
-        """See Player; there must be two tokens."""
+        """Take a seat; there must be at least two tokens."""
         self.seat = seat
         self.needs_tokens(2, "at least two tokens")
         super().begin(seat)
-        self._played: Wholes | None = None  # which episodes the sentences below are of
+        self._played: Wholes | None = None  # the episodes that the sentences below were drawn for
         self._drawn: Wholes = np.zeros((0, 0), dtype=np.int64)
-        self._tokens = 2  # as few as make enough sentences of that length
+        self._tokens = 2  # the smallest number of different tokens that makes enough sentences of that length
         while self._tokens ** self.sentence_length() < seat.settings.most**seat.settings.dimensions:
             self._tokens += 1
 
     def say(self, meanings: Wholes, rows: NDArray[Any]) -> Wholes:
-        """The sentence of each meaning in its episode."""
+        """Return the sentence of each meaning in its episode."""
         settings, length = self.seat.settings, self.sentence_length()
         place = meaning_numbers(meanings, settings.most)
         number: Wholes = self._sentences()[rows, place]
         return number[:, None] // self._tokens ** np.arange(length) % self._tokens + 1
 
     def _sentences(self) -> Wholes:
-        """The number of every meaning's sentence, in the episodes that are played now, [B, M]."""
+        """Return the number of every meaning's sentence in the present episodes, [B, M]."""
         played = self.game.cpu(self.game.episode_number)
         if self._played is None or not np.array_equal(played, self._played):
             count = self._tokens ** self.sentence_length()
-            self._played, self._drawn = played.copy(), self.seat.draws.nth(played).order("sentences", count)
+            self._played, self._drawn = played.copy(), self.seat.streams.nth(played).order("sentences", count)
         return self._drawn
 
 
 class DigitalSpeaker(Player):
-    """Says in which of V equal parts of [-1, 1] each number of its stimulus lies: a code that ignores the episode."""
+    """Says in which of V equal parts of [-1, 1] each number of the target lies: a code that ignores the episode."""
 
     def begin(self, seat: Seat) -> None:
-        """See Player."""
+        """Take a seat; see `check_digital` for the games that it can play."""
         super().begin(seat)
         check_digital(seat.settings)
 
     def acting(self, seen: Seen) -> Action:
-        """The parts, one per position."""
+        """Say the parts, one per position."""
         settings = self.seat.settings
         said = np.zeros((self.seat.episodes, settings.length), dtype=np.int64)
         said[:, : settings.dimensions] = digits(seen.stimulus[:, 0], settings.vocab_size)
         return Action(message=said * seen.may_speak[:, None])
 
     def utter(self, stimuli: NDArray[Any], meanings: Wholes, episode: int) -> Wholes:
-        """See Player."""
+        """Return the parts of each stimulus; see Player."""
         return digits(stimuli, self.seat.settings.vocab_size)
 
 
@@ -169,16 +169,16 @@ class RandomSpeaker(Player):
     """Says random tokens."""
 
     def acting(self, seen: Seen) -> Action:
-        """Uniform in 0..V, so that sentences may end early."""
+        """Draw tokens uniformly from 0..V, so sentences may end early."""
         settings = self.seat.settings
-        said = self.seat.draws.integers(
+        said = self.seat.streams.integers(
             "say", settings.vocab_size + 1, (settings.length,), self.steps * settings.length
         )
         return Action(message=said * seen.may_speak[:, None])
 
     def utter(self, stimuli: NDArray[Any], meanings: Wholes, episode: int) -> Wholes:
-        """See Player."""
+        """Return random tokens, independent of those of `acting`."""
         settings = self.seat.settings
-        draws = self.seat.draws.rows(np.array([episode])).within("utter")
-        said: Wholes = draws.integers("say", settings.vocab_size + 1, (len(stimuli), settings.length))[0]
+        streams = self.seat.streams.rows(np.array([episode])).within("utter")
+        said: Wholes = streams.integers("say", settings.vocab_size + 1, (len(stimuli), settings.length))[0]
         return said

@@ -16,13 +16,12 @@ from torch import Tensor
 from icy.config.protocols import SCRATCH
 from icy.config.settings import TrainingSettings
 from icy.core.devices import make_current
-from icy.core.errors import StoreError
 from icy.core.noise import Noise
 from icy.core.representations import Representation, cross_entropy
 from icy.grammars import make_language
 from icy.languages.language import Language
 from icy.metrics import topsim
-from icy.training.batches import Draws
+from icy.training.batches import Batches
 from icy.training.engine import DRAWN_AT_ONCE
 from icy.training.job import Outcome, Reading, Replicate, Report
 from icy.training.learners import GradientLearner, examples_at_once, make_learner
@@ -102,7 +101,7 @@ class Game:
         make_current(job.device)
         device = torch.device(job.device)
         seeds = [p.replicate.seed for p in players]
-        self.draws = Draws([_language(job.task, p.replicate) for p in players], seeds, device)
+        self.draws = Batches([_language(job.task, p.replicate) for p in players], seeds, device)
         self.tally = _Tally(link_of(job.task, job.settings))
         sample, _ = self.draws.batches("check", FAR, 1, 2)
         self.learner: GradientLearner = make_learner(
@@ -189,6 +188,7 @@ class Game:
 
     def _outcome(self, player: Player, final: Row, diverged: bool, language: Language) -> Outcome:
         _, accuracy, loss, rho, of_sender, of_receiver = final
+        place = Path(LANGUAGES) / f"{self.job.key(player.replicate)}.npz"
         extra = {
             **player.before,
             "end_to_end_accuracy": accuracy,
@@ -196,7 +196,7 @@ class Game:
             "topsim": _finite(rho),
             "sender_accuracy": of_sender,
             "receiver_accuracy": of_receiver,
-            "language": self._save(player.replicate, language),
+            "language": str(place),
         }
         curve: Any = [[_finite(value) for value in row] for row in player.curve]
         reading = accuracy if of_sender is None else of_sender
@@ -211,6 +211,7 @@ class Game:
             player.seconds,
             player.baseline,
             extra,
+            {str(place): language.to_bytes()},
         )
 
     def _languages(self, which: Sequence[int]) -> dict[int, Language]:
@@ -225,17 +226,6 @@ class Game:
             said.append(sent[list(which)].argmax(-1).to(small).cpu())
         tokens = torch.cat(said, 1).numpy()
         return {i: _emerged(self.job.task, self.players[i].replicate, tokens[n]) for n, i in enumerate(which)}
-
-    def _save(self, replicate: Replicate, language: Language) -> str:
-        """File a language beside the records; returns its path from there."""
-        place = Path(LANGUAGES) / f"{self.job.key(replicate)}.npz"
-        whole = Path(self.job.folder) / place
-        try:
-            whole.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StoreError(f"Cannot make the folder {whole.parent}: {error.strerror or error}.") from error
-        language.save(whole)
-        return str(place)
 
 
 def _language(task: PairTask, replicate: Replicate) -> Language:

@@ -1,19 +1,21 @@
-"""What an end-to-end run trains: a sender and a receiver, the game that joins them, and the record each pair leaves."""
+"""Pair jobs: a sender and a receiver trained together, from scratch or after each has learnt a grammar."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from icy.config.protocols import SCRATCH, EndToEnd
+from icy.config.protocols import BASELINE, SCRATCH, EndToEndProtocol
 from icy.config.settings import TrainingSettings
 from icy.core.registry import Entry
 from icy.grammars import grammar_version
 from icy.languages.meanings import MeaningSpace
-from icy.records.record import NOT_LEARNT
-from icy.training.job import Job, Outcome, Replicate, Report, Task
+from icy.records.record import NOT_LEARNT, Record
+from icy.training.job import ASSUMED_STEPS, ExpectedSteps, Job, Outcome, Replicate
+from icy.training.probe_job import Task, grammar_entries, task_config, task_facts
 
+GAMES_ON_CPU = 4  # that are timed for an estimate: a larger stack brings little more
 GAME = "game"  # the phase of readings; before it, the side that learns
 
 
@@ -95,30 +97,62 @@ class PairTask:
 
 @dataclass(frozen=True)
 class PairJob(Job):
-    """Pairs of one row, for one process; `task` is a PairTask and `protocol` an EndToEnd.
+    """Joint training of the pairs of one row, each from scratch or after both sides have learnt a grammar.
 
     `baselines` holds, by seed, the supervised updates that concat took (the slower side's), or why there are none.
+
+    Attributes:
+        task: sender, receiver and their setting.
+        protocol: how long they are trained.
+        settings: how to train.
     """
 
-    task: PairTask  # type: ignore[assignment]
-    protocol: EndToEnd  # type: ignore[assignment]
+    task: PairTask
+    protocol: EndToEndProtocol
+    settings: TrainingSettings
 
-    def length(self, baseline: int | None) -> int | None:
-        """The updates of a game."""
-        return self.protocol.steps or super().length(baseline)
+    kind = "e2e"
+    trainer = "icy.training.pairs.train:train_pairs"
 
-    def train(self, report: Report | None = None) -> Iterator[Outcome]:
-        """As for any job."""
-        from .train import train_pairs  # imports torch
+    @property
+    def name(self) -> str:
+        """Both names, joined."""
+        return self.task.entry.name
 
-        return train_pairs(self, report)
+    @property
+    def side(self) -> str:
+        """ "pair"."""
+        return self.task.side
+
+    @property
+    def measure(self) -> str:
+        """The protocol's."""
+        return self.protocol.measure
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What rows of one pair may differ in."""
+        return {
+            **task_facts(self.task),
+            "protocol": self.protocol.name,
+            "target": f"{self.protocol.target:g}",
+            "cap": f"{self.protocol.cap:g}",
+            "preset": self.preset,
+        }
+
+    @property
+    def entries(self) -> list[Entry]:
+        """Both models, their cells, and the grammars."""
+        both = (self.task.entry.sender, self.task.entry.receiver)
+        taught = [r for r in self.replicates if r.grammar != SCRATCH]
+        return [one for entry in both for one in (entry, entry.cell) if one is not None] + grammar_entries(taught)
 
     def config(self, replicate: Replicate) -> dict[str, Any]:
-        """Everything the user chose that can move the numbers of a pair."""
+        """Return all choices that can change the numbers of a pair."""
         task, scratch = self.task, replicate.grammar == SCRATCH
         before = {} if scratch else {"pretrain_representation": task.pretrain_representation}
         return {
-            **self.setting(replicate),
+            **task_config(task, replicate),
             "protocol": self.protocol.name,
             **self.protocol.config(scratch),
             **before,
@@ -127,19 +161,75 @@ class PairJob(Job):
 
     def _settings(self, scratch: bool) -> dict[str, Any]:
         """The settings of the game and of what came before it."""
-        game = self.settings.under(self.task.representation, "e2e")
-        return game if scratch else self.settings.under(self.task.pretrain_representation, "e2e") | game
+        game = self.settings.under(self.task.representation, self.kind)
+        return game if scratch else self.settings.under(self.task.pretrain_representation, self.kind) | game
 
     def versions(self, replicate: Replicate) -> dict[str, str]:
-        """Versions of the parts that determine the numbers."""
+        """Return the versions of both models, of the grammar if there is one, and of the protocol."""
         grammar = {} if replicate.grammar == SCRATCH else {"grammar": grammar_version(replicate.grammar)}
         both = self.task.entry
         models = f"{both.sender.full_version}+{both.receiver.full_version}"
         return {"model": models, **grammar, "protocol": str(self.protocol.version)}
 
-    def _explain(self, outcome: Outcome) -> str:
+    def is_baseline(self, replicate: Replicate) -> bool:
+        """Whether it was pre-trained on concat."""
+        return replicate.grammar == BASELINE
+
+    def length(self, baseline: int | None) -> int | None:
+        """Return the updates of a game; None while they depend on concat's, which are not known."""
+        if self.protocol.steps is not None:
+            return self.protocol.steps
+        return None if baseline is None else self.protocol.limit(baseline)
+
+    @property
+    def update_cost(self) -> float:
+        """Parameters times tokens."""
+        return self.parameters.get("true", 0) * self.task.message_length * 1e-6
+
+    @property
+    def rehearsal(self) -> PairJob:
+        """A few games from scratch: how long pre-training takes depends on the grammar."""
+        games = tuple(
+            Replicate(SCRATCH, r.seed) for r in self.replicates[: GAMES_ON_CPU if self.device == "cpu" else None]
+        )
+        return replace(self, replicates=games, settings=replace(self.settings, evaluation_size=2))
+
+    def rehearse(self, updates: int) -> float:
+        """Return the seconds of one update of the game of all pairs, the first few left out as they are slower."""
+        if self.device != "cpu":
+            from icy.training.cuda_graphs import WARM_UP  # imports torch
+
+            updates = max(updates, WARM_UP + 1)  # so that an update is captured before the clock starts
+        protocol = replace(self.protocol, steps=2 * updates, report_every=updates)
+        return super(PairJob, replace(self, protocol=protocol)).rehearse(updates)
+
+    def expected_steps(self, baseline: float | None) -> ExpectedSteps:
+        """Return the updates of a game."""
+        steps = self.length(round(ASSUMED_STEPS if baseline is None else baseline)) or 0
+        return ExpectedSteps(steps, baseline is not None and self.protocol.steps is None, 1)
+
+    def phase_text(self, phase: str) -> str | None:
+        """Return which side learns its language; None during the game."""
+        return None if phase in ("", GAME) else f"pre-training {phase}s"
+
+    def waiting_text(self) -> str:
+        """Return what it is doing while the length of the game is not known."""
+        return "learning concat first"
+
+    def estimate_text(self, steps: str) -> str:
+        """Return what an estimate rests on."""
+        return f"This is an estimate for games of {steps} updates; pre-training, if there is any, comes on top."
+
+    def summary(self, record: Record) -> str:
+        """Return the result of a pair in a few words."""
+        sender = record["sender_accuracy"]
+        drift = "" if sender is None else f", sender on its language {sender:.3f}"
+        return f"end to end {record['end_to_end_accuracy']:.3f}{drift} after {record['steps']} steps"
+
+    def explain(self, outcome: Outcome) -> str:
+        """Return why a pair failed, in a sentence."""
         if outcome.reason != NOT_LEARNT:
-            return super()._explain(outcome)
+            return super().explain(outcome)
         if outcome.extra.get("diverged"):
             return f"the loss of the {outcome.extra['diverged']} is no longer a finite number, in pre-training"
         slow = {

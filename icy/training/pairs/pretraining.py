@@ -11,8 +11,9 @@ from torch import Tensor
 from icy.config.protocols import BASELINE, Protocol
 from icy.records.record import NOT_LEARNT
 from icy.training.engine import Run
-from icy.training.job import Job, Outcome, Reading, Replicate, Report
+from icy.training.job import Outcome, Reading, Replicate, Report
 from icy.training.learners import GradientLearner
+from icy.training.probe_job import ProbeJob
 
 from .job import PairJob
 
@@ -72,7 +73,7 @@ def pretrain(
     """One side of several pairs, each on its language."""
     settings, task = job.settings, job.task.alone(side, job.task.pretrain_representation)
     protocol = replace(PRETRAINING, target=job.protocol.target)
-    alone = Job(task, protocol, settings, tuple(replicates), device=job.device, engine=job.engine)
+    alone = ProbeJob(task, protocol, settings, replicates=tuple(replicates), device=job.device, engine=job.engine)
     run = Pretraining(alone)
 
     def pass_on(readings: list[Reading]) -> None:

@@ -1,35 +1,34 @@
-"""Running jobs: what every runner does with one, what a runner is, and the one that needs no other process."""
+"""Runners: train jobs and record their results; the interface, what all of them share, and the in-process runner."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
 from typing import Protocol, Self
 
-from icy.config.protocols import BASELINE
 from icy.core.devices import release
 from icy.core.errors import StoreError
-from icy.records.record import Record, baselines_of
+from icy.records.record import Record
 from icy.records.store import Store
 from icy.training.job import Job, Reading, Replicate
 
 log = logging.getLogger(__name__)
-Report = Callable[[Job, Sequence[Reading]], None]
-Filed = Callable[[Record], None]
-Put = Callable[[Record], None]
+JobReport = Callable[[Job, Sequence[Reading]], None]
+RecordCallback = Callable[[Record], None]
+Recorder = Callable[[Record, Mapping[str, bytes]], None]  # stores a record and its files
 
 
 class Runner(Protocol):
     """Runs jobs somewhere: in this process, on a pool of local ones, on a cluster.
 
-    It is a context manager: resources are taken at its start, and given back at its end; an error within ends what is
-    at work. All runners give the same records under the same keys.
+    A context manager: it acquires its resources on entry and releases them on exit; an error within ends the running
+    jobs. All runners give the same records under the same keys.
 
     Attributes:
-        workers: jobs that may be at work at once.
+        workers: number of jobs that may run at once.
         device: where jobs compute: "cpu", "cuda", ...
     """
 
@@ -43,21 +42,21 @@ class Runner(Protocol):
     ) -> None: ...
 
     def submit(self, job: Job) -> int:
-        """Queue a job; returns its ticket."""
+        """Queue a job; return its ticket."""
 
     def finished(self) -> Iterator[tuple[int, list[Record]]]:
-        """Tickets and records of jobs, as they end; more may be submitted meanwhile."""
+        """Yield tickets and records of jobs as they end; more may be submitted meanwhile."""
 
 
-def run_job(job: Job, report: Report | None = None, put: Put | None = None) -> list[Record]:
-    """Train a job's replicates and file each as it ends; an exception is filed for those it stopped.
+def run_job(job: Job, report: JobReport | None = None, put: Recorder | None = None) -> list[Record]:
+    """Train a job's replicates and record each as it ends; an exception is recorded for those that it stopped.
 
     A stack that does not fit in memory is trained in halves, one after the other, which does not change its numbers.
 
     Args:
         job: what to train.
-        report: called with the readings of every check.
-        put: files a record; into the job's folder unless given.
+        report: called with the readings of every evaluation.
+        put: stores a record and its files; in the job's folder unless given.
 
     Returns:
         The records, failed ones among them.
@@ -66,20 +65,20 @@ def run_job(job: Job, report: Report | None = None, put: Put | None = None) -> l
     records: list[Record] = []
     remaining = set(job.replicates)
 
-    def file(record: Record) -> None:
-        put(record)
+    def file(record: Record, files: Mapping[str, bytes]) -> None:
+        put(record, files)
         records.append(record)
 
     try:
         for outcome in job.train(None if report is None else lambda readings: report(job, readings)):
             remaining.discard(outcome.replicate)
-            file(job.record(outcome))
+            file(job.record(outcome), outcome.files)
     except StoreError:
-        raise  # a full disk or a vanished folder: there is nowhere to file anything
+        raise  # a full disk or a vanished folder: nothing can be stored anywhere
     except Exception as error:
         too_large = out_of_memory(error) and len(remaining) > 1
         for replicate in () if too_large else sorted(remaining):
-            file(job.failure(replicate, error))
+            file(job.failure(replicate, error), {})
     else:
         too_large = False
     # Outside of the block above, as the error keeps what filled the memory alive.
@@ -89,31 +88,29 @@ def run_job(job: Job, report: Report | None = None, put: Put | None = None) -> l
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether an error says that there was not enough memory."""
+    """Whether an error means that memory was exhausted."""
     # torch has an error of its own for a GPU's memory, and none for a CPU's
     full = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
     return full or (isinstance(error, RuntimeError) and "allocate memory" in str(error))
 
 
 def _in_halves(
-    job: Job, remaining: Iterable[Replicate], records: Sequence[Record], report: Report | None, put: Put
+    job: Job, remaining: Iterable[Replicate], records: Sequence[Record], report: JobReport | None, put: Recorder
 ) -> list[Record]:
-    """Train in two stacks what did not fit in one; a seed's baseline before, or beside, what is compared with it."""
-    ordered = sorted(remaining, key=lambda r: (r.seed, r.grammar != BASELINE, r.grammar))
+    """Train a stack that did not fit as two; a seed's baseline in the first half, or beside what needs it."""
+    ordered = sorted(remaining, key=lambda r: (r.seed, not job.is_baseline(r), r.grammar))
     middle = (len(ordered) + 1) // 2
-    log.warning(
-        "%s: %s replicates do not fit in memory; half of them go first.", job.task.entry.qualified, len(ordered)
-    )
+    log.warning("%s: %s replicates do not fit in memory; half of them go first.", job.name, len(ordered))
     done: list[Record] = []
     for half in (ordered[:middle], ordered[middle:]):
-        known = {**job.baselines, **baselines_of([*records, *done])}
+        known = {**job.baselines, **job.baselines_in([*records, *done])}
         done += run_job(replace(job, replicates=tuple(half), baselines=known), report, put)
     return done
 
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """One thread for torch's operations within the block, so that sums are added in the same order everywhere."""
+    """Use one thread for torch's operations within the block, so that sums are added in the same order everywhere."""
     import torch
 
     before = torch.get_num_threads()
@@ -128,14 +125,16 @@ class LocalRunner:
     """Runs jobs one after another in this process.
 
     Args:
-        report: called with the readings of every check.
-        filed: called with every record once it is on file.
+        report: called with the readings of every evaluation.
+        filed: called with every record once it is stored.
         device: where to compute.
     """
 
     workers = 1
 
-    def __init__(self, report: Report | None = None, filed: Filed | None = None, device: str = "cpu") -> None:
+    def __init__(
+        self, report: JobReport | None = None, filed: RecordCallback | None = None, device: str = "cpu"
+    ) -> None:
         self._report, self._filed, self.device = report, filed, device
         self._waiting: list[tuple[int, Job]] = []
         self._next = 0
@@ -147,21 +146,21 @@ class LocalRunner:
         self._waiting.clear()
 
     def submit(self, job: Job) -> int:
-        """Queue a job; returns its ticket."""
+        """Queue a job; return its ticket."""
         self._waiting.append((self._next, job))
         self._next += 1
         return self._next - 1
 
     def finished(self) -> Iterator[tuple[int, list[Record]]]:
-        """Tickets and records of jobs, as they end; more may be submitted meanwhile."""
+        """Yield tickets and records of jobs as they end; more may be submitted meanwhile."""
         while self._waiting:
             ticket, job = self._waiting.pop(0)
             with one_thread() if job.device == "cpu" else contextlib.nullcontext():
                 yield ticket, run_job(job, self._report, self._putting(Store(job.folder)))
 
-    def _putting(self, store: Store) -> Put:
-        def put(record: Record) -> None:
-            store.put(record)
+    def _putting(self, store: Store) -> Recorder:
+        def put(record: Record, files: Mapping[str, bytes]) -> None:
+            store.put(record, files)
             if self._filed is not None:
                 self._filed(record)
 

@@ -1,4 +1,4 @@
-"""News from worker processes: readings, finished records and log lines, through files."""
+"""Events of worker processes (readings, finished records, log lines), passed to their parent through files."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any, Self
 _icy_log = logging.getLogger("icy")
 
 
-class Mailbox:
-    """News from workers to this process: a file per job, appended to there and read on here.
+class EventLog:
+    """Events from workers to this process: one file per job, which the worker appends to and this process follows.
 
     A line is a pair: "read" and readings, "filed" and the key of a record, or "log" and a log record.
     """
@@ -24,11 +24,11 @@ class Mailbox:
 
     @staticmethod
     def path(folder: str | Path, ticket: int) -> Path:
-        """Where the worker of a ticket writes."""
+        """Return the file that the worker of a ticket writes."""
         return Path(folder) / f"{ticket}.jsonl"
 
     def collect(self) -> Iterator[tuple[int, str, Any]]:
-        """Ticket, kind and content of every line since the last call."""
+        """Yield ticket, kind and content of every line since the last call."""
         for path in sorted(self._folder.glob("*.jsonl"), key=lambda p: int(p.stem)):
             with path.open("rb") as file:
                 file.seek(self._read.get(path, 0))
@@ -40,8 +40,8 @@ class Mailbox:
                     yield int(path.stem), kind, content
 
 
-class MailedLog(logging.Handler):
-    """Sends a worker's log, while it is open, to the process that the user looks at."""
+class LogForwarder(logging.Handler):
+    """Forwards a worker's log to its parent while open."""
 
     def __init__(self, write: Callable[[str, Any], None]) -> None:
         super().__init__()
@@ -60,12 +60,12 @@ class MailedLog(logging.Handler):
         _icy_log.removeHandler(self)
 
 
-def pass_on_log(content: Mapping[str, Any], said: set[str]) -> None:
-    """Log here what a worker logged; once, however many stacks say it.
+def forward_log(content: Mapping[str, Any], said: set[str]) -> None:
+    """Log a worker's log line here; once, however many stacks log it.
 
     Args:
-        content: as MailedLog sends it.
-        said: what was passed on before.
+        content: as LogForwarder sends it.
+        said: lines that were passed on before.
     """
     text = f"{content['name']} {content['msg']}"
     if text not in said:

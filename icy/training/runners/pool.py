@@ -16,7 +16,7 @@ import signal
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from pathlib import Path
 from types import TracebackType
@@ -31,9 +31,9 @@ from icy.records.record import Record
 from icy.records.store import Store
 from icy.training.job import Job
 
-from .base import Filed, Report, run_job
-from .events import Mailbox, MailedLog
-from .remote import KILLED, Work, Workplace, packed
+from .base import JobReport, RecordCallback, run_job
+from .events import EventLog, LogForwarder
+from .remote import KILLED, RemoteRunner, Submission, packed
 
 POLL_SECONDS = 0.3
 PATIENCE_SECONDS = 5.0  # for a process that is being killed
@@ -55,7 +55,7 @@ class Worker:
 
     def __init__(self, spool: str) -> None:
         self._spool = spool
-        self.work: Work | None = None
+        self.work: Submission | None = None
         self.future: Future[list[Record]] | None = None
         self._start()
 
@@ -67,7 +67,7 @@ class Worker:
             env=dict.fromkeys(THREAD_VARIABLES, "1"),
         )
 
-    def begin(self, work: Work) -> None:
+    def begin(self, work: Submission) -> None:
         """Hand it a job; it must have none."""
         self.work = work
         try:
@@ -77,7 +77,7 @@ class Worker:
             self.future = Future()
             self.future.set_exception(error)
 
-    def end(self) -> Work:
+    def end(self) -> Submission:
         """Take the job from it."""
         assert self.work is not None
         work, self.work, self.future = self.work, None, None
@@ -110,7 +110,7 @@ class Worker:
             process.join(PATIENCE_SECONDS)
 
 
-class PoolRunner(Workplace):
+class PoolRunner(RemoteRunner):
     """Runs jobs on worker processes.
 
     Args:
@@ -125,8 +125,8 @@ class PoolRunner(Workplace):
     def __init__(
         self,
         workers: int,
-        report: Report | None = None,
-        filed: Filed | None = None,
+        report: JobReport | None = None,
+        filed: RecordCallback | None = None,
         retries: int = 0,
         device: str = "cpu",
     ) -> None:
@@ -136,7 +136,7 @@ class PoolRunner(Workplace):
 
     def __enter__(self) -> Self:
         self._spool = tempfile.TemporaryDirectory(prefix="icy-", ignore_cleanup_errors=True)
-        self._mail = Mailbox(Path(self._spool.name))
+        self._mail = EventLog(Path(self._spool.name))
         return self
 
     def __exit__(
@@ -172,7 +172,7 @@ class PoolRunner(Workplace):
                 if work is not None:
                     yield work.ticket, list(work.records.values())
 
-    def _ended(self, worker: Worker, future: Future[list[Record]]) -> Work | None:
+    def _ended(self, worker: Worker, future: Future[list[Record]]) -> Submission | None:
         """The work that a worker has come to the end of; None if it waits to begin again."""
         work, error = worker.end(), future.exception()
         if not isinstance(error, BrokenProcessPool):
@@ -219,19 +219,19 @@ def _end_with_parent(parent: int) -> None:
 
 def _run_in_worker(job: Job, ticket: int, spool: str) -> list[Record]:
     store = Store(job.folder)
-    with Mailbox.path(spool, ticket).open("a", buffering=1) as file:
+    with EventLog.path(spool, ticket).open("a", buffering=1) as file:
 
         def write(kind: str, content: Any) -> None:
             with contextlib.suppress(OSError):  # a display is no reason to lose a run
                 file.write(json.dumps([kind, content]) + "\n")
 
-        def put(record: Record) -> None:
+        def put(record: Record, files: Mapping[str, bytes]) -> None:
             with _filing:
-                store.put(record)
+                store.put(record, files)
             write("filed", record["key"])
 
         file.write("\n")  # after a line that a killed worker may have left unfinished
-        with MailedLog(write):
+        with LogForwarder(write):
             return run_job(job, lambda _, readings: write("read", packed(readings)), put)
 
 

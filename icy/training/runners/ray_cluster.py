@@ -21,9 +21,9 @@ from icy.core.registry import Additions, registry
 from icy.records.record import Record
 from icy.training.job import Job
 
-from .base import Filed, Report, run_job
-from .events import MailedLog
-from .remote import Work, Workplace, packed
+from .base import JobReport, RecordCallback, run_job
+from .events import LogForwarder
+from .remote import RemoteRunner, Submission, packed
 
 RETRIES = 2
 POLL_SECONDS = 0.5
@@ -47,7 +47,7 @@ def import_ray() -> Any:
     return ray
 
 
-class RayRunner(Workplace):
+class RayRunner(RemoteRunner):
     """Runs jobs as tasks on a Ray cluster.
 
     Args:
@@ -65,8 +65,8 @@ class RayRunner(Workplace):
     def __init__(
         self,
         workers: int = 0,
-        report: Report | None = None,
-        filed: Filed | None = None,
+        report: JobReport | None = None,
+        filed: RecordCallback | None = None,
         retries: int = RETRIES,
         device: str = "auto",
         per_gpu: int = 1,
@@ -74,7 +74,7 @@ class RayRunner(Workplace):
         self._ray = import_ray()
         super().__init__(report, filed, retries)
         self.workers, self.device, self._per_gpu = workers, device, per_gpu
-        self._tasks: dict[Any, Work] = {}
+        self._tasks: dict[Any, Submission] = {}
         self._mail: Any = None
 
     def __enter__(self) -> Self:
@@ -138,7 +138,7 @@ class RayRunner(Workplace):
                     yield work.ticket, list(work.records.values())
             self._fill()
 
-    def _lost(self, task: Any, work: Work) -> bool:
+    def _lost(self, task: Any, work: Submission) -> bool:
         """Whether a task ended without its job; it is then queued again, or what it lacks filed as failed."""
         try:
             self._ray.get(task)
@@ -156,8 +156,8 @@ class RayRunner(Workplace):
             work = works.get(ticket)
             if kind != "filed":
                 self._pass_on(work, kind, content)
-            elif work is not None and content["key"] not in work.records:  # none of a task that was taken for lost
-                self._put(work, content)
+            elif work is not None and content[0]["key"] not in work.records:  # none of a task that was taken for lost
+                self._put(work, *content)
 
 
 # -- in a task ---------------------------------------------------------------------------------------------------------
@@ -173,5 +173,9 @@ def _run_in_task(packed_job: bytes, ticket: int, additions: Additions, mail: Any
     logging.getLogger("icy").setLevel(log_level)
     registry.add_all(additions)
     job: Job = pickle.loads(packed_job)
-    with MailedLog(send):
-        run_job(job, lambda _, readings: send("read", packed(readings)), lambda record: send("filed", record))
+    with LogForwarder(send):
+        run_job(
+            job,
+            lambda _, readings: send("read", packed(readings)),
+            lambda record, files: send("filed", (record, dict(files))),
+        )

@@ -1,4 +1,4 @@
-"""`icy s2b`: the meta-referential game: playing it, measuring players, recording, and looking at stimuli."""
+"""`icy s2b`: play meta-referential games, evaluate players, record episodes, and score languages and stimuli."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Examples:
 
 @click.group("s2b", epilog=EPILOG)
 def s2b_command() -> None:
-    """Play and measure meta-referential games (S2B; MetaRG22, MetaRG24).
+    """Play meta-referential games, and evaluate players (S2B; MetaRG22, MetaRG24).
 
-    Two players talk about stimuli whose meanings neither is told. An episode has a space and a vocabulary of its own:
-    a support phase shows every value, a query phase asks for combinations never shown.
+    Two players talk about stimuli without knowing their meanings. Every episode has its own space and vocabulary: a
+    support phase shows every value, a query phase asks for combinations never shown.
     """
 
 

@@ -1,4 +1,4 @@
-"""`icy s2b eval`, `language` and `stimuli`: players, their languages and what they see, in numbers."""
+"""`icy s2b eval`, `language` and `stimuli`: score players, speakers' languages, and stimuli."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ Examples:
 """
 
 
-@click.command("eval", short_help="Measure how well players understand each other.", epilog=EVAL_EPILOG)
+@click.command("eval", short_help="Evaluate pairs of players.", epilog=EVAL_EPILOG)
 @player_option("speaker", "posdis", several=True)
 @player_option("listener", "binding", several=True)
-@click.option("--episodes", type=int, default=64, show_default=True, help="Of each seed.")
+@click.option("--episodes", type=int, default=64, show_default=True, help="Number of episodes per seed.")
 @click.option("--seeds", type=Seeds(), default=5, show_default=True, help="How many, from 123 on, or which.")
 @game_options(several=True)
 @shown
@@ -57,10 +57,10 @@ def eval_command(
     quiet: bool,
     **given: Any,
 ) -> None:
-    """Measure how well players understand each other: a row per pair and game.
+    """Evaluate pairs of players: a row per pair and game.
 
     query is the zero-shot compositional test accuracy (ZSCT), in per cent; "says yes" is how often the listener says
-    that it sees the target's meaning, and "is yes" how often it does.
+    that it sees the target's meaning, and "is yes" how often it does see it.
     """
     load(plugin)
     target = None if out is None else checked_rows_file(out)
@@ -84,12 +84,12 @@ def eval_command(
         write_rows(joined(found), target, quiet)
 
 
-def _names(asked: Sequence[str], side: str) -> list[str]:
-    return [entry.name for entry in registry.match(list(asked), side)]
+def _names(asked: Sequence[str], kind: str) -> list[str]:
+    return [entry.name for entry in registry.match(list(asked), kind)]
 
 
 def _games(chosen: dict[str, Any], given: dict[str, Any]) -> list[GameSettings]:
-    """The games of all combinations of what is swept; settings that are not accepted are said now."""
+    """Return the games of all combinations of swept settings; settings that are not accepted are reported here."""
     lists = {name: _numbers(name, given[name]) for name in SWEPT}
     return [GameSettings.of(**{**chosen, **dict(zip(SWEPT, one, strict=True))}) for one in product(*lists.values())]
 
@@ -128,14 +128,14 @@ def _print_evaluation(found: Sequence[pd.DataFrame], spread: str, format_: str) 
 
 @click.command(
     "language",
-    short_help="Measure the languages of frozen speakers.",
+    short_help="Score the languages of frozen speakers.",
     epilog="\b\nExamples:\n  icy s2b language --speaker posdis --speaker bosdis --vocab-size 15",
 )
 @player_option("speaker", "posdis", several=True)
 @click.option("--metric", "-m", "metric", multiple=True, metavar="NAME", shell_complete=completion.metrics,
-              help="What to measure; repeatable.  [default: topsim, posdis, bosdis, tre, hce, cbm]")  # fmt: skip
-@click.option("--episodes", type=int, default=20, show_default=True)
-@click.option("--seed", type=int, default=123, show_default=True, help="Of the episodes.")
+              help="Metric to compute; repeatable.  [default: topsim, posdis, bosdis, tre, hce, cbm]")  # fmt: skip
+@click.option("--episodes", type=int, default=20, show_default=True, help="Number of episodes.")
+@click.option("--seed", type=int, default=123, show_default=True, help="Seed of the episodes.")
 @game_options()
 @shown
 @click.option("--out", "-o", type=click.Path(), metavar="FILE", help="Write a row per episode, as csv or parquet.")
@@ -155,7 +155,7 @@ def language_command(
     quiet: bool,
     **given: Any,
 ) -> None:
-    """Measure how compositional the languages of speakers are, each frozen at the end of an episode."""
+    """Score how compositional the languages of speakers are, each frozen at the end of an episode."""
     from icy.analysis.tables.s2b import scores_table
     from icy.s2b.language_probe import LANGUAGE, probe_language
 
@@ -180,20 +180,20 @@ def language_command(
 
 @click.command(
     "stimuli",
-    short_help="Look at stimuli, and measure their disentanglement.",
+    short_help="Score and draw stimuli.",
     epilog="\b\nExamples:\n  icy s2b stimuli --values 5 --samples 5 --plot stimuli.png",
 )
-@click.option("--seed", type=int, default=123, show_default=True, help="Of the episode.")
+@click.option("--seed", type=int, default=123, show_default=True, help="Seed of the episodes, and of the one drawn.")
 @click.option(
     "--rows",
     default="512",
     show_default=True,
     metavar="N|all|support",
-    help="Stimuli that disentanglement is measured on: so many drawn, all of an episode, or its support.",
+    help="Stimuli to score: a number to draw, all of an episode, or its support.",
 )
-@click.option("--episodes", type=int, default=5, show_default=True, help="That disentanglement is measured over.")
+@click.option("--episodes", type=int, default=5, show_default=True, help="Number of episodes to score.")
 @game_options()
-@click.option("--plot", type=click.Path(), metavar="FILE", help="Draw the episode's stimuli, as MetaRG22 figure 3.")
+@click.option("--plot", type=click.Path(), metavar="FILE", help="Draw an episode's stimuli, as MetaRG22 figure 3.")
 @shown
 @plugins_and_quiet
 @click.pass_context
@@ -210,7 +210,7 @@ def stimuli_command(
     quiet: bool,
     **given: Any,
 ) -> None:
-    """Look at an episode's stimuli, and measure how disentangled stimuli are."""
+    """Score how disentangled stimuli are, and draw those of an episode."""
     from icy.analysis.plots.stimuli import plot_stimuli
     from icy.analysis.tables.s2b import scores_table
     from icy.s2b.language_probe import CODE, disentanglement, sections_of

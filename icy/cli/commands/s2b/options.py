@@ -12,7 +12,7 @@ from icy.cli import completion
 from icy.cli.options import FORMATS, SPREADS, Decorator, Sizes, SpecOptions, given_by_user, plugin_option, together
 from icy.cli.output import stderr
 from icy.core.registry import registry
-from icy.s2b.settings import COMPATS, KINDS, MASKS, ORDERS, QUERIES, SPLITS, VIEWS, GameSettings
+from icy.s2b.settings import COMPATS, GAME_KINDS, MASKS, ORDERS, QUERIES, SPLITS, VIEWS, GameSettings
 from icy.s2b.stimuli import REPRESENTATIONS, TRUNCATIONS
 
 SWEPT = ("shots", "samples", "distractors")
@@ -21,12 +21,12 @@ OF = SpecOptions(GameSettings)
 
 
 class Values(click.ParamType):  # type: ignore[type-arg]
-    """Numbers of values, as 5 or 2-5."""
+    """A number of values or a range, as in 5 or 2-5."""
 
     name = "values"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, int]:
-        """The least and the greatest."""
+        """Return the smallest and the largest number."""
         if isinstance(value, tuple):
             return value
         least, _, most = str(value).partition("-")
@@ -36,12 +36,12 @@ class Values(click.ParamType):  # type: ignore[type-arg]
 
 
 class Ratio(click.ParamType):  # type: ignore[type-arg]
-    """A share from 0 to 1, or "even" for one over the number of answers."""
+    """A share from 0 to 1, or "even" for one over the number of decisions."""
 
     name = "ratio"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float | None:
-        """The share; None for "even"."""
+        """Return the share; None for "even"."""
         if value == "even":
             return None
         try:
@@ -51,9 +51,9 @@ class Ratio(click.ParamType):  # type: ignore[type-arg]
 
 
 def game_options(several: bool = False) -> Decorator:
-    """Every setting of the game; with `several`, those of SWEPT may be lists."""
+    """Add an option per setting of the game; with `several`, those of SWEPT take lists."""
     swept = Sizes() if several else click.IntRange(min=0)
-    also = " May be several: 1,2,4." if several else ""
+    also = " Several: 1,2,4." if several else ""
     described = {name: OF.described(name) for name in SWEPT}
     return together(
         *(
@@ -70,7 +70,7 @@ def game_options(several: bool = False) -> Decorator:
         OF.option("vocab_size", type=int),
         OF.option("length", type=int),
         click.option("--ratio", type=Ratio(), metavar="SHARE|even", default=0.5, show_default=True,
-                     help=OF.described("ratio")),
+                     help="How often the listener of a descriptive game sees the target's meaning; even: 1 in K + 2."),
         OF.option("query", type=click.Choice(QUERIES)),
         OF.option("query_order", type=click.Choice(ORDERS)),
         OF.option("view", type=click.Choice(VIEWS)),
@@ -83,7 +83,7 @@ def game_options(several: bool = False) -> Decorator:
             for name in ("descriptive", "feedback", "permutation", "distinct", "listener_messages")
         ),
         OF.option("threshold", type=int),
-        OF.option("kind", type=click.Choice(KINDS)),
+        OF.option("kind", type=click.Choice(GAME_KINDS)),
         OF.option("games", type=int),
         OF.option("split", type=click.Choice(SPLITS)),
         OF.option("space_seed", type=int),
@@ -91,17 +91,20 @@ def game_options(several: bool = False) -> Decorator:
     )  # fmt: skip
 
 
-def player_option(side: str, default: str, several: bool = False) -> Decorator:
-    complete = completion.speakers if side == "speaker" else completion.listeners
+def player_option(role: str, default: str, several: bool = False) -> Decorator:
+    """Add the option for the player in a role."""
+    complete = completion.speakers if role == "speaker" else completion.listeners
     return click.option(
-        f"--{side}", default=[default] if several else default, multiple=several, show_default=True, metavar="NAME",
-        shell_complete=complete, help="`icy list players` shows them" + ("; repeatable." if several else "."),
+        f"--{role}", default=[default] if several else default, multiple=several, show_default=True, metavar="NAME",
+        shell_complete=complete, help="See `icy list players`" + ("; repeatable." if several else "."),
     )  # fmt: skip
 
 
 shown = together(
     click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True),
-    click.option("--spread", type=click.Choice(SPREADS), default="sd", show_default=True, help="Of the numbers."),
+    click.option(
+        "--spread", type=click.Choice(SPREADS), default="sd", show_default=True, help="Spread over seeds or episodes."
+    ),
 )
 
 plugins_and_quiet = together(
@@ -110,7 +113,7 @@ plugins_and_quiet = together(
 
 
 def settings_of(ctx: click.Context, given: dict[str, Any]) -> dict[str, Any]:
-    """The settings of the game that the user gave."""
+    """Return the settings of the game that the user gave."""
     chosen = given_by_user(ctx, given)
     if "values" in chosen:
         chosen["least"], chosen["most"] = chosen.pop("values")
@@ -118,13 +121,14 @@ def settings_of(ctx: click.Context, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def load(plugin: Sequence[str]) -> None:
+    """Load plug-in files."""
     for file in plugin:
         registry.load_file(file)
 
 
 @contextlib.contextmanager
 def progress(total: int, quiet: bool) -> Iterator[Callable[[int], None]]:
-    """A bar on a terminal; what it gives is called with how much more is done."""
+    """Show a progress bar on a terminal, and yield a function that advances it."""
     console = stderr()
     if quiet or not console.is_terminal:
         yield lambda more: None
@@ -137,7 +141,7 @@ def progress(total: int, quiet: bool) -> Iterator[Callable[[int], None]]:
 
 
 def counting(told: Callable[[int], None]) -> Callable[[int, int], None]:
-    """What tells a bar how much more is done, called with how much is done in all."""
+    """Convert a function that advances a bar to a progress callback, which gets the total done so far."""
     before = 0
 
     def count(done: int, total: int) -> None:

@@ -1,4 +1,4 @@
-"""`icy s2b play`: watching an episode, or being a player in it."""
+"""`icy s2b play`: watch an episode, or play along."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ Examples:
   icy s2b play --speaker me --listener binding --shots 2 --seed 7
 
 \b
-As the speaker type tokens, as in 3 1 2; as the listener the number of an answer; q ends the game.
+As the speaker, type tokens, as in 3 1 2; as the listener, the number of an answer; q quits.
 """
 
 
 @click.command("play", short_help="Watch an episode, or play along.", epilog=EPILOG)
 @player_option("speaker", "posdis")
 @player_option("listener", "binding")
-@click.option("--seed", type=int, default=123, show_default=True, help="Of the episode.")
+@click.option("--seed", type=int, default=123, show_default=True, help="Seed of the episode.")
 @click.option("--pause/--no-pause", default=None, help="Wait for Enter after every game; by default on a terminal.")
-@click.option("--latents/--no-latents", default=None, help="Show meanings; by default where nobody plays along.")
+@click.option("--latents/--no-latents", default=None, help="Show meanings; by default if nobody plays along.")
 @game_options()
 @plugins_and_quiet
 @click.pass_context
@@ -48,7 +48,7 @@ def play_command(
 ) -> None:
     """Watch an episode step by step, or play along: --listener me, --speaker me.
 
-    Who plays along sees what that player sees, and nothing else: stimuli and messages, but no meanings.
+    If you play along, you see only what that player sees: stimuli and messages, but no meanings.
     """
     from icy.s2b.game import BatchedGame
     from icy.s2b.players.base import seated
@@ -57,12 +57,12 @@ def play_command(
     load(plugin)
     game = BatchedGame(GameSettings.of(**settings_of(ctx, given)))
     names = {SPEAKER: speaker, LISTENER: listener}
-    mine = [side for side in PLAYERS if names[side] == ME]
+    mine = [role for role in PLAYERS if names[role] == ME]
     waits = (sys.stdin.isatty() and not mine) if pause is None else pause
     turn = game.reset(seeds=[seed])
-    players = {side: person(side) if names[side] == ME else seated(names[side], side, game) for side in PLAYERS}
-    for side in mine:
-        seated(players[side], side, game)
+    players = {role: person(role) if names[role] == ME else seated(names[role], role, game) for role in PLAYERS}
+    for role in mine:
+        seated(players[role], role, game)
     transcript = Transcript(game, views=mine or PLAYERS, latents=not mine if latents is None else latents)
     transcript.begin(turn)
     click.echo(transcript.text())
@@ -76,17 +76,17 @@ def play_command(
             click.echo(text)
 
 
-def person(side: str) -> Any:
-    """A player whose actions are typed."""
+def person(role: str) -> Any:
+    """Make a player whose actions are typed."""
     from icy.s2b.players.base import Action, Player
 
     class Person(Player):
-        """Whoever sits at the keyboard."""
+        """The person at the keyboard."""
 
         def acting(self, seen: Any) -> Action:
-            """Ask where something may be done."""
+            """Ask for an action where one is legal."""
             settings = self.seat.settings
-            if side == SPEAKER:
+            if role == SPEAKER:
                 return Action(message=_asked_tokens(settings) if seen.may_speak[0] else None)
             message = _asked_tokens(settings) if seen.may_speak[0] else None
             return Action(message, _asked_decision(settings) if seen.may_decide[0] else None)
@@ -95,7 +95,7 @@ def person(side: str) -> Any:
 
 
 def _asked_tokens(settings: GameSettings) -> Any:
-    """A message from the keyboard, [1, L]."""
+    """Ask for a message, [1, L]."""
     wanted = f"up to {settings.length} tokens from 1 to {settings.vocab_size}"
     while True:
         words = _answer(f"  you say ({wanted})").replace(",", " ").split()
@@ -105,7 +105,7 @@ def _asked_tokens(settings: GameSettings) -> Any:
 
 
 def _asked_decision(settings: GameSettings) -> Any:
-    """A decision from the keyboard, [1]."""
+    """Ask for a decision, [1]."""
     from icy.s2b.transcript import answer
 
     choices = ", ".join(f"{d} {answer(d, settings)}" for d in range(settings.decisions))

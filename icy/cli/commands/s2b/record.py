@@ -1,4 +1,4 @@
-"""`icy s2b record`: games as rows of a file."""
+"""`icy s2b record`: write games to a file, a row per game."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from .options import counting, game_options, load, player_option, plugins_and_qu
 )
 @player_option("speaker", "posdis")
 @player_option("listener", "binding")
-@click.option("--episodes", type=int, default=64, show_default=True)
-@click.option("--seed", type=int, default=123, show_default=True, help="Of the episodes.")
+@click.option("--episodes", type=int, default=64, show_default=True, help="Number of episodes.")
+@click.option("--seed", type=int, default=123, show_default=True, help="Seed of the episodes.")
 @game_options()
-@click.option("--out", "-o", type=click.Path(), required=True, metavar="FILE", help="Where to, as parquet.")
+@click.option("--out", "-o", type=click.Path(), required=True, metavar="FILE", help="File to write, as parquet.")
 @plugins_and_quiet
 @click.pass_context
 def record_command(
@@ -38,7 +38,7 @@ def record_command(
     quiet: bool,
     **given: Any,
 ) -> None:
-    """Let two players play, and write a row per game: what was seen, said, heard and decided."""
+    """Play episodes with two players, and write a row per game: what was seen, said, heard and decided."""
     from icy.s2b.recorder import checked_target, record, write
 
     load(plugin)

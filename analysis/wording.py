@@ -1,0 +1,19 @@
+"""How titles, labels and axes write columns of the long table and their values."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+LETTERS = {"vocab_size": "V", "word_length": "w", "hidden_size": "E"}  # the papers' letters for sizes
+
+
+def heading(name: str) -> str:
+    """Return the name of a column with spaces, as in "word length"."""
+    return name.replace("_", " ")
+
+
+def text_of(value: Any) -> str:
+    """Return a setting as text: floats without trailing zeros, "-" for none."""
+    return "-" if pd.isna(value) or value == "" else f"{value:g}" if isinstance(value, float) else str(value)

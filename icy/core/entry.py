@@ -1,0 +1,116 @@
+"""Entries of the registry: kind, name, factory and origin of one registered thing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypedDict
+
+from .errors import IcyError, PluginError, what_and_where
+from .lazy import load_object
+
+SIDES = ("sender", "receiver")
+PLAYERS = SPEAKER, LISTENER = ("speaker", "listener")  # of S2B's games
+ENTRY_KINDS = (*SIDES, "cell", "grammar", "metric", *PLAYERS)
+
+
+class Card(TypedDict, total=False):
+    """Keyword arguments of the register functions; see Entry."""
+
+    description: str
+    source: str
+    version: int
+    defaults: Mapping[str, Any]
+    published: Mapping[str, Any]
+    aliases: Sequence[str]
+    takes_cell: bool
+    representations: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One registered thing: what it is called, how to make it, and where it comes from.
+
+    Attributes:
+        kind: "sender", "receiver", "cell", "grammar", "metric", "speaker" or "listener".
+        name: the canonical name; once a family is bound to a cell, `Family:Cell`.
+        factory: a callable, or "module:object" to import it from.
+        description: one line.
+        source: the paper and section it follows, or the origin of a plug-in.
+        version: raised whenever a change could move results; stored with every result.
+        defaults: keyword arguments passed to the factory unless the caller overrides them.
+        published: further arguments under the preset `published`, where the papers' program departs from the papers.
+        aliases: other accepted names.
+        takes_cell: the factory takes a `cell=` factory, and `:Cell` completes the name.
+        representations: the representations it works with; empty for all.
+        origin: the module that registered it.
+        cell: the entry of the cell, once one is chosen.
+        digest: hash of the source, if a plug-in file or a notebook registered it: after an edit it is a different
+            thing, and the results on file do not belong to it.
+    """
+
+    kind: str
+    name: str
+    factory: Any
+    description: str
+    source: str
+    version: int = 1
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    published: Mapping[str, Any] = field(default_factory=dict)
+    aliases: tuple[str, ...] = ()
+    takes_cell: bool = False
+    representations: tuple[str, ...] = ()
+    origin: str = ""
+    cell: Entry | None = None
+    digest: str = ""
+
+    @property
+    def qualified(self) -> str:
+        """The name with its kind, as in `sender/FC2L`; unique in the registry."""
+        return f"{self.kind}/{self.name}"
+
+    @property
+    def full_version(self) -> str:
+        """The version, with the digest of a user's own source, and the version of the cell if there is one."""
+        own = f"{self.version}-{self.digest}" if self.digest else str(self.version)
+        return own if self.cell is None else f"{own}.{self.cell.full_version}"
+
+    def works_with(self, representation: str) -> bool:
+        """Whether it can be trained in a representation."""
+        return not self.representations or representation in self.representations
+
+    def with_cell(self, cell: Entry) -> Entry:
+        """The entry of a family bound to a cell, called `Family:Cell`."""
+        aliases = tuple(f"{alias}:{cell.name}" for alias in self.aliases)
+        description = f"{self.description.rstrip('.')}, with the {cell.name} cell."
+        return replace(self, name=f"{self.name}:{cell.name}", aliases=aliases, cell=cell, description=description)
+
+    def load(self) -> Any:
+        """Return the factory, imported now if it was registered as a string.
+
+        Raises:
+            PluginError: the module or the object in it cannot be found.
+        """
+        try:
+            return load_object(self.factory)
+        except (ImportError, AttributeError) as error:
+            raise PluginError(
+                f"{self.qualified} points to '{self.factory}', which cannot be loaded: {error}"
+            ) from error
+
+    def create(self, *args: Any, **options: Any) -> Any:
+        """Call the factory with `defaults`, overridden by `options`, and the cell.
+
+        Raises:
+            PluginError: the factory failed; the message says where.
+        """
+        merged = {**self.defaults, **options}
+        if self.cell is not None:
+            merged["cell"] = self.cell.load()
+        factory = self.load()
+        try:
+            return factory(*args, **merged)
+        except (IcyError, MemoryError):
+            raise
+        except Exception as error:
+            raise PluginError(f"{self.qualified} cannot be made: {what_and_where(error)}.") from error

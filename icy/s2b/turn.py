@@ -1,0 +1,65 @@
+"""What a step of the game brings: the observations of both players, and its outcome."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from icy.core.registry import SPEAKER
+
+from .channel import Array
+
+UNKNOWN, FAILURE, SUCCESS = 0, 1, 2  # the result of the previous game
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What one player observes, in all B episodes.
+
+    Attributes:
+        stimulus: the stimuli that it sees, [B, slots, W].
+        message: the tokens that it hears, [B, L]; the speaker hears its own where the listener sends none.
+        query: whether the game is in the query phase, [B].
+        round: 0..N, and N + 1 when the listener is shown what the speaker saw, [B].
+        result: result of the previous game, UNKNOWN (0), FAILURE (1) or SUCCESS (2), [B].
+        reward: reward of the previous game, [B].
+        fresh: whether this is the first observation of an episode, [B].
+        may_speak: whether a message is legal now, [B].
+        may_decide: whether a decision is asked for now, [B].
+        over: whether the episode has ended, so that actions have no effect, [B].
+    """
+
+    stimulus: Array
+    message: Array
+    query: Array
+    round: Array
+    result: Array
+    reward: Array
+    fresh: Array
+    may_speak: Array
+    may_decide: Array
+    over: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Turn:
+    """The result of a step, in all B episodes.
+
+    Attributes:
+        speaker: what the speaker observes.
+        listener: what the listener observes.
+        reward: reward of the step, the same for both players, [B].
+        done: whether the episode has ended, [B].
+        decided: whether the step took a decision of the listener, [B].
+        correct: whether that decision was right, [B]; False where there was none.
+    """
+
+    speaker: Seen
+    listener: Seen
+    reward: Array
+    done: Array
+    decided: Array
+    correct: Array
+
+    def seen_by(self, player: str) -> Seen:
+        """Return what the speaker or the listener observes."""
+        return self.speaker if player == SPEAKER else self.listener

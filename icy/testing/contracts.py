@@ -1,0 +1,413 @@
+"""Run the contract of one plug-in, or of many: a function for each kind, and all of them as tests of pytest."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from torch import nn
+
+from icy.core.errors import InvalidSettingError, UnknownNameError
+from icy.core.registry import ENTRY_KINDS, LISTENER, PLAYERS, SIDES, SPEAKER, Entry, registry
+from icy.languages.meanings import MeaningSpace
+from icy.models.base import Receiver, Sender
+from icy.training.probe_job import Task
+
+from .cases import Check, GrammarCase, ModelCase
+from .cells import CELL_CHECKS, CellCase
+from .grammars import GRAMMAR_CHECKS
+from .metrics import METRIC_CHECKS, MetricCase
+from .models import MODEL_CHECKS
+from .players import PLAYER_CHECKS, PlayerCase
+from .runner import BoundCheck, Case, CheckResult, bind, run_all
+
+Given = str | Entry | Callable[..., Any]
+Report = Callable[[CheckResult], None]
+FIRST_CHOICE = (*SIDES, "grammar")  # of a name that stands for a model or grammar and for something else too
+CHECKS: dict[str, dict[str, Check]] = {
+    **dict.fromkeys(SIDES, MODEL_CHECKS),
+    "grammar": GRAMMAR_CHECKS,
+    "cell": CELL_CHECKS,
+    "metric": METRIC_CHECKS,
+    **dict.fromkeys(PLAYERS, PLAYER_CHECKS),
+}
+
+
+def check_model(
+    model: str | Entry | Callable[..., nn.Module],
+    side: str | None = None,
+    *,
+    space: MeaningSpace | str | tuple[int, int] = "3x4",
+    vocab_size: int = 4,
+    word_length: int = 2,
+    hidden_size: int = 16,
+    representation: str | None = None,
+    seed: int = 0,
+    options: Mapping[str, Any] | None = None,
+    expected_failures: Mapping[str, str] | None = None,
+    raise_on_failure: bool = True,
+    report: Report | None = None,
+) -> list[CheckResult]:
+    """Run the whole contract of senders and receivers on one model.
+
+    Args:
+        model: a registered name such as "sender/FC2L" or "HierZero:GRU"; or a factory, registered or not, that takes
+            `(space, message_length, vocab_size, hidden_size, **options)`.
+        side: "sender" or "receiver", if the model does not say it.
+        space: the meanings.
+        vocab_size: V.
+        word_length: w; messages have A * w tokens.
+        hidden_size: E.
+        representation: "soft", "gumb" or "discr"; by default the first that the model works with.
+        seed: seed of weights and examples.
+        options: further arguments of the factory.
+        expected_failures: names of checks that the model cannot pass, each with the reason.
+        raise_on_failure: whether to raise if a check failed, once all have run.
+        report: called with each result as it comes.
+
+    Returns:
+        One result per check.
+
+    Raises:
+        ContractError: a check failed; the message lists those that did.
+        UnknownNameError: no such model, or no such check in `expected_failures`.
+        InvalidSettingError: a factory that does not say whether it makes a sender or a receiver.
+
+    Example:
+        >>> from icy.testing import check_model
+        >>> [result.message for result in check_model("sender/FC2L") if result.name == "stacked_equals_separate"]
+        ['trains as: broadcast']
+    """
+    entry, registered = _model_entry(model, side, options)
+    task = Task(
+        entry,
+        MeaningSpace.of(space),
+        vocab_size,
+        word_length,
+        hidden_size,
+        representation or _first_representation(entry),
+        dict(options or {}) if registered else {},
+    )
+    return _run(entry, ModelCase(task, seed, registered), expected_failures, raise_on_failure, report)
+
+
+def check_grammar(
+    grammar: Given,
+    *,
+    space: MeaningSpace | str | tuple[int, int] = "3x4",
+    vocab_size: int = 4,
+    word_length: int = 2,
+    seed: int = 0,
+    expected_failures: Mapping[str, str] | None = None,
+    raise_on_failure: bool = True,
+    report: Report | None = None,
+) -> list[CheckResult]:
+    """Run the whole contract of grammars on one of them.
+
+    Args:
+        grammar: a registered name; or a Corruption class or a function, registered or not (see icy.grammars.base).
+        space: the meanings.
+        vocab_size: V.
+        word_length: w.
+        seed: seed of the language.
+        expected_failures, raise_on_failure, report: see `check_model`.
+
+    Returns:
+        One result per check.
+
+    Raises:
+        ContractError: a check failed; the message lists those that did.
+        UnknownNameError: no such grammar, or no such check in `expected_failures`.
+
+    Example:
+        >>> from icy.testing import check_grammar
+        >>> [result.message for result in check_grammar("shuf") if result.name == "sides"]
+        ['for receivers']
+    """
+    entry, registered = _entry_of(grammar, "grammar")
+    case = GrammarCase(entry.name, MeaningSpace.of(space), vocab_size, word_length, seed)
+    with contextlib.nullcontext() if registered else registry.holding(entry):
+        return _run(entry, case, expected_failures, raise_on_failure, report)
+
+
+def check_cell(
+    cell: Given,
+    *,
+    size: int = 8,
+    seed: int = 0,
+    expected_failures: Mapping[str, str] | None = None,
+    raise_on_failure: bool = True,
+    report: Report | None = None,
+) -> list[CheckResult]:
+    """Run the whole contract of recurrent cells on one of them.
+
+    Args:
+        cell: a registered name such as "GRU"; or a factory, registered or not, that takes
+            `(input_size, hidden_size, fed=True)`.
+        size: size of the input and of the state, E.
+        seed: seed of weights and inputs.
+        expected_failures, raise_on_failure, report: see `check_model`.
+
+    Returns:
+        One result per check.
+
+    Raises:
+        ContractError: a check failed; the message lists those that did.
+        UnknownNameError: no such cell, or no such check in `expected_failures`.
+
+    Example:
+        >>> from icy.testing import check_cell
+        >>> [result.message for result in check_cell("GRU") if result.name == "stacked_equals_separate"]
+        ['trains as: broadcast']
+    """
+    entry, registered = _entry_of(cell, "cell")
+    return _run(entry, CellCase(entry, size, seed, registered), expected_failures, raise_on_failure, report)
+
+
+def check_metric(
+    metric: Given,
+    *,
+    seed: int = 0,
+    expected_failures: Mapping[str, str] | None = None,
+    raise_on_failure: bool = True,
+    report: Report | None = None,
+) -> list[CheckResult]:
+    """Run the whole contract of metrics on one of them, with its default conventions.
+
+    Args:
+        metric: a registered name such as "topsim"; or a function, registered or not, that takes
+            `(meanings, messages=None, **conventions)`.
+        seed: seed of the tables that it measures.
+        expected_failures, raise_on_failure, report: see `check_model`.
+
+    Returns:
+        One result per check.
+
+    Raises:
+        ContractError: a check failed; the message lists those that did.
+        UnknownNameError: no such metric, or no such check in `expected_failures`.
+
+    Example:
+        >>> from icy.testing import check_metric
+        >>> [result.message for result in check_metric("topsim") if result.name == "documented_range"]
+        ['from -1 to 1']
+    """
+    entry, registered = _entry_of(metric, "metric")
+    return _run(entry, MetricCase(entry, seed, registered), expected_failures, raise_on_failure, report)
+
+
+def check_speaker(
+    speaker: Given,
+    *,
+    expected_failures: Mapping[str, str] | None = None,
+    raise_on_failure: bool = True,
+    report: Report | None = None,
+) -> list[CheckResult]:
+    """Run the whole contract of players on one speaker of S2B.
+
+    Args:
+        speaker: a registered name such as "posdis"; or a class or function, registered or not, that makes an
+            `icy.s2b.Player` without arguments.
+        expected_failures, raise_on_failure, report: see `check_model`.
+
+    Returns:
+        One result per check.
+
+    Raises:
+        ContractError: a check failed; the message lists those that did.
+        UnknownNameError: no such speaker, or no such check in `expected_failures`.
+
+    Example:
+        >>> from icy.testing import check_speaker
+        >>> [result.message for result in check_speaker("digital") if result.name == "plays_every_game"]
+        ['refuses several rounds, one-hot stimuli']
+    """
+    return _check_player(speaker, SPEAKER, expected_failures, raise_on_failure, report)
+
+
+def check_listener(
+    listener: Given,
+    *,
+    expected_failures: Mapping[str, str] | None = None,
+    raise_on_failure: bool = True,
+    report: Report | None = None,
+) -> list[CheckResult]:
+    """Run the whole contract of players on one listener of S2B.
+
+    Args:
+        listener: a registered name such as "binding"; or a class or function, registered or not, that makes an
+            `icy.s2b.Player` without arguments.
+        expected_failures, raise_on_failure, report: see `check_model`.
+
+    Returns:
+        One result per check.
+
+    Raises:
+        ContractError: a check failed; the message lists those that did.
+        UnknownNameError: no such listener, or no such check in `expected_failures`.
+
+    Example:
+        >>> from icy.testing import check_listener
+        >>> [result.message for result in check_listener("nearest") if result.name == "plays_every_game"]
+        ['refuses no feedback']
+    """
+    return _check_player(listener, LISTENER, expected_failures, raise_on_failure, report)
+
+
+def _check_player(
+    player: Given, role: str, expected: Mapping[str, str] | None, raise_on_failure: bool, report: Report | None
+) -> list[CheckResult]:
+    entry, registered = _entry_of(player, role)
+    return _run(entry, PlayerCase(entry, registered), expected, raise_on_failure, report)
+
+
+def _run(
+    entry: Entry, case: Case, expected: Mapping[str, str] | None, raise_on_failure: bool, report: Report | None
+) -> list[CheckResult]:
+    return run_all(bind(entry, case, CHECKS[entry.kind], expected), entry.qualified, raise_on_failure, report)
+
+
+def matching(names: str | Iterable[str]) -> list[Entry]:
+    """Return the registered plug-ins that names and shell patterns stand for, of every kind.
+
+    A name that several kinds have is that of a model or grammar if there is one; otherwise the kind must be said, as in
+    "metric/posdis".
+
+    Raises:
+        UnknownNameError: nothing is called that, or several plug-ins are.
+    """
+    found: dict[str, Entry] = {}
+    for name in [names] if isinstance(names, str) else names:
+        try:
+            entries = registry.match(name, *ENTRY_KINDS)
+        except UnknownNameError:
+            try:
+                entries = registry.match(name, *FIRST_CHOICE)
+            except UnknownNameError:
+                entries = []
+            if not entries:
+                raise
+        for entry in entries:
+            found.setdefault(entry.qualified, entry)
+    return list(found.values())
+
+
+def bound_checks(
+    names: str | Iterable[str],
+    expected_failures: Mapping[str, str] | None = None,
+    representation: str | None = None,
+) -> list[BoundCheck]:
+    """Return every check of some registered plug-ins, ready to run.
+
+    Args:
+        names: names or shell patterns, as in "sender/Mine*", "rot" or "metric/*".
+        expected_failures: names of checks that none of them can pass, each with the reason.
+        representation: the representation of models; models that do not work with it are left out. By default each is
+            checked in the first that it works with.
+
+    Raises:
+        UnknownNameError: nothing is called that, or several plug-ins are.
+    """
+    bound: list[BoundCheck] = []
+    for entry in matching(names):
+        if entry.kind in SIDES and representation is not None and not entry.works_with(representation):
+            continue
+        bound += bind(entry, _usual_case(entry, representation), CHECKS[entry.kind], expected_failures)
+    return bound
+
+
+def _usual_case(entry: Entry, representation: str | None) -> Case:
+    """Return the case of a registered plug-in in the setting that the functions above have by default."""
+    if entry.kind == "grammar":
+        return GrammarCase(entry.name, MeaningSpace(3, 4))
+    if entry.kind == "cell":
+        return CellCase(entry)
+    if entry.kind == "metric":
+        return MetricCase(entry)
+    if entry.kind in PLAYERS:
+        return PlayerCase(entry)
+    used = representation or _first_representation(entry)
+    return ModelCase(Task(entry, MeaningSpace(3, 4), word_length=2, hidden_size=16, representation=used))
+
+
+def _first_representation(entry: Entry) -> str:
+    return entry.representations[0] if entry.representations else "soft"
+
+
+def parametrize_with_checks(
+    names: str | Iterable[str],
+    expected_failures: Mapping[str, str] | None = None,
+    representation: str | None = None,
+) -> Any:
+    """Make every check of some registered plug-ins a test of its own: a decorator for pytest.
+
+    The test function takes an argument `check` and calls it. `-k pickles` then selects one check and `-k MyModel` one
+    model; a check that does not apply is skipped, and one that is expected to fail is marked so.
+
+    Args:
+        names: names or shell patterns, as in "sender/Mine*", "rot" or "metric/*".
+        expected_failures: names of checks that none of them can pass, each with the reason.
+        representation: see `bound_checks`.
+
+    Example:
+        >>> from icy.testing import parametrize_with_checks
+        >>> @parametrize_with_checks(["sender/FC*", "rot"])
+        ... def test_contract(check):
+        ...     check()
+    """
+    import pytest
+
+    parameters = [
+        pytest.param(
+            check,
+            id=f"{check.label}-{check.name}",
+            marks=[pytest.mark.xfail(reason=check.expected_failure, strict=True)] if check.expected_failure else [],
+        )
+        for check in bound_checks(names, expected_failures, representation)
+    ]
+    return pytest.mark.parametrize("check", parameters)
+
+
+def _model_entry(
+    model: str | Entry | Callable[..., nn.Module], side: str | None, options: Mapping[str, Any] | None
+) -> tuple[Entry, bool]:
+    if side is not None and side not in SIDES:
+        raise InvalidSettingError(f"'{side}' is not a side; it is {' or '.join(SIDES)}.")
+    kinds = SIDES if side is None else (side,)
+    if side is None and isinstance(model, type):
+        side = next(
+            (kind for kind, base in zip(SIDES, (Sender, Receiver), strict=True) if issubclass(model, base)), None
+        )
+    return _entry_of(model, side, kinds, options)
+
+
+def _entry_of(
+    given: Given, kind: str | None, kinds: tuple[str, ...] = (), options: Mapping[str, Any] | None = None
+) -> tuple[Entry, bool]:
+    """Return an entry, and whether the registry knows it; of an unregistered factory, one made for the occasion.
+
+    Args:
+        given: a name, an entry or a factory.
+        kind: the kind of an unregistered factory.
+        kinds: those to look a name up in; by default `kind`.
+        options: arguments of an unregistered factory.
+    """
+    kinds = kinds or (str(kind),)
+    if isinstance(given, str):
+        return registry.get(given, *kinds), True
+    if isinstance(given, Entry):
+        return given, True
+    place = f"{getattr(given, '__module__', '?')}:{getattr(given, '__qualname__', '?')}"
+    known = [entry for entry in registry.entries(*kinds) if entry.factory is given or entry.factory == place]
+    if len(known) == 1:
+        return known[0], True
+    if known and "cell" not in (options or {}):
+        raise InvalidSettingError(
+            f"{known[0].qualified.partition(':')[0]} takes a cell; name one, as in '{known[0].qualified}'."
+        )
+    name = getattr(given, "__name__", type(given).__name__)
+    if kind is None:
+        raise InvalidSettingError(f"{name} does not say its side; give side='sender' or side='receiver'.")
+    origin = getattr(given, "__module__", "?")
+    return Entry(kind, name, given, description="", source="", defaults=dict(options or {}), origin=origin), False

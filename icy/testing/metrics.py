@@ -1,0 +1,380 @@
+"""Checks of metrics. The first line of each check says what it proves."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import math
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icy.core.errors import IcyError
+from icy.core.registry import Entry
+from icy.core.streams import stream
+from icy.languages.language import Language
+from icy.languages.meanings import MeaningSpace
+from icy.metrics.score import Score
+from icy.metrics.table import Table
+
+from .cases import Check, CheckFailure, NotApplicable, check_of, require, require_registered, same_random_state
+
+Wholes = NDArray[np.int64]
+Rows = tuple[Any, Any]  # meanings and messages
+
+VALUES, ATTRIBUTES = 3, 2
+TOKENS = 6  # different ones in the messages of a case, all of them in use
+ROWS = 40
+CLOSE = 1e-6
+ERRORS = 6  # standard errors that two scores which are sampled may differ by
+
+NUMBER = r"(-?\d+(?:\.\d+)?)"
+RANGE = re.compile(rf"in \[{NUMBER}, {NUMBER}\]|at least {NUMBER}|at most {NUMBER}")
+
+METRIC_CHECKS: dict[str, Check] = {}
+
+
+@dataclass(frozen=True)
+class MetricCase:
+    """A metric under test, and the tables it is tested on.
+
+    Attributes:
+        entry: the metric's registry entry.
+        seed: seed of the tables.
+        registered: whether the registry knows the metric.
+    """
+
+    entry: Entry
+    seed: int = 0
+    registered: bool = True
+
+    def rows(self, draw: int = 0, count: int = ROWS) -> tuple[Wholes, Wholes]:
+        """Meanings drawn at random, and messages that are half composition and half noise; new arrays each time."""
+        meanings = stream(self.seed, "testing", "metric", draw).integers(VALUES, size=(count, ATTRIBUTES))
+        return meanings, self._messages(meanings, draw)
+
+    def language(self) -> Language:
+        """A language of every meaning, with messages of the same kind."""
+        space = MeaningSpace(ATTRIBUTES, VALUES)
+        return Language(space, self._messages(space.all()), vocab_size=TOKENS)
+
+    def _messages(self, meanings: Wholes, draw: int = 0) -> Wholes:
+        noise = stream(self.seed, "testing", "messages", draw).integers(TOKENS, size=(len(meanings), 2))
+        composed = meanings + VALUES * np.arange(ATTRIBUTES)
+        composed[:, 1] = np.where(noise[:, 1] < TOKENS // 2, composed[:, 1], noise[:, 1])
+        messages = np.concatenate([composed, noise[:, :1]], 1)
+        messages[:TOKENS, 2] = np.arange(min(TOKENS, len(messages)))
+        return messages
+
+    def score(self, *table: Any, **conventions: Any) -> Score:
+        """The score of one or two arguments.
+
+        Raises:
+            CheckFailure: the metric answers with something else.
+        """
+        found = self.entry.load()(*table, **{**self.entry.defaults, **conventions})
+        require(
+            isinstance(found, Score), f"The metric answers with a {type(found).__name__}, not an icy.metrics.Score."
+        )
+        score: Score = found
+        return score
+
+    def parameters(self) -> dict[str, inspect.Parameter]:
+        """The metric's arguments, by name."""
+        return dict(inspect.signature(self.entry.load()).parameters)
+
+    def conventions(self) -> dict[str, inspect.Parameter]:
+        """The arguments after meanings and messages."""
+        named = list(self.parameters().items())[2:]
+        return {name: p for name, p in named if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
+
+    @property
+    def takes_one(self) -> bool:
+        """Whether messages may be left out."""
+        return [p.default for p in self.parameters().values()][1:2] == [None]
+
+
+def agree(one: Score, other: Score) -> bool:
+    """Whether two scores are the same number, up to rounding, or to their errors if they are sampled."""
+    if math.isnan(one.value) or math.isnan(other.value):
+        return math.isnan(one.value) and math.isnan(other.value)
+    errors = sum(score.error or 0.0 for score in (one, other))
+    return abs(one.value - other.value) <= CLOSE * max(1.0, abs(one.value)) + ERRORS * errors
+
+
+def require_same_score(found: Score, expected: Score, what: str) -> None:
+    """Fail the check unless two scores agree."""
+    require(agree(found, expected), f"{what}: the values are {found.value:.6g} and {expected.value:.6g}.")
+
+
+def require_score(score: Score, rows: int, where: str) -> None:
+    """Fail the check unless a score is complete: a finite value or NaN, its rows, and an error that says what it is."""
+    require(
+        not math.isinf(score.value), f"{where} the value is {score.value}; where it is undefined, answer NaN and why."
+    )
+    require(score.rows == rows, f"{where} the score says rows = {score.rows}, and there are {rows}.")
+    if score.error is not None:
+        require(math.isfinite(score.error) and score.error >= 0, f"{where} the standard error is {score.error}.")
+        require(score.error_of, f"{where} the score has an error and does not say in `error_of` what it measures.")
+
+
+@check_of(METRIC_CHECKS)
+def check_made_by_name(case: MetricCase) -> None:
+    """The registry knows the metric by its name and its aliases, and its scores bear that name."""
+    found, name = case.score(*case.rows()).metric, case.entry.name
+    require(found == name, f"The score is one of '{found}', and the metric is called '{name}'.")
+    require_registered(case.entry, case.registered)
+
+
+@check_of(METRIC_CHECKS)
+def check_arguments(case: MetricCase) -> None:
+    """The arguments are meanings, messages=None, and conventions that all have a default."""
+    first, *rest = case.parameters().values()
+    require(first.kind in (first.POSITIONAL_ONLY, first.POSITIONAL_OR_KEYWORD), "The first argument is the meanings.")
+    require(rest and rest[0].default is None, "The second argument must be `messages=None`: a Language has both.")
+    wanting = [p.name for p in case.conventions().values() if p.default is p.empty]
+    require(
+        set(wanting) <= set(case.entry.defaults),
+        f"{' and '.join(wanting)} must have a default; `icy.metrics.evaluate` calls metrics without conventions.",
+    )
+
+
+@check_of(METRIC_CHECKS)
+def check_score(case: MetricCase) -> None:
+    """The score of a common table is a finite number, and says how many rows it rests on."""
+    for draw in range(3):
+        score = case.score(*case.rows(draw))
+        require(not score.why, f"A common table of {ROWS} rows has no value: {score.why}.")
+        require_score(score, ROWS, f"On a common table of {ROWS} rows")
+
+
+@check_of(METRIC_CHECKS)
+def check_documented_range(case: MetricCase) -> str:
+    """Values lie in the range that the docstring states, as in "A score in [0, 1]"."""
+    least, most = _range(inspect.getdoc(case.entry.load()) or "")
+    tables = {f"draw {draw}": case.rows(draw, count) for draw, count in enumerate((ROWS, 10, 5))}
+    for what, table in {**tables, **_degenerate(case)}.items():
+        try:
+            value = case.score(*table).value
+        except IcyError:
+            continue
+        inside = math.isnan(value) or least - CLOSE <= value <= most + CLOSE
+        require(inside, f"The value is {value:.6g} ({what}), and the docstring says from {least:g} to {most:g}.")
+    return f"from {least:g} to {most:g}"
+
+
+def _range(documentation: str) -> tuple[float, float]:
+    """The least and the greatest value that a docstring allows."""
+    returns = re.search(r"^Returns:\n(.*?)(?:^\S|\Z)", documentation, re.MULTILINE | re.DOTALL)
+    stated = RANGE.search(" ".join((returns[1] if returns else documentation).split()))
+    if stated is None:
+        raise NotApplicable('the docstring states no range, as in "A score in [0, 1]" or "at least 0"')
+    both, greatest, at_least, at_most = stated.groups()
+    least = both or at_least
+    most = greatest or at_most
+    return -math.inf if least is None else float(least), math.inf if most is None else float(most)
+
+
+@check_of(METRIC_CHECKS)
+def check_conventions_repeat_the_value(case: MetricCase) -> None:
+    """Every convention that a score states is an argument, and given as one it repeats the value."""
+    score = case.score(*case.rows())
+    given = {name: value for name, value in score.conventions.items() if value is not None}
+    free = any(p.kind == p.VAR_KEYWORD for p in case.parameters().values())
+    for name in given:
+        require(
+            free or name in case.conventions(), f"The convention '{name}' of the score is no argument of the metric."
+        )
+    require_same_score(case.score(*case.rows(), **given), score, f"With the conventions stated, {given}, and without")
+
+
+@check_of(METRIC_CHECKS)
+def check_choices_are_conventions(case: MetricCase) -> str:
+    """An argument that moves the value stands among the conventions of the score."""
+    score, tried = case.score(*case.rows()), []
+    for name, other in _others(case):
+        try:
+            moved = case.score(*case.rows(), **{name: other})
+        except IcyError:  # the metric does not accept this value
+            continue
+        tried.append(f"{name}={other}")
+        stated = dict(moved.conventions) != dict(score.conventions)
+        require(
+            stated or agree(moved, score),
+            f"{name}={other} moves the value from {score.value:.6g} to {moved.value:.6g}, and the conventions of the "
+            f"score do not say so; add '{name}' to them.",
+        )
+    if not tried:
+        raise NotApplicable("no argument could be tried with another value")
+    return f"tried {', '.join(tried)}"
+
+
+def _others(case: MetricCase) -> Iterator[tuple[str, Any]]:
+    """Arguments, each with another value than its default, where one can be guessed."""
+    for name, parameter in case.conventions().items():
+        default = case.entry.defaults.get(name, parameter.default)
+        if isinstance(default, bool):
+            yield name, not default
+        elif isinstance(default, int):
+            yield name, default + 1
+        elif isinstance(default, float):
+            yield name, default + 0.5
+        elif name == "eos":
+            yield name, 0
+
+
+@check_of(METRIC_CHECKS)
+def check_same_however_given(case: MetricCase) -> None:
+    """Arrays, lists, strings, a pair, a Table and a Language of the same rows have the same score."""
+    language = case.language()
+    meanings, messages = language.space.all(), language.messages.astype(np.int64)
+    expected = case.score(meanings, messages)
+    forms: dict[str, tuple[Any, ...]] = {
+        "lists": (meanings.tolist(), messages.tolist()),
+        "strings of letters": (meanings, ["".join(chr(ord("a") + t) for t in row) for row in messages.tolist()]),
+    }
+    if case.takes_one:
+        both = meanings.copy(), messages.copy()
+        forms |= {"a pair": (both,), "a Table": (Table.of(*both),), "a Language": (language,)}
+    for what, given in forms.items():
+        require_same_score(case.score(*given), expected, f"Given as {what} and as two arrays")
+
+
+@check_of(METRIC_CHECKS)
+def check_rows_in_any_order(case: MetricCase) -> None:
+    """The order of the rows does not matter."""
+    meanings, messages = case.rows()
+    order = stream(case.seed, "testing", "order").permutation(ROWS)
+    found = case.score(meanings[order], messages[order])
+    require_same_score(found, case.score(*case.rows()), "Rows in another order and as they were")
+
+
+@check_of(METRIC_CHECKS)
+def check_names_do_not_matter(case: MetricCase) -> None:
+    """What tokens, and the values of attributes, are called does not matter: names are numbered in sorted order."""
+    draws = stream(case.seed, "testing", "names")
+    tokens, values = draws.permutation(TOKENS), [draws.permutation(VALUES) for _ in range(ATTRIBUTES)]
+    meanings, messages = case.rows()
+    renamed = np.stack([names[column] for names, column in zip(values, meanings.T, strict=True)], 1)
+    expected = case.score(meanings.copy(), messages.copy())
+    require_same_score(case.score(meanings.copy(), tokens[messages]), expected, "With tokens renamed and as they were")
+    require_same_score(case.score(renamed, messages.copy()), expected, "With values renamed and as they were")
+
+
+@check_of(METRIC_CHECKS)
+def check_ragged_messages(case: MetricCase) -> str | None:
+    """Messages of different lengths have a score, or are refused with an IcyError."""
+    meanings, messages = case.rows()
+    ragged = [row[: 1 + i % len(row)] for i, row in enumerate(messages.tolist())]
+    return _scored_or_refused(case, (meanings, ragged), "With messages of different lengths")
+
+
+@check_of(METRIC_CHECKS)
+def check_continuous_meanings(case: MetricCase) -> str | None:
+    """Meanings that are real numbers have a score, or are refused with an IcyError."""
+    _, messages = case.rows()
+    meanings = stream(case.seed, "testing", "continuous").normal(size=(ROWS, ATTRIBUTES))
+    return _scored_or_refused(case, (meanings, messages), "With meanings that are real numbers")
+
+
+@check_of(METRIC_CHECKS)
+def check_undefined_says_why(case: MetricCase) -> str:
+    """Degenerate tables (a single row, constant or empty messages, ...) have a finite value, or NaN and a reason."""
+    undefined = []
+    for what, table in _degenerate(case).items():
+        try:
+            score = case.score(*table)
+        except IcyError:
+            undefined.append(what)
+            continue
+        require_score(score, len(table[0]), f"With {what}")
+        undefined += [what] if score.why else []
+    return f"undefined for {', '.join(undefined)}" if undefined else "always defined"
+
+
+def _degenerate(case: MetricCase) -> dict[str, Rows]:
+    """Tables on which a metric may be undefined."""
+    (meanings, messages), same = case.rows(), np.zeros((ROWS, 1), dtype=np.int64)
+    return {
+        "a single row": (meanings[:1], messages[:1]),
+        "two equal rows": (meanings[[0, 0]], messages[[0, 0]]),
+        "one attribute": (meanings[:, :1], messages),
+        "meanings that are all the same": (np.repeat(same, ATTRIBUTES, axis=1), messages),
+        "messages that are all the same": (meanings, np.repeat(same, 3, axis=1)),
+        "everything the same": (np.repeat(same, ATTRIBUTES, axis=1), same.copy()),
+        "messages of one token": (meanings, messages[:, :1]),
+        "empty messages": (meanings, [[] for _ in range(ROWS)]),
+        "messages that are all different": (meanings, np.arange(2 * ROWS).reshape(ROWS, 2)),
+    }
+
+
+@check_of(METRIC_CHECKS)
+def check_resampled_rows(case: MetricCase) -> None:
+    """Some rows of a Table, and rows drawn with replacement, have a score: the bootstrap measures these."""
+    if not case.takes_one:
+        raise NotApplicable("the metric takes no Table alone, as the check 'arguments' says")
+    table, draws = Table.of(*case.rows()), stream(case.seed, "testing", "bootstrap")
+    for what, which in (("some rows", np.arange(0, ROWS, 2)), ("drawn rows", draws.integers(ROWS, size=ROWS))):
+        require_score(case.score(table.rows(which)), len(which), f"With {what} of a Table")
+
+
+@check_of(METRIC_CHECKS)
+def check_refuses_what_is_no_table(case: MetricCase) -> None:
+    """More meanings than messages, or none of either, are refused with an IcyError."""
+    meanings, messages = case.rows()
+    wrong: dict[str, Rows] = {
+        "more meanings than messages": (meanings, messages[:-1]),
+        "no rows": (meanings[:0], messages[:0]),
+    }
+    for what, table in wrong.items():
+        try:
+            case.score(*table)
+        except IcyError:
+            continue
+        except Exception as error:
+            raise CheckFailure(
+                f"A table with {what} ends in {type(error).__name__}; icy.metrics.Table.of refuses it in a sentence."
+            ) from error
+        raise CheckFailure(f"A table with {what} is accepted; icy.metrics.Table.of refuses it in a sentence.")
+
+
+@check_of(METRIC_CHECKS)
+def check_deterministic(case: MetricCase) -> None:
+    """The same table has exactly the same score twice, whatever was measured between."""
+    first = case.score(*case.rows()).value
+    case.score(*case.rows(draw=1))
+    again = case.score(*case.rows()).value
+    require(first == again or math.isnan(first + again), f"The same table has the values {first!r} and {again!r}.")
+
+
+@check_of(METRIC_CHECKS)
+def check_random_state_untouched(case: MetricCase) -> None:
+    """Measuring leaves the global random state of torch, NumPy and Python as it was."""
+    with same_random_state("The metric"):
+        case.score(*case.rows())
+
+
+@check_of(METRIC_CHECKS)
+def check_inputs_unchanged(case: MetricCase) -> None:
+    """The metric does not write into what it is given."""
+    meanings, messages = case.rows()
+    forms: tuple[Callable[[Any], Any], ...] = (np.copy, np.ndarray.tolist)
+    for form in forms:
+        given = [form(meanings), form(messages)]
+        before = copy.deepcopy(given)
+        case.score(*given)
+        for what, some, expected in zip(("meanings", "messages"), given, before, strict=True):
+            require(np.array_equal(some, expected), f"The metric changed the {what} in place; work on a copy.")
+
+
+def _scored_or_refused(case: MetricCase, table: Rows, where: str) -> str | None:
+    try:
+        score = case.score(*table)
+    except IcyError as refusal:
+        return f"refused: {refusal}"
+    require_score(score, len(table[0]), where)
+    return f"undefined: {score.why}" if score.why else None

@@ -1,0 +1,390 @@
+"""Checks of speakers and listeners of S2B. The first line of each check says what it proves.
+
+Players play on arrays of NumPy, so that is what the checks give them.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, fields
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icy.core.errors import IncompatibleError
+from icy.core.registry import LISTENER, SPEAKER, Entry
+from icy.s2b.channel import regular
+from icy.s2b.game import BatchedGame, Seen
+from icy.s2b.players.base import Action, Player, Seat, seated
+from icy.s2b.settings import GameSettings
+from icy.s2b.streams import EpisodeStreams, Wholes
+
+from .cases import (
+    Check,
+    CheckFailure,
+    NotApplicable,
+    check_of,
+    first_line,
+    require,
+    require_registered,
+    same_random_state,
+)
+
+SEEDS = (21, 22, 23)
+OTHER_SEEDS = (31, 32, 33)
+
+# Wide enough for every language of icy's own speakers.
+ROOMY: dict[str, Any] = {"dimensions": 3, "least": 2, "most": 3, "vocab_size": 9}
+GAMES: dict[str, dict[str, Any]] = {
+    "K = 0": {},
+    "K = 3": {"distractors": 3},
+    "a partial view": {"distractors": 2, "view": "partial"},
+    "several samples": {"samples": 2},
+    "several rounds": {"rounds": 3, "length": 1},
+    "no feedback": {"feedback": False},
+    "one-hot stimuli": {"representation": "ohe"},
+    "no answer 'none'": {"descriptive": False, "distractors": 3},
+    "a listener that may speak": {"listener_messages": True},
+    "compat near32": {"distractors": 2, "compat": "near32"},
+    "common games": {"kind": "common", "split": "all", "games": 4},
+}
+USUAL = ("K = 0", "K = 3")
+
+PLAYER_CHECKS: dict[str, Check] = {}
+
+
+@dataclass(frozen=True)
+class PlayerCase:
+    """A speaker or listener under test.
+
+    Attributes:
+        entry: the player's registry entry; its kind is the role.
+        registered: whether the registry knows the player.
+    """
+
+    entry: Entry
+    registered: bool = True
+
+    @property
+    def role(self) -> str:
+        """ "speaker" or "listener"."""
+        return self.entry.kind
+
+    @property
+    def other(self) -> str:
+        """The partner's role."""
+        return LISTENER if self.role == SPEAKER else SPEAKER
+
+    def make(self) -> Player:
+        """A new player."""
+        made: Player = self.entry.create()
+        return made
+
+    def partner(self, game: BatchedGame) -> Player:
+        """A listener that decides at random, or a speaker that a listener can learn from."""
+        return seated("random" if self.role == SPEAKER else "posdis", self.other, game)
+
+    def accepted(self) -> dict[str, GameSettings]:
+        """The games that it does not refuse when it takes its seat."""
+        found = {}
+        for name, given in GAMES.items():
+            settings = GameSettings.of(**{**ROOMY, **given})
+            try:
+                seated(self.make(), self.role, _begun(settings, SEEDS))
+            except IncompatibleError:
+                continue
+            found[name] = settings
+        return found
+
+    def games(self) -> dict[str, GameSettings]:
+        """The usual games, without and with distractors; failing these, the first game that it accepts.
+
+        Raises:
+            NotApplicable: it refuses every game.
+        """
+        accepted = self.accepted()
+        if not accepted:
+            raise NotApplicable("the player refuses every game, as the check 'plays_every_game' says")
+        return {n: s for n, s in accepted.items() if n in USUAL} or dict([next(iter(accepted.items()))])
+
+
+@dataclass(eq=False)
+class Course:
+    """How some episodes went.
+
+    Attributes:
+        actions: what counts of the player's action at every step, see `counted`.
+        seen: what the player saw at every step.
+        illegal: how many of its actions were illegal.
+        changed: the fields of an observation that the player wrote into.
+    """
+
+    actions: list[Wholes] = field(default_factory=list)
+    seen: list[Seen] = field(default_factory=list)
+    illegal: int = 0
+    changed: set[str] = field(default_factory=set)
+
+
+def play(
+    case: PlayerCase,
+    settings: GameSettings,
+    seeds: Iterable[int] = SEEDS,
+    player: Player | None = None,
+    between: Callable[[BatchedGame, Player], None] | None = None,
+) -> Course:
+    """Play an episode of every seed to its end.
+
+    Args:
+        case: the player under test.
+        settings: settings of the game.
+        seeds: the episodes.
+        player: one that has played before; by default a new one.
+        between: called with the game and the player before every step.
+    """
+    game, course = _begun(settings, seeds), Course()
+    mine, partner = seated(player or case.make(), case.role, game), case.partner(game)
+    while not game.turn.done.all():
+        if between is not None:
+            between(game, mine)
+        seen = game.turn.seen_by(case.role)
+        course.seen.append(copy.deepcopy(seen))
+        action = mine.act(seen)
+        course.changed |= _differing(seen, course.seen[-1])
+        _step(game, case.role, action, partner.act(game.turn.seen_by(case.other)))
+        course.actions.append(counted(action, course.seen[-1], settings, case.role))
+    course.illegal = int(game.illegal[case.role].sum())
+    return course
+
+
+def counted(action: Action, seen: Seen, settings: GameSettings, role: str) -> Wholes:
+    """Return what counts of an action: its tokens where a message is legal, and its decision where one is asked for.
+
+    Returns:
+        Whole numbers [B, L], or of a listener [B, 1 + L] with the decision first; zero where nothing counts.
+    """
+    rows = len(seen.over)
+    message = np.zeros((rows, settings.length), dtype=np.int64) if action.message is None else action.message
+    found = regular(np.asarray(message)) * (seen.may_speak & ~seen.over)[:, None]
+    if role == SPEAKER:
+        return found
+    decision = np.zeros(rows, dtype=np.int64) if action.decision is None else np.asarray(action.decision)
+    return np.concatenate([(decision * (seen.may_decide & ~seen.over))[:, None], found], axis=1)
+
+
+def _begun(settings: GameSettings, seeds: Iterable[int], autoreset: bool = False) -> BatchedGame:
+    numbers = list(seeds)
+    game = BatchedGame(settings, episodes=len(numbers), autoreset=autoreset)
+    game.reset(seeds=numbers)
+    return game
+
+
+def _step(game: BatchedGame, role: str, action: Action, partners: Action) -> None:
+    speaks, listens = (action, partners) if role == SPEAKER else (partners, action)
+    game.step(speaks.message, listens.decision, listens.message)
+
+
+def _differing(one: Seen, other: Seen) -> set[str]:
+    return {f.name for f in fields(Seen) if not np.array_equal(getattr(one, f.name), getattr(other, f.name))}
+
+
+def require_same_actions(
+    found: Sequence[Wholes], expected: Sequence[Wholes], what: str, again: Callable[[], Sequence[Wholes]]
+) -> None:
+    """Fail the check unless two courses have the same actions.
+
+    Args:
+        found: the actions in question.
+        expected: what they must be.
+        what: the sentence to fail with; the first step that differs is added.
+        again: gives `expected` once more, to leave players that are not deterministic to the check of that name.
+    """
+    first = _first_difference(found, expected)
+    if first is None:
+        return
+    if _first_difference(again(), expected) is not None:
+        raise NotApplicable("the player is not deterministic, as the check 'deterministic' says")
+    raise CheckFailure(f"{what}. The first difference is at step {first}.")
+
+
+def _first_difference(found: Sequence[Wholes], expected: Sequence[Wholes]) -> int | None:
+    pairs = enumerate(zip(found, expected, strict=True))
+    return next((step for step, (one, other) in pairs if not np.array_equal(one, other)), None)
+
+
+@check_of(PLAYER_CHECKS)
+def check_made_by_name(case: PlayerCase) -> None:
+    """The registry knows the player by its name and its aliases, and its factory makes an icy.s2b.Player."""
+    made = case.make()
+    require(isinstance(made, Player), f"The factory makes a {type(made).__name__}; derive it from icy.s2b.Player.")
+    require_registered(case.entry, case.registered)
+
+
+@check_of(PLAYER_CHECKS)
+def check_plays_every_game(case: PlayerCase) -> str:
+    """Games of every kind, with K = 0 and K = 3, are played to their end, or refused with an IncompatibleError."""
+    accepted = case.accepted()
+    refused = [name for name in GAMES if name not in accepted]
+    require(accepted, f"The player refuses every game: {', '.join(refused)}.")
+    for name, settings in accepted.items():
+        try:
+            play(case, settings)
+        except IncompatibleError as error:
+            raise CheckFailure(
+                f"The game '{name}' is refused while it is played: {first_line(error)}; refuse it in `begin`."
+            ) from error
+        except Exception as error:
+            error.add_note(f"The game was '{name}'.")
+            raise
+    return f"refuses {', '.join(refused)}" if refused else "plays all"
+
+
+@check_of(PLAYER_CHECKS)
+def check_legal_actions(case: PlayerCase) -> None:
+    """Every action is legal: existing tokens and decisions, and only where `may_speak` and `may_decide` allow them."""
+    for name, settings in case.accepted().items():
+        try:
+            course = play(case, settings)
+        except Exception:  # which is found by the check 'plays_every_game'
+            continue
+        require(
+            not course.illegal,
+            f"{course.illegal} actions are illegal in the game '{name}'; give tokens 0..V only where `seen.may_speak`, "
+            "decisions below `settings.decisions` only where `seen.may_decide`, and 0 elsewhere.",
+        )
+
+
+@check_of(PLAYER_CHECKS)
+def check_deterministic(case: PlayerCase) -> None:
+    """The same seeds give the same actions: what a player draws comes from `seat.streams`."""
+    for name, settings in case.games().items():
+        step = _first_difference(play(case, settings).actions, play(case, settings).actions)
+        require(
+            step is None,
+            f"Two players with the same seeds act differently at step {step} ({name}); draw from `seat.streams`.",
+        )
+
+
+@check_of(PLAYER_CHECKS)
+def check_random_state_untouched(case: PlayerCase) -> None:
+    """Playing leaves the global random state of torch, NumPy and Python as it was."""
+    for settings in case.games().values():
+        with same_random_state("The player"):
+            play(case, settings)
+
+
+@check_of(PLAYER_CHECKS)
+def check_alone_and_in_a_batch(case: PlayerCase) -> None:
+    """An episode is played the same alone and in a batch with others."""
+    for name, settings in case.games().items():
+        together = play(case, settings).actions
+        for i, seed in enumerate(SEEDS):
+            alone = partial(_actions, case, settings, [seed])
+            expected = alone()
+            mine = [actions[i : i + 1] for actions in together[: len(expected)]]
+            what = f"An episode is played differently alone and in a batch ({name}); keep what belongs to each apart"
+            require_same_actions(mine, expected, what, alone)
+
+
+@check_of(PLAYER_CHECKS)
+def check_begins_anew(case: PlayerCase) -> None:
+    """A player that has played before acts as a new one: `begin` forgets everything."""
+    for name, settings in case.games().items():
+        player, new = case.make(), partial(_actions, case, settings)
+        play(case, settings, OTHER_SEEDS, player)
+        what = f"A player that has played before acts differently from a new one ({name}); forget everything in `begin`"
+        require_same_actions(play(case, settings, player=player).actions, new(), what, new)
+
+
+@check_of(PLAYER_CHECKS)
+def check_forgets_between_episodes(case: PlayerCase) -> None:
+    """Where the next episode begins at once (`seen.fresh`), nothing of the one before is remembered."""
+    for name, settings in case.games().items():
+        usual = partial(_second_episodes, case, settings, 0)
+        what = f"What the partner did in an episode changes the actions of the next ({name}); forget where `seen.fresh`"
+        require_same_actions(_second_episodes(case, settings, 1), usual(), what, usual)
+
+
+def _actions(case: PlayerCase, settings: GameSettings, seeds: Iterable[int] = SEEDS) -> list[Wholes]:
+    return play(case, settings, seeds).actions
+
+
+def _second_episodes(case: PlayerCase, settings: GameSettings, variant: int) -> list[Wholes]:
+    """The actions in the second episode of every seed, after a first one in which the partner plays a variant."""
+    game, actions = _begun(settings, SEEDS, autoreset=True), []
+    player = seated(case.make(), case.role, game)
+    streams = EpisodeStreams.of_seeds(SEEDS).within("testing", "partner")
+    while (game.episode_number < 2).any():
+        number, seen = game.episode_number, copy.deepcopy(game.turn.seen_by(case.role))
+        action = player.act(game.turn.seen_by(case.role))
+        _step(game, case.role, action, _scripted(settings, streams.nth(np.where(number, 2, variant)), len(actions)))
+        actions.append(counted(action, seen, settings, case.role) * (number == 1)[:, None])
+    return actions
+
+
+def _scripted(settings: GameSettings, streams: EpisodeStreams, step: int) -> Action:
+    """A partner's action, which depends on nothing but its stream; where it is not legal it counts as none."""
+    message = streams.integers("say", settings.vocab_size + 1, (settings.length,), step * settings.length)
+    return Action(message, streams.integers("decide", settings.decisions, (1,), step)[:, 0])
+
+
+@check_of(PLAYER_CHECKS)
+def check_sees_only_observations(case: PlayerCase) -> None:
+    """Given the same observations without a game or a partner, the player does the same: it reads nothing hidden."""
+    if case.make().privileged:
+        raise NotApplicable("the player is privileged: it is shown the game")
+    for name, settings in case.games().items():
+        course, player = play(case, settings), case.make()
+        player.begin(Seat(settings, len(SEEDS), EpisodeStreams.of_seeds(SEEDS).within("player", case.role)))
+        found = [counted(player.act(copy.deepcopy(s)), s, settings, case.role) for s in course.seen]
+        what = f"Given observations alone, the player acts differently ({name}); it reads what it is not shown"
+        require_same_actions(found, course.actions, what, partial(_actions, case, settings))
+
+
+@check_of(PLAYER_CHECKS)
+def check_observations_unchanged(case: PlayerCase) -> None:
+    """The player does not write into what it sees."""
+    for name, settings in case.games().items():
+        changed = ", ".join(sorted(play(case, settings).changed))
+        require(not changed, f"The player changed {changed} of what it sees in place ({name}); work on a copy.")
+
+
+@check_of(PLAYER_CHECKS)
+def check_utters(case: PlayerCase) -> None:
+    """What a speaker utters of stimuli is tokens [n, length], the same twice, and asking it changes no action."""
+    if case.role != SPEAKER:
+        raise NotApplicable("only speakers utter")
+
+    def ask(game: BatchedGame, player: Player) -> None:
+        stimuli, meanings = game.turn.speaker.stimulus[:, 0], game.latents(SPEAKER)[:, 0]
+        for episode in range(len(SEEDS)):
+            asked = [_uttered(player, stimuli.copy(), meanings.copy(), episode) for _ in range(2)]
+            require(np.array_equal(*asked), f"The same stimuli are uttered differently the second time ({name}).")
+            _require_tokens(asked[0], len(stimuli), settings)
+
+    for name, settings in case.games().items():
+        course, plain = play(case, settings, between=ask), partial(_actions, case, settings)
+        what = f"A speaker that is asked by `utter` acts differently afterwards ({name}); it must not change by that"
+        require_same_actions(course.actions, plain(), what, plain)
+
+
+def _uttered(player: Player, stimuli: NDArray[Any], meanings: Wholes, episode: int) -> Wholes:
+    try:
+        return player.utter(stimuli, meanings, episode)
+    except IncompatibleError as refusal:
+        raise NotApplicable(first_line(refusal)) from refusal
+
+
+def _require_tokens(found: Wholes, count: int, settings: GameSettings) -> None:
+    tokens = np.asarray(found)
+    require(
+        tokens.ndim == 2 and len(tokens) == count and tokens.dtype.kind in "iu",
+        f"What is uttered of {count} stimuli are whole numbers [{count}, tokens]; found {tokens.dtype} with the shape "
+        f"{tokens.shape}.",
+    )
+    require(
+        tokens.min(initial=0) >= 0 and tokens.max(initial=0) <= settings.vocab_size,
+        f"Tokens are 0..{settings.vocab_size}; uttered were {tokens.min()} to {tokens.max()}.",
+    )

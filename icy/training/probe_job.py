@@ -1,0 +1,227 @@
+"""Probe jobs: one sender or receiver, trained by supervision on the languages of several grammars."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from icy.config.protocols import BASELINE, Protocol
+from icy.config.settings import TrainingSettings
+from icy.core.errors import InvalidSettingError
+from icy.core.lazy import load_object
+from icy.core.registry import Entry, registry
+from icy.grammars import grammar_version
+from icy.languages.meanings import MeaningSpace
+from icy.languages.splits import Split
+from icy.records.record import Record, checked_accuracy, value_of
+
+from .job import ASSUMED_STEPS, ExpectedSteps, Job, Outcome, Replicate
+
+
+@dataclass(frozen=True)
+class Task:
+    """What one row trains: a model, over a space, in a representation.
+
+    Attributes:
+        entry: the model's registry entry.
+        space: the meanings.
+        vocab_size: V.
+        word_length: w; a message has A*w tokens.
+        hidden_size: E.
+        representation: its name.
+        options: further arguments of the model.
+        paired: whether it is one of a pair, whose sides must not start from the same random numbers.
+    """
+
+    entry: Entry
+    space: MeaningSpace
+    vocab_size: int = 4
+    word_length: int = 4
+    hidden_size: int = 128
+    representation: str = "soft"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    paired: bool = False
+
+    @property
+    def side(self) -> str:
+        """ "sender" or "receiver"."""
+        return self.entry.kind
+
+    @property
+    def message_length(self) -> int:
+        """L."""
+        return self.space.attributes * self.word_length
+
+
+def task_config(task: Any, replicate: Replicate) -> dict[str, Any]:
+    """Return the part of a configuration that says what is trained on what: of a `Task`, or of one like it."""
+    return {
+        "model": task.entry.qualified,
+        "options": dict(task.options),
+        "grammar": replicate.grammar,
+        "seed": replicate.seed,
+        "meanings": str(task.space),
+        "vocab_size": task.vocab_size,
+        "word_length": task.word_length,
+        "hidden_size": task.hidden_size,
+        "representation": task.representation,
+    }
+
+
+def task_facts(task: Any) -> dict[str, str]:
+    """Return what rows of one model may differ in, by name."""
+    return {
+        "hidden size": str(task.hidden_size),
+        "meanings": str(task.space),
+        "V": str(task.vocab_size),
+        "w": str(task.word_length),
+        "representation": task.representation,
+    }
+
+
+def grammar_entries(replicates: Iterable[Replicate]) -> list[Entry]:
+    """Return the registry entries of the grammars of replicates, each part of a chain once."""
+    names = dict.fromkeys(name for replicate in replicates for name in replicate.grammar.split("+"))
+    return [registry.get(name, "grammar") for name in names]
+
+
+@dataclass(frozen=True)
+class ProbeJob(Job):
+    """Supervised training of one model on several grammars, each compared with concat.
+
+    Attributes:
+        task: the model and its setting.
+        protocol: when to stop, and what is measured.
+        settings: how to train.
+        split: which meanings are held out, where the protocol holds out any.
+    """
+
+    task: Task
+    protocol: Protocol
+    settings: TrainingSettings
+    split: Split | None = None
+
+    kind = "probe"
+    trainer = "icy.training.engine:train"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.protocol.holds_out != (self.split is not None):
+            needs = "needs a split" if self.split is None else "holds out no meanings and takes no split"
+            raise InvalidSettingError(f"The protocol '{self.protocol.name}' {needs}.")
+
+    @property
+    def name(self) -> str:
+        """Name of the model, with its side."""
+        return self.task.entry.qualified
+
+    @property
+    def short_name(self) -> str:
+        """The same without the side."""
+        return self.task.entry.name
+
+    @property
+    def side(self) -> str:
+        """ "sender" or "receiver"."""
+        return self.task.side
+
+    @property
+    def measure(self) -> str:
+        """The protocol's."""
+        return self.protocol.measure
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What rows of one model may differ in."""
+        return {
+            **task_facts(self.task),
+            "protocol": self.protocol.name,
+            "target": f"{self.protocol.target:g}",
+            "cap": f"{self.protocol.cap:g}",
+            "preset": self.preset,
+        }
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The model, its cell, and the grammars."""
+        entry = self.task.entry
+        return [entry, *([entry.cell] if entry.cell else []), *grammar_entries(self.replicates)]
+
+    def config(self, replicate: Replicate) -> dict[str, Any]:
+        """Return all choices that can change the numbers of a replicate."""
+        return {
+            **task_config(self.task, replicate),
+            "protocol": self.protocol.name,
+            "target": self.protocol.target,
+            "cap": self.protocol.cap,
+            **({"held_out": self.split.share, "split": self.split.kind} if self.split else {}),
+            "settings": self.settings.under(self.task.representation),
+        }
+
+    def versions(self, replicate: Replicate) -> dict[str, str]:
+        """Return the versions of model, grammar and protocol."""
+        return {
+            "model": self.task.entry.full_version,
+            "grammar": grammar_version(replicate.grammar),
+            "protocol": str(self.protocol.version),
+        }
+
+    def is_baseline(self, replicate: Replicate) -> bool:
+        """Whether it is concat."""
+        return replicate.grammar == BASELINE
+
+    def length(self, baseline: int | None) -> int | None:
+        """Return the updates after which a grammar is stopped; None while concat's are not known."""
+        return None if baseline is None else self.protocol.limit(baseline)
+
+    @property
+    def update_cost(self) -> float:
+        """Parameters times tokens."""
+        return self.parameters.get("true", 0) * self.task.message_length * 1e-6
+
+    def rehearse(self, updates: int) -> float:
+        """Return the seconds of one update of the whole stack, the first few left out as they are slower."""
+        rehearse = cast("Callable[[Job, int], float]", load_object("icy.training.engine:rehearse"))
+        return rehearse(self, updates)
+
+    @property
+    def alike(self) -> str:
+        """Model, settings and stack; not the protocol, which says when to stop."""
+        return str((self.task, self.settings, self.engine, len(self.replicates)))
+
+    def expected_steps(self, baseline: float | None) -> ExpectedSteps:
+        """Return concat's steps, and the cap of the protocol."""
+        return ExpectedSteps(ASSUMED_STEPS if baseline is None else baseline, baseline is not None, self.protocol.cap)
+
+    def waiting_text(self) -> str:
+        """Return what it is doing while its length is not known."""
+        return "learning concat first"
+
+    def limit_text(self) -> str:
+        """Return the word before the time left."""
+        return "at most" if self.protocol.stops_at_target else "about"
+
+    def estimate_text(self, steps: str) -> str:
+        """Return what an estimate rests on."""
+        return (
+            f"This is an estimate. The time of 1000 updates is that of one replicate; the whole supposes that concat "
+            f"takes {steps} updates, and every other grammar from as many to {self.protocol.cap:g} times as many."
+        )
+
+    def summary(self, record: Record) -> str:
+        """Return the result of a replicate in a few words."""
+        took = f"after {record['steps']} steps"
+        cut = " (cut at the cap)" if record["reason"] == "cap" else ""
+        if record["measure"] == "ratio":
+            return f"ratio {value_of(record):.2f}{cut} {took} ({record['accuracy']:.3f})"
+        if record["measure"] == "held_out":
+            trained_on = checked_accuracy(record)
+            return f"held out {record['accuracy']:.3f}, trained on {trained_on:.3f}{cut} {took}"
+        return f"accuracy {record['accuracy']:.3f} {took}"
+
+    def explain(self, outcome: Outcome) -> str:
+        """Return why a replicate failed, in a sentence."""
+        if outcome.reason == "max_steps":
+            return f"concat did not reach {self.protocol.target} within {self.settings.max_steps} updates"
+        return super().explain(outcome)

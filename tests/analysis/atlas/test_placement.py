@@ -1,0 +1,90 @@
+"""Placing a row in the atlas: ranks and neighbours."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+
+from icy.analysis.atlas.atlas import Atlas
+from icy.core.errors import InvalidSettingError
+from tests.analysis.atlas.helpers import ABOUT, ATLAS, ZOO, long
+
+
+def test_ranks_are_among_the_others() -> None:
+    placed = ATLAS.place(long({"New": {"concat": 1.0, "rot": 3.0, "shufdet": 2.0}}))
+    assert placed.ranks.to_numpy().tolist() == [
+        ["sender/New", "rot", 3.0, 3, 5, 3.0],  # after A and D; the median of 2, 4, 16, 2
+        ["sender/New", "shufdet", 2.0, 1, 4, 2.0],  # equals share the better rank; D has none
+    ]
+    same = ATLAS.place(long({"A": {"concat": 1.0, "rot": 3.0}})).ranks
+    assert same[["rank", "of"]].to_numpy().tolist() == [[2, 4]]  # D is better; it is not ranked against itself
+
+
+def test_accuracies_rank_the_other_way() -> None:
+    atlas = Atlas(long(ZOO, protocol="budget", measure="accuracy"), ABOUT)
+    placed = atlas.place(long({"New": {"rot": 3.0}}, protocol="budget", measure="accuracy"))
+    assert placed.ranks["rank"].tolist() == [3]
+
+
+def test_neighbours_are_by_the_logarithm_of_the_ratio() -> None:
+    near = ATLAS.place(long({"New": {"concat": 1.0, "rot": 4.0, "shufdet": 4.0}})).neighbours
+    assert near["neighbour"].tolist() == ["sender/B", "sender/A", "sender/C"]  # D has one grammar in common only
+    assert near["distance"].tolist() == pytest.approx([math.sqrt(1 / 2), 1.0, math.sqrt((4 + 1) / 2)])
+    assert near["grammars"].tolist() == [2, 2, 2]
+
+
+def test_complete_rows_are_the_first_neighbours() -> None:
+    zoo = {"Far": {"rot": 8.0, "shufdet": 8.0, "proj": 8.0}, "Thin": {"rot": 4.0, "shufdet": 4.0}}
+    near = Atlas(long(zoo), ABOUT).place(long({"New": {"rot": 4.0, "shufdet": 4.0, "proj": 4.0}})).neighbours
+    assert near[["neighbour", "grammars"]].to_numpy().tolist() == [["sender/Far", 3], ["sender/Thin", 2]]
+
+
+def test_a_ratio_of_nothing_has_a_place() -> None:
+    """Under the preset `published` what is learnt at the first check takes 0 steps."""
+    zoo = Atlas(long({"Same": {"rot": 0.0, "perm": 1.0}, "Other": {"rot": 1.0, "perm": 1.0}}), ABOUT)
+    near = zoo.place(long({"New": {"rot": 0.0, "perm": 1.0}})).neighbours
+    assert near["neighbour"].tolist() == ["sender/Same", "sender/Other"]
+    assert near["distance"].tolist() == pytest.approx([0, math.log2(100) / math.sqrt(2)])
+
+
+def test_only_what_was_measured_alike_is_compared() -> None:
+    other = pd.concat([long(ZOO), long({"E": {"rot": 1.0}}, meanings="5x10")], ignore_index=True)
+    placed = Atlas(other, ABOUT).place(long({"New": {"rot": 3.0}}))
+    assert placed.ranks["of"].tolist() == [5]
+    with pytest.raises(InvalidSettingError, match=r"no senders under acquire to 0.8, gumb, meanings 3x4"):
+        ATLAS.place(long({"New": {"rot": 3.0}}, representation="gumb"))
+    both = pd.concat([long({"New": {"rot": 3.0}}), long({"New": {"rot": 3.0}}, target=0.9)])
+    with pytest.raises(InvalidSettingError, match="several settings"):
+        ATLAS.place(both)
+    with pytest.raises(InvalidSettingError, match="nothing to be placed"):
+        ATLAS.place(long({"New": {"rot": math.nan}}, failed=True))
+
+
+def test_rows_of_several_sizes_say_so() -> None:
+    mine = pd.concat([long({"New": {"rot": 3.0}}), long({"New": {"rot": 2.0}}, hidden_size=64)], ignore_index=True)
+    assert list(ATLAS.place(mine).mine.index) == ["sender/New (E=32)", "sender/New (E=64)"]
+
+
+def test_a_row_of_another_size_is_another_row() -> None:
+    twins = pd.concat([long({"A": {"rot": 2.0}}, hidden_size=32), long({"A": {"rot": 2.0}}, hidden_size=64)])
+    placed = ATLAS.place(twins)
+    assert list(placed.mine.index) == ["sender/A (E=32)", "sender/A (E=64)"]
+    of = placed.ranks.set_index("model")["of"]
+    assert of.to_dict() == {"sender/A (E=32)": 4, "sender/A (E=64)": 5}  # the first is in the atlas itself
+    assert "sender/A (E=32)" not in placed.neighbours.query("model == 'sender/A (E=32)'")["neighbour"].tolist()
+
+
+def test_nothing_in_common_has_no_neighbours() -> None:
+    placed = ATLAS.place(long({"New": {"concat": 1.0}}))
+    assert placed.neighbours.empty
+    assert placed.ranks.empty
+
+
+def test_it_shows_itself() -> None:
+    placed = ATLAS.place(long({"New": {"concat": 1.0, "rot": 4.0, "shufdet": 4.0}}))
+    text = repr(placed)
+    assert text.startswith("sender/New among 4 of the atlas: acquire to 0.8, soft, meanings 3x4, V=4, w=2")
+    assert "not every model has every grammar: shufdet (3 of 4)" in text
+    assert "<td>sender/B</td>" in placed._repr_html_()

@@ -1,0 +1,356 @@
+"""The published tables, against the papers; expected numbers and counts are those of reference/*.md."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections import Counter
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from icy.analysis import find_table, published, published_tables
+from icy.analysis.literature.catalogue import DATA, KEYS, NUMBERS, PublishedTable, end_to_end, supervised
+from icy.config.protocols import PROTOCOLS
+from icy.core.errors import UnknownNameError
+from icy.core.registry import SIDES, registry
+from icy.languages.meanings import MeaningSpace
+
+TABLES = published_tables()
+every_table = pytest.mark.parametrize("table", TABLES, ids=lambda table: table.id)
+
+# table: (numbers, sum of the means, sum of the errors). Counts are rows times columns of the papers' tables.
+CHECKSUMS = {
+    "perkins21/table6": (9 * 2, 6.066, 0),
+    "perkins21/table7": (2 * 5 * 5, 226853, 0),
+    "perkins21/table8": (5, 6240.11, 0),
+    "perkins21/table13": (75 * 7, 387.487, 5.751),
+    "perkins21/table15": (54 * 8, 307.933, 8.669),
+    "perkins21/table17": (42 * 5 - 16, 110.881, 3.939),
+    "icy22/table2": (10, 1.92, 1.03),
+    "icy22/table3": (7 * 5, 241.84, 20.05),
+    "icy22/table4": (4 * 5, 161.5, 12.09),
+    "icy22/table5": (6 * 5, 213.76, 14.04),
+    "icy22/table6": (8 * 5, 256.38, 14),
+    "icy22/table9": (7 * 3, 6.1402, 0),
+    "icy22/table10": (7 * 2, 4.1608, 0),
+    "icy22/table20": (4 * 5, 13.831, 0),
+    "icy22/table21": (5 * 3, 815.36, 75.32),
+    "icy22/table22": (5 * 3, 1178.56, 380.71),
+    "cbm24/table1": (8 * 11, 3706.89, 0),
+    "cbm24/table2": (6, 210.0005, 0),
+    "cbm24/table3": (16 * 16, 180143.2955, 0),
+    "cbm24/figure2": (10, 618, 0),
+    "cbm24/correlation": (2, 1.49, 0),
+    "cbm24/example": (5 * 3, 22626.012, 0),
+    "mugoodman21/results": (6 * 8, 44.895, 1.875),
+    "mugoodman21/zero-shot": (4, 2.776, 0.09),
+    "mugoodman21/types": (4 * 2, 6.62, 0),
+    "mugoodman21/channels": (7 * 2, 10.2, 0),
+    "metarg22/listener": (3 * 3, 584.88, 18.72),
+    "metarg22/cores": (3, 257.25, 3.5),
+    "metarg22/disentanglement": (2 * 3, 524.7, 0),
+    "metarg24/listener": (3 * 3, 585, 0),
+    "metarg24/marl": (5 * 2 + 3, 539.8, 128.9),
+    "metarg24/llm": (2 * 4, 346, 89.2),
+}
+
+# table: (which number, its mean, its error, how it stands in the paper)
+SPOTS: list[tuple[str, dict[str, Any], float, float, str]] = [
+    ("perkins21/table6", {"representation": "discr", "model": "HierZero:GRU+Hier:GRU", "measure": "topsim"},
+     0.151, math.nan, "0.151"),
+    ("perkins21/table6", {"representation": "gumb", "model": "HierZero:dgsend+Hier:dgrecv", "measure": "topsim"},
+     -0.012, math.nan, "-0.012"),
+    ("perkins21/table7", {"meanings": "3x10", "model": "FC2L", "grammar": "shuf"}, 150_000, math.nan, "150k"),
+    ("perkins21/table7", {"meanings": "5x10", "model": "RNNAutoReg:GRU", "grammar": "hol"},
+     math.nan, math.nan, ">>12k"),
+    ("perkins21/table8", {"meanings": "3x10", "grammar": "hol"}, 4500, math.nan, "4,500"),
+    ("perkins21/table13", {"representation": "soft", "model": "HierZero:GRU", "grammar": "rot"},
+     0.73, 0.01, "0.73±0.01"),
+    ("perkins21/table13", {"representation": "soft", "model": "FC2L", "grammar": "perm"}, 1, 0, "1.000±0.000"),
+    ("perkins21/table15", {"representation": "discr", "model": "kNN", "grammar": "hol"}, 0.76, 0.02, "0.76±0.02"),
+    ("perkins21/table15", {"representation": "gumb", "model": "RNN2L:SRU", "grammar": "shufdet"},
+     0.967, 0.003, "0.967±0.003"),
+    ("perkins21/table17", {"representation": "soft", "model": "RNNZero:GRU+RNN1L:GRU", "grammar": "pairsum"},
+     0.78, 0.01, "0.78±0.01"),
+    ("icy22/table2", {"dataset": "eng", "grammar": "shufdet"}, 0.7, 0.2, "0.7±0.2"),
+    ("icy22/table3", {"model": "RNNAutoReg2L:LSTM", "grammar": "rot"}, 4.6, 1, "5±1"),
+    ("icy22/table4", {"model": "RNNAutoReg:LSTM", "hidden_size": 1280, "grammar": "perm"}, 0.94, 0.2, "0.9±0.2"),
+    ("icy22/table5", {"model": "RNNZero:RNN", "grammar": "rot"}, 19, 2, "19±2"),
+    ("icy22/table6", {"model": "HierZero:dgsend", "grammar": "hol"}, 20.11, 0.04, "20.11±0.04"),
+    ("icy22/table9", {"grammar": "hol", "search": "greedy"}, 0.5728, math.nan, "0.5728"),
+    ("icy22/table10", {"grammar": "rot", "search": "exhaustive"}, 0.0814, math.nan, "0.0814"),
+    ("icy22/table20", {"model": "FC1L", "grammar": "hol"}, 0.258, math.nan, "0.258"),
+    ("icy22/table21", {"grammar": "perm", "measure": "score"}, 160, 10, "160±10"),
+    ("icy22/table22", {"grammar": "perm", "measure": "minutes"}, 30, 10, "30±10"),
+    ("cbm24/table1", {"world": "thing", "channel": "qt", "rule_length": 4, "measure": "unique_messages"},
+     450, math.nan, "450"),
+    ("cbm24/table2", {"measure": "learning_rate"}, 0.0005, math.nan, "0.0005"),
+    ("cbm24/table3", {"experiment": 5, "measure": "cbm"}, 0.401, math.nan, "1.401"),
+    ("cbm24/table3", {"experiment": 14, "measure": "unique_words"}, 3991, math.nan, "3991"),
+    ("cbm24/figure2", {"edge": 6}, 98, math.nan, "98"),
+    ("cbm24/correlation", {"world": "shape"}, 0.7, math.nan, "0.70"),
+    ("cbm24/example", {"measure": "good"}, 1269, math.nan, "1269"),
+    ("mugoodman21/results", {"world": "birds", "game": "concept", "measure": "conditional_entropy"},
+     4.12, 0.21, "4.12±0.21"),
+    ("mugoodman21/zero-shot", {"trained": "set reference", "measure": "accuracy"}, 0.902, 0.028, "0.902±0.028"),
+    ("mugoodman21/types", {"concept_type": "shape-and-shape", "split": "test"}, 0.81, math.nan, "0.81"),
+    ("mugoodman21/channels", {"game": "set reference", "vocab_size": 100, "split": "train"}, 0.97, math.nan, "0.97"),
+    ("metarg22/listener", {"samples": 16, "shots": 2}, 61.96, 2.0, "61.96±2.00"),
+    ("metarg22/cores", {"agent": "ESBN"}, 89.35, 2.77, "89.35±2.77"),
+    ("metarg22/disentanglement", {"samples": 1, "measure": "mig"}, 64.4, math.nan, "64.4"),
+    ("metarg24/listener", {"samples": 1, "shots": 4}, 75.0, math.nan, "75.0"),
+    ("metarg24/marl", {"agent": "posdis", "measure": "bosdis"}, 11.6, 0, "11.6±0"),
+    ("metarg24/marl", {"agent": "LSTM", "shots": 2, "measure": "ease_of_acquisition"}, 50.6, 5.8, "50.6±5.8"),
+    ("metarg24/llm", {"agent": "GPT-4o-mini", "samples": 4, "shots": 2}, 42.9, 3.8, "42.9±3.8"),
+]  # fmt: skip
+
+# -- every table -------------------------------------------------------------------------------------------------------
+
+
+@every_table
+def test_every_number_is_there_once(table: PublishedTable) -> None:
+    count, means, errors = CHECKSUMS[table.id]
+    cells = table.to_dataframe()
+    assert (len(cells), table.rows) == (count, count)
+    assert cells["mean"].sum() == pytest.approx(means, abs=1e-9)
+    assert cells["error"].sum() == pytest.approx(errors, abs=1e-9)
+    which = [*cells.columns[: cells.columns.get_loc("measure")], "measure"]
+    assert not cells.duplicated(which).any()
+
+
+def test_every_file_is_in_the_catalogue() -> None:
+    assert sorted(CHECKSUMS) == sorted(table.id for table in TABLES)
+    assert sorted(DATA.rglob("*.csv")) == sorted(table.path for table in TABLES)
+
+
+@pytest.mark.parametrize(("name", "which", "mean", "error", "text"), SPOTS, ids=[f"{s[0]} {s[4]}" for s in SPOTS])
+def test_numbers_are_those_of_the_papers(
+    name: str, which: dict[str, Any], mean: float, error: float, text: str
+) -> None:
+    table = published(name)
+    for column, value in which.items():
+        table = table[table[column] == value]
+    cell = table.iloc[0]
+    assert cell[["mean", "error"]].tolist() == pytest.approx([mean, error], abs=1e-12, nan_ok=True)
+    assert cell["printed"] == text
+
+
+def test_every_table_has_a_number_looked_at() -> None:
+    assert {spot[0] for spot in SPOTS} == set(CHECKSUMS)
+
+
+@every_table
+def test_columns_and_kinds(table: PublishedTable) -> None:
+    cells = table.to_dataframe()
+    assert list(cells.columns[:2]) == ["source", "table"]
+    assert set(NUMBERS) <= set(cells.columns)
+    assert cells["source"].eq(table.source).all()
+    assert cells["table"].eq(table.label).all()
+    assert set(cells["error_kind"]) <= {"sem", "ci95", "sd", "none"}
+    assert cells["error"].notna().equals(cells["error_kind"] != "none")
+    assert cells["mean"].isna().equals(cells["bound"].notna())  # one or the other
+    assert cells["printed"].ne("").all()
+    assert table.runs is None or cells["n"].dropna().eq(table.runs).all()
+    known = cells["error"].notna() & cells["n"].notna()
+    assert cells["standard_error"].notna().equals(known)
+
+
+@every_table
+def test_means_are_possible(table: PublishedTable) -> None:
+    cells = table.to_dataframe().dropna(subset="mean")
+    shares = {"accuracy", "sender_accuracy", "end_to_end_accuracy", "acc_holdout", "ami", "cbm", "precision", "recall"}
+    shares |= {"ambiguity_rate", "paraphrase_rate", "unmatched_rate", "residual_entropy"}
+    percent = table.id.startswith("metarg")
+    for measure, part in cells.groupby("measure"):
+        low, high = part["mean"].min(), part["mean"].max()
+        if percent:
+            assert 10 < low <= high <= 100
+        elif measure in shares:
+            assert 0 <= low <= high <= 1
+        elif measure == "ratio":
+            assert 0.7 < low <= high < 20.5
+        elif measure in ("topsim", "pearson_ami_cbm"):
+            assert -0.1 < low <= high < 1
+        else:
+            assert low >= 0
+    assert not (cells["error"] < 0).any()
+
+
+@every_table
+def test_the_catalogue_says_what_is_needed(table: PublishedTable) -> None:
+    assert table.title
+    assert table.measured
+    assert table.citation
+    assert table.reproduce in ("probe", "e2e", "metrics", "")
+    assert len(table.seeds) in (0, table.runs)
+    if table.reproduce:
+        assert MeaningSpace.of(table.meanings).size >= 25
+        assert table.vocab_size
+        assert table.word_length
+    if table.reproduce == "probe":
+        protocol = PROTOCOLS[table.protocol]
+        assert table.to_dataframe()["protocol"].eq(protocol.name).all()
+
+
+@pytest.mark.parametrize("cells", [supervised(), end_to_end()], ids=["probe", "e2e"])
+def test_names_are_those_of_the_registry(cells: pd.DataFrame) -> None:
+    sides = cells["side"] if "side" in cells else pd.Series("pair", index=cells.index)
+    for side, name in set(zip(sides, cells["model"], strict=True)):
+        parts = zip(SIDES, name.split("+"), strict=True) if side == "pair" else [(side, name)]
+        for kind, model in parts:
+            (entry,) = registry.match(f"{kind}/{model}", *SIDES)
+            assert entry.name == model
+    for grammar in set(cells["grammar"]) - {"none"}:
+        (entry,) = registry.match(grammar, "grammar")
+        assert entry.name == grammar
+
+
+def test_the_files_hold_the_digits_of_the_papers() -> None:
+    """0.970 is not 0.97: it tells how far the number was rounded."""
+    with (DATA / "perkins21" / "table13.csv").open(newline="") as file:
+        digits = Counter(len(row["mean"].partition(".")[2]) for row in csv.DictReader(file))
+    assert digits == {3: 317, 2: 203, 1: 5}
+    cells = published("icy22/table3").set_index(["model", "grammar"])
+    assert cells.loc[("FC2L", "perm"), "rounding"] == pytest.approx(0.001 / math.sqrt(12))
+    assert cells.loc[("FC2L", "shufdet"), "rounding"] == pytest.approx(1 / math.sqrt(12))
+
+
+# -- errors, bounds, roundings -----------------------------------------------------------------------------------------
+
+
+def one(name: str, query: str) -> Any:
+    (cell,) = published(name).query(query).to_dict("records")
+    return cell
+
+
+def test_standard_errors_are_from_sample_deviations() -> None:
+    sem = one("perkins21/13", "representation == 'soft' and model == 'FC1L' and grammar == 'rot'")
+    assert sem["standard_error"] == pytest.approx(math.hypot(0.01 * math.sqrt(3 / 2), 0.01 / math.sqrt(12)))
+    interval = one("icy22/3", "model == 'FC2L' and grammar == 'shufdet'")
+    assert interval["standard_error"] == pytest.approx(math.hypot(3 / 1.96 * math.sqrt(5 / 4), 1 / math.sqrt(12)))
+    deviation = one("metarg24/llm", "agent == 'GPT-4o-mini' and samples == 1 and shots == 1")
+    assert deviation["standard_error"] == pytest.approx(math.hypot(11.4 / 2, 0.1 / math.sqrt(12)))
+    people = one("icy22/2", "dataset == 'eng' and grammar == 'rot'")  # from sample deviations as it stands
+    assert people["standard_error"] == pytest.approx(math.hypot(0.03 / 1.96, 0.01 / math.sqrt(12)))
+    assert math.isnan(one("metarg22/cores", "agent == 'LSTM'")["standard_error"])  # of how many runs?
+
+
+def test_a_run_that_was_stopped_has_a_bound_and_no_mean() -> None:
+    cell = one("perkins21/table7", "meanings == '3x10' and model == 'RNNZero:LSTM' and grammar == 'hol'")
+    assert (cell["bound"], cell["printed"]) == (280_000, ">280k")
+    assert math.isnan(cell["mean"])
+    assert math.isnan(cell["rounding"])
+    stopped = published("perkins21/table7")["bound"].notna()
+    assert stopped.sum() == 5 + 9  # at 3x10, at 5x10
+    assert stopped.equals(published("perkins21/table7")["printed"].str.startswith(">"))
+
+
+def test_the_last_printed_place_is_not_always_the_last_digit() -> None:
+    steps = one("perkins21/table7", "meanings == '3x10' and model == 'FC2L' and grammar == 'rot'")
+    score = one("icy22/22", "grammar == 'concat' and measure == 'score'")
+    zero = one("cbm24/3", "experiment == 6 and measure == 'ami'")  # printed as 0, among numbers of three places
+    for cell, place in ((steps, 100), (score, 100), (zero, 0.001)):
+        assert cell["rounding"] == pytest.approx(place / math.sqrt(12))
+
+
+def test_counts_of_people_give_the_printed_means() -> None:
+    for name in ("icy22/table21", "icy22/table22"):
+        cells = published(name).query("measure == 'acc_holdout'")
+        assert cells["items"].eq(3 * cells["n"]).all()
+        digits = cells["printed"].str.partition("±")[0].str.partition(".")[2].str.len()
+        for column in ("correct_min", "correct_max"):
+            shares = cells[column] / cells["items"]
+            rounded = [round(share, places) for share, places in zip(shares, digits, strict=True)]
+            assert rounded == cells["mean"].tolist()
+    both = pd.concat([published("icy22/21"), published("icy22/22")]).query("measure == 'acc_holdout'")
+    columns = ["dataset", "grammar", "mean", "error", "n", "correct_min", "correct_max"]
+    assert both[columns].to_numpy().tolist() == published("icy22/2")[columns].to_numpy().tolist()
+
+
+def test_counts_of_concept_best_matching_add_up() -> None:
+    cells = published("cbm24/3").pivot(index=["experiment", "message_length"], columns="measure", values="mean")
+    words = 1000 * cells.index.get_level_values("message_length")
+    assert (cells[["good", "ambiguous", "paraphrase"]].sum(axis=1) == words).all()
+    assert (cells["cbm"] - cells["good"] / cells["total"]).abs().max() < 0.00051
+    assert (cells["paraphrase_rate"] - cells["paraphrase"] / cells["total"]).abs().max() < 0.0051
+
+
+# -- tables together ---------------------------------------------------------------------------------------------------
+
+
+def test_supervised_cells_are_each_there_once() -> None:
+    cells = supervised()
+    assert cells.groupby(["source", "table"]).size().to_dict() == {
+        ("Icy22", "20"): 20, ("Icy22", "3/12"): 35, ("Icy22", "4/13"): 10, ("Icy22", "5/14"): 25,
+        ("Icy22", "6/15/19"): 40, ("Perkins21", "13/14"): 525, ("Perkins21", "15/16"): 432,
+    }  # fmt: skip
+    assert not cells.duplicated([*KEYS, "source", "n"]).any()
+    assert cells.query("representation == 'discr'")["target"].eq(0.95).all()
+    assert cells[["mean", "error"]].sum().tolist() == pytest.approx([1468.871, 66.56])
+    assert cells["standard_error"].sum() == pytest.approx(47.55114377574155)
+
+
+def test_what_stands_in_several_tables_is_the_same_in_all() -> None:
+    tables = pd.concat([published(f"icy22/{number}") for number in (3, 4, 5)])
+    assert len(tables.drop_duplicates([*KEYS, "mean", "error"])) == len(tables.drop_duplicates(KEYS)) == 70
+
+
+def test_end_to_end_cells() -> None:
+    cells = end_to_end()
+    assert cells.groupby(["source", "table"]).size().to_dict() == {("Perkins21", "17/18"): 194, ("Perkins21", "6"): 18}
+    assert cells[["mean", "error"]].sum().tolist() == pytest.approx([116.947, 3.939])
+    assert cells["standard_error"].sum() == pytest.approx(4.861636232395041)
+
+
+# -- names -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("perkins21/table13", "perkins21/table13"),
+        ("Perkins21/Table13", "perkins21/table13"),
+        ("perkins21/13", "perkins21/table13"),
+        ("perkins21/table 14", "perkins21/table13"),
+        ("PERKINS21/13/14", "perkins21/table13"),
+        ("icy22/19", "icy22/table6"),
+        ("icy22/14", "icy22/table5"),
+        ("cbm24/table4", "cbm24/table3"),
+        ("metarg24/marl", "metarg24/marl"),
+    ],
+)
+def test_a_table_is_found_by_all_its_names(name: str, found: str) -> None:
+    assert find_table(name).id == found
+
+
+def test_source_and_table_of_a_row_name_its_table() -> None:
+    for table in TABLES:
+        assert find_table(f"{table.source}/{table.label}") == table
+    names = Counter(name for table in TABLES for name in table.names)
+    assert set(names.values()) == {1}
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("perkins/table13", "perkins21/table13"),
+        ("perkins21/fable13", "perkins21/table13"),
+        ("iyc22/table3", "icy22/table3"),
+        ("table20", "icy22/table20"),
+        ("nothing of the kind", "`icy list published` shows all"),
+        ("", "`icy list published` shows all"),
+    ],
+)
+def test_a_misspelt_name_is_answered_with_the_nearest(name: str, part: str) -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        published(name)
+    assert part in str(caught.value)
+    assert f"'{name}'" in str(caught.value)
+
+
+def test_what_is_given_out_can_be_changed_without_harm() -> None:
+    taken = published("icy22/table3")
+    taken["mean"] = 0.0
+    assert published("icy22/table3")["mean"].min() > 0

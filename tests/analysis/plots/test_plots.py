@@ -1,0 +1,107 @@
+"""What all kinds of plots share: axes, long tables, titles, and what they refuse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from icy.analysis import plots
+from icy.core.errors import InvalidSettingError, UnknownNameError
+from icy.experiments.results import ProbeResult
+from icy.records.select import select
+from tests.analysis.plots.helpers import MODELS, acquire, all_text, budget, record, sized, texts
+
+SINGLE = {  # a kind, and results that it draws in one panel
+    "heat": budget,
+    "bars": budget,
+    "curves": lambda: budget(MODELS[:1]),
+    "ratios": acquire,
+    "tradeoff": budget,
+    "parameters": lambda: select(sized(), grammars=["rot"]),
+}
+TWICE = {  # the same in two panels
+    **{kind: lambda: budget() + budget(representation="gumb") for kind in ("heat", "bars", "tradeoff")},
+    "curves": budget,
+    "ratios": lambda: acquire() + acquire(["receiver/CNN"]),
+    "parameters": sized,
+}
+
+
+@pytest.mark.parametrize("kind", SINGLE)
+def test_axes_that_are_given_are_drawn_on(kind: str) -> None:
+    figure = Figure()
+    ax, other = figure.subplots(1, 2)
+    assert plots.plot_function(kind)(SINGLE[kind](), axes=ax, title="mine") is figure
+    assert ax.lines or ax.images or ax.patches
+    assert len(other.get_children()) == len(Figure().subplots().get_children())
+    assert ax.get_title(loc="left") == "mine"
+    assert figure.get_suptitle() == ""
+    two = Figure().subplots(1, 2)
+    plots.plot_function(kind)(TWICE[kind](), axes=list(two))
+    assert all(ax.lines or ax.images or ax.patches for ax in two)
+
+
+@pytest.mark.parametrize("kind", TWICE)
+def test_one_axes_is_too_few_for_two_panels(kind: str) -> None:
+    with pytest.raises(InvalidSettingError, match=r"There are 2 panels to draw \(.+; .+\) and 1 axes to draw on"):
+        plots.plot_function(kind)(TWICE[kind](), axes=Figure().subplots())
+
+
+@pytest.mark.parametrize("kind", [kind for kind in SINGLE if kind != "curves"])
+def test_a_long_table_does_as_well(kind: str, tmp_path: Path) -> None:
+    result, draw = SINGLE[kind](), plots.plot_function(kind)
+    file = tmp_path / "results.csv"
+    result.to_dataframe().to_csv(file, index=False)
+    drawn = [draw(results) for results in (result, result.to_dataframe(), pd.read_csv(file))]
+    first, *others = [[(len(ax.lines), len(ax.patches), texts(ax)) for ax in figure.axes] for figure in drawn]
+    assert others == [first, first]
+    assert len({all_text(figure) for figure in drawn}) == 1
+
+
+def test_a_table_of_an_older_version_lacks_columns() -> None:
+    long = budget().to_dataframe().drop(columns=["held_out", "split", "pretrain_representation", "game_steps"])
+    assert texts(plots.heat(long).axes[0]) == texts(plots.heat(budget()).axes[0])
+
+
+@pytest.mark.parametrize("kind", SINGLE)
+def test_title_and_width(kind: str) -> None:
+    figure = plots.plot_function(kind)(SINGLE[kind](), title="", width=4.5)
+    assert figure.get_suptitle() == ""
+    assert figure.get_figwidth() == 4.5
+    usual = plots.plot_function(kind)(SINGLE[kind]()).get_suptitle()
+    assert "meanings 3x4" in " ".join(usual.split())
+
+
+def test_plots_that_results_cannot_give() -> None:
+    with pytest.raises(InvalidSettingError, match="a table does not hold: give the results folder"):
+        plots.curves(budget().to_dataframe())
+    without = ProbeResult([{**r, "curve": []} for r in budget().records])
+    with pytest.raises(InvalidSettingError, match=r"None of these 28 results has a learning curve \(0 failed\)"):
+        plots.curves(without)
+    with pytest.raises(InvalidSettingError, match="`icy e2e` trains a sender and a receiver together"):
+        plots.e2e(budget())
+    with pytest.raises(InvalidSettingError, match="`icy plot e2e`"):
+        plots.curves(ProbeResult([record("A+B", "none", 1, side="pair", protocol="e2e")]))
+    with pytest.raises(InvalidSettingError, match=r"no long table of results.*lacks the column value"):
+        plots.heat(budget().to_dataframe().drop(columns="value"))
+    for draw in (plots.heat, plots.curves):
+        with pytest.raises(InvalidSettingError, match="no results here"):
+            draw(ProbeResult([]))
+
+
+def test_marks_of_several_settings_would_be_the_same() -> None:
+    both = ProbeResult([*budget().records, *budget(target=0.5).records])
+    with pytest.raises(InvalidSettingError, match=r"several values of target.*--where target=0\.99"):
+        plots.parameters(both)
+
+
+def test_kinds_are_functions_of_the_package() -> None:
+    assert set(plots.KINDS) < set(dir(plots))
+    assert all(getattr(plots, kind).__name__ == kind and plots.KINDS[kind][1].endswith(".") for kind in plots.KINDS)
+    with pytest.raises(UnknownNameError, match="No plot is called 'heatmap'; did you mean heat"):
+        plots.plot_function("heatmap")
+    with pytest.raises(AttributeError, match="no attribute 'pie'"):
+        plots.pie  # noqa: B018

@@ -1,0 +1,104 @@
+"""The trade-off between noise and composition."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.axes import Axes
+from matplotlib.text import Annotation
+
+from icy.analysis import plots
+from icy.core.errors import InvalidSettingError
+from icy.experiments.results import ProbeResult
+from tests.analysis.plots.helpers import EASE, MODELS, all_text, budget, means, record, texts
+
+
+def marked(ax: Axes) -> list[tuple[float, float]]:
+    """Where the models are, the best first."""
+    marks = [line for line in ax.lines if line.get_marker() not in ("None", None)]
+    return [tuple(map(float, line.get_xydata()[0])) for line in marks]  # type: ignore[misc]
+
+
+def test_tradeoff_has_noise_across_and_composition_up() -> None:
+    result = budget()
+    (ax,) = plots.tradeoff(result).axes
+    expected = []
+    for model in MODELS:
+        mean = means(result, model)["mean"]
+        expected.append((mean[["rot", "pairsum", "proj"]].mean(), mean["shufdet"]))
+    np.testing.assert_allclose(sorted(marked(ax)), sorted(expected))
+    assert ax.get_title(loc="right") == "better: upper left"
+    assert "shufdet" in ax.get_ylabel()
+    assert not ax.xaxis_inverted()
+
+
+def test_receivers_are_measured_by_both_shuffles() -> None:
+    records = [record("receiver/CNN", g, 1, accuracy=v) for g, v in {**EASE, "shuf": 0.5}.items()]
+    (ax,) = plots.tradeoff(ProbeResult(records)).axes
+    np.testing.assert_allclose(marked(ax), [(0.7, 0.7)])
+    assert "mean of shuf, shufdet" in ax.get_ylabel()
+
+
+def table_of(rows: dict[str, tuple[float, float]], **more: Any) -> pd.DataFrame:
+    """Models by what they reach on noise and on shufdet."""
+    values = [(m, g, noise if g != "shufdet" else comp) for m, (noise, comp) in rows.items()
+              for g in ("rot", "pairsum", "proj", "shufdet")]  # fmt: skip
+    return pd.DataFrame(values, columns=["model", "grammar", "value"]).assign(seed=1, side="sender", **more)
+
+
+def test_ranks_and_the_front() -> None:
+    rows = {"sender/A": (0.5, 0.9), "sender/B": (0.6, 0.8), "sender/C": (0.3, 0.6), "sender/D": (0.7, 0.95)}
+    (ax,) = plots.tradeoff(table_of(rows)).axes
+    assert texts(ax) == ["1 A", "2 C", "3 D", "4 B"]  # by 0.4, 0.3, 0.25, 0.2
+    (front,) = [line for line in ax.lines if line.get_linestyle() == "--"]
+    np.testing.assert_allclose(front.get_xydata(), [(0.3, 0.6), (0.5, 0.6), (0.5, 0.9), (0.7, 0.9), (0.7, 0.95)])
+
+
+def test_of_ratios_less_is_to_the_right_and_up() -> None:
+    rows = {"sender/A": (8.0, 2.0), "sender/B": (3.0, 1.5), "sender/C": (4.0, 4.0)}
+    more = {"measure": "ratio", "protocol": "acquire", "cap": 20, "cut": False}
+    (ax,) = plots.tradeoff(table_of(rows, **more)).axes
+    assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
+    assert ax.xaxis_inverted()
+    assert ax.yaxis_inverted()
+    assert texts(ax) == ["1 A", "2 B", "3 C"]  # noise takes 4, 2 and 1 times as long
+    (front,) = [line for line in ax.lines if line.get_linestyle() == "--"]
+    assert front.get_xydata().tolist() == [[8.0, 2.0], [3.0, 2.0], [3.0, 1.5]]
+
+
+def test_many_models_are_numbered_and_listed_by_rank() -> None:
+    rows = {f"sender/M{i}": (0.5 + 0.01 * i, 0.9 - 0.01 * i) for i in range(20)}
+    (ax,) = plots.tradeoff(table_of(rows)).axes
+    assert texts(ax) == [str(rank) for rank in range(1, 21)]
+    legend = ax.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["front", *(f"{i + 1} M{i}" for i in range(20))]
+
+
+@pytest.mark.parametrize("count", [10, 25])
+def test_names_do_not_lie_on_one_another(count: int) -> None:
+    rng = np.random.default_rng(3)
+    rows = {f"sender/Model{i}:GRU": (0.6 + 0.1 * rng.random(), 0.8 + 0.1 * rng.random()) for i in range(count)}
+    figure = plots.tradeoff(table_of(rows))
+    figure.draw_without_rendering()
+    ax = figure.axes[0]
+    boxes = [Annotation.get_window_extent(text).shrunk(0.98, 0.9) for text in ax.texts if not arrows_of(text)]
+    assert not [pair for pair in itertools.combinations(boxes, 2) if pair[0].overlaps(pair[1])]
+
+
+def arrows_of(text: Any) -> bool:
+    """Whether its extent has a line in it."""
+    return getattr(text, "arrow_patch", None) is not None
+
+
+def test_models_without_all_grammars_are_counted() -> None:
+    result = ProbeResult([r for r in budget().records if (r["model"], r["grammar"]) != (MODELS[0], "rot")])
+    figure = plots.tradeoff(result)
+    assert len(marked(figure.axes[0])) == 1
+    assert "1 of 2 rows lack some of these grammars" in all_text(figure)
+    with pytest.raises(InvalidSettingError, match=r"there is no rot here: probe the same models with -g rot\."):
+        plots.tradeoff(ProbeResult([r for r in budget().records if r["grammar"] != "rot"]))

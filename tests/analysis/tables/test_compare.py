@@ -1,0 +1,151 @@
+"""Values beside those of a table: other results, published ones, and differences."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+
+from icy.analysis.tables.bias import bias_table, difference_table
+from icy.core.errors import IncompatibleError, InvalidSettingError, UnknownNameError
+from tests.helpers import THREE, long
+
+
+def test_other_results_stand_beside_in_combined_standard_errors() -> None:
+    other = long({"A": {"rot": [0.2, 0.4], "shufdet": 0.9}, "D": {"rot": 0.1}}, preset="published")
+    table = bias_table(long(THREE), "sem", compare=other, compared="old")
+    cells = {labels[0]: cells for labels, cells in table.rows}
+    beside = cells["sender/A"]["rot"].reference
+    assert beside is not None
+    assert (beside.mean, beside.error) == pytest.approx((0.3, 0.1))
+    assert beside.distance == pytest.approx(0.3 / math.hypot(0.1, 0.1))
+    assert cells["sender/B"]["rot"].reference is None
+    (first, *_) = table.groups()[0][1]
+    assert first[-6:] == ["1.00", "1.00", "0.60±0.10", "0.30±0.10 (+2.1)", "0.90", "0.90"]
+    assert table.head()[-4:] == ["rot ↓", "old", "shufdet ↑", "old"]
+    assert table.to_dataframe()[("rot", "distance")].iloc[0] == pytest.approx(2.1213, abs=1e-3)
+    assert {"other": pytest.approx(0.3)}.items() <= table.to_records()[0]["rot"].items()
+
+
+def test_several_rows_may_have_the_same_partner() -> None:
+    twice = pd.concat([long({"A": {"rot": 0.5}}), long({"A": {"rot": 0.6}}, settings="check_every=400")])
+    table = bias_table(twice, compare=long({"A": {"rot": 0.4}}, preset="published"))
+    assert [cells["rot"].reference.mean for _, cells in table.rows if cells["rot"].reference] == [0.4, 0.4]
+
+
+def test_published_values_stand_beside() -> None:
+    mine = long({"FC2L": {"rot": [0.48, 0.49, 0.50], "hol": [0.25, 0.25, 0.26]}}, preset="published")
+    table = bias_table(mine, "sem", compare="published")
+    cells = table.rows[0][1]
+    beside = cells["rot"].reference
+    assert beside is not None
+    assert beside.mean == 0.49  # of the table with most of the row's cells, Perkins21's
+    assert abs(beside.distance) < 1e-6
+    twenty = bias_table(mine, "sem", compare="icy22/table20").rows[0][1]["rot"].reference
+    assert twenty is not None
+    assert twenty.mean == 0.481
+    assert "in combined standard errors" in table.notes[-1]
+    with pytest.raises(UnknownNameError, match="perkins21/table14"):
+        bias_table(mine, compare="perkins21/table14b")
+
+
+def test_published_values_stand_beside_their_own_sizes_only() -> None:
+    both = pd.concat(
+        [long({"FC2L": {"rot": [0.48, 0.49]}}, preset="published"), long({"FC2L": {"rot": 5.0}}, meanings="3x10")],
+        ignore_index=True,
+    )
+    beside = [cells["rot"].reference for _, cells in bias_table(both, compare="published").rows]
+    assert beside[0] is not None
+    assert beside[1] is None
+
+
+def test_a_cut_is_marked_on_whichever_side_of_a_difference() -> None:
+    other = long({"A": {"rot": [20.0, 20.0]}}, cut=True)
+    assert difference_table(long(THREE), other).rows[0][1]["rot"].cut == 2
+
+
+def test_differences_are_taken_seed_by_seed() -> None:
+    other = long({"A": {"rot": [0.4, 0.5]}}, settings="check_every=400")
+    table = difference_table(long(THREE), other, "wide", "sem")
+    ((labels, cells),) = table.rows
+    assert labels[0] == "sender/A"
+    assert cells["rot"].mean == pytest.approx(0.15)
+    assert cells["rot"].spread == pytest.approx(0.05)  # of 0.1 and 0.2; apart they would have 0.11
+    assert table.groups()[0][1][0][-1] == "+0.15±0.05"
+    assert "from wide" in table.notes[0]
+    assert table.notes[-1] == "the other results differ from these in settings"
+    with pytest.raises(IncompatibleError, match="--compare"):
+        difference_table(long(THREE), long({"D": {"rot": 0.1}}))
+
+
+def test_rows_of_other_results_that_are_alike_cannot_be_told_apart() -> None:
+    other = pd.concat([long({"A": {"rot": 0.1}}, settings=s, key=s) for s in ("x=1", "x=2")], ignore_index=True)
+    with pytest.raises(InvalidSettingError, match="several rows of sender/A"):
+        bias_table(long(THREE), compare=other)
+    same = long({"A": {"rot": 0.3}})
+    table = bias_table(long(THREE), compare=pd.concat([other, same], ignore_index=True))
+    beside = table.rows[0][1]["rot"].reference
+    assert beside is not None
+    assert beside.mean == 0.3
+
+
+def test_what_cannot_be_compared_is_said() -> None:
+    nothing = bias_table(long(THREE), compare=long({"D": {"rot": 0.1}}))
+    assert nothing.referenced == set()
+    assert nothing.notes[-1] == (
+        "Nothing of the other results is of the same models, sizes, options and protocol as these rows."
+    )
+    cut = {"measure": "ratio", "protocol": "acquire", "cut": True, "cap": 20.0}
+    both = bias_table(long({"A": {"hol": [20.0, 20.0]}}, **cut), compare=long({"A": {"hol": [20.0, 20.0]}}, **cut))
+    beside = both.rows[0][1]["hol"].reference
+    assert beside is not None
+    assert beside.text(2) == "20.00±0.00†"  # that both were cut says nothing of their distance
+    assert bias_table(long({"A": {"rot": [0.5, 0.7], "hol": 0.2}})).notes[-1] == (
+        "1 cells rest on fewer seeds than their row"
+    )
+    with pytest.raises(InvalidSettingError, match="Results are a ProbeResult"):
+        bias_table(long(THREE), compare=42)
+    with pytest.raises(InvalidSettingError, match="decimals"):
+        bias_table(long(THREE), decimals=-1)
+
+
+def test_the_note_names_the_published_tables() -> None:
+    rows = [long({"FC2L": {"rot": [0.48, 0.49]}}), long({"FC2L": {"rot": [20.0, 20.0]}}, protocol="acquire", target=0.8,
+            measure="ratio", cap=20.0)]  # fmt: skip
+    notes = [bias_table(part, compare="published").notes[-1] for part in rows]
+    assert notes[0].startswith("beside: what was published in perkins21/table13, ± standard error")
+    assert notes[1].startswith("beside: what was published in icy22/table3, ± standard error")
+
+
+def test_models_with_other_options_are_other_models() -> None:
+    deep = long({"RNNZero:GRU": {"rot": [0.5, 0.6]}}, options="layers=3")
+    plain = long({"RNNZero:GRU": {"rot": [0.4, 0.5]}})
+    assert bias_table(deep, compare=plain).referenced == set()
+    assert bias_table(plain, compare="published").referenced == {"rot"}
+    assert bias_table(deep, compare="published").referenced == set()
+    with pytest.raises(IncompatibleError):
+        difference_table(deep, plain)
+
+
+def test_only_of_ratios_does_a_cut_hide_the_distance() -> None:
+    low, high = {"A": {"rot": [0.30, 0.32]}}, {"A": {"rot": [0.80, 0.82]}}
+    held_out = {"protocol": "generalise", "measure": "held_out", "cut": True, "held_out": 0.2, "split": "random"}
+    for one, other, sign in ((low, high, "-"), (high, low, "+")):
+        beside = bias_table(long(one, **held_out), compare=long(other, **held_out)).rows[0][1]["rot"].reference
+        assert beside is not None
+        assert beside.text(2).endswith(f"({sign}35.4)")
+    cap = {"protocol": "acquire", "measure": "ratio"}
+    larger = long({"A": {"rot": [30.0, 32.0]}}, cap=40.0, **cap)
+    at_20 = long({"A": {"rot": [20.0, 20.0]}}, cap=20.0, cut=True, **cap)
+    beside = bias_table(larger, compare=at_20).rows[0][1]["rot"].reference
+    assert beside is not None
+    assert beside.text(2) == "20.00±0.00†"  # it may be 30 as well
+
+
+def test_a_single_seed_borrows_the_error_of_the_other() -> None:
+    beside = (
+        bias_table(long({"A": {"rot": 0.5}}), compare=long({"A": {"rot": [0.40, 0.42]}})).rows[0][1]["rot"].reference
+    )
+    assert beside is not None
+    assert beside.distance == pytest.approx(0.09 / math.hypot(0.01, 0.01 * math.sqrt(2)))

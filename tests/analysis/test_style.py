@@ -1,0 +1,32 @@
+"""Colours, marks and text of figures."""
+
+from __future__ import annotations
+
+from icy.analysis import style
+
+
+def test_grammars_look_different_in_colour_and_without() -> None:
+    looks = style.grammar_looks([*style.GRAMMARS, "rot+perm"])
+    assert len({look.colour for look in looks.values() if not look.hollow}) == len(style.GRAMMARS)
+    assert len({(look.marker, look.hollow) for look in looks.values()}) == len(looks)
+    assert len({str(style.GRAMMARS[name].dash) for name in style.GRAMMARS}) == len(style.GRAMMARS)
+
+
+def test_of_many_models_families_have_colours_and_cells_marks() -> None:
+    models = [f"sender/{f}:{c}" for f in ("RNNZero", "RNNZero2L", "HierZero") for c in ("RNN", "GRU", "LSTM")]
+    looks = style.model_looks(models)
+    assert len({(look.colour, look.marker, look.hollow) for look in looks.values()}) == len(models)
+    assert looks["sender/RNNZero:GRU"].colour == looks["sender/RNNZero2L:GRU"].colour
+    assert looks["sender/RNNZero:GRU"].marker == looks["sender/HierZero:GRU"].marker
+
+
+def test_text_is_wrapped_to_the_width_it_has() -> None:
+    lines = style.wrapped("a fairly long sentence that does not fit into one line of this width", 1.5, 8).splitlines()
+    assert len(lines) > 2
+    assert all(style.text_size(line, 8)[0] <= 1.5 * 72 for line in lines)
+
+
+def test_figures_show_themselves_in_a_notebook() -> None:
+    from icy.analysis import style
+
+    assert style.figure(2, 1)._repr_png_().startswith(b"\x89PNG")

@@ -1,0 +1,103 @@
+"""`icy s2b eval`, `language` and `stimuli`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from tests.cli.commands.s2b.helpers import QUICK, run
+
+# -- eval --------------------------------------------------------------------------------------------------------------
+
+
+def test_players_are_measured_in_every_game_that_is_asked_for(tmp_path: Path) -> None:
+    out = tmp_path / "rows.csv"
+    words = ["--listener", "oracle", "--listener", "random", "--shots", "1,2", "--samples", "2", "--format", "json"]
+    result = run("eval", *QUICK, *words, "--out", str(out))
+    rows = json.loads(result.stdout)
+    assert [(row["listener"], row["S"], row["O"]) for row in rows] == [
+        ("oracle", 1, 2),
+        ("oracle", 2, 2),
+        ("random", 1, 2),
+        ("random", 2, 2),
+    ]
+    assert rows[0]["query"] == {"mean": 100.0, "spread": 0.0, "seeds": 2}
+    table = pd.read_csv(out)
+    assert len(table) == 8
+    assert set(table["decisions"]) == {2}
+
+
+def test_a_table_says_what_it_shows() -> None:
+    result = run("eval", *QUICK, "--compat", "near32", "--distractors", "2")
+    assert result.exit_code == 0
+    assert "zero-shot compositional test accuracy" in result.stdout
+    assert "chance: 25.0 % with 4 answers; 4 episodes per seed" in result.stdout
+
+
+def test_an_interrupted_evaluation_keeps_what_is_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    from icy.cli.commands.s2b import eval as measuring
+
+    real, calls = measuring._evaluated, []
+
+    def interrupted(*given: Any) -> Any:
+        calls.append(given)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return real(*given)
+
+    monkeypatch.setattr(measuring, "_evaluated", interrupted)
+    out = tmp_path / "rows.csv"
+    result = run("eval", *QUICK, "--shots", "1,2,4", "--out", str(out))
+    assert result.exit_code == 130
+    assert len(pd.read_csv(out)) == 2
+    assert "posdis" in result.stdout
+    assert "1 of 3 rows are measured" in result.stderr
+
+
+def test_a_strangers_listener_is_measured(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import numpy as np\n"
+        "from icy import register_listener\n"
+        "from icy.s2b import Action, Player\n"
+        "@register_listener('stranger')\n"
+        "class Stranger(Player):\n"
+        "    'Says yes.'\n"
+        "    def acting(self, seen):\n"
+        "        return Action(decision=np.zeros(self.seat.episodes, dtype=int))\n"
+    )
+    result = run("eval", *QUICK, "--listener", "stranger", "--plugin", str(tmp_path / "mine.py"), "--format", "json")
+    assert json.loads(result.stdout)[0]["says yes"]["mean"] == 100
+
+
+# -- language, stimuli, record -----------------------------------------------------------------------------------------
+
+
+def test_languages_are_measured(tmp_path: Path) -> None:
+    out = tmp_path / "rows.parquet"
+    result = run("language", "--episodes", "3", "-m", "posdis", "--format", "json", "-o", str(out))
+    assert json.loads(result.stdout)[0]["posdis"] == {"mean": 1.0, "spread": 0.0, "seeds": 3}
+    assert len(pd.read_parquet(out)) == 3
+
+
+def test_stimuli_are_drawn_and_measured(tmp_path: Path) -> None:
+    figure = tmp_path / "stimuli.png"
+    result = run("stimuli", "--episodes", "2", "--rows", "all", "--samples", "3", "--plot", str(figure))
+    assert result.exit_code == 0
+    assert "factor_vae" in result.stdout
+    assert figure.stat().st_size > 10_000
+
+
+# -- the page of the documentation -------------------------------------------------------------------------------------
+
+
+def test_the_listener_of_the_documentation_plays(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[4] / "docs" / "s2b.md").read_text()
+    (block,) = [b.partition("\n```")[0] for b in page.split("```python\n")[1:] if b.startswith("# listener.py")]
+    (tmp_path / "listener.py").write_text(block)
+    words = ["--listener", "first-dimension", "--plugin", str(tmp_path / "listener.py"), "--episodes", "30"]
+    (row,) = json.loads(run("eval", *words, "--seeds", "2", "--format", "json").stdout)
+    assert row["query"]["mean"] > 60

@@ -1,0 +1,38 @@
+"""`icy s2b play`."""
+
+from __future__ import annotations
+
+from tests.cli.commands.s2b.helpers import run
+
+
+def test_an_episode_is_watched() -> None:
+    result = run("play", "--seed", "3", "--listener", "oracle")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("Episode of seed 3: ")
+    assert "meaning (" in result.stdout
+    assert result.stdout.rstrip().endswith("The episode is over: 100 % right in the support, 100 % in the query.")
+    assert "meaning (" not in run("play", "--seed", "3", "--no-latents").stdout
+
+
+def test_a_person_listens_and_sees_no_meanings() -> None:
+    result = run("play", "--listener", "me", "--values", "2", typed="maybe\n" + "0\n" * 100)
+    assert result.exit_code == 0
+    assert "you decide (0 the same meaning, 1 another meaning)" in result.stdout
+    assert "That is none of" in result.stdout
+    assert "meaning (" not in result.stdout
+    assert "the speaker sees" not in result.stdout
+    assert "The episode is over" in result.stdout
+
+
+def test_a_person_speaks() -> None:
+    result = run("play", "--speaker", "me", "--listener", "random", "--values", "2", typed="9 9\n" + "1 2\n" * 100)
+    assert result.exit_code == 0
+    assert "That is not up to 3 tokens from 1 to 3" in result.stdout
+    assert "the listener sees" not in result.stdout
+
+
+def test_a_person_may_leave() -> None:
+    result = run("play", "--listener", "me", typed="q\n")
+    assert result.exit_code == 0
+    assert "The episode is over" not in result.stdout
+    assert run("play", "--listener", "me", typed="").exit_code == 130

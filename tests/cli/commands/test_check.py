@@ -1,0 +1,24 @@
+"""`icy check`."""
+
+from __future__ import annotations
+
+from tests.cli.helpers import assert_one_sentence, run
+
+
+def test_check_reports_every_check(plugin: str) -> None:
+    good = run("check", "rot")
+    assert good.exit_code == 0
+    assert "grammar/rot keeps its contract" in good.stdout
+    bad = run("check", "CliBad", "--plugin", plugin, "--quiet")
+    assert bad.exit_code == 1
+    assert "FAIL  " in bad.stdout
+    assert "sender/CliBad fails" in bad.stdout
+    assert_one_sentence(run("check", "rott"), "rot")
+
+
+def test_check_in_every_representation() -> None:
+    result = run("check", "receiver/FC1L", "sender/RNNSampling:RNN", "--representation", "all", "--quiet")
+    assert result.exit_code == 0
+    for label in ("receiver/FC1L (soft)", "receiver/FC1L (gumb)", "sender/RNNSampling:RNN (discr)"):
+        assert f"{label} keeps its contract" in result.stdout
+    assert "RNNSampling:RNN (soft)" not in result.stdout

@@ -1,0 +1,91 @@
+"""`icy list`."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+from click.testing import CliRunner
+
+from icy.analysis import published_tables
+from icy.cli import main
+from tests.cli.helpers import run
+
+# -- help and lists ----------------------------------------------------------------------------------------------------
+
+
+def test_list_in_every_format() -> None:
+    assert "sender/HierZero:GRU" in run("list", "models", "hierzero").stdout
+    assert "HierAutoReg" not in run("list", "models", "hierzero").stdout
+    assert run("list", "cells", "--format", "markdown").stdout.startswith("| cell | description | source |")
+    rows = json.loads(run("list", "grammars", "--format", "json").stdout)
+    assert {"grammar": "shuf", "for": "receiver"}.items() <= next(r for r in rows if r["grammar"] == "shuf").items()
+    table = csv.DictReader(io.StringIO(run("list", "protocols", "--format", "csv").stdout))
+    assert [row["protocol"] for row in table] == ["budget", "acquire", "generalise"]
+
+
+def test_list_presets_gives_every_departure_its_reason() -> None:
+    from icy.config.settings import PUBLISHED
+
+    shown = run("list", "presets").stdout
+    assert all(name in shown and departure.reason in shown for name, departure in PUBLISHED.items())
+
+
+def test_list_knows_plugins(plugin: str) -> None:
+    assert "sender/CliGood  A sum of embeddings." in run("list", "models", "CliG", "--plugin", plugin).stdout
+
+
+def test_players_are_listed() -> None:
+    result = CliRunner().invoke(main, ["list", "players", "--format", "json"])
+    names = [row["player"] for row in json.loads(result.stdout)]
+    assert {"speaker/posdis", "listener/binding", "listener/oracle", "listener/always-no"} <= set(names)
+
+
+def test_what_near32_changes_is_listed() -> None:
+    result = CliRunner().invoke(main, ["list", "presets", "s2b", "--format", "json"])
+    rows = json.loads(result.stdout)
+    assert {row["departure"] for row in rows} == {"samples", "query", "ratio", "masks", "duplicates"}
+
+
+TABLES = published_tables()
+
+# -- icy.analysis, icy list --------------------------------------------------------------------------------------------
+
+
+def listed(*words: str) -> list[dict[str, str]]:
+    result = CliRunner().invoke(main, ["list", "published", *words, "--format", "json"])
+    assert result.exit_code == 0
+    rows: list[dict[str, str]] = json.loads(result.stdout)
+    return rows
+
+
+def test_the_catalogue_is_listed() -> None:
+    assert [row["table"] for row in listed()] == [table.id for table in TABLES]
+    assert listed("perkins21/14") == [
+        {
+            "table": "perkins21/table13",
+            "in the paper": "13/14",
+            "title": "Senders, accuracy after as many updates as concat takes",
+            "numbers": "525",
+            "measured anew by": "icy probe",
+        }
+    ]
+    assert [row["table"] for row in listed("PERK*8")] == ["perkins21/table8", "perkins21/table17"]
+    assert {row["measured anew by"] for row in listed("metarg")} == {"-"}
+
+
+def test_a_misspelt_table_is_not_listed() -> None:
+    result = CliRunner().invoke(main, ["list", "published", "metarg22/listner"])
+    assert result.exit_code == 2
+    assert "did you mean metarg22/listener" in result.stderr
+
+
+# -- icy metrics -------------------------------------------------------------------------------------------------------
+
+
+def test_list_metrics() -> None:
+    result = CliRunner().invoke(main, ["list", "metrics", "*dis"])
+    assert result.output.splitlines()[2:] == [] or "bosdis" in result.output
+    assert "posdis" in result.output
+    assert "topsim" not in result.output

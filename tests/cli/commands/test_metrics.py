@@ -1,0 +1,95 @@
+"""`icy metrics`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner, Result
+
+import icy
+from icy.cli import main
+from icy.metrics import topsim
+
+
+def test_the_plug_in_of_the_documentation(tmp_path: Path, forgetting: None) -> None:
+    text = (Path(__file__).parents[3] / "docs" / "metrics.md").read_text()
+    (block,) = [part.partition("\n")[2] for part in text.split("```") if part.startswith("python\n# mine.py")]
+    (tmp_path / "mine.py").write_text(block)
+    words = ["-m", "distinctness", "--plugin", str(tmp_path / "mine.py"), "--meanings", "2x3", "--seeds", "1"]
+    result = run("concat", *words)
+    assert result.exit_code == 0, result.output
+    assert "1.000" in result.stdout
+
+
+# -- icy metrics -------------------------------------------------------------------------------------------------------
+
+SMALL = ("--meanings", "2x3", "--word-length", "2", "-m", "topsim", "-m", "posdis")
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(main, ["metrics", *words])
+
+
+def test_grammars_over_seeds(tmp_path: Path) -> None:
+    out, plot = tmp_path / "rows.csv", tmp_path / "bars.png"
+    result = run("concat", "hol", *SMALL, "--seeds", "3", "--out", str(out), "--plot", str(plot))
+    assert result.exit_code == 0, result.output
+    rows = pd.read_csv(out)
+    assert rows[["name", "seed"]].values.tolist() == [[g, s] for g in ("concat", "hol") for s in (123, 124, 125)]
+    expected = [topsim(icy.make_language("hol", "2x3", 4, 2, s)).value for s in (123, 124, 125)]
+    assert rows.query("name == 'hol'")["topsim"].tolist() == pytest.approx(expected)
+    assert f"{np.mean(expected):.3f}±{np.std(expected, ddof=1):.3f}" in result.stdout
+    assert "topsim: correlation spearman, meaning hamming, message levenshtein, pairs all" in result.stdout
+    assert plot.stat().st_size > 5000
+
+
+def test_files_and_formats(tmp_path: Path) -> None:
+    file = icy.make_language("rot", "2x3", 4, 2, 1).save(tmp_path / "mine.csv")
+    records = json.loads(run(str(file), *SMALL, "--format", "json").stdout)
+    assert records[0]["language"] == "rot"
+    assert records[0]["posdis"]["seeds"] == 1
+    assert run(str(file), *SMALL, "--format", "csv").stdout.startswith("language,rows,")
+    assert r"\begin{tabular}" in run(str(file), *SMALL, "--format", "latex").stdout
+    assert run(str(file), *SMALL, "--format", "markdown").stdout.count("|") > 20
+
+
+def test_pairs_and_conventions_of_the_command(tmp_path: Path) -> None:
+    result = run(
+        "rot", "-m", "topsim", "--meanings", "2x3", "--seeds", "1", "--pairs", "40", "--set", "message=hamming"
+    )
+    expected = topsim(icy.make_language("rot", "2x3", 4, 4, 123), pairs=40, message="hamming")
+    assert f"{expected.value:.3f}±{expected.error:.3f}" in result.stdout
+    assert "message hamming, pairs 40" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (("rott", *SMALL), 2, "did you mean rot"),
+        (("none.csv", *SMALL), 1, "none.csv"),
+        (("no/such", *SMALL), 1, "no file that can be read, and no grammar"),
+        (("rot", *SMALL, "--pairs", "many"), 2, "--pairs is auto, all"),
+        (("rot", *SMALL, "--set", "message=hamming"), 2, "Say of which metric"),
+        (("rot", *SMALL, "--set", "topsim.message=haming"), 2, "did you mean hamming"),
+        (("rot", *SMALL, "--plot", "x.gif"), 2, "A plot is written as .png"),
+        (("rot", *SMALL, "--out", "x.xlsx"), 2, "Rows are written as .csv or .parquet"),
+        (("rot", "-m", "topsin"), 2, "did you mean topsim"),
+        ((), 2, "Missing argument"),
+    ],
+)
+def test_mistakes_at_the_command_line(words: tuple[str, ...], code: int, sentence: str) -> None:
+    result = run(*words)
+    assert result.exit_code == code
+    assert sentence in result.output
+    assert "Traceback" not in result.output
+
+
+def test_undefined_is_shown_and_explained(tmp_path: Path) -> None:
+    (tmp_path / "same.csv").write_text("a,b,message\n0,0,x\n0,1,x\n1,0,x\n")
+    result = run(str(tmp_path / "same.csv"), "-m", "topsim", "-m", "posdis")
+    assert result.exit_code == 0
+    assert "topsim of same is undefined: all pairs of meanings, or all pairs of messages" in result.stdout

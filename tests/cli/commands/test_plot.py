@@ -1,0 +1,152 @@
+"""`icy plot`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+import icy
+from icy.analysis import plots
+from icy.cli import main
+from icy.core.errors import InvalidSettingError
+from icy.experiments.results import ProbeResult
+from icy.records.select import select
+from tests.analysis.plots.helpers import acquire, budget
+
+ROOT = Path(__file__).resolve().parents[3]
+
+# -- the command -------------------------------------------------------------------------------------------------------
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(main, ["plot", *words], prog_name="icy")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to be in, with results in bias/, saved.json and results.csv."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bias" / "records").mkdir(parents=True)
+    for r in budget().records:
+        config = {**r["config"], "key": r["key"]}
+        (tmp_path / "bias" / "records" / f"{r['key'].replace('/', '-')}.json").write_text(
+            json.dumps({**r, "config": config})
+        )
+    budget(["sender/FC1L"]).save(tmp_path / "saved.json")
+    acquire().to_dataframe().to_csv(tmp_path / "results.csv", index=False)
+    acquire().to_dataframe().to_parquet(tmp_path / "results.parquet", index=False)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("name", "start"), [("a.png", b"\x89PNG"), ("a.svg", b"<?xml"), ("a.pdf", b"%PDF")])
+def test_the_command_writes_each_format_the_same_each_time(folder: Path, name: str, start: bytes) -> None:
+    result = run("heat", "bias", "--save", name)
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == f"Drawn: {name}.\n"
+    written = (folder / name).read_bytes()
+    assert written.startswith(start)
+    assert run("heat", "bias", "--save", name, "-q").stderr == ""
+    assert (folder / name).read_bytes() == written
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["bars", "bias", "saved.json"],
+        ["curves", "bias", "saved.json", "--model", "fc*"],
+        ["ratios", "results.csv", "--spread", "ci95"],
+        ["ratios", "results.parquet", "--grammar", "rot", "--width", "3.4"],
+        ["tradeoff", "bias", "results.csv", "--title", "mine"],
+        ["parameters", "bias", "--where", "seed=123"],
+    ],
+)
+def test_the_command_draws_what_it_is_given(folder: Path, words: list[str]) -> None:
+    result = run(*words)
+    assert result.exit_code == 0, result.output
+    assert (folder / f"{words[0]}.png").stat().st_size > 5000
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "part"),
+    [
+        (["heet", "bias"], 2, "No plot is called 'heet'; did you mean heat"),
+        ([], 2, "Say which plot: heat, bars"),
+        (["heat"], 1, "There is no file or folder icy-results"),
+        (["heat", "bias", "--save", "x.gif"], 2, "A plot is written as .png, .pdf or .svg"),
+        (["heat", "bias", "--spread", "sd"], 2, "The plot 'heat' has no --spread"),
+        (["heat", "bias", "-m", "FC3L"], 2, "No model in these results is called 'FC3L'; did you mean FC2L"),
+        (["heat", "bias", "-g", "rott"], 2, "did you mean rot"),
+        (["heat", "bias", "--where", "protocl=budget"], 2, "did you mean protocol"),
+        (["heat", "bias", "--where", "representation=gumb"], 2, "known: soft"),
+        (["heat", "nothing"], 1, "There is no file or folder nothing"),
+        (["heat", "nothing.csv"], 1, "There is no file nothing.csv"),
+        (["heat", "saved.json", "broken.parquet"], 1, "broken.parquet is no table that can be read"),
+        (["curves", "results.csv"], 2, "give the results folder"),
+        (["ratios", "bias"], 2, "no acquisition ratios"),
+    ],
+)
+def test_mistakes_are_one_sentence(folder: Path, words: list[str], code: int, part: str) -> None:
+    (folder / "broken.parquet").write_text("no parquet")
+    result = run(*words)
+    assert result.exit_code == code, result.output
+    assert part in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert not list(folder.glob("*.png"))
+
+
+def test_choices_that_fit_nothing_together(folder: Path) -> None:
+    both = select(budget() + acquire(), where={"protocol": "ACQUIRE", "hidden_size": 32.0})
+    assert {r["protocol"] for r in both.records} == {"acquire"}
+    with pytest.raises(InvalidSettingError, match="all together none"):
+        select(budget(["sender/A"]) + acquire(["sender/B"]), models=["A"], where={"protocol": "acquire"})
+
+
+def test_list_names_every_kind() -> None:
+    result = run("--list")
+    assert result.exit_code == 0
+    assert [line.split()[0] for line in result.stdout.splitlines()[1:]] == list(plots.KINDS)
+
+
+@pytest.mark.parametrize("words", [["plot", "--help"], ["plot", "--list"]])
+def test_help_waits_for_no_matplotlib(words: list[str]) -> None:
+    code = (
+        f"import sys\nfrom icy.cli import main\ntry: main({words!r}, prog_name='icy')\nexcept SystemExit: pass\n"
+        "sys.exit(str([m for m in ('torch', 'pandas', 'matplotlib') if m in sys.modules] or ''))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.stderr.strip() == "", done.stderr
+
+
+def test_end_to_end_curves_from_the_command(folder: Path) -> None:
+    sizes: dict[str, Any] = {"meanings": "2x3", "word_length": 2, "hidden": 8, "seeds": 1, "workers": 1}
+    icy.end_to_end("FC2L", "RNN1L:GRU", steps=20, report_every=10, out="pairs", **sizes)
+    assert run("e2e", "pairs").stderr == "Drawn: e2e.png.\n"
+    figure = plots.e2e(ProbeResult.load("pairs"))
+    assert [ax.get_ylabel() for ax in figure.axes] == ["end-to-end loss", "end-to-end accuracy", "topsim"]
+    with pytest.raises(InvalidSettingError, match="3 panels"):
+        plots.e2e(ProbeResult.load("pairs"), axes=Figure().subplots())
+    icy.end_to_end("FC2L", "RNN1L:GRU", steps=20, report_every=10, out="pairs", preset="published", **sizes)
+    with pytest.raises(InvalidSettingError, match="needs the readings of every check"):
+        plots.e2e(ProbeResult.load("pairs").to_dataframe())
+    heat = plots.heat(ProbeResult.load("pairs").to_dataframe().assign(value=0.1, end_to_end_accuracy=0.9))
+    assert {text.get_text() for text in heat.axes[0].texts} == {"0.90"}  # not how well the sender knows the language
+    icy.end_to_end("FC2L", "RNN1L:GRU", pretrain="perm", target=0.3, steps=40, report_every=20, out="both", **sizes)
+    icy.end_to_end("FC2L", "RNN1L:GRU", steps=20, report_every=10, out="both", **sizes)
+    assert [ax.get_title(loc="left") for ax in plots.e2e(ProbeResult.load("both")).axes[::5]] == [
+        "FC2L+RNN1L:GRU, soft"
+    ]  # with and without pre-training, side by side
+    records = ProbeResult.load("pairs").records
+    for given in (records, records[::-1]):  # whichever finished first
+        assert [ax.get_title(loc="left") for ax in plots.e2e(ProbeResult(given)).axes[::3]] == [
+            "FC2L+RNN1L:GRU, soft, default",
+            "FC2L+RNN1L:GRU, soft, published",
+        ]
+    assert all(isinstance(line, Line2D) for line in figure.axes[0].lines)

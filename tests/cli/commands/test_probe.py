@@ -1,0 +1,146 @@
+"""`icy probe`: what it prints, where, and with which exit code."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+import icy
+from tests.cli.helpers import FC2L, TINY, assert_one_sentence, run
+
+# -- probe -------------------------------------------------------------------------------------------------------------
+
+
+def test_probe_prints_the_table_and_then_finds_it_on_file(out: str) -> None:
+    first = run(*FC2L, "--grammar", "perm", "--out", out)
+    assert first.exit_code == 0, first.output
+    assert first.stdout.startswith("acquire: ")
+    assert "sender/FC2L" in first.stdout
+    assert "[1/4] FC2L concat seed 123: ratio 1.00 after" in first.stderr
+    assert f"Written: {out}" in first.stderr
+    again = run(*FC2L, "--grammar", "perm", "--out", out)
+    assert again.stdout == first.stdout
+    assert again.stderr == f"Nothing to train: 4 of 4 on file in {out}.\n"
+
+
+def test_formats_leave_stdout_to_the_results(out: str) -> None:
+    def shown(*words: str) -> str:
+        result = run(*FC2L, "-g", "perm", "-o", out, *words)
+        assert result.exit_code == 0, result.output
+        return result.stdout
+
+    (row,) = csv.DictReader(io.StringIO(shown("--format", "csv")))
+    assert float(row["concat_mean"]) == 1
+    records = json.loads(shown("--format", "json"))
+    assert [(r["grammar"], r["seed"]) for r in records] == [(g, s) for g in ("concat", "perm") for s in (123, 124)]
+    assert shown("--format", "latex").startswith("% needs \\usepackage{booktabs,graphicx}\n\\begin{table}")
+    assert "| sender/FC2L |" in shown("--format", "markdown", "--spread", "sem")
+
+
+def test_quiet_and_verbose(out: str) -> None:
+    quiet = run(*FC2L, "-g", "concat", "-o", out, "-q")
+    assert (quiet.exit_code, quiet.stderr) == (0, "")
+    verbose = run(*FC2L, "-g", "perm", "-o", out, "-v")
+    assert "FC2L" in verbose.stderr
+    assert "engine 'broadcast'" in verbose.stderr
+    assert ", engine broadcast" in verbose.stderr
+
+
+def test_settings_options_and_plugins_reach_the_library(out: str, plugin: str) -> None:
+    words = ("probe", "-m", "CliGood", "--plugin", plugin, *TINY, "-g", "concat", "-o", out)
+    result = run(*words, "--set", "learning_rate=0.01", "--set", "check-every=25", "--option", "anything=[1, 2]")
+    assert result.exit_code == 0, result.output
+    record = icy.ProbeResult.load(out).records[0]
+    assert record["config"]["settings"]["learning_rate"] == 0.01
+    assert record["config"]["settings"]["check_every"] == 25
+    assert record["config"]["options"] == {"anything": [1, 2]}
+
+
+def test_a_failed_replicate_is_counted_and_tried_again(out: str) -> None:
+    words = (*FC2L, "-g", "perm", "-o", out, "--target", "1", "--set", "max_steps=50")
+    failed = run(*words)
+    assert failed.exit_code == 1
+    assert "failed" in failed.stdout
+    assert "4 of 4 replicates failed; the same command with --rerun failed tries them again." in failed.stderr
+    assert "Nothing to train" in run(*words).stderr
+    assert "[4/4]" in run(*words, "--rerun", "failed").stderr
+
+
+def test_rerun_never_shows_what_is_there(out: str) -> None:
+    result = run(*FC2L, "-g", "perm", "-o", out, "--rerun", "never")
+    assert result.exit_code == 0, result.output
+    assert "No results." in result.stdout
+
+
+def test_rows_of_one_model_are_told_apart_by_their_hidden_size(out: str) -> None:
+    words = (*FC2L, "-g", "perm", "-o", out, "--hidden", "4,8")
+    planned = run(*words, "--dry-run")
+    assert planned.exit_code == 0, planned.output
+    head, *lines = planned.stdout.splitlines()
+    assert "hidden size" in head
+    assert [line.split()[:3] for line in lines] == [["sender/FC2L", "4", "128"], ["sender/FC2L", "8", "236"]]
+    rows = json.loads(run(*words, "--dry-run", "--format", "json").stdout)
+    assert [row["hidden_size"] for row in rows] == [4, 8]
+    assert rows[0]["update_seconds"] != rows[1]["update_seconds"]
+    result = run(*words)
+    assert result.exit_code == 0, result.output
+    assert "8 replicates of 1 model at 2 hidden sizes to train" in result.stderr
+    assert "FC2L E=4 concat seed 123: " in result.stderr
+    assert "FC2L E=8 perm seed 123: " in result.stderr
+    assert "Nothing to train: 8 of 8" in run(*words).stderr
+
+
+def test_generalise_from_plan_to_table(out: str) -> None:
+    words = (*FC2L, "-g", "perm", "-o", out, "--protocol", "generalise", "--held-out", "0.3", "--target", "0.9")
+    planned = run(*words, "--split", "combinations", "--dry-run")
+    assert planned.exit_code == 0, planned.output
+    assert "to 20 times as many" in planned.stderr
+    result = run(*words, "--split", "combinations")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.startswith("generalise: accuracy on meanings held out of training, target 0.9; 0.3 held out")
+    assert "FC2L concat seed 123: held out 0." in result.stderr
+    assert ", trained on " in result.stderr
+    assert "Nothing to train: 4 of 4" in run(*words, "--split", "combinations").stderr
+    capped = run(*words, "--cap", "1", "--set", "check_every=5", "--set", "batch_size=8", "-g", "hol")
+    assert "(cut at the cap)" in capped.stderr
+    assert "† not learnt to the target within 1 times concat's steps" in capped.stdout
+    json.loads(run(*words, "--split", "combinations", "--format", "json").stdout)
+
+
+# -- bad input ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "parts"),
+    [
+        (["--model", "HeirZero:GRU"], ["No sender or receiver is called 'HeirZero:GRU'", "HierZero:GRU"]),
+        (["--model", "FC2L"], ["exists on both sides", "sender/FC2L"]),
+        (["-m", "sender/FC2L", "-g", "shufdte"], ["No grammar is called 'shufdte'", "shufdet"]),
+        (["-m", "sender/FC2L", "-g", "shuf"], ["'shuf'", "receivers only"]),
+        (["-m", "sender/FC2L", "--meanings", "9x100", "--vocab-size", "40"], ["9x100", "memory"]),
+        (["-m", "sender/FC2L", "--meanings", "5y10"], ["'5y10' is not a meaning space"]),
+        (["-m", "sender/FC2L", "--seeds", ""], ["Seeds are a number"]),
+        (["-m", "sender/FC2L", "--seeds", "0"], ["leaves none to train"]),
+        (["-m", "sender/FC2L", "--target", "1.5"], ["target", "1.5"]),
+        (["-m", "sender/FC2L", "--hidden", "64,a"], ["hidden size", "64,a"]),
+        (["-m", "sender/FC2L", "--hidden", "0"], ["hidden size", "0"]),
+        (["-m", "sender/FC2L", "--held-out", "0.3"], ["'acquire' holds out no meanings", "generalise"]),
+        (["-m", "sender/FC2L", "--protocol", "generalise", "--meanings", "1x9"], ["one attribute"]),
+        (["-m", "sender/FC2L", "--set", "learnig_rate=1"], ["learning_rate"]),
+        (["-m", "sender/FC2L", "--device", "cuda:77"], ["There is no device 'cuda:77'"]),
+    ],
+)
+def test_a_mistake_is_answered_in_one_sentence(words: list[str], parts: list[str], out: str) -> None:
+    assert_one_sentence(run("probe", "--workers", "1", "--out", out, *words), *parts)
+    assert not Path(out).exists()
+
+
+def test_an_unwritable_folder_is_found_before_training(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    out = str(tmp_path / "file" / "results")
+    result = run(*FC2L, "-g", "perm", "-o", out, "-q")
+    assert_one_sentence(result, "Cannot write", "--out", code=1)

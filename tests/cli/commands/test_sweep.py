@@ -1,0 +1,91 @@
+"""`icy sweep`: its tables, its dry run, and mistakes in its arguments and files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from icy.cli import main
+
+
+def run(*words: str) -> Result:
+    return CliRunner().invoke(main, ["sweep", *words])
+
+
+# -- the command -------------------------------------------------------------------------------------------------------
+
+WORDS = ("-m", "sender/FC1L", "-g", "perm", "--quick", "--workers", "1")
+
+
+def test_the_command_prints_a_table_per_protocol(tmp_path: Path) -> None:
+    words = (*WORDS, "--protocol", "acquire,budget", "--representation", "soft,gumb", "-o", str(tmp_path))
+    result = run(*words)
+    assert result.exit_code == 0, result.output
+    assert result.stdout.count("sender/FC1L") == 4
+    assert "acquire: steps to the target" in result.stdout
+    assert "budget: accuracy" in result.stdout
+    assert "Nothing to train" in run(*words).stderr
+
+
+def test_the_command_plans_and_does_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "zoo.toml"
+    file.write_text('quick = true\n[[sweep]]\nmodel = "*/FC1L"\ngrammar = "perm"\nrepresentation = "soft,gumb"\n')
+    result = run(str(file), "--seeds", "1", "--dry-run", "-o", str(tmp_path / "o"))
+    assert result.exit_code == 0, result.output
+    head, *lines = result.stdout.splitlines()
+    assert head.split()[:3] == ["model", "representation", "parameters"]
+    assert len(lines) == 4
+    assert all("2 of 2" in line for line in lines)
+    assert not (tmp_path / "o").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "No model was given"),
+        (("-m", "sender/FC1L", "--side", "receiver"), "is no receiver"),
+        (("-m", "sender/FC1L", "--engine", "auto+graph"), "only on a GPU"),
+        (("-m", "sender/FC1L", "--runner", "ray", "--device", "cuda:1"), "device of a cluster"),
+        (("-m", "FC3L"), "did you mean"),
+        (("-m", "FC1L", "--side", "sender", "--shard", "3/2"), "A shard is i/n"),
+        (("-m", "sender/FC1L", "--shard", "half"), "A shard is i/n"),
+        (("-m", "sender/FC1L", "--protocol", "acquire,budge"), "did you mean budget"),
+        (("-m", "sender/FC1L", "--representation", "sof"), "did you mean soft"),
+        (("none.toml",), "cannot be read"),
+    ],
+)
+def test_mistakes_are_answered_in_a_sentence(words: tuple[str, ...], said: str) -> None:
+    result = run(*words)
+    assert result.exit_code in (1, 2)
+    assert said in result.stderr
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("seeds = ", "not of the format"),
+        ("sweep = 3", "each under"),
+        ("[[sweep]]\nmodel = 'FC1L'\nmodle = 'x'", "did you mean model"),
+        ("[[sweep]]\nmodel = 'FC1L'\nout = 'x'", "for the whole sweep"),
+        ("seed = 3\nmodel = 'sender/FC1L'", "did you mean seeds"),
+    ],
+)
+def test_files_with_mistakes_are_answered_in_a_sentence(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "zoo.toml"
+    file.write_text(text)
+    result = run(str(file))
+    assert result.exit_code == 2, result.output
+    assert said in result.stderr
+    other = tmp_path / "zoo.txt"
+    other.write_text(text)
+    assert ".toml, .yaml or .yml" in run(str(other)).stderr
+
+
+def test_every_option_of_the_command_says_what_it_is() -> None:
+    command = main.get_command(click.Context(main), "sweep")
+    assert command is not None
+    assert [p.name for p in command.params if isinstance(p, click.Option) and not p.help] == []

@@ -1,0 +1,85 @@
+"""`icy table`."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import icy
+from icy.cli import main
+from tests.helpers import THREE, long
+
+
+def run(*words: str) -> Any:
+    return CliRunner().invoke(main, ["table", *words], standalone_mode=True)
+
+
+def test_command(tiny: icy.ProbeResult, tiny_folder: Path, tmp_path: Path) -> None:
+    shown = run(str(tiny_folder))
+    assert shown.exit_code == 0
+    assert shown.stdout.rstrip() == tiny.table()
+    assert "rot_mean" in run(str(tiny_folder), "--format", "csv", "-g", "rot").stdout
+    difference = run(str(tiny_folder), "--diff", str(tiny_folder / "results.csv"))
+    assert "+0.00±0.00" in difference.stdout
+    beside = run(str(tiny_folder), "--compare", str(tiny_folder))
+    assert f"  {tiny_folder.name}  " in beside.stdout
+    assert beside.stdout.count("(+0.0)") == 3  # concat, perm and rot
+    for suffix, word in (
+        (".md", "| model"),
+        (".tex", "tabular"),
+        (".html", "<table"),
+        (".csv", "model"),
+        (".txt", "---"),
+    ):
+        file = tmp_path / f"t{suffix}"
+        assert run(str(tiny_folder), "--save", str(file)).exit_code == 0
+        assert word in file.read_text()
+
+
+def test_a_protocol_without_a_counterpart_is_left_out(tmp_path: Path) -> None:
+    budget = long(THREE)
+    pd.concat([budget, long(THREE, protocol="acquire", measure="ratio")]).to_csv(tmp_path / "both.csv", index=False)
+    budget.to_csv(tmp_path / "budget.csv", index=False)
+    shown = run(str(tmp_path / "both.csv"), "--diff", str(tmp_path / "budget.csv"))
+    assert shown.exit_code == 0
+    assert shown.stdout.count("+0.00") == 12
+    assert "the protocol acquire" in shown.stderr
+
+
+def test_several_protocols_are_one_json_and_one_csv(tmp_path: Path) -> None:
+    both = pd.concat([long(THREE), long(THREE, protocol="acquire", measure="ratio")], ignore_index=True)
+    both.to_parquet(tmp_path / "both.parquet")
+    records = json.loads(run(str(tmp_path / "both.parquet"), "--format", "json").stdout)
+    assert [(r["protocol"], r["model"]) for r in records][::3] == [("budget", "sender/A"), ("acquire", "sender/A")]
+    frame = pd.read_csv(io.StringIO(run(str(tmp_path / "both.parquet"), "--format", "csv").stdout))
+    assert frame["protocol"].tolist() == ["budget"] * 3 + ["acquire"] * 3
+    least = both[["model", "grammar", "seed", "value"]].drop_duplicates(["model", "grammar", "seed"])
+    least.to_csv(tmp_path / "least.csv", index=False)
+    shown = run(str(tmp_path / "least.csv"), str(tmp_path / "least.csv")).stdout
+    assert "sender/B" in shown
+    assert shown.splitlines()[0] == "accuracy"
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--sort", "hol"], "There is no hol in these results"),
+        (["--by", "models"], "No column to group by is called 'models'"),
+        (["--compare", "perkins21/table99"], "No published table is called"),
+        (["--diff", "nowhere"], "There is no file or folder nowhere"),
+        (["--diff", "x", "--compare", "published"], "give one of the two"),
+        (["--save", "t.doc"], "not as 't.doc'"),
+        (["-m", "GRU"], "No model in these results is called 'GRU'"),
+    ],
+)
+def test_mistakes(words: list[str], sentence: str, tiny: icy.ProbeResult, tiny_folder: Path) -> None:
+    done = run(str(tiny_folder), *words)
+    assert done.exit_code == (1 if "nowhere" in words else 2)
+    assert sentence in done.stderr
+    assert done.stdout == ""

@@ -1,0 +1,83 @@
+"""The command line as a whole: help, version, exit codes, and what a quick answer must not import."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import icy
+from icy.cli import COMMANDS
+from tests.cli.helpers import ROOT, assert_one_sentence, run
+
+# -- help and lists ----------------------------------------------------------------------------------------------------
+
+
+def test_help_names_every_command_and_how_to_complete() -> None:
+    result = run("--help")
+    assert result.exit_code == 0
+    assert all(f"  {name} " in result.stdout for name in COMMANDS)
+    assert "_ICY_COMPLETE=bash_source" in result.stdout
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_examples(name: str) -> None:
+    result = run(name, "--help")
+    assert result.exit_code == 0
+    assert f"\n    icy {name}" in result.stdout
+
+
+def test_version() -> None:
+    assert run("--version").stdout == f"icy {icy.__version__}\n"
+
+
+@pytest.mark.parametrize("words", [["--help"], ["list", "models"], ["probe", "--help"]])
+def test_quick_answers_wait_for_neither_torch_nor_pandas(words: list[str]) -> None:
+    code = (
+        "import sys\nfrom icy.cli import main\n"
+        f"try: main({words!r}, prog_name='icy')\n"
+        "except SystemExit as end: code = end.code\n"
+        "heavy = [m for m in ('torch', 'pandas', 'sklearn', 'matplotlib') if m in sys.modules]\n"
+        "sys.exit(f'{code} {heavy}' if code or heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+# -- bad input ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("command", [["probe", "-m", "all"], ["list", "models"], ["check", "rot"]])
+def test_a_broken_plugin_is_named(tmp_path: Path, command: list[str]) -> None:
+    file = tmp_path / "broken.py"
+    file.write_text("import no_such_module\n")
+    assert_one_sentence(run(*command, "--plugin", str(file)), "broken.py", "no_such_module", code=1)
+    assert_one_sentence(run(*command, "--plugin", str(tmp_path / "absent.py")), "absent.py", "does not exist", code=1)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["probe"],
+        ["prob"],
+        ["list", "models", "--format", "xml"],
+        ["probe", "-m", "sender/FC1L", "--protocol", "aquire"],
+        ["probe", "-m", "sender/FC1L", "--set", "rate"],
+    ],
+)
+def test_usage_errors_exit_with_2(words: list[str]) -> None:
+    result = run(*words)
+    assert result.exit_code == 2
+    assert "Error: " in result.stderr
+
+
+# -- real processes ----------------------------------------------------------------------------------------------------
+
+
+def test_a_closed_pipe_is_no_error_message() -> None:
+    command = f"{sys.executable} -m icy list models | head -1"
+    done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.stdout.startswith("model")
+    assert done.stderr == ""

@@ -1,0 +1,43 @@
+"""`--compare` of `icy probe`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import icy
+from icy.cli import main
+from icy.records.long_table import to_long
+
+
+def test_a_new_model_is_placed_from_the_command_line(tmp_path: Path) -> None:
+    words = ["probe", "-m", "sender/FC1L", "-g", "perm", "--quick", "--compare", "atlas", "--workers", "1"]
+    done = CliRunner().invoke(main, [*words, "-o", str(tmp_path / "r")])
+    assert done.exit_code == 0, done.output
+    assert "sender/FC1L among" in done.stdout
+    assert "Nearest in bias space" in done.stdout
+    result = icy.ProbeResult.load(tmp_path / "r")
+    theirs = icy.atlas().table
+    both = to_long(result.records).merge(theirs, on="key", suffixes=("", "_atlas"))
+    assert len(both) == 4  # filed under the same keys as in the atlas
+    assert ((both["steps"] - both["steps_atlas"]).abs() <= 100).all()  # two checks, for another processor's last bits
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--compare", "atlas", "--meanings", "7x3"], "it has acquire to 0.8"),
+        (["--plot", "x.png"], "give --compare atlas"),
+        (["--compare", "atlas", "--quick", "--format", "json"], "prints for readers"),
+        (["--compare", "atlas", "--quick", "-m", "receiver/FC2L", "--plot", "x.png"], "a plot of each"),
+        (["--compare", "nowhere.parquet"], "There is no atlas"),
+        (["--compare", "icy22/table333"], "No published table"),
+    ],
+)
+def test_mistakes_are_told_before_anything_is_trained(words: list[str], sentence: str, tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, ["probe", "-m", "sender/FC2L", "-g", "rot", "-o", str(tmp_path / "r"), *words])
+    assert done.exit_code in (1, 2)
+    assert sentence in done.stderr
+    assert not (tmp_path / "r").exists()

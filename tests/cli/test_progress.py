@@ -1,0 +1,22 @@
+"""Progress of a row and its remaining time."""
+
+from __future__ import annotations
+
+import pytest
+
+from icy.cli.progress import RowProgress
+from icy.experiments.plan import Plan
+from icy.training.job import Reading
+
+
+def test_remaining_time_is_bounded_once_concat_is_known(plan: Plan) -> None:
+    row = RowProgress("FC2L", plan.rows[0])
+    everyone = plan.rows[0].job.replicates
+    row.read([Reading(r, 0, 0.1) for r in everyone], now=0.0)
+    row.read([Reading(r, 100, 0.5) for r in everyone], now=4.0)
+    assert row.remaining() is None
+    for seed in (123, 124):
+        row.filed({"grammar": "concat", "seed": seed, "failed": False, "baseline_steps": 100})
+    # Two replicates of perm may go on to 20 * 100 steps; 400 replicate steps took 4 seconds.
+    assert row.remaining() == pytest.approx(2 * 1900 * 4 / 400)
+    assert [name for name, _, ended in row.accuracies() if ended] == ["concat"]

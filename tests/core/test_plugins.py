@@ -1,0 +1,104 @@
+"""Plug-in files: what they register, and what is refused."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from icy.core.errors import DuplicateNameError, PluginError
+from icy.core.registry import (
+    registry,
+)
+
+
+@pytest.fixture(autouse=True)
+def restored() -> Iterator[None]:
+    """Whatever a test registers is gone after it."""
+    registry.load_all()
+    entries, files = dict(registry._entries), list(registry.plugin_files)
+    yield
+    registry._entries.clear()
+    registry._entries.update(entries)
+    registry.plugin_files[:] = files
+
+
+# -- plug-in files -----------------------------------------------------------------------------------------------------
+
+FILE = """
+from icy.core.registry import register_grammar
+from icy.grammars import Corruption
+
+@register_grammar("mirrored", source="a file")
+class Mirrored(Corruption):
+    \"\"\"Reads backwards.\"\"\"
+
+    def apply(self, messages, table):
+        return messages[:, ::-1]
+"""
+
+
+@pytest.mark.usefixtures("forgetting")
+def test_a_plugin_file_registers_what_it_holds(tmp_path: Path) -> None:
+    file = tmp_path / "my own-plugin.py"
+    file.write_text(FILE)
+    registry.load_file(file)
+    registry.load_file(str(file))  # a second time does nothing
+    assert registry.plugin_files[-1:] == [str(file.resolve())]
+    found = registry.get("mirrored", "grammar")
+    assert found.description == "Reads backwards."
+    assert found.origin.startswith("icy_plugin_my_own_plugin_")
+    from icy.grammars import make_language
+
+    assert (
+        make_language("mirrored", "2x3").messages[:, ::-1].tolist() == make_language("concat", "2x3").messages.tolist()
+    )
+
+
+def test_a_missing_plugin_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(PluginError, match=r"absent\.py' does not exist"):
+        registry.load_file(tmp_path / "absent.py")
+
+
+@pytest.mark.usefixtures("forgetting")
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [("import no_such_module_xyz", "ModuleNotFoundError"), ("def (", "SyntaxError"), ("1/0", "ZeroDivisionError")],
+)
+def test_a_broken_plugin_file_is_named_and_can_be_mended(tmp_path: Path, text: str, what: str) -> None:
+    file = tmp_path / "broken_plugin.py"
+    file.write_text(text)
+    before = set(sys.modules)
+    with pytest.raises(PluginError, match=rf"broken_plugin\.py' cannot be loaded: {what}"):
+        registry.load_file(file)
+    assert not [name for name in set(sys.modules) - before if name.startswith("icy_plugin")]
+    file.write_text(FILE + "# mended, and longer than before\n")
+    registry.load_file(file)
+    assert registry.get("mirrored", "grammar").origin.startswith("icy_plugin_broken_plugin_")
+
+
+@pytest.mark.usefixtures("forgetting")
+def test_two_plugin_files_of_one_name_are_two(tmp_path: Path) -> None:
+    """Otherwise the second would silently replace what the first registered."""
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "same.py").write_text(FILE)
+    registry.load_file(tmp_path / "a" / "same.py")
+    with pytest.raises(DuplicateNameError, match="'mirrored' is already registered"):
+        registry.load_file(tmp_path / "b" / "same.py")
+
+
+def test_a_plugin_file_cannot_take_a_name(tmp_path: Path) -> None:
+    file = tmp_path / "greedy.py"
+    file.write_text(FILE.replace('"mirrored"', '"rot"'))
+    with pytest.raises(DuplicateNameError, match=r"'rot' is already registered by icy\.grammars\.rot"):
+        registry.load_file(file)
+
+
+def test_a_file_that_is_not_python_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "notes.txt"
+    file.write_text("not Python")
+    with pytest.raises(PluginError, match="is not a Python file"):
+        registry.load_file(file)

@@ -1,0 +1,57 @@
+"""Plug-in files, and what the tests of probes read off results."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import icy
+from icy.experiments.watcher import Watcher
+from tests.helpers import TINY
+
+
+def curves(result: icy.ProbeResult) -> dict[tuple[str, int], Any]:
+    return {(r["grammar"], r["seed"]): (r["steps"], r["accuracy"], r["curve"]) for r in result.records}
+
+
+class Counter(Watcher):
+    """Counts what is filed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.keys: list[str] = []
+        self.readings = 0
+
+    def filed(self, record: dict[str, Any]) -> None:
+        self.keys.append(record["key"])
+
+    def read(self, job: Any, readings: Any) -> None:
+        self.readings += len(readings)
+
+
+HOLDING = {**TINY, "protocol": "generalise", "target": 0.9, "held_out": 0.3}
+
+PLUGIN = """
+    from torch import nn
+    import icy
+
+    @icy.register_sender("{name}", source="a test")
+    class Sender(nn.Module):
+        "A stranger's sender."
+
+        def __init__(self, space, message_length, vocab_size, hidden_size):
+            super().__init__()
+            self.values, self.shape = space.values, (message_length, vocab_size + 1)
+            self.net = nn.Linear(space.attributes * space.values, message_length * (vocab_size + 1))
+
+        def forward(self, meanings):
+            {body}
+            return self.net(nn.functional.one_hot(meanings, self.values).flatten(-2).float()).unflatten(-1, self.shape)
+"""
+
+
+def plugin_file(folder: Path, name: str, body: str = "pass") -> Path:
+    file = folder / f"{name.lower()}_plugin.py"
+    file.write_text(textwrap.dedent(PLUGIN).format(name=name, body=body))
+    return file

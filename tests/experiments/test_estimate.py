@@ -1,0 +1,145 @@
+"""Estimates of a dry run: what they rest on, and whether the memory is what a run takes."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from icy.config.protocols import BASELINE
+from icy.config.specs import ProbeSpec, SweepSpec
+from icy.core.memory import PeakMemory
+from icy.experiments.estimate import estimate, largest_stack
+from icy.experiments.plan import Plan
+from icy.experiments.plan import make_plan
+from icy.experiments.run import STACK_ON_CPU, stacks_of
+from icy.experiments.sweep import make_sweep
+from icy.training import engine
+
+linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is read from /proc")
+
+
+def plan(**given: Any) -> Plan:
+    spec = {"model": "sender/FC1L", "grammar": "all", "meanings": "3x4", "word_length": 2, "seeds": 3, "hidden": 16}
+    return make_plan(ProbeSpec.asked(**{**spec, "out": "none", **given}))
+
+
+def test_stacks_are_all_that_is_missing_and_the_ready_ones_are_baselines() -> None:
+    (row,) = plan(workers=2).rows
+    every = [r for job in stacks_of(row, "cpu", 2) for r in job.replicates]
+    assert sorted(every) == sorted(row.missing)
+    ready = [r for job in stacks_of(row, "cpu", 2, ready=True) for r in job.replicates]
+    assert {r.grammar for r in ready} == {BASELINE}
+    assert len(ready) == 3
+    assert max(len(job.replicates) for job in stacks_of(row, "cpu", 1)) <= STACK_ON_CPU
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_on_a_gpu_a_row_is_one_stack_whoever_shares_it(workers: int) -> None:
+    (row,) = plan(seeds=10).rows
+    (job,) = stacks_of(row, "cuda", workers, ready=True)
+    assert set(job.replicates) == set(row.missing)
+    assert job.device == "cuda"
+
+
+def test_what_is_measured_is_the_largest_stack() -> None:
+    found = plan(workers=2)
+    (row,) = found.rows
+    assert len(largest_stack(row, found)) == 9  # 18 besides the baselines, for two workers
+    small = plan(seeds=1, workers=1)
+    assert len(largest_stack(small.rows[0], small)) == 7  # all of it at once
+
+
+def test_rows_that_are_trained_alike_are_measured_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    measured: list[int] = []
+    real = engine.rehearse
+    monkeypatch.setattr(engine, "rehearse", lambda job, n: measured.append(len(job.replicates)) or real(job, n))
+    spec = {"model": "sender/FC1L", "grammar": "perm", "quick": True, "workers": 1, "out": "none"}
+    both = make_sweep(sweep_spec(**spec, protocol="acquire,budget"))
+    one, other = estimate(both, updates=1)
+    assert measured == [1, 4]  # one to load what is loaded once, then the stack
+    assert (one.update_seconds, one.memory) == (other.update_seconds, other.memory)
+    assert one.cap != other.cap
+
+
+def test_a_stack_that_does_not_fit_is_measured_by_its_half_and_a_row_that_raises_is_left_out(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def small(job: Any, updates: int) -> float:
+        if job.task.hidden_size == 8:
+            raise ValueError("broken")
+        if len(job.replicates) > 6:
+            raise MemoryError
+        return float(len(job.replicates))
+
+    monkeypatch.setattr(engine, "rehearse", small)
+    (found,) = estimate(plan(hidden="16,8", workers=1))
+    assert (found.stack, found.update_seconds) == (5, 1.0)  # of 18, 9, 5
+    assert "cannot be timed" in caplog.text
+    assert "broken" in caplog.text
+
+
+def test_a_rehearsal_ends_no_replicate() -> None:
+    """Though every target is reached: readings are not acted upon."""
+    job = plan(target=1e-6).rows[0].job
+    assert engine.rehearse(replace(job, replicates=job.replicates[:3]), 2) > 0
+
+
+@linux
+def test_the_peak_is_what_was_taken_and_not_what_was_taken_before() -> None:
+    import numpy as np
+
+    kept = np.ones(40_000_000 // 8)
+    with PeakMemory("cpu") as peak:
+        taken = np.ones(80_000_000 // 8)
+        del taken
+    with PeakMemory("cpu") as nothing:
+        pass
+    assert kept.all()
+    assert peak.bytes == pytest.approx(80e6, rel=0.1)
+    assert nothing.bytes is not None
+    assert nothing.bytes < 4e6
+
+
+RUN = """
+import re, sys
+from dataclasses import replace
+from icy.config.specs import ProbeSpec
+from icy.experiments.plan import make_plan
+from icy.training.runners.base import run_job
+model, out = sys.argv[1:]
+plan = make_plan(ProbeSpec.asked(model=model, grammar="all", seeds=2, workers=1, out=out, settings={"max_steps": 100}))
+job = plan.rows[0].job
+records = run_job(job)
+assert len(records) == len(job.replicates)
+print(int(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1]) * 1024)
+"""
+
+ESTIMATE = """
+import sys
+from icy.experiments.estimate import estimate
+from icy.config.specs import ProbeSpec
+from icy.experiments.plan import make_plan
+model, out = sys.argv[1:]
+(found,) = estimate(make_plan(ProbeSpec.asked(model=model, grammar="all", seeds=2, workers=1, out=out)))
+print(found.memory * found.stack, found.process)
+"""
+
+
+@linux
+@pytest.mark.slow
+@pytest.mark.parametrize("model", ["sender/FC2L", "sender/HierZero:RNN", "receiver/RNN1L:GRU"])
+def test_the_memory_of_an_estimate_is_that_of_a_run(model: str, tmp_path: Path) -> None:
+    """Of the whole process, within a tenth; and of the stack alone, within a fifth."""
+
+    def output(script: str) -> list[float]:
+        words = [sys.executable, "-c", script, model, str(tmp_path)]
+        return [float(n) for n in subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()]
+
+    (peak,), (stack, process) = output(RUN), output(ESTIMATE)
+    assert stack + process == pytest.approx(peak, rel=0.1)
+    assert stack == pytest.approx(peak - process, rel=0.2)

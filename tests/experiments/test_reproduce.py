@@ -1,0 +1,112 @@
+"""Reproducing a published table: what is planned."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+import icy
+from icy.config.specs import ReproduceSpec
+from icy.core.errors import InvalidSettingError, UnknownNameError
+from icy.experiments.reproduce import Reproducing
+
+
+def asked(table: str, **options: Any) -> Reproducing:
+    return Reproducing.of(ReproduceSpec.asked(table=table, **options))
+
+
+def rows_of(reproducing: Reproducing) -> dict[tuple[str, str, int], set[tuple[str, int]]]:
+    return {
+        (row.name, row.job.task.representation, row.job.task.hidden_size): {
+            (r.grammar, r.seed) for r in row.job.replicates
+        }
+        for row in reproducing.plan().rows
+    }
+
+
+def test_the_plan_is_the_table() -> None:
+    rows = rows_of(asked("icy22/table3"))
+    assert {name for name, _, _ in rows} == {
+        f"sender/{n}"
+        for n in ("FC1L", "FC2L", "RNNAutoReg:LSTM", "RNNAutoReg2L:LSTM", "TransDecSoft", "TransDecSoft2L", "Hashtable")
+    }
+    grammars = {"concat", "perm", "proj", "rot", "shufdet", "hol"}
+    assert rows["sender/FC2L", "soft", 128] == {(g, s) for g in grammars for s in range(123, 128)}
+    job = asked("icy22/table3", only="FC2L").plan().rows[0].job
+    assert (job.preset, job.protocol.name, job.protocol.target) == ("published", "acquire", 0.8)
+    assert job.settings.round_ratio
+
+
+def test_sizes_representations_and_targets_are_those_of_the_table() -> None:
+    four = rows_of(asked("icy22/table4"))
+    assert {hidden for _, _, hidden in four} == {128, 1280}
+    thirteen = asked("perkins21/table13", only=["FC2L"], grammar="rot", seeds=[7])
+    assert rows_of(thirteen) == {
+        ("sender/FC2L", r, 128): {("concat", 7), ("rot", 7)} for r in ("soft", "gumb", "discr")
+    }
+    assert {row.job.protocol.target for row in thirteen.plan().rows} == {0.99, 0.95}
+    assert {name for name, _, _ in rows_of(asked("perkins21/15", representation="gumb", only="RNN1L:*"))} == {
+        f"receiver/RNN1L:{cell}" for cell in ("RNN", "GRU", "LSTM", "dgrecv")
+    }
+
+
+def test_pairs_are_planned_from_scratch_and_after_grammars() -> None:
+    scratch = rows_of(asked("perkins21/table6", representation="discr", seeds=1))
+    assert {grammar for found in scratch.values() for grammar, _ in found} == {"none"}
+    assert len(scratch) == 3
+    (drift,) = rows_of(asked("perkins21/17", only="FC1L+FC", representation="soft", seeds=1)).values()
+    assert drift == {("concat", 123), ("perm", 123)}
+
+
+def test_quick_is_one_seed_of_the_smallest_model() -> None:
+    (((name, _, _), replicates),) = rows_of(asked("icy22/table20", quick=True)).items()
+    assert name == "sender/FC1L"
+    assert {seed for _, seed in replicates} == {123}
+    drift = rows_of(asked("perkins21/table17", quick=True))
+    assert {name for name, _, _ in drift} == {"RNNZero:RNN+RNN1L:RNN"}
+    assert len(drift) == 1  # of one representation
+
+
+def test_names_of_other_tables_are_passed_over(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, "icy"):
+        found = asked("icy22/table3", only="FC2L,HierZero:dgsend")
+    assert set(found.wanted["model"]) == {"FC2L"}
+    assert "HierZero:dgsend is not in icy22/table3, but in perkins21/table13, icy22/table6" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "sentence"),
+    [
+        ({"table": "icy22/table33"}, UnknownNameError, "icy22/table3"),
+        ({"table": "icy22/table3", "only": "FC2"}, UnknownNameError, "did you mean FC2L"),
+        ({"table": "icy22/table3", "only": "HierZero:dgsend"}, InvalidSettingError, "has no model HierZero:dgsend"),
+        ({"table": "icy22/table3", "grammar": "shufdett"}, UnknownNameError, "shufdet"),
+        ({"table": "icy22/table9"}, InvalidSettingError, "icy metrics"),
+        ({"table": "metarg24/llm"}, InvalidSettingError, "cannot measure"),
+        ({"table": "icy22/table3", "seed": 3}, UnknownNameError, "seeds"),
+    ],
+)
+def test_mistakes(options: dict[str, Any], kind: type[Exception], sentence: str) -> None:
+    with pytest.raises(kind, match=sentence):
+        icy.reproduce(**options)
+
+
+# -- the whole way -----------------------------------------------------------------------------------------------------
+
+
+def test_quick_and_checks_of_wide_models() -> None:
+    rows = asked("icy22/table4", seeds=1).plan().rows
+    checks = {(row.name, row.job.task.hidden_size): row.job.settings.check_every for row in rows}
+    assert checks["sender/FC2L", 1280] == 1
+    assert checks["sender/FC2L", 128] == 50
+    ((_, _, hidden),) = rows_of(asked("icy22/table4", quick=True))
+    assert hidden == 128
+
+
+def test_other_names_of_models_and_grammars() -> None:
+    assert set(asked("perkins21/15", only="RNN:GRU", grammar="comp", representation="soft").wanted["model"]) == {
+        "RNN1L:GRU"
+    }
+    assert set(asked("perkins21/17", only="RNNZero:GRU+RNN:GRU").wanted["model"]) == {"RNNZero:GRU+RNN1L:GRU"}

@@ -1,0 +1,190 @@
+"""ProbeResult and the tables made of it."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from pandas.testing import assert_frame_equal
+
+import icy
+from icy.analysis.tables.bias import bias_table
+from icy.core.errors import InvalidSettingError, StoreError
+from icy.experiments.results import ProbeResult, read_results
+from icy.records.load import read_long
+from icy.records.long_table import to_long
+from tests.helpers import long, record
+
+CUT = {"reason": "cap"}
+FAILED = {"failed": True, "reason": "error", "error": "ValueError: no", "steps": None, "accuracy": None}
+
+
+@pytest.fixture
+def three() -> ProbeResult:
+    rows = [record("concat", s, 100) for s in (1, 2)]
+    rows += [record("rot", 1, 300), record("rot", 2, 500), record("hol", 1, 2000, **CUT), record("hol", 2, 0, **FAILED)]
+    return ProbeResult(rows)
+
+
+def test_text_table(three: ProbeResult) -> None:
+    title, _, head, rule, row, _, *notes = three.table().splitlines()
+    assert title == (
+        "acquire: steps to the target as a ratio to concat's, target 0.8; meanings 5x10; V=4, w=4, E=128; soft; "
+        "preset default"
+    )
+    assert head.split() == ["model", "parameters", "seeds", "concat", "steps", "concat", "rot", "hol"]
+    assert row.split(maxsplit=6) == ["sender/FC2L", "10", "2", "100", "1.00±0.00", "4.00±1.41", "20.00† (1 failed)"]
+    assert len(rule) == len(row)
+    assert notes == [
+        "mean ± standard deviation over seeds",
+        "† cut at the cap of 20 in at least one seed: the true ratio is larger",
+        "1 of 6 runs failed: ValueError: no",
+    ]
+
+
+def test_spreads(three: ProbeResult) -> None:
+    deviation = math.sqrt(2)  # of 3 and 5
+    for spread, expected in (("sd", deviation), ("sem", 1.0), ("ci95", 1.96)):
+        cell = bias_table(to_long(three.records), spread).rows[0][1]["rot"]
+        assert cell.spread == pytest.approx(expected)
+    with pytest.raises(InvalidSettingError, match="sd, sem, ci95"):
+        three.table(spread="range")
+
+
+def held_out(grammar: str, accuracy: float, **changes: Any) -> dict[str, Any]:
+    made = record(grammar, 1, 100, protocol="generalise", target=0.99, measure="held_out", accuracy=accuracy)
+    return {**made, "held_out": 0.2, "split": "random", "train_accuracy": 0.995, **changes}
+
+
+def test_a_table_of_held_out_accuracy_says_what_its_mark_means() -> None:
+    rows = [held_out("concat", 0.98), held_out("hol", 0.25, **CUT)]
+    title, _, _, _, row, _, *notes = ProbeResult(rows).table().splitlines()
+    assert title.startswith(
+        "generalise: accuracy on meanings held out of training, target 0.99; 0.2 held out (random); meanings 5x10"
+    )
+    assert row.split()[-2:] == ["0.98", "0.25†"]
+    assert notes == [
+        "† not learnt to the target within 20 times concat's steps in at least one seed; train_accuracy in the long "
+        "table says how far"
+    ]
+    assert to_long(rows)["train_accuracy"].tolist() == [0.995, 0.995]
+
+
+def test_results_from_before_there_were_splits_stand_beside_new_ones() -> None:
+    old = [record("concat", 1, 100), record("hol", 1, 2000, **CUT)]
+    assert to_long(old)[["held_out", "split", "train_accuracy"]].isna().all(axis=None)
+    table = ProbeResult([*old, held_out("hol", 0.25, key="new", **CUT)]).table()
+    assert "held out" in table.splitlines()[2]
+    assert " - " in table.splitlines()[4]
+    assert table.count("†") == 4  # a mark in each row, and what it means there
+
+
+def test_published_preset_shows_published_parameters() -> None:
+    table = ProbeResult([record("concat", 1, 100, preset="published")]).table()
+    assert " 12 " in table
+
+
+def test_rows_that_differ_get_a_column_that_says_how() -> None:
+    rows = [record("concat", 1, 100), record("concat", 1, 100, key="other", hidden_size=64)]
+    head = ProbeResult(rows).table().splitlines()[2]
+    assert "hidden size" in head
+    assert "settings" not in head
+    assert "word length" not in head
+
+
+def test_other_settings_and_options_are_other_rows() -> None:
+    changed = {"settings": {"round_ratio": False, "check_every": 400}, "options": {"depth": 2}}
+    rows = [record("concat", 1, 100), record("concat", 1, 400, key="other", config=changed)]
+    head, _, *lines = ProbeResult(rows).table().splitlines()[2:]
+    assert "settings" in head
+    assert "check_every=400" in lines[1]
+    assert "depth=2" in lines[1]
+
+
+def test_other_formats(three: ProbeResult) -> None:
+    markdown = three.table("markdown").splitlines()
+    assert markdown[2].startswith("| model | parameters |")
+    assert markdown[4].count("|") == markdown[2].count("|")
+    latex = three.table("latex")
+    assert r"4.00$\pm$1.41" in latex
+    assert r"\begin{tabular}{lrrrrrr}" in latex
+    assert latex.count("{") == latex.count("}")
+    header, row = three.table("csv").splitlines()
+    assert header.split(",")[-5:] == ["hol_mean", "hol_spread", "hol_seeds", "hol_cut", "hol_failed"]
+    assert row.split(",")[-5:] == ["20.0", "", "1", "1", "1"]
+    assert json.loads(three.table("json"))[5]["accuracy"] is None
+    assert "<td>4.00±1.41</td>" in three._repr_html_()
+    with pytest.raises(InvalidSettingError, match="markdown"):
+        three.table("word")
+
+
+def test_dataframes(three: ProbeResult) -> None:
+    long, wide = three.to_dataframe(), three.to_dataframe("wide")
+    assert long.shape[0] == 6
+    assert long["cut"].sum() == 1
+    assert wide[("rot", "mean")].item() == 4.0
+    assert list(wide.columns.get_level_values(0).unique()) == ["concat", "rot", "hol"]
+    with pytest.raises(InvalidSettingError, match="'long' or 'wide'"):
+        three.to_dataframe("tall")  # type: ignore[arg-type]
+
+
+def test_sum_keeps_each_result_once(three: ProbeResult) -> None:
+    more = ProbeResult([record("concat", 1, 200), record("perm", 1, 100)])
+    both = three + more
+    assert len(both.records) == 7
+    assert next(r for r in both.records if r["key"] == "concat1")["steps"] == 200
+    with pytest.raises(TypeError):
+        _ = three + 1  # type: ignore[operator]
+
+
+def test_save_and_load(three: ProbeResult, tmp_path: Path) -> None:
+    path = three.save(tmp_path / "result.json")
+    assert ProbeResult.load(path).records == three.records
+    with pytest.raises(StoreError, match=r"\.json"):
+        three.save(tmp_path / "result.csv")
+
+
+def test_load_of_what_is_no_result(tmp_path: Path) -> None:
+    (tmp_path / "other.json").write_text("[]")
+    for path, words in (
+        (tmp_path / "other.json", "not a saved"),
+        (tmp_path / "no.json", "no file"),
+        (tmp_path, "no results"),
+    ):
+        with pytest.raises(StoreError, match=words):
+            ProbeResult.load(path)
+
+
+def test_load_of_a_folder(tiny: icy.ProbeResult, tiny_folder: Path) -> None:
+    assert {r["key"] for r in ProbeResult.load(tiny_folder).records} == {r["key"] for r in tiny.records}
+
+
+# -- reading and the command -------------------------------------------------------------------------------------------
+
+
+def test_results_are_read_alike_from_everywhere(tiny: icy.ProbeResult, tiny_folder: Path, tmp_path: Path) -> None:
+    expected = tiny.to_dataframe().sort_values("key", ignore_index=True)
+    saved = tiny.save(tmp_path / "saved.json")
+    places = [tiny_folder, saved, tiny_folder / "results.csv", tiny_folder / "results.parquet"]
+    for place in places:
+        found = read_long(place).sort_values("key", ignore_index=True)
+        assert_frame_equal(found, expected, check_dtype=False)
+        assert bias_table(found).render("text").splitlines()[0] == tiny.table().splitlines()[0]
+    both = read_results(places)
+    assert isinstance(both, pd.DataFrame)
+    assert len(both) == len(expected)
+    assert isinstance(read_results([tiny_folder, saved]), icy.ProbeResult)
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_of_several_tables_the_last_counts(order: tuple[int, int], tmp_path: Path) -> None:
+    tables = [long({"A": {"rot": [0.4, 0.6]}}), long({"A": {"rot": [0.5, 0.7]}}).assign(key=None)]
+    for place, table in enumerate(tables):
+        table.to_csv(tmp_path / f"{place}.csv", index=False)
+    found = read_results([tmp_path / f"{place}.csv" for place in order])
+    assert isinstance(found, pd.DataFrame)
+    assert found["value"].tolist() == tables[order[1]]["value"].tolist()

@@ -1,0 +1,159 @@
+"""Sweeps: their rows, their files, and shards of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import icy
+from icy.config.specs import ProbeSpec, SweepSpec
+from icy.core.errors import IcyError
+from icy.experiments.plan import make_plan
+from icy.experiments.sweep import cost, expand, make_sweep, read_sweep
+from icy.records.record import row_of
+from icy.records.store import Store
+from tests.helpers import numbers
+
+
+def spec(out: Path | str = "unused", **given: Any) -> SweepSpec:
+    return sweep_spec(**{"grammar": "perm", "quick": True, "workers": 1, "out": str(out), **given})
+
+
+# -- what a sweep consists of ------------------------------------------------------------------------------------------
+
+
+def test_all_combinations_are_rows() -> None:
+    plan = make_sweep(spec(model=["*/FC1L", "sender/FC2L"], representation="soft,gumb", protocol=["acquire", "budget"]))
+    assert len(plan.rows) == 3 * 2 * 2
+    assert len({row.job.row for row in plan.rows}) == 12
+    assert plan.varying == ["representation", "protocol"]
+    sizes = make_sweep(spec(model="sender/FC1L", hidden="16,32", vocab_size=[4, 5], meanings="2x3,3x4"))
+    assert len(sizes.rows) == 2 * 2 * 2
+    assert sizes.varying == ["hidden size", "meanings", "V"]
+
+
+def test_a_sweep_of_one_row_is_a_probe(tmp_path: Path) -> None:
+    """The same keys, so that each finds the other's results on file."""
+    swept = make_sweep(spec(tmp_path, model="sender/FC1L"))
+    probed = make_plan(ProbeSpec.asked(model="sender/FC1L", grammar="perm", quick=True, workers=1, out=str(tmp_path)))
+    (one,), (other,) = swept.rows, probed.rows
+    assert [one.job.key(r) for r in one.job.replicates] == [other.job.key(r) for r in other.job.replicates]
+
+
+def test_one_side_may_be_left_out() -> None:
+    assert {row.name for row in make_sweep(spec(model="FC1L", side="receiver")).rows} == {"receiver/FC1L"}
+    assert {row.job.task.side for row in make_sweep(spec(model="FC*", side="sender")).rows} == {"sender"}
+
+
+def test_models_that_do_not_work_somewhere_are_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    plan = make_sweep(spec(model=["sender/RNNSampling:RNN", "sender/FC1L"], representation=["soft", "discr"]))
+    found = {(row.name, row.job.task.representation) for row in plan.rows}
+    assert found == {
+        ("sender/FC1L", "soft"),
+        ("sender/FC1L", "discr"),
+        ("sender/RNNSampling:RNN", "discr"),
+    }
+    assert "Left out" in caplog.text
+    with pytest.raises(IcyError, match="RNNSampling"):
+        make_sweep(spec(model="sender/RNNSampling:RNN", representation="soft"))
+
+
+def test_parts_take_from_the_whole_what_they_do_not_say() -> None:
+    parts = ({"model": "sender/FC1L", "hidden": [16, 32]}, {"model": "receiver/FC1L", "grammar": ["perm", "rot"]})
+    plan = make_sweep(spec(parts=parts, seeds=3))
+    found = {(row.name, row.job.task.hidden_size) for row in plan.rows}
+    assert found == {("receiver/FC1L", 32), ("sender/FC1L", 16), ("sender/FC1L", 32)}
+    grammars = {row.name: {r.grammar for r in row.job.replicates} for row in plan.rows}
+    assert grammars == {"sender/FC1L": {"concat", "perm"}, "receiver/FC1L": {"concat", "perm", "rot"}}
+    assert all(len({r.seed for r in row.job.replicates}) == 3 for row in plan.rows)
+
+
+def test_what_is_given_goes_before_what_is_in_a_file_and_its_parts(tmp_path: Path) -> None:
+    file = tmp_path / "zoo.toml"
+    file.write_text('hidden = 8\nseeds = 2\n[[sweep]]\nmodel = "sender/FC1L"\nhidden = [16, 32]\n')
+    given: dict[str, Any] = {"grammar": "perm", "quick": True, "workers": 1, "out": str(tmp_path / "o")}
+    assert {r["hidden_size"] for r in icy.sweep(file=file, target=0.3, **given).records} == {16, 32}
+    assert {r["hidden_size"] for r in icy.sweep(file=file, target=0.3, hidden=8, **given).records} == {8}
+
+
+def test_help_shows_every_option() -> None:
+    parameters = inspect.signature(icy.sweep).parameters
+    assert next(iter(parameters)) == "model"
+    assert {f.name for f in dataclasses.fields(SweepSpec)} | {"file", "watcher"} == set(parameters)
+    assert all(p.kind is p.KEYWORD_ONLY for name, p in parameters.items() if name != "model")
+
+
+def test_a_pair_of_numbers_is_one_space() -> None:
+    assert {str(row.job.task.space) for row in make_sweep(spec(model="sender/FC1L", meanings=(2, 3))).rows} == {"2x3"}
+    sizes = make_sweep(spec(model="sender/FC1L", vocab_size=(4, 5))).rows
+    assert {row.job.task.vocab_size for row in sizes} == {4, 5}
+
+
+def test_a_row_that_two_parts_name_is_one_row() -> None:
+    parts = ({"grammar": "perm"}, {"grammar": "rot", "seeds": [1, 2]})
+    (row,) = make_sweep(spec(model="sender/FC1L", parts=parts, seeds=[1])).rows
+    found = {(r.grammar, r.seed) for r in row.job.replicates}
+    assert found == {("concat", 1), ("perm", 1), ("concat", 2), ("rot", 1), ("rot", 2)}
+
+
+def test_a_sweep_is_read_from_toml_and_yaml(tmp_path: Path) -> None:
+    toml, yaml = tmp_path / "zoo.toml", tmp_path / "zoo.yaml"
+    toml.write_text('seeds = 5\nword-length = 2\n[[sweep]]\nmodel = "sender/*"\nrepresentation = ["soft", "gumb"]\n')
+    yaml.write_text("seeds: 5\nword-length: 2\nsweep:\n  - model: sender/*\n    representation: [soft, gumb]\n")
+    expected = {"seeds": 5, "word_length": 2, "parts": ({"model": "sender/*", "representation": ["soft", "gumb"]},)}
+    assert read_sweep(toml) == expected
+    pytest.importorskip("yaml")
+    assert read_sweep(yaml) == expected
+
+
+def test_the_longest_come_first() -> None:
+    plan = make_sweep(spec(model=["sender/FC1L", "sender/FC2L", "sender/HierZero:GRU"], hidden=64))
+    assert plan.rows[0].name == "sender/HierZero:GRU"
+    assert [cost(row) for row in plan.rows] == sorted((cost(row) for row in plan.rows), reverse=True)
+    given = make_sweep(spec(model=["sender/FC1L", "sender/HierZero:GRU"], order="given"))
+    assert [row.name for row in given.rows] == ["sender/FC1L", "sender/HierZero:GRU"]
+
+
+# -- shares ------------------------------------------------------------------------------------------------------------
+
+
+def test_shares_are_all_of_it_and_do_not_overlap(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"model": "*/FC*", "representation": "soft,gumb", "hidden": "8,16"}
+    every = {row.job.row for row in make_sweep(spec(tmp_path, **given)).rows}
+    shares = [{row.job.row for row in make_sweep(spec(tmp_path, **given, shard=f"{i}/3")).rows} for i in (1, 2, 3)]
+    assert set.union(*shares) == every
+    assert sum(map(len, shares)) == len(every)
+    assert max(map(len, shares)) - min(map(len, shares)) <= 1
+
+
+def test_shares_write_into_one_folder_what_one_machine_would(tmp_path: Path) -> None:
+    given: dict[str, Any] = {"model": "*/FC1L", "quick": True, "grammar": "perm", "seeds": 1, "workers": 1}
+    whole = icy.sweep(**given, out=str(tmp_path / "whole"))
+    for i in (1, 2):
+        icy.sweep(**given, out=str(tmp_path / "shared"), shard=f"{i}/2")
+    assert numbers(Store(tmp_path / "shared").records()) == numbers(whole.records)
+
+
+# -- running -----------------------------------------------------------------------------------------------------------
+
+
+def test_rows_of_records_are_those_of_the_plan(tmp_path: Path) -> None:
+    result = icy.sweep(
+        "sender/FC1L", grammar="perm", quick=True, protocol="acquire,budget", workers=1, out=str(tmp_path)
+    )
+    plan = make_sweep(spec(tmp_path, model="sender/FC1L", protocol="acquire,budget"))
+    assert plan.total == 0
+    assert {row_of(record) for record in result.records} == {row.job.row for row in plan.rows}
+
+
+# -- the command -------------------------------------------------------------------------------------------------------
+
+
+def test_parts_are_the_arguments_of_a_probe() -> None:
+    (one,) = expand(spec(model="sender/FC1L"))
+    assert isinstance(one, ProbeSpec)
+    assert not isinstance(one, SweepSpec)

@@ -1,0 +1,78 @@
+"""What tests in several folders share."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pandas as pd
+
+from icy.records.long_table import LONG
+
+TINY: dict[str, Any] = {
+    "meanings": "2x3", "word_length": 2, "hidden": 8, "seeds": 2, "target": 0.6, "settings": {"check_every": 20},
+}  # fmt: skip
+"""Arguments of a probe that takes a second."""
+
+SMALL: dict[str, Any] = {
+    "model": ["sender/FC1L", "sender/HierZero:RNN"], "grammar": "perm", "quick": True, "settings": {"check_every": 20},
+    "target": 0.6, "cap": 3,
+}  # fmt: skip
+"""Arguments of a sweep over two models."""
+
+NUMBERS = (
+    "model",
+    "representation",
+    "protocol",
+    "hidden_size",
+    "grammar",
+    "seed",
+    "steps",
+    "accuracy",
+    "curve",
+    "reason",
+)
+"""Fields of a record that depend on its configuration alone."""
+
+
+def numbers(records: Any) -> list[dict[str, Any]]:
+    """Return the fields in `NUMBERS` of every record, sorted."""
+    return sorted(({n: r.get(n) for n in NUMBERS} for r in records), key=lambda r: json.dumps(r, sort_keys=True))
+
+
+def record(grammar: str, seed: int, ratio_steps: int | None, baseline: int = 100, **changes: Any) -> dict[str, Any]:
+    """A record as the store holds it, for an acquisition ratio of steps / baseline."""
+    made = {
+        "key": f"{grammar}{seed}", "model": "sender/FC2L", "side": "sender", "grammar": grammar, "seed": seed,
+        "representation": "soft", "meanings": "5x10", "vocab_size": 4, "word_length": 4, "hidden_size": 128,
+        "protocol": "acquire", "target": 0.8, "cap": 20, "preset": "default", "measure": "ratio", "reason": "target",
+        "failed": False, "error": None, "steps": ratio_steps, "baseline_steps": baseline, "accuracy": 0.81, "curve": [],
+        "parameters": {"true": 10, "published": 12}, "seconds": 1.0,
+        "config": {"grammar": grammar, "seed": seed, "settings": {"round_ratio": False}, "options": {}},
+    }  # fmt: skip
+    return {**made, **changes}
+
+
+SETTING = {
+    "representation": "soft", "meanings": "5x10", "vocab_size": 4, "word_length": 4, "hidden_size": 128,
+    "protocol": "budget", "target": 0.99, "cap": 1.0, "preset": "default", "settings": "", "options": "",
+    "measure": "accuracy", "cut": False, "failed": False, "parameters": 100, "parameters_published": 120, "steps": 500,
+}  # fmt: skip
+
+
+def long(values: dict[str, dict[str, Any]], **changes: Any) -> pd.DataFrame:
+    """A long table of models, grammars, and values over seeds from 123 on."""
+    rows = []
+    for model, grammars in values.items():
+        for grammar, numbers in grammars.items():
+            for seed, value in enumerate(numbers if isinstance(numbers, list) else [numbers], start=123):
+                about = {"model": f"sender/{model}", "side": "sender", "grammar": grammar, "seed": seed, "value": value}
+                rows.append({**SETTING, **about, "key": f"{model}{grammar}{seed}{changes}", **changes})
+    return pd.DataFrame(rows).reindex(columns=list(LONG))
+
+
+THREE = {
+    "A": {"concat": 1.0, "rot": [0.5, 0.7], "shufdet": 0.9, "perm": 1.0},
+    "B": {"concat": 1.0, "rot": [0.8, 0.8], "shufdet": 0.95, "perm": 0.9},
+    "C": {"concat": 1.0, "rot": [0.4, 0.4], "shufdet": 0.8, "perm": 0.8},
+}

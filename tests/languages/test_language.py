@@ -1,0 +1,133 @@
+"""Languages: what they refuse, what they say of themselves, and making them of tables."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from icy.core.errors import InvalidSettingError
+from icy.languages.language import Language, to_letters
+from icy.languages.meanings import MeaningSpace
+from tests.languages.helpers import MESSAGES, languages, small
+
+# -- making one --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("vocab_size", "dtype"), [(3, "uint8"), (256, "uint8"), (257, "uint16"), (70_000, "uint32")])
+def test_messages_are_stored_small_and_read_only(vocab_size: int, dtype: str) -> None:
+    given_messages = np.array(MESSAGES)
+    language = Language("2x2", given_messages, vocab_size)  # type: ignore[arg-type]
+    assert language.messages.dtype == dtype
+    given_messages[0, 0] = 2
+    assert language.messages[0, 0] == 0
+    with pytest.raises(ValueError, match="read-only"):
+        language.messages[0, 0] = 1
+
+
+@pytest.mark.parametrize(
+    ("space", "messages", "vocab_size", "sentence"),
+    [
+        ("2x2", MESSAGES[:3], 3, "has 4 messages, one per meaning; 3 are given"),
+        ("2x2", MESSAGES, 2, "run from 0 to 1; found 0 to 2"),
+        ("2x2", [[-1, 0]] * 4, 3, "found -1 to 0"),
+        ("2x2", [0, 1, 2, 0], 3, "must be a table"),
+        ("2x2", [[], [], [], []], 3, "must be a table"),
+        ("2x2", [[0.0], [1.0], [1.0], [1.0]], 3, "must be whole numbers"),
+        ("2x2", MESSAGES, 0, "vocabulary size must be a whole number"),
+        ("2x2", MESSAGES, 2.5, "vocabulary size must be a whole number"),
+        ("2-2", MESSAGES, 3, "not a meaning space"),
+    ],
+)
+def test_refusals(space: str, messages: object, vocab_size: int, sentence: str) -> None:
+    with pytest.raises(InvalidSettingError, match=sentence):
+        Language(space, messages, vocab_size)  # type: ignore[arg-type]
+
+
+def test_value_names_must_fit() -> None:
+    with pytest.raises(InvalidSettingError, match="2 names for each of 2 attributes"):
+        dataclasses.replace(small(), value_names=(("a", "b"),))
+
+
+def test_equality_and_digest() -> None:
+    assert small() == small()
+    assert hash(small()) == hash(small())
+    renamed = dataclasses.replace(small(), name="other", seed=6)
+    assert renamed != small()
+    assert renamed.digest() == small().digest()
+    assert len(small().digest()) == 16
+    wider = dataclasses.replace(small(), vocab_size=300)
+    changed = dataclasses.replace(small(), messages=np.array(MESSAGES)[::-1])
+    assert len({small().digest(), wider.digest(), changed.digest()}) == 3
+    assert small() != "small"
+
+
+def test_facts_and_properties() -> None:
+    language = Language(MeaningSpace(2, 2), np.array([[0, 0, 1]] * 2 + [[1, 1, 1], [1, 0, 0]]), 2, name="n", seed=1)
+    assert language.word_length is None
+    assert small().word_length == 1
+    assert language.facts() == {
+        "name": "n",
+        "space": "2x2",
+        "meanings": 4,
+        "message_length": 3,
+        "vocab_size": 2,
+        "distinct_messages": 3,
+        "fraction_distinct": 0.75,
+        "seed": 1,
+    }
+    assert repr(language) == "Language('n', 2x2, 4 messages of 3 tokens, vocabulary 2, seed 1)"
+
+
+# -- tables ------------------------------------------------------------------------------------------------------------
+
+
+@given(languages(), st.randoms(use_true_random=False))
+def test_from_table_takes_rows_in_any_order(language: Language, random: object) -> None:
+    order = np.random.default_rng(random.getrandbits(32)).permutation(language.space.size)  # type: ignore[attr-defined]
+    again = Language.from_table(
+        language.space.all()[order],
+        language.messages[order],
+        space=language.space,
+        vocab_size=language.vocab_size,
+        name=language.name,
+        seed=language.seed,
+        value_names=language.value_names,
+    )
+    assert again == language
+
+
+def test_from_table_infers_sizes() -> None:
+    language = Language.from_table([[1, 1], [0, 0], [0, 1], [1, 0]], [[3], [0], [1], [2]])
+    assert (str(language.space), language.vocab_size) == ("2x2", 4)
+    assert language.messages.ravel().tolist() == [0, 1, 2, 3]
+
+
+def test_from_table_counts_what_is_wrong() -> None:
+    with pytest.raises(InvalidSettingError, match=r"4 meanings of 2x2 exactly once; 1 of them are missing and 2 rows"):
+        Language.from_table([[0, 0], [0, 1], [0, 1], [1, 1], [1, 1]], [[0]] * 5)
+    with pytest.raises(InvalidSettingError, match="2 meanings and 3 messages"):
+        Language.from_table([[0], [1]], [[0]] * 3)
+    with pytest.raises(InvalidSettingError, match="whole numbers"):
+        Language.from_table([["red"], ["blue"]], [[0]] * 2)
+
+
+def test_examples() -> None:
+    language = Language(MeaningSpace(3, 3), np.arange(27)[:, None] // np.ones(6, dtype=int) % 4, 4)
+    shown = language.examples()
+    assert shown["meaning"].tolist() == ["(0, 0, 0)", "(0, 0, 1)", "(0, 1, 0)", "(1, 0, 0)"]
+    assert shown["message"].tolist() == ["aa aa aa", "bb bb bb", "dd dd dd", "bb bb bb"]
+    named = dataclasses.replace(language, value_names=(("red", "blue", "green"),) * 3)
+    assert named.examples([0, 1, 2])["meaning"].tolist() == ["(red, blue, green)"]
+    assert len(Language(MeaningSpace(2, 1), [[0, 0]], 1).examples()) == 1  # type: ignore[arg-type]
+    with pytest.raises(InvalidSettingError):
+        language.examples([[0, 0, 3]])
+
+
+def test_to_letters() -> None:
+    assert to_letters([0, 25, 1], 26) == "azb"
+    assert to_letters(np.array([0, 25, 1, 2]), 26, word_length=2) == "az bc"
+    assert to_letters([0, 25, 1, 26], 27, word_length=2) == "0.25 1.26"

@@ -1,0 +1,65 @@
+"""Tree reconstruction error: conventions, drawn rows, and mistakes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import icy
+from icy.core.errors import IcyError
+from icy.metrics import tre
+from tests.metrics.reconstruction.helpers import THREE, TWO
+
+
+def test_conventions_have_what_moves_the_value() -> None:
+    trained = tre(TWO, TWO, composition="linear", restarts=1, steps=3).conventions
+    assert {"restarts": 1, "steps": 3, "learning_rate": 0.05, "optimiser": "adam", "seed": 0}.items() <= trained.items()
+    drawn = tre(THREE, THREE, rows=5, seed=2)
+    assert (drawn.conventions["rows"], drawn.conventions["seed"]) == (5, 2)
+    assert "seed" not in tre(TWO, TWO).conventions
+
+
+def test_rows_are_drawn_and_the_error_told() -> None:
+    language = icy.make_language("proj", "3x5", 4, 2, 1)
+    whole = tre(language)
+    drawn = [tre(language, rows=60, seed=seed, composition="permutation") for seed in range(8)]
+    assert whole.error is None
+    assert {score.details["rows"] for score in drawn} == {60}
+    assert all(score.error is not None and 0 < score.error < 0.5 for score in drawn)
+    assert len({score.value for score in drawn}) > 1
+    assert tre(language, rows=60, seed=3).value == tre(language, rows=60, seed=3).value
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"composition": "sum"}, "No composition is called 'sum'"),
+        ({"distance": "l3"}, "did you mean l2 or l1"),
+        ({"derivations": "right"}, "No kind of derivations is called 'right'"),
+        ({"preset": "publised"}, "did you mean published"),
+        ({"composition": "permutation", "distance": "l2"}, "for the distance l1 only"),
+        ({"preset": "published", "distance": "l2"}, "has the composition linear and the distance l1"),
+        ({"optimiser": "sgd"}, "No optimiser is called 'sgd'"),
+        ({"composition": 3}, "or a function of tensors, not 3"),
+        ({"distance": 3}, "or a function of tensors, not 3"),
+        ({"composition": "linear", "derivations": "left"}, "a function of two vectors"),
+        ({"composition": "linear", "learning_rate": -1}, "learning rate is a number above 0"),
+        ({"distance": lambda x, y: (x - y).abs().mean()}, r"The distance gave \(\) for 4 rows"),
+        ({"composition": "linear", "distance": lambda x, y: x - y}, r"The distance gave \(4, 4\) for 4 rows"),
+        ({"restarts": 0}, "number of restarts must be a whole number"),
+        ({"rows": 0}, "number of rows must be a whole number"),
+        ({"composition": lambda atoms: atoms}, r"The composition gave \(4, 2, 4\) for 4 rows"),
+        ({"composition": "linear", "learning_rate": 1e30, "steps": 9}, "no longer a finite number"),
+    ],
+)
+def test_mistakes_are_answered_in_a_sentence(options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(IcyError, match=sentence):
+        tre(TWO, TWO, **options)
+
+
+def test_undefined_and_unfit_tables() -> None:
+    assert "empty" in tre([[0], [1]], ["", ""]).why
+    assert tre([[0, 1]], [[2, 3]]).value == 0
+    with pytest.raises(IcyError, match="discrete attributes"):
+        tre([[0.5], [1]], ["a", "b"])

@@ -1,0 +1,88 @@
+"""Several metrics at once, their conventions, errors over resampled rows, and `icy metrics`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import icy
+from icy.core.errors import IcyError
+from icy.core.registry import register_metric
+from icy.metrics import Score, Table, evaluate, posdis, topsim
+
+FAST = ["topsim", "posdis", "hce"]
+
+
+@pytest.fixture(scope="module")
+def language() -> icy.Language:
+    return icy.make_language("shufdet", "2x4", 3, 3, 1)
+
+
+def test_one_row_with_a_column_for_every_metric(language: icy.Language) -> None:
+    row = evaluate(language, metrics=FAST)
+    assert row.shape[0] == 1
+    assert row["topsim"][0] == topsim(language).value
+    assert row["posdis"][0] == posdis(language).value
+    assert row[["name", "rows", "attributes", "length", "vocab_size"]].values.tolist() == [["shufdet", 16, 2, 6, 3]]
+    assert list(row.attrs["scores"]) == FAST
+    assert not [column for column in row if str(column).endswith("_error")]
+    assert "name" in evaluate(language.space.all(), language.messages, metrics="*dis")
+
+
+def test_conventions_reach_the_metric(language: icy.Language) -> None:
+    row = evaluate(language, metrics=FAST, conventions={"topsim": {"message": "hamming", "pairs": 50}})
+    assert row["topsim"][0] == topsim(language, message="hamming", pairs=50).value
+    assert row["topsim_error"][0] == topsim(language, message="hamming", pairs=50).error
+
+
+def test_what_a_metric_refuses_costs_no_other(language: icy.Language) -> None:
+    meanings = language.space.all() + 0.5
+    row = evaluate(meanings, language.messages, metrics=FAST, conventions={"topsim": {"meaning": "euclidean"}})
+    assert math.isfinite(row["topsim"][0])
+    assert math.isnan(row["posdis"][0])
+    assert "discrete attributes" in row.attrs["scores"]["posdis"].why
+    with pytest.raises(IcyError, match="discrete attributes"):
+        evaluate(meanings, language.messages, metrics="posdis")
+
+
+def test_bootstrap_errors(language: icy.Language) -> None:
+    first, again = (evaluate(language, metrics=FAST, errors="bootstrap", resamples=20, seed=3) for _ in range(2))
+    assert first.equals(again)
+    draws = icy.metrics.table.Table.of(language)
+    from icy.core.streams import stream
+
+    random = stream(3, "bootstrap")
+    values = [topsim(draws.rows(random.integers(16, size=16))).value for _ in range(20)]
+    assert first["topsim_error"][0] == pytest.approx(np.std(values, ddof=1))
+    assert first.attrs["scores"]["topsim"].error_of == "20 bootstrap samples of the rows"
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"metrics": "topsin"}, "did you mean topsim"),
+        ({"metrics": []}, "No metric was given"),
+        ({"conventions": {"bosdis": {}}}, "No metric with conventions here is called 'bosdis'"),
+        ({"conventions": {"topsim": {"mesage": "hamming"}}}, "No convention of topsim is called 'mesage'"),
+        ({"conventions": {"topsim": {"message": "haming"}}}, "did you mean hamming"),
+        ({"errors": "jackknife"}, "No way to an error"),
+        ({"resamples": 1}, "at least 2"),
+    ],
+)
+def test_mistakes_are_answered_in_a_sentence(language: icy.Language, options: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(IcyError, match=sentence):
+        evaluate(language, **{"metrics": FAST, **options})
+
+
+def test_a_metric_of_ones_own(language: icy.Language, forgetting: None) -> None:
+    @register_metric("mean_length", source="this test")
+    def mean_length(meanings: Any, messages: Any = None, *, eos: int | None = None) -> Score:
+        """Mean length of a message."""
+        table = Table.of(meanings, messages, eos=eos)
+        return Score("mean_length", float(table.lengths.mean()), len(table), {"eos": eos})
+
+    assert "mean_length" in icy.list_metrics("mean*")
+    assert evaluate(language, metrics=["mean_length", "hce"])["mean_length"][0] == 6

@@ -1,0 +1,67 @@
+"""Loading long tables: duplicates, failures, and words in the place of numbers."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from icy.core.errors import InvalidSettingError
+from icy.experiments.results import read_results
+from icy.records.load import long_of
+from icy.records.select import select
+from tests.helpers import long
+
+
+def test_lines_that_stand_twice_count_once() -> None:
+    table = long({"A": {"rot": [0.4, 0.6]}})
+    assert len(long_of(pd.concat([table, table]))) == 2
+    without_keys = table.assign(key=None, value=table["value"] + 0.1)
+    with pytest.raises(InvalidSettingError, match="two values of sender/A on rot with seed 123"):
+        long_of(pd.concat([table, without_keys]))
+
+
+def test_a_failure_does_not_stand_before_a_result(tmp_path: Path) -> None:
+    table = long({"A": {"rot": [0.4, 0.6]}})
+    failed = table.assign(value=math.nan, failed=True, key="again")
+    assert long_of(pd.concat([table, failed]))["value"].tolist() == [0.4, 0.6]
+    games = table.assign(side="pair", value=math.nan, end_to_end_accuracy=[0.2, 0.3])
+    with pytest.raises(InvalidSettingError, match="two values"):
+        long_of(pd.concat([games, games.assign(end_to_end_accuracy=[0.2, 0.9])]))
+    places = [tmp_path / "good.csv", tmp_path / "failed.csv"]
+    for place, one in zip(places, (table, failed), strict=True):
+        one.to_csv(place, index=False)
+    assert long_of(read_results(places))["value"].tolist() == [0.4, 0.6]
+    assert len(select(pd.concat([table, table], ignore_index=True), ["A"])) == 2
+
+
+def test_bare_names_are_told_apart_by_their_side() -> None:
+    least = pd.DataFrame({"model": "FC1L", "side": ["sender", "receiver"], "grammar": "rot", "seed": 1, "value": 0.5})
+    assert long_of(least)["model"].tolist() == ["sender/FC1L", "receiver/FC1L"]
+
+
+@pytest.mark.parametrize("seed", [math.inf, 1.5])
+def test_seeds_are_whole(seed: float) -> None:
+    with pytest.raises(InvalidSettingError, match="no whole number"):
+        long_of(long({"A": {"rot": [0.4, 0.6]}}).astype({"seed": float}).replace({"seed": {124: seed}}))
+
+
+@pytest.mark.parametrize(
+    ("column", "word", "sentence"),
+    [("value", "n/k", "'n/k', not a number"), ("cap", "twenty", "a number"), ("failed", "perhaps", "yes or no")],
+)
+def test_words_in_the_place_of_numbers(column: str, word: str, sentence: str) -> None:
+    table = long({"A": {"rot": [0.4, 0.6]}}).astype({column: object})
+    table.loc[1, column] = word
+    with pytest.raises(InvalidSettingError, match=sentence):
+        long_of(table)
+
+
+@pytest.mark.parametrize("word", ["yes", " TRUE", "1", True])
+def test_a_failure_may_be_written_in_several_ways(word: Any) -> None:
+    table = long({"A": {"rot": [0.4, 0.6]}}).astype({"failed": object})
+    table.loc[0, "failed"] = word
+    assert long_of(table)["failed"].tolist() == [True, False]

@@ -1,0 +1,19 @@
+"""The nearest-number listener: memory without inference."""
+
+from __future__ import annotations
+
+import pytest
+
+from icy.core.errors import IncompatibleError
+from tests.s2b.players.helpers import accuracy
+
+
+def test_memory_without_inference() -> None:
+    """With one sample the nearest number is the number itself; with more, sections keep values apart."""
+    assert accuracy("posdis", "nearest") == 1
+    assert accuracy("posdis", "nearest", representation="ohe") == 1
+    assert accuracy("posdis", "nearest", samples=4) > 0.995
+    assert accuracy("posdis", "nearest", "support", samples=4) < accuracy("posdis", "binding", "support", samples=4)
+    assert accuracy("holistic", "nearest") < 0.6
+    with pytest.raises(IncompatibleError, match="needs feedback"):
+        accuracy("posdis", "nearest", feedback=False)

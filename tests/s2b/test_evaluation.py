@@ -1,0 +1,48 @@
+"""Evaluating players."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from icy.core.errors import IcyError, IncompatibleError
+from icy.s2b import BatchedGame, GameSettings, evaluate, play, record
+from icy.s2b.evaluation import episode_seeds
+
+
+def test_measures_are_means_over_the_episodes_of_a_seed() -> None:
+    found = evaluate("posdis", "random", episodes=10, seeds="7,9")
+    games = record("posdis", "random", episodes=10, seed=7)
+    own = games[games["phase"] == "query"].groupby("episode")["correct"].mean().mean()
+    assert found.table()["zsct"][0] == pytest.approx(own)
+    assert found.table()["seed"].tolist() == [7, 9]
+    assert found.summary().loc["zsct", "mean"] == pytest.approx(found.table()["zsct"].mean())
+    assert "zsct 0." in repr(found)
+    assert "<table" in found._repr_html_()
+
+
+def test_batches_do_not_change_what_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = evaluate("posdis", "binding", episodes=20, seeds=2, samples=2).table()
+    monkeypatch.setattr("icy.s2b.evaluation.AT_ONCE", 7)
+    told: list[tuple[int, int]] = []
+    parts = evaluate("posdis", "binding", episodes=20, seeds=2, samples=2, told=lambda *t: told.append(t)).table()
+    pd.testing.assert_frame_equal(whole, parts)
+    assert told[-1] == (40, 40)
+
+
+def test_players_play_on_arrays() -> None:
+    with pytest.raises(IncompatibleError, match="no device"):
+        play(BatchedGame(device="cpu"), "posdis", "oracle", [1])
+
+
+def test_mistakes_are_answered_in_a_sentence() -> None:
+    with pytest.raises(IcyError, match="did you mean binding"):
+        evaluate("posdis", "bindin")
+    with pytest.raises(IcyError, match="did you mean samples"):
+        evaluate(sample=2)
+    with pytest.raises(IcyError, match="number of episodes"):
+        evaluate(episodes=0)
+    with pytest.raises(IcyError, match="take more seeds"):
+        episode_seeds(1, 2_000_000)
+    with pytest.raises(IcyError, match="not both"):
+        evaluate("posdis", "binding", GameSettings(), shots=2)

@@ -1,0 +1,47 @@
+"""Settings of a game, and those that do not go together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from icy.core.errors import IcyError
+from icy.s2b import BatchedGame, GameSettings
+from icy.s2b.settings import NEAR32
+
+
+def test_compat_is_a_set_of_named_departures() -> None:
+    ours, theirs = GameSettings(), GameSettings.of(compat="near32")
+    changed = {name for name in vars(ours) if getattr(ours, name) != getattr(theirs, name)}
+    assert changed == {name for departure in NEAR32.values() for name in departure.settings}
+    assert GameSettings.of(compat="near32", query="all").query == "all"
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"dimensions": 1}, "test values in 2 dimensions, and there is 1"),
+        ({"distractors": 4}, "4 stimuli are to be shown beside the target's"),
+        ({"least": 4, "most": 3}, "from 4 to 3, which leaves none"),
+        ({"query": "tss", "dimensions": 2, "samples": 4}, "the query has no plain values"),
+        ({"ratio": 1.5}, "a share, from 0 to 1"),
+        ({"ratio": "x"}, "a share, from 0 to 1"),
+        ({"descriptive": 2}, "True or False"),
+        ({"descriptive": False}, "one answer only"),
+        ({"threshold": 1}, "cannot show every value"),
+        ({"games": 5}, "for common games"),
+        ({"kind": "common", "dimensions": 1, "least": 2, "most": 2, "split": "all", "distractors": 1}, "2 stimuli"),
+        ({"shots": 0}, "shots"),
+        ({"shots": 10**9}, "At most 1,000 shots"),
+        ({"vocab_size": 0}, "vocab_size"),
+        ({"most": 200, "dimensions": 3}, "more than 1,000,000 meanings"),
+        ({"samples": 2, "representation": "ohe"}, "One-hot stimuli"),
+        ({"view": "ful"}, "did you mean full"),
+        ({"shot": 1}, "did you mean shots"),
+        ({"compat": "near"}, "did you mean near32"),
+    ],
+)
+def test_settings_that_do_not_go_are_answered_in_a_sentence(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(IcyError, match=said):
+        BatchedGame(**given)

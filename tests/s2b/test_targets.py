@@ -1,0 +1,108 @@
+"""What an episode of S2B plays: the split into support and query, and the targets of every shot."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from icy.core.errors import IcyError
+from icy.s2b import BatchedGame
+from icy.s2b.stimuli import Spaces
+from icy.s2b.streams import EpisodeStreams
+from icy.s2b.targets import NOTHING, every_meaning, query_meanings, shots
+
+
+def fixed(*sizes: int) -> Spaces:
+    return Spaces(np.array([sizes]), max(sizes))
+
+
+@pytest.mark.parametrize(
+    ("sizes", "support", "query"), [((2, 2, 2), 4, 4), ((3, 3, 3), 20, 7), ((4, 4, 4), 32, 32), ((5, 5, 5), 81, 44)]
+)
+def test_sizes_of_the_split(sizes: tuple[int, ...], support: int, query: int) -> None:
+    """s2b-facts 2"""
+    spaces = fixed(*sizes)
+    kept = query_meanings(spaces)
+    assert ((spaces.valid & ~kept).sum(), (spaces.valid & kept).sum()) == (support, query)
+
+
+def test_every_value_occurs_in_the_support() -> None:
+    spaces = Spaces.draw(EpisodeStreams.of_seeds(np.arange(200)), 3, 2, 5)
+    support = spaces.valid & ~query_meanings(spaces)
+    for i in range(3):
+        for value in range(5):
+            shown = (support & (spaces.meanings[:, i] == value)).any(1)
+            assert (shown == (value < spaces.sizes[:, i])).all()
+    assert support.sum(1).mean() == pytest.approx(27, abs=3)
+
+
+@pytest.mark.parametrize(("asked", "samples", "published"), [(1, 1, 11.4), (2, 1, 19.1), (4, 1, 36.9), (2, 4, 18.9)])
+def test_targets_of_the_support(asked: int, samples: int, published: float) -> None:
+    """Every value as often as asked for; and the counts of 120 episodes of the authors' program (s2b-facts 3)."""
+    streams = EpisodeStreams.of_seeds(np.arange(400))
+    spaces = Spaces.draw(streams, 3, 2, 5)
+    support = spaces.valid & ~query_meanings(spaces)
+    targets = shots(streams.within("support"), spaces, support, asked, samples)
+    counts = targets.counts
+    assert counts.mean() == pytest.approx(published, abs=4 * counts.std() / np.sqrt(120))
+    for b in range(40):
+        played = targets.meanings[b, : counts[b]]
+        assert support[b, played].all()
+        assert (targets.meanings[b, counts[b] :] == NOTHING).all()
+        for i in range(3):
+            times = np.bincount(spaces.meanings[played, i], minlength=spaces.sizes[b, i])
+            assert times.min() >= asked
+            assert len(times) == spaces.sizes[b, i]
+    assert targets.samples.min() >= 0
+    assert set(targets.samples.ravel().tolist()) == set(range(samples))
+
+
+def test_targets_of_an_episode_alone_and_in_company() -> None:
+    streams = EpisodeStreams.of_seeds(np.arange(50))
+    spaces = Spaces.draw(streams, 3, 2, 5)
+    together = shots(streams, spaces, spaces.valid & ~query_meanings(spaces), 2, 4)
+    one = streams.rows(np.arange(50) == 9)
+    own = Spaces(spaces.sizes[9:10], 5)
+    alone = shots(one, own, own.valid & ~query_meanings(own), 2, 4)
+    count = int(alone.counts[0])
+    assert count == together.counts[9]
+    assert (alone.meanings[0, :count] == together.meanings[9, :count]).all()
+    assert (alone.samples[0, :count] == together.samples[9, :count]).all()
+
+
+def test_every_meaning_once() -> None:
+    spaces = Spaces(np.array([[2, 2, 2], [3, 3, 3]]), 3)
+    query = spaces.valid & query_meanings(spaces)
+    targets = every_meaning(query, 2)
+    assert targets.counts.tolist() == [8, 14]
+    assert targets.samples[0, :8].tolist() == [0, 1] * 4
+    assert (np.diff(targets.meanings[1]) >= 0).all()
+    shuffled = every_meaning(query, 2, EpisodeStreams.of_seeds([1, 2]))
+    for b, count in enumerate((8, 14)):
+        pairs = [
+            set(zip(t.meanings[b, :count].tolist(), t.samples[b, :count].tolist(), strict=True))
+            for t in (targets, shuffled)
+        ]
+        assert pairs[0] == pairs[1]
+    assert (shuffled.meanings[1] != targets.meanings[1]).any()
+
+
+def test_what_can_never_be_shown_is_refused() -> None:
+    """With two dimensions the query has no plain value, on which the authors' program never returns (s2b-facts 12d)."""
+    streams, spaces = EpisodeStreams.of_seeds([1]), fixed(4, 4)
+    query = spaces.valid & query_meanings(spaces)
+    with pytest.raises(IcyError, match="No meaning to choose from has value 0 in dimension 0"):
+        shots(streams, spaces, query, 1, 4)
+    with pytest.raises(IcyError, match="cannot have test values in 2"):
+        query_meanings(fixed(5))
+    with pytest.raises(IcyError, match="number of shots"):
+        shots(streams, spaces, spaces.valid, 0, 1)
+
+
+# -- mistakes ----------------------------------------------------------------------------------------------------------
+
+
+def test_shots_that_cannot_be_met_end_in_an_error_and_not_in_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("icy.s2b.targets.MOST_ROUNDS", 50)
+    with pytest.raises(IcyError, match="No targets with 40 shots of every value were found in 50 draws"):
+        BatchedGame(shots=40).reset(seed=1)

@@ -1,0 +1,107 @@
+"""The contract over the whole registry: every check of icy.testing on every model and grammar."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from icy.core.registry import Entry, registry
+from icy.core.representations import REPRESENTATIONS
+from icy.testing import (
+    GRAMMAR_CHECKS,
+    MODEL_CHECKS,
+    BoundCheck,
+    bound_checks,
+    check_model,
+    parametrize_with_checks,
+)
+
+# A representation changes what a sender is fed back, which its family does and not its cell, and the loss. So where a
+# model is checked in a second one, gradients are looked at for every model, and the rest tried with one cell a family.
+# What neither touches (shapes, copies, counts) is left to the first; all of it in all of them runs as `-m slow`.
+IN_EVERY_REPRESENTATION = "gradients_reach_parameters"
+WITH_ONE_CELL = {
+    *("keep", "learns", "stacked_equals_separate", "deterministic", "random_state_untouched", "batch_of_one"),
+    *("examples_independent", "pickles", "deepcopy"),
+}
+ONE_CELL = ("", "GRU")
+
+# Learning takes longest, and hangs on the family more than on the cell: of every run of the tests one cell a family.
+LONG = "learns"
+
+
+def contract() -> list[Any]:
+    """Every check of everything registered; those that take long, of most cells, as `-m slow`."""
+    found = []
+    for parameter in parametrize_with_checks("all").mark.args[1]:
+        check: BoundCheck = parameter.values[0]
+        slow = check.name == LONG and check.label.partition(":")[2] not in ONE_CELL
+        marks = [*parameter.marks, *([pytest.mark.slow] if slow else [])]
+        found.append(pytest.param(check, id=parameter.id, marks=marks))
+    return found
+
+
+@pytest.mark.parametrize("check", contract())
+def test_contract(check: BoundCheck) -> None:
+    check()
+
+
+MODELS = ["sender/*", "receiver/*"]
+FURTHER = [  # models and the representations beyond the one that test_contract checks them in
+    (entry, name)
+    for entry in registry.entries("sender", "receiver")
+    for name in REPRESENTATIONS
+    if entry.works_with(name) and name != (entry.representations or ("soft",))[0]
+]
+
+
+def in_further_representations() -> list[Any]:
+    """Of the checks in a second and third representation, those that every run of the tests makes."""
+    wanted = {(entry.qualified, name) for entry, name in FURTHER}
+    found = []
+    for name in REPRESENTATIONS:
+        for parameter in parametrize_with_checks(MODELS, representation=name).mark.args[1]:
+            check: BoundCheck = parameter.values[0]
+            with_one = check.name in WITH_ONE_CELL and check.label.partition(":")[2] in ONE_CELL
+            if (check.label, name) in wanted and (check.name == IN_EVERY_REPRESENTATION or with_one):
+                found.append(pytest.param(check, id=f"{name}-{parameter.id}", marks=parameter.marks))
+    return found
+
+
+@pytest.mark.parametrize("check", in_further_representations())
+def test_contract_in_further_representations(check: BoundCheck) -> None:
+    check()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("entry", "name"), [pytest.param(e, n, id=f"{n}-{e.qualified}") for e, n in FURTHER])
+def test_the_whole_contract_in_further_representations(entry: Entry, name: str) -> None:
+    check_model(entry, representation=name)
+
+
+def test_the_whole_registry_is_checked() -> None:
+    labels = {check.label for check in bound_checks("all")}
+    assert labels == {entry.qualified for entry in registry.entries("sender", "receiver", "grammar")}
+    assert {"sender/HierZero:GRU", "receiver/kNN", "grammar/shufdet"} <= labels
+
+
+def test_the_whole_registry_is_checked_in_every_representation() -> None:
+    checked = [(check.label, check.case.task.representation) for check in bound_checks(MODELS)]  # type: ignore[union-attr]
+    for parameter in in_further_representations():
+        (check,) = parameter.values
+        checked.append((check.label, check.case.task.representation))
+    assert set(checked) == {
+        (entry.qualified, name)
+        for entry in registry.entries("sender", "receiver")
+        for name in REPRESENTATIONS
+        if entry.works_with(name)
+    }
+    assert {name for label, name in checked if label == "sender/RNNSampling:LSTM"} == {"discr"}
+    assert {name for label, name in checked if label == "receiver/RNN2L:SRU"} == {"soft", "gumb", "discr"}
+    assert (WITH_ONE_CELL | {IN_EVERY_REPRESENTATION}) <= set(MODEL_CHECKS)
+
+
+def test_every_check_says_what_it_proves() -> None:
+    for function in (*MODEL_CHECKS.values(), *GRAMMAR_CHECKS.values()):
+        assert (function.__doc__ or "").rstrip().endswith(".")

@@ -1,0 +1,195 @@
+"""The checks of models: each fails for a model that is wrong in the way it looks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from icy.languages.meanings import MeaningSpace
+from icy.models.base import MemoryModel, Receiver
+from icy.models.layers import flat_one_hot
+from icy.testing import (
+    MODEL_CHECKS,
+    check_model,
+)
+from tests.testing.helpers import Plain, PlainReceiver, Unused
+
+
+class WrongShape(Plain):
+    def forward(self, meanings: Tensor) -> Tensor:
+        return super().forward(meanings)[..., :-1]
+
+
+class Squeezes(Plain):
+    def forward(self, meanings: Tensor) -> Tensor:
+        return super().forward(meanings).squeeze(0)
+
+
+class OneLength(Plain):
+    def __init__(self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int) -> None:
+        super().__init__(space, 6, vocab_size, hidden_size)
+
+
+class OneSpace(Plain):
+    def __init__(self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int) -> None:
+        super().__init__(MeaningSpace(3, 4), message_length, vocab_size, hidden_size)
+
+
+class Infinite(Plain):
+    def forward(self, meanings: Tensor) -> Tensor:
+        return super().forward(meanings) / 0
+
+
+class Unseeded(Plain):
+    def __init__(self, *sizes: Any) -> None:
+        super().__init__(*sizes)
+        nn.init.uniform_(self.out.bias, generator=torch.Generator().manual_seed(np.random.randint(2**31)))
+
+
+class SameWeights(Plain):
+    def __init__(self, *sizes: Any) -> None:
+        super().__init__(*sizes)
+        for p in self.parameters():
+            nn.init.constant_(p, 0.1)
+
+
+class Noisy(Plain):
+    def forward(self, meanings: Tensor) -> Tensor:
+        scores = super().forward(meanings)
+        return scores + torch.randn_like(scores)
+
+
+class WritesInput(Plain):
+    def forward(self, meanings: Tensor) -> Tensor:
+        scores = super().forward(meanings)
+        meanings.clamp_(max=0)
+        return scores
+
+
+class Mixes(Plain):
+    def forward(self, meanings: Tensor) -> Tensor:
+        scores = super().forward(meanings)
+        return scores - scores.mean(0)
+
+
+class Unpicklable(Plain):
+    def __init__(self, *sizes: Any) -> None:
+        super().__init__(*sizes)
+        self.generator = (i for i in range(3))
+
+
+class SharesWeights(Plain):
+    def __deepcopy__(self, memo: dict[int, Any]) -> nn.Module:
+        return self
+
+
+class Single(Plain):
+    def forward(self, meanings: Tensor) -> Tensor:
+        return super().forward(meanings).float()
+
+
+class FalselyBroadcasts(Plain):
+    """Takes stacked parameters without complaint, and uses the first model's for all of them."""
+
+    broadcasts = True
+
+    def forward(self, meanings: Tensor) -> Tensor:
+        weight, bias = self.hidden.weight, self.hidden.bias
+        if weight.dim() == 2:
+            return super().forward(meanings)
+        one_hot = flat_one_hot(meanings, self.values, weight.dtype)
+        hidden = nn.functional.linear(one_hot, weight[0], bias[0]).tanh()
+        scores: Tensor = nn.functional.linear(hidden, self.out.weight[0], self.out.bias[0]).unflatten(-1, self.shape)
+        return scores
+
+
+class Miscounts(Plain):
+    def parameter_count(self, convention: str = "true") -> int:
+        return 7
+
+
+class Constant(Plain):
+    """Its weights have a gradient, but the wrong one, as after a sign slip in a hand-written backward pass."""
+
+    def forward(self, meanings: Tensor) -> Tensor:
+        scores = super().forward(meanings)
+        return scores.detach() * 2 - scores
+
+
+@pytest.mark.parametrize(
+    ("model", "check"),
+    [
+        (WrongShape, "output_shape"),
+        (Squeezes, "batch_of_one"),
+        (OneLength, "message_lengths"),
+        (OneSpace, "other_spaces"),
+        (Infinite, "finite_output"),
+        (Unseeded, "same_seed_same_weights"),
+        (Unseeded, "random_state_untouched"),
+        (SameWeights, "different_seeds_differ"),
+        (Noisy, "deterministic"),
+        (Noisy, "random_state_untouched"),
+        (WritesInput, "inputs_unchanged"),
+        (Mixes, "examples_independent"),
+        (Unused, "gradients_reach_parameters"),
+        (Unpicklable, "pickles"),
+        (SharesWeights, "deepcopy"),
+        (Single, "float64"),
+        (FalselyBroadcasts, "stacked_equals_separate"),
+        (Miscounts, "parameter_count"),
+        (Constant, "learns"),
+    ],
+)
+def test_a_wrong_model_is_found_out(model: Callable[..., nn.Module], check: str) -> None:
+    results = {r.name: r for r in check_model(model, "sender", raise_on_failure=False)}
+    assert not results[check].passed
+    assert results[check].message
+
+
+class ReadsTokensOtherwise(PlainReceiver):
+    def forward(self, message: Tensor) -> Tensor:
+        if not message.is_floating_point():
+            return super().forward(message)
+        scores: Tensor = self.out((message @ self.embed.weight * 2).flatten(1)).unflatten(-1, self.shape)
+        return scores
+
+
+class RefusesDarkly(PlainReceiver):
+    def forward(self, message: Tensor) -> Tensor:
+        scores: Tensor = self.out(self.embed(message).flatten(1)).unflatten(-1, self.shape)
+        return scores
+
+
+class Forgets(Receiver, MemoryModel):
+    def observe(self, inputs: Tensor, targets: Tensor) -> None: ...
+
+    def forward(self, message: Tensor) -> Tensor:
+        return torch.zeros(len(message), self.space.attributes, self.space.values)
+
+
+@pytest.mark.parametrize(
+    ("model", "check"),
+    [(ReadsTokensOtherwise, "tokens_are_one_hot_weights"), (RefusesDarkly, "soft_messages"), (Forgets, "learns")],
+)
+def test_a_wrong_receiver_is_found_out(model: Callable[..., nn.Module], check: str) -> None:
+    results = check_model(model, "receiver", raise_on_failure=False)
+    assert [r.name for r in results if not r.passed] == [check]
+
+
+def test_plain_modules_pass() -> None:
+    for model, side in ((Plain, "sender"), (PlainReceiver, "receiver")):
+        results = {r.name: r for r in check_model(model, side)}
+        assert set(results) == set(MODEL_CHECKS)
+        assert results["stacked_equals_separate"].message == "trains as: vmap"
+        assert results["made_by_name"].excused
+    assert "tokens only" in results["soft_messages"].message
+
+
+def test_published_defects_are_found_out() -> None:
+    results = check_model("Hier:GRU", options={"shared_gate": True}, raise_on_failure=False)
+    assert [r.name for r in results if not r.passed] == ["examples_independent"]

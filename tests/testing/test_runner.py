@@ -1,0 +1,98 @@
+"""Running checks: by name or class, reports, excused failures, and the pytest decorator."""
+
+from __future__ import annotations
+
+import pytest
+from torch import Tensor
+
+from icy.core.errors import InvalidSettingError, UnknownNameError
+from icy.core.registry import Entry, registry
+from icy.languages.meanings import MeaningSpace
+from icy.models.base import Sender
+from icy.models.layers import Linear, flat_one_hot
+from icy.testing import (
+    GRAMMAR_CHECKS,
+    MODEL_CHECKS,
+    ContractError,
+    check_model,
+    parametrize_with_checks,
+)
+from tests.testing.helpers import Plain, Unused
+
+
+class Mine(Sender):
+    """Knows its side."""
+
+    broadcasts = True
+
+    def __init__(self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int, gain: int) -> None:
+        super().__init__(space, message_length, vocab_size, hidden_size)
+        self.out, self.gain = Linear(space.attributes * space.values, message_length * self.symbols), gain
+
+    def forward(self, meanings: Tensor) -> Tensor:
+        return self.shaped(self.out(self.gain * flat_one_hot(meanings, self.space.values, self.out.weight.dtype)))
+
+
+def test_side_options_and_registration_are_found() -> None:
+    assert all(r.passed for r in check_model(Mine, options={"gain": 2}))
+    entry = Entry("sender", "mine", Mine, "", "", defaults={"gain": 1}, origin=__name__, aliases=("my_own",))
+    with registry.holding(entry):
+        results = {r.name: r for r in check_model(Mine)}
+        assert not results["made_by_name"].excused
+        check_model("my_own", options={"gain": 3})
+    with pytest.raises(UnknownNameError):
+        check_model("mine")
+    with pytest.raises(InvalidSettingError, match="give side="):
+        check_model(Plain)
+    with pytest.raises(InvalidSettingError, match="not a side"):
+        check_model(Plain, "speaker")
+    with pytest.raises(UnknownNameError, match="sender/FC2L or receiver/FC2L"):
+        check_model("FC2L")
+
+
+def test_all_failures_are_reported_at_once() -> None:
+    seen = []
+    with pytest.raises(ContractError) as caught:
+        check_model(Unused, "sender", report=seen.append)
+    assert "sender/Unused fails 1 of" in str(caught.value)
+    assert "gradients_reach_parameters: No gradient reaches spare.weight, spare.bias" in str(caught.value)
+    assert seen == caught.value.results
+    assert isinstance(caught.value, AssertionError)
+
+
+def test_the_line_to_mend_is_named() -> None:
+    class Broken(Plain):
+        def forward(self, meanings: Tensor) -> Tensor:
+            raise ZeroDivisionError("my own fault")
+
+    results = {r.name: r for r in check_model(Broken, "sender", raise_on_failure=False)}
+    assert results["output_shape"].message.startswith("ZeroDivisionError: my own fault (line ")
+    assert "test_runner.py" in results["output_shape"].message
+
+
+def test_expected_failures_are_declared_with_a_reason() -> None:
+    reason = {"gradients_reach_parameters": "a spare layer, kept to match a published total"}
+    for declared, model in ((reason, Unused), (None, type("Declares", (Unused,), {"expected_failures": reason}))):
+        results = {r.name: r for r in check_model(model, "sender", expected_failures=declared)}
+        result = results["gradients_reach_parameters"]
+        assert result.passed
+        assert result.excused
+        assert "published total" in result.message
+    results = {r.name: r for r in check_model(Plain, "sender", expected_failures=reason)}
+    assert results["gradients_reach_parameters"].message.endswith("but it holds")
+    with pytest.raises(UnknownNameError, match="did you mean pickles"):
+        check_model(Plain, "sender", expected_failures={"pickle": "no such check"})
+
+
+def test_decorator_names_and_marks_each_check() -> None:
+    mark = parametrize_with_checks(["sender/FC1L", "rot"], expected_failures=None).mark
+    ids = [parameter.id for parameter in mark.args[1]]
+    assert "sender/FC1L-pickles" in ids
+    assert "grammar/rot-chains" in ids
+    assert len(ids) == len(MODEL_CHECKS) + len(GRAMMAR_CHECKS)
+    (marked,) = (
+        p
+        for p in parametrize_with_checks("sender/FC1L", {"pickles": "why not"}).mark.args[1]
+        if p.id.endswith("pickles")
+    )
+    assert [m.kwargs["reason"] for m in marked.marks] == ["why not"]

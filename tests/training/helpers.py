@@ -1,0 +1,104 @@
+"""Tasks, jobs, batches and a plain module that the tests of training share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from icy.config.protocols import get_protocol
+from icy.config.settings import TrainingSettings
+from icy.core.registry import Entry, registry
+from icy.core.representations import SOFT
+from icy.languages.meanings import MeaningSpace
+from icy.languages.splits import Split
+from icy.models.layers import flat_one_hot
+from icy.training.engine import make_model, train
+from icy.training.job import Job, Outcome, Replicate, Task
+from icy.training.learners import GradientLearner, Learner, make_learner, supervised_loss
+
+SPACE = MeaningSpace(3, 4)
+CPU = torch.device("cpu")
+SETTINGS = TrainingSettings(batch_size=16, learning_rate=0.01, check_every=10, evaluation_size=64, max_steps=200)
+MODELS = ["sender/FC2L", "sender/HierZero:GRU", "sender/RNNAutoReg:LSTM", "receiver/Hier:GRU"]
+SEEDS = (1, 2, 3, 4, 5)
+
+
+def task(model: str | Entry, **options: Any) -> Task:
+    entry = registry.get(model) if isinstance(model, str) else model
+    return Task(entry, SPACE, vocab_size=4, word_length=2, hidden_size=16, options=options)
+
+
+def job(model: str | Entry, replicates: Sequence[tuple[str, int]], **changes: Any) -> Job:
+    defaults = {"protocol": get_protocol("budget"), "settings": SETTINGS}
+    return Job(task(model), replicates=tuple(Replicate(*r) for r in replicates), **{**defaults, **changes})
+
+
+def outcomes(of: Job) -> dict[tuple[str, int], Outcome]:
+    return {(o.replicate.grammar, o.replicate.seed): o for o in train(of)}
+
+
+def batches(side: str, count: int, seed: int = 0, size: int = 8) -> tuple[Tensor, Tensor]:
+    """Inputs and targets [replicate, batch, ...], different for each replicate."""
+    generator = torch.Generator().manual_seed(seed)
+    meanings = torch.randint(4, (count, size, 3), generator=generator)
+    messages = torch.randint(4, (count, size, 6), generator=generator)
+    return (meanings, messages) if side == "sender" else (messages, meanings)
+
+
+def step(learner: Learner, inputs: Tensor, targets: Tensor) -> None:
+    """An update of every replicate, under the same noise."""
+    learner.update(inputs, targets, torch.zeros(len(inputs), dtype=torch.long))
+
+
+def stacked(
+    of: Task, seeds: Sequence[int], settings: TrainingSettings = SETTINGS, how: str = "auto", loss: Any = None
+) -> Learner:
+    models = [make_model(of, seed, settings) for seed in seeds]
+    sample = batches(of.side, len(seeds))[0]
+    return make_learner(models, seeds, loss or supervised_loss(SOFT, of.side), settings, CPU, sample, how)
+
+
+def weights(learner: Learner) -> dict[str, Tensor]:
+    assert isinstance(learner, GradientLearner)
+    return {name: p.detach() for name, p in learner._stack.parameters.items()}
+
+
+# -- held-out meanings -------------------------------------------------------------------------------------------------
+
+GENERALISE, SMALL = get_protocol("generalise"), MeaningSpace(2, 3)
+
+
+def holding_out(model: str, replicates: Sequence[tuple[str, int]], split: Split, **changes: Any) -> Job:
+    """A job of `generalise` in a space of nine meanings."""
+    settings = replace(SETTINGS, max_steps=2000)
+    of = job(model, replicates, protocol=GENERALISE, settings=settings, split=split)
+    return replace(of, **{"task": replace(of.task, space=SMALL, hidden_size=16), **changes})
+
+
+# -- plain modules as plug-ins -----------------------------------------------------------------------------------------
+
+
+class Plain(nn.Module):
+    """The sender FC2L as a stranger would write it; `extra` goes between the layers."""
+
+    def __init__(
+        self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int, extra: Any = nn.Identity
+    ) -> None:
+        super().__init__()
+        self.values, self.shape = space.values, (message_length, vocab_size + 1)
+        self.hidden = nn.Linear(space.attributes * space.values, hidden_size)
+        self.extra = extra()
+        self.out = nn.Linear(hidden_size, message_length * (vocab_size + 1))
+
+    def forward(self, meanings: Tensor) -> Tensor:
+        hidden = self.extra(self.hidden(flat_one_hot(meanings, self.values, torch.float32)).tanh())
+        scores: Tensor = self.out(hidden).unflatten(-1, self.shape)
+        return scores
+
+
+def entry(factory: Callable[..., nn.Module], **defaults: Any) -> Entry:
+    return Entry("sender", "plug-in", factory, "", "", defaults=defaults)

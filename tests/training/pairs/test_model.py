@@ -1,0 +1,54 @@
+"""A pair as a model: what goes over the link."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from icy.config.settings import settings_for
+from icy.core.noise import Noise, drawing_from
+from icy.training.pairs.model import make_pair
+from tests.training.pairs.helpers import SETTINGS, pair_task
+
+
+@pytest.mark.parametrize("representation", ["gumb", "discr"])
+def test_the_receiver_reads_what_the_sender_was_fed_back(representation: str) -> None:
+    """No sample is drawn twice: the message is what the loop fed back, at every position."""
+    pair = make_pair(pair_task(representation=representation), 1, SETTINGS).train()
+    fed, noise = [], Noise(torch.tensor(5))
+    if representation == "discr":
+        pair = make_pair(pair_task("RNNSampling:GRU", representation="discr"), 1, SETTINGS).train()
+    original = pair.sender.feedback.seen  # type: ignore[union-attr]
+
+    def watched(scores: torch.Tensor, step: int) -> torch.Tensor:
+        fed.append(original(scores, step))  # type: ignore[operator]
+        return fed[-1]
+
+    pair.sender.feedback.seen = watched  # type: ignore[union-attr, assignment]
+    with drawing_from(noise):
+        sent, _ = pair(torch.randint(3, (16, 2)))
+        message = pair.link.message(sent, noise)
+    torch.testing.assert_close(torch.stack(fed, 1), message[:, :-1])
+
+
+def test_published_senders_see_their_symbols_as_probabilities() -> None:
+    task = pair_task(representation="gumb")
+    assert task.feedback(settings_for("default", "e2e")) == "gumb"
+    assert task.feedback(settings_for("published", "e2e")) == "soft"
+    published = settings_for("published", "e2e")
+    assert (published.entropy_weight, settings_for("published").entropy_weight) == (0.01, 0.1)
+    assert make_pair(task, 1, published).sender.feedback.representation.name == "soft"  # type: ignore[union-attr]
+
+
+def test_the_sides_start_from_different_numbers() -> None:
+    pair = make_pair(pair_task(), 1, SETTINGS)
+    a, b = pair.sender.embed.weight.flatten(), pair.receiver.embed.weight.flatten()  # type: ignore[union-attr, operator]
+    assert not torch.equal(a[:8], b[:8])
+
+
+def test_messages_are_greedy_in_evaluation() -> None:
+    pair = make_pair(pair_task(representation="discr"), 1, SETTINGS).eval()
+    meanings = torch.randint(3, (16, 2))
+    sent, answered, told = pair(meanings, torch.zeros(16, 4, dtype=torch.long))
+    assert torch.equal(answered, pair.receiver(sent.argmax(-1)))
+    assert torch.equal(told, pair.receiver(torch.zeros(16, 4, dtype=torch.long)))

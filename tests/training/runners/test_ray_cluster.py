@@ -1,0 +1,160 @@
+"""A Ray cluster: the same numbers as on one machine, also when a node is killed in the middle."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import icy
+from icy.config.specs import ProbeSpec
+from icy.core.errors import IcyError
+from icy.experiments.plan import make_plan
+from icy.experiments.watcher import Watcher
+from icy.training.job import Job, Replicate
+from icy.training.runners import ray_cluster as clusters
+from tests.helpers import SMALL, numbers
+
+MODEL = """\
+import torch
+from icy.core.registry import register_sender
+from torch import nn
+
+@register_sender("OfAFile", description="Of a file.", source="a test")
+class Linear(nn.Module):
+    def __init__(self, space, message_length, vocab_size, hidden_size=8, representation=None):
+        super().__init__()
+        self.space, self.shape = space, (message_length, vocab_size + 1)
+        self.out = nn.Linear(space.attributes * space.values, message_length * (vocab_size + 1))
+
+    def forward(self, meanings):
+        hot = nn.functional.one_hot(meanings, self.space.values).float().flatten(1)
+        return self.out(hot).view(-1, *self.shape)
+"""
+
+
+def run(*words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "icy", *words]
+    return subprocess.run(command, capture_output=True, text=True, check=False, env={**os.environ, **variables})
+
+
+@pytest.fixture
+def two_nodes() -> Iterator[Any]:
+    """A cluster of two nodes with a core each."""
+    ray = pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    cluster.second = cluster.add_node(num_cpus=1)
+    ray.init(address=cluster.address, log_to_driver=False, logging_level=logging.ERROR)
+    cluster.wait_for_nodes()
+    yield cluster
+    ray.shutdown()
+    cluster.shutdown()
+
+
+class NodeKiller(Watcher):
+    """Kills the second node once both nodes are at work."""
+
+    def __init__(self, cluster: Any) -> None:
+        super().__init__()
+        self.cluster, self.done = cluster, False
+        self.seen: set[tuple[Replicate, ...]] = set()
+
+    def read(self, job: Job, readings: Any) -> None:
+        self.seen.add(job.replicates)
+        if len(self.seen) > 1 and not self.done:
+            self.done = True
+            self.cluster.remove_node(self.cluster.second, allow_graceful=False)
+
+
+@pytest.mark.slow
+def test_a_cluster_that_loses_a_node_gives_the_numbers_of_one_machine(
+    tmp_path: Path, two_nodes: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    plain = icy.sweep(**SMALL, workers=1, out=str(tmp_path / "plain"))
+    killer = NodeKiller(two_nodes)
+    found = icy.sweep(**SMALL, runner="ray", out=str(tmp_path / "ray"), watcher=killer)
+    assert killer.done
+    assert "A worker or node was lost" in caplog.text
+    assert not found.failures
+    assert numbers(found.records) == numbers(plain.records)
+    assert {r["key"] for r in found.records} == {r["key"] for r in plain.records}
+
+
+@pytest.mark.slow
+def test_a_plugin_file_reaches_the_tasks(tmp_path: Path, two_nodes: Any) -> None:
+    """Under its own version, so that its results are found on file afterwards."""
+    file = tmp_path / "mine.py"
+    file.write_text(MODEL)
+    words = ["probe", "-m", "sender/OfAFile", "-g", "perm", "--quick", "--plugin", str(file), "--format", "csv"]
+    on_ray = run(*words, "--runner", "ray", "-o", str(tmp_path / "ray"), RAY_ADDRESS=two_nodes.address)
+    here = run(*words, "--workers", "1", "-o", str(tmp_path / "here"))
+    assert on_ray.returncode == here.returncode == 0, on_ray.stderr
+    assert on_ray.stdout == here.stdout
+    assert "Nothing to train" in run(*words, "-o", str(tmp_path / "ray")).stderr
+
+
+def test_a_file_of_another_machine_registers_as_it_does_there(tmp_path: Path) -> None:
+    """Under the same version and module, though only its text is at hand."""
+    file = tmp_path / "mine.py"
+    file.write_text(MODEL)
+    script = """
+import pathlib, sys
+from icy.core.registry import registry
+path = pathlib.Path(sys.argv[1])
+registry.load_file(path) if path.exists() else registry.load_text(str(path.resolve()), sys.argv[2])
+entry = registry.get("sender/OfAFile")
+print(entry.full_version, entry.origin, entry.load().__module__)
+"""
+    words = [sys.executable, "-c", script, str(file), MODEL]
+    there = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    file.unlink()
+    here = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    assert there == here
+    assert "icy_plugin_mine" in here
+
+
+def test_what_a_notebook_defines_is_refused_with_the_way_out() -> None:
+    script = f"""
+import icy
+from icy.config.specs import ProbeSpec
+from icy.experiments.plan import make_plan
+{MODEL}
+given = dict(model="sender/OfAFile", grammar="perm", quick=True)
+print(make_plan(ProbeSpec.asked(**given)).total)
+try:
+    make_plan(ProbeSpec.asked(**given, runner="ray"))
+except icy.IcyError as error:
+    print(error)
+"""
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    total, sentence = found.splitlines()
+    assert total == "4"
+    assert sentence.startswith("'OfAFile' is defined in a notebook")
+    assert 'plugin="mine.py"' in sentence
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"runner": "rai"}, "did you mean ray"),
+        ({"per_gpu": 2}, "--workers"),
+        ({"per_gpu": 0, "runner": "ray"}, "at least 1"),
+    ],
+)
+def test_mistakes_are_answered_in_a_sentence(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(IcyError, match=said):
+        make_plan(ProbeSpec.asked(model="sender/FC1L", quick=True, **given))
+
+
+def test_without_ray_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(IcyError, match=r"pip install .*icy-toolkit\[ray\]"):
+        clusters.RayRunner()

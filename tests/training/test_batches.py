@@ -1,0 +1,107 @@
+"""Batches: paired across grammars, independent of the packing, and held-out meanings kept apart."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import torch
+
+from icy.core.streams import stream_key
+from icy.grammars import make_language
+from icy.languages.meanings import MeaningSpace
+from icy.languages.splits import SPLITS, Split
+from icy.training.batches import Batches, MeaningPool, draw_meanings
+from tests.training.helpers import CPU, SMALL, SPACE
+
+# -- initial weights and draws -----------------------------------------------------------------------------------------
+
+
+def draws(grammars: Sequence[str], seeds: Sequence[int]) -> Batches:
+    return Batches([make_language(g, SPACE, 4, 2, s) for g, s in zip(grammars, seeds, strict=True)], list(seeds), CPU)
+
+
+def test_grammars_of_a_seed_see_the_same_meanings_and_their_own_messages() -> None:
+    grammars, seeds = ["concat", "rot", "rot"], [7, 7, 8]
+    meanings, messages = draws(grammars, seeds).batches("training", 0, 4, 16)
+    assert meanings.shape == (4, 3, 16, 3)
+    assert messages.shape == (4, 3, 16, 6)
+    assert torch.equal(meanings[:, 0], meanings[:, 1])
+    assert not torch.equal(meanings[:, 1], meanings[:, 2])
+    for i, (grammar, seed) in enumerate(zip(grammars, seeds, strict=True)):
+        language = make_language(grammar, SPACE, 4, 2, seed)
+        expected = language.messages[SPACE.index(meanings[:, i].numpy())]
+        np.testing.assert_array_equal(messages[:, i].numpy(), expected)
+
+
+def test_draws_do_not_depend_on_the_packing_or_on_the_cutting() -> None:
+    alone, packed = draws(["rot"], [7]), draws(["concat", "rot", "rot"], [9, 8, 7])
+    for a, b in zip(alone.batches("check", 3, 2, 8), packed.batches("check", 3, 2, 8), strict=True):
+        assert torch.equal(a[:, 0], b[:, 2])
+    whole, _ = alone.batches("training", 0, 5, 8)
+    later, _ = alone.batches("training", 3, 2, 8)
+    assert torch.equal(whole[3:], later)
+    packed.keep([2, 0])
+    assert torch.equal(packed.batches("training", 0, 5, 8)[0][:, 0], whole[:, 0])
+    assert not torch.equal(packed.batches("training", 0, 5, 8)[0][:, 1], whole[:, 0])
+
+
+def test_purposes_have_streams_of_their_own() -> None:
+    of = draws(["rot"], [7])
+    drawn = [of.batches(purpose, 0, 1, 32)[0] for purpose in ("training", "check", "report")]
+    assert not torch.equal(drawn[0], drawn[1])
+    assert not torch.equal(drawn[1], drawn[2])
+
+
+@pytest.mark.parametrize("values", [3, 4, 10])
+def test_meanings_are_uniform_and_independent(values: int) -> None:
+    space, count = MeaningSpace(2, values), 40_000
+    drawn = draw_meanings(space, torch.tensor([stream_key(1, "x"), stream_key(2, "x")]), 5, 2, count // 2)
+    assert drawn.shape == (2, 2, count // 2, 2)
+    for meanings in drawn.flatten(1, 2):
+        cells = torch.bincount(meanings[:, 0] * values + meanings[:, 1], minlength=values**2).double()
+        expected = count / values**2
+        degrees = values**2 - 1
+        chi_square = ((cells - expected) ** 2 / expected).sum().item()
+        assert abs(chi_square - degrees) < 5 * math.sqrt(2 * degrees)
+    agreement = (drawn[0] == drawn[1]).double().mean().item()
+    assert agreement == pytest.approx(1 / values, abs=0.02)
+    assert (drawn[0, 0, 1:] == drawn[0, 0, :-1]).double().mean().item() == pytest.approx(1 / values, abs=0.02)
+
+
+# -- held-out meanings -------------------------------------------------------------------------------------------------
+
+
+def drawn_numbers(draws: Batches, purpose: str, place: int) -> set[int]:
+    meanings, _ = draws.batches(purpose, 3, 5, 64)
+    return set(SMALL.index(meanings[:, place].flatten(0, 1).numpy()).tolist())
+
+
+@pytest.mark.parametrize("kind", SPLITS)
+def test_what_is_held_out_is_drawn_for_the_report_and_nothing_else_is(kind: str) -> None:
+    seeds, split = [1, 2, 2], Split(kind, 0.4)
+    languages = [make_language(g, SMALL, 4, 2, s) for g, s in zip(("rot", "rot", "hol"), seeds, strict=True)]
+    of = Batches(languages, seeds, CPU, split)
+    for place, (seed, language) in enumerate(zip(seeds, languages, strict=True)):
+        held_out = set(split.held_out(SMALL, seed).tolist())
+        assert drawn_numbers(of, "report", place) == held_out
+        for purpose in ("training", "check", "report on training"):
+            assert drawn_numbers(of, purpose, place) == set(range(9)) - held_out
+        meanings, messages = of.batches("training", 0, 2, 8)
+        expected = language.messages[SMALL.index(meanings[:, place].numpy())]
+        np.testing.assert_array_equal(messages[:, place].numpy(), expected)
+
+
+def test_a_pool_of_a_seed_is_drawn_alike_beside_a_larger_one() -> None:
+    pools, keys = [np.array([4, 7, 8]), np.array([0, 1, 2, 3, 9])], torch.tensor([stream_key(s, "x") for s in (1, 2)])
+    both = MeaningPool(pools, CPU).draw(keys, 2, 3, 1000)
+    for i, numbers in enumerate(pools):
+        alone = MeaningPool([numbers], CPU).draw(keys[i : i + 1], 2, 3, 1000)
+        assert torch.equal(alone[0], both[i])
+        counts = torch.bincount(both[i].flatten(), minlength=10)[numbers].double()
+        expected = 3000 / len(numbers)
+        assert ((counts - expected) ** 2 / expected).sum().item() < 20  # chi square, with at most 4 degrees of freedom
+    later = MeaningPool(pools, CPU).draw(keys, 3, 2, 1000)
+    assert torch.equal(both[:, 1:], later)

@@ -1,0 +1,127 @@
+"""Stacks of plain modules: by vmap where that works, and otherwise one at a time."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from icy.core.representations import SOFT
+from icy.models.cells import GRUCell
+from icy.models.layers import flat_one_hot
+from icy.training.engine import make_model
+from icy.training.learners import Learner, make_learner
+from tests.training.helpers import CPU, SEEDS, SETTINGS, Plain, batches, entry, stacked, step, task, weights
+
+
+def dropout() -> nn.Module:
+    return nn.Dropout(0.5)
+
+
+def batch_norm() -> nn.Module:
+    return nn.BatchNorm1d(16)
+
+
+def run_plain(extra: Any, seeds: Sequence[int] = SEEDS[:3], how: str = "auto") -> Learner:
+    learner = stacked(task(entry(Plain, extra=extra)), seeds, how=how)
+    for update in range(4):
+        inputs, targets = batches("sender", 5, update)
+        places = [SEEDS.index(seed) for seed in seeds]
+        step(learner, inputs[places], targets[places])
+    return learner
+
+
+def test_a_plain_module_is_stacked_by_vmap_and_equals_the_built_in(caplog: pytest.LogCaptureFixture) -> None:
+    plain, loop = run_plain(nn.Identity), run_plain(nn.Identity, how="loop")
+    built_in = stacked(task("sender/FC2L"), SEEDS[:3])
+    for update in range(4):
+        step(built_in, *(part[:3] for part in batches("sender", 5, update)))
+    inputs, _ = batches("sender", 3, 9)
+    assert (plain.engine, loop.engine, built_in.engine) == ("vmap", "loop", "broadcast")
+    for learner in (loop, built_in):
+        torch.testing.assert_close(plain.scores(inputs), learner.scores(inputs), atol=1e-4, rtol=1e-4)
+    assert not caplog.records
+
+
+@pytest.mark.parametrize(("extra", "why"), [(dropout, "random"), (batch_norm, "buffers")])
+def test_what_cannot_be_stacked_trains_one_at_a_time_and_says_so(
+    extra: Any, why: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = torch.random.get_rng_state()
+    with caplog.at_level(logging.WARNING):
+        learner = run_plain(extra)
+    assert learner.engine == "loop"
+    (record,) = caplog.records
+    assert "Plain" in record.message
+    assert why in record.message
+    assert "one at a time" in record.message
+    assert torch.equal(torch.random.get_rng_state(), before)
+    inputs, _ = batches("sender", 3, 9)
+    for i, seed in enumerate(SEEDS[:3]):
+        alone = run_plain(extra, [seed])
+        torch.testing.assert_close(alone.scores(inputs[i : i + 1])[0], learner.scores(inputs)[i], atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("extra", [dropout, batch_norm])
+def test_modules_with_a_state_of_their_own_survive_leaving_one_out(extra: Any) -> None:
+    whole, part = run_plain(extra), run_plain(extra)
+    part.keep([2, 0])
+    inputs, targets = batches("sender", 3, 7)
+    step(whole, inputs, targets)
+    step(part, inputs[[2, 0]], targets[[2, 0]])
+    found, expected = part.scores(inputs[[2, 0]]), whole.scores(inputs)[[2, 0]]
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
+
+
+def test_a_module_that_vmap_can_run_but_not_differentiate_trains_one_at_a_time(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class WithIcysCell(Plain):
+        """Takes a cell of icy's, whose hand-written backward pass vmap cannot batch, and does not say `broadcasts`."""
+
+        def __init__(self, *sizes: Any) -> None:
+            super().__init__(*sizes)
+            self.extra = GRUCell(16, 16)
+
+        def forward(self, meanings: Tensor) -> Tensor:
+            hidden = self.hidden(flat_one_hot(meanings, self.values, torch.float32))
+            (hidden,) = self.extra.step(self.extra.project(hidden), (hidden,))
+            scores: Tensor = self.out(hidden).unflatten(-1, self.shape)
+            return scores
+
+    learner = stacked(task(entry(WithIcysCell)), SEEDS[:2])
+    step(learner, *batches("sender", 2))
+    assert learner.engine == "loop"
+    assert "one at a time" in caplog.text
+
+
+def test_frozen_parameters_stay() -> None:
+    def half_frozen(*sizes: Any) -> nn.Module:
+        model = Plain(*sizes)
+        model.hidden.requires_grad_(False)
+        return model
+
+    for how in ("vmap", "loop"):
+        of = task(entry(half_frozen))
+        learner = stacked(of, SEEDS[:2], how=how)
+        before = {name: value.clone() for name, value in weights(learner).items()}
+        for update in range(3):
+            step(learner, *batches("sender", 2, update))
+        learner.keep([1])
+        step(learner, *batches("sender", 1, 3))
+        after = weights(learner)
+        assert torch.equal(after["hidden.weight"], before["hidden.weight"][[1]])
+        assert not torch.equal(after["out.weight"], before["out.weight"][[1]])
+
+
+def test_the_model_given_is_not_trained_itself() -> None:
+    model = make_model(task("sender/FC2L"), 1, SETTINGS)
+    before = copy.deepcopy(model.state_dict())
+    learner = make_learner([model], [1], SOFT.sender_loss, SETTINGS, CPU, batches("sender", 1)[0])
+    step(learner, *batches("sender", 1))
+    assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
