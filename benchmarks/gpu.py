@@ -28,13 +28,13 @@ def steps(results: Path) -> dict[str, list[str]]:
     sweep = [python, "-m", "icy", "sweep"]
     probe = [*sweep, "--device", "cuda", "-q", "--target", "0.9", "--cap", "3"]
     few = [word for name in ("sender/FC2L", "sender/HierZero:*", "sender/RNNZero:*") for word in ("-m", name)]
-    tests = ["tests/test_issuing.py", "tests/test_engine.py", "tests/test_endtoend.py"]
+    tests = ["tests/training/test_cuda_graphs.py", "tests/training/test_engine.py"]
     shared = {
         f"share-{n}": [*probe, *few, "--seeds", "2", "--workers", str(n), "-o", str(results / f"share-{n}")]
         for n in SHARING
     }
     return {
-        "tests": [python, "-m", "pytest", "-q", "-k", "gpu or graph or precision", *tests],
+        "tests": [python, "-m", "pytest", "-q", "-k", "gpu or a_graph", *tests],
         "speed-graph": [*speed, "--engine", "auto+graph"],
         "speed-plain": [*speed, "--engine", "auto+plain"],
         **shared,

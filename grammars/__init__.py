@@ -1,7 +1,7 @@
 """Grammars: ways of composing messages from meanings, one per file.
 
-`make_language` makes the language of a grammar by its name. Importing this package registers the built-in grammars;
-see `icy.grammars.base` for how to write one.
+`make_language` makes a language by the name of its grammar. Importing this package registers the built-in grammars;
+`icy.grammars.base` describes how to write one.
 """
 
 from . import (

@@ -1,12 +1,12 @@
-"""What a grammar is, and the base words that all grammars of one seed share.
+"""Interfaces of grammars, and the base words that all grammars of one seed share.
 
 A grammar is either
 
 - a function `(space, vocab_size, word_length, seed)` that returns a Language or messages [N, L], or
 - a `Corruption`: a map on a whole table of base messages. Corruptions can be chained, as in `rot+perm`.
 
-Both are registered with `icy.core.registry.register_grammar`. A grammar that is not for both sides says so in `sides`,
-a class attribute of a corruption, or an attribute of a function.
+Both are registered with `icy.core.registry.register_grammar`. A grammar for one side only says so in `sides`, a class
+attribute of a corruption or an attribute of a function.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from icy.languages.meanings import MeaningSpace
 
 IntArray = NDArray[np.int64]
 
-LARGEST_DRAW = 2**62  # draws below this are made as one 64-bit integer, larger ones digit by digit
+LARGEST_DRAW = 2**62  # numbers up to this are drawn as one 64-bit integer, larger ones digit by digit
 
 
 class Grammar(Protocol):
@@ -37,10 +37,10 @@ class Grammar(Protocol):
         space: the meanings.
         vocab_size: number of tokens, V.
         word_length: tokens per attribute word, w; messages have length L = A * w.
-        seed: every draw must come from `icy.core.streams.stream(seed, <a name of its own>)`.
+        seed: every draw must come from `icy.core.streams.stream(seed, NAME)`, with a name of the grammar's own.
 
     Returns:
-        A Language over `space`, or its messages, shape [N, L], tokens 0..V-1, rows in the order of meanings.
+        A Language over `space`, or its messages: shape [N, L], tokens 0..V-1, rows in the order of meanings.
     """
 
     def __call__(
@@ -50,13 +50,13 @@ class Grammar(Protocol):
 
 @dataclass(frozen=True)
 class Table:
-    """The table that a corruption works on, besides its messages.
+    """Properties of the table of messages that a corruption changes.
 
     Attributes:
-        space: the meanings, which number the rows.
+        space: the meanings, in the order of the rows.
         vocab_size: number of tokens, V.
         word_length: tokens per word, w.
-        rng: where the corruption takes its draws from; each corruption of a seed has its own.
+        rng: the generator to draw from; each corruption of a seed has its own.
     """
 
     space: MeaningSpace
@@ -70,15 +70,15 @@ class Table:
         return self.space.attributes * self.word_length
 
     def words(self, messages: IntArray) -> IntArray:
-        """Messages [N, L] cut into words, shape [N, A, w]; a view, so copy it before you change it."""
+        """Return messages [N, L] as words, shape [N, A, w]; a view, so copy it before you change it."""
         return messages.reshape(len(messages), self.space.attributes, self.word_length)
 
 
 class Corruption(ABC):
-    """A map on a whole table of messages; subclass it and register the subclass to add a grammar.
+    """A map on a whole table of messages. To add a grammar, register a subclass.
 
     Attributes:
-        sides: who can learn it, "sender", "receiver" or both.
+        sides: the sides that can learn it: "sender", "receiver" or both.
 
     Example:
         >>> import numpy as np
@@ -86,7 +86,7 @@ class Corruption(ABC):
         >>> class Mirror(Corruption):
         ...     def apply(self, messages, table):
         ...         return messages[:, ::-1]
-        >>> from icy.languages.meanings import MeaningSpace, whole_number
+        >>> from icy.languages.meanings import MeaningSpace
         >>> table = Table(MeaningSpace(1, 2), vocab_size=3, word_length=2, rng=np.random.default_rng(0))
         >>> Mirror().apply(np.array([[0, 1], [2, 1]]), table).tolist()
         [[1, 0], [1, 2]]
@@ -96,10 +96,10 @@ class Corruption(ABC):
 
     @abstractmethod
     def apply(self, messages: IntArray, table: Table) -> IntArray:
-        """The corrupted messages.
+        """Return the corrupted messages.
 
         Args:
-            messages: shape [N, L], 64-bit integers, row i for meaning i; not to be changed in place.
+            messages: shape [N, L], 64-bit integers, row i for meaning i; do not change them in place.
             table: the space, the sizes, and the random generator to draw from.
 
         Returns:
@@ -108,7 +108,7 @@ class Corruption(ABC):
 
 
 def base_words(space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> IntArray:
-    """The words of every attribute value: distinct, within and across attributes, and uniform (Perkins21, Icy22).
+    """Draw the words of all attribute values: uniform, and distinct within and across attributes (Perkins21, Icy22).
 
     They depend on the seed and the sizes alone, so all grammars of a seed share them.
 
@@ -129,7 +129,7 @@ def base_words(space: MeaningSpace, vocab_size: int, word_length: int, seed: int
 
 
 def base_messages(space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> IntArray:
-    """The message of every meaning in the compositional language: the words of its values, in attribute order.
+    """Return the messages of the compositional language: the words of the values, in the order of attributes.
 
     Returns:
         Shape [N, A * w].
@@ -143,7 +143,7 @@ def base_messages(space: MeaningSpace, vocab_size: int, word_length: int, seed: 
 
 
 def distinct_digits(rng: np.random.Generator, count: int, base: int, length: int) -> IntArray:
-    """Distinct uniform numbers below base ** length, as digits, least significant first.
+    """Draw distinct uniform numbers below base ** length, as digits, least significant first.
 
     Returns:
         Shape [count, length].
@@ -151,7 +151,7 @@ def distinct_digits(rng: np.random.Generator, count: int, base: int, length: int
     possible = base**length
     if possible <= LARGEST_DRAW:
         return digits(rng.choice(possible, size=count, replace=False), base, length)
-    # Too many for 64-bit integers: uniform rows, all drawn again in the next to impossible case that two agree.
+    # Too large for 64-bit integers: draw uniform rows, and again in the very unlikely case that two are equal.
     while True:
         rows = rng.integers(base, size=(count, length))
         if len(np.unique(rows, axis=0)) == count:
@@ -159,7 +159,7 @@ def distinct_digits(rng: np.random.Generator, count: int, base: int, length: int
 
 
 def digits(numbers: IntArray, base: int, length: int) -> IntArray:
-    """Numbers [...] as digits [..., length], least significant first.
+    """Return the digits [..., length] of numbers [...], least significant first.
 
     Example:
         >>> import numpy as np
@@ -174,10 +174,10 @@ def digits(numbers: IntArray, base: int, length: int) -> IntArray:
 
 
 def check_settings(space: MeaningSpace, vocab_size: int, word_length: int) -> None:
-    """Refuse sizes that no grammar can work with, before anything is allocated.
+    """Raise an error for sizes that no grammar can work with, before anything is allocated.
 
     Raises:
-        InvalidSettingError: a vocabulary below 2, a word length below 1, or a table too large for memory.
+        InvalidSettingError: the vocabulary is below 2, the word length below 1, or the table too large for memory.
     """
     whole_number("vocabulary size", vocab_size, least=2)
     whole_number("word length", word_length)
@@ -185,7 +185,7 @@ def check_settings(space: MeaningSpace, vocab_size: int, word_length: int) -> No
 
 
 def check_two_attributes(table: Table, name: str) -> None:
-    """Refuse a grammar that combines different words for a space where a message is one word.
+    """Raise an error for a grammar that combines words if a message has only one.
 
     Raises:
         IncompatibleError: the space has one attribute.

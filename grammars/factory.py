@@ -1,4 +1,4 @@
-"""Making languages by the name of their grammar, and everything that names and chains need."""
+"""Make languages by the names of grammars and chains."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def make_language(
 ) -> Language:
     """Make the language of a grammar.
 
-    The base words come from one stream of the seed, and the draws of every corruption from one of its own, so all
+    The base words come from one stream of the seed, and every corruption draws from a stream of its own. So all
     grammars of a seed share their words, and `perm` is the same permutation alone and in `rot+perm`.
 
     Args:
@@ -44,9 +44,9 @@ def make_language(
         The language, under its canonical name.
 
     Raises:
-        UnknownNameError: there is no such grammar; the sentence names the nearest.
+        UnknownNameError: there is no such grammar; the message suggests similar names.
         IncompatibleError: the chain holds a grammar that is not a corruption, or the space does not suit the grammar.
-        InvalidSettingError: the sizes do not go together, or the table does not fit in memory.
+        InvalidSettingError: the sizes do not fit together, or the table does not fit in memory.
 
     Example:
         >>> from icy.grammars import make_language
@@ -59,7 +59,7 @@ def make_language(
     whole_space, whole_seed = MeaningSpace.of(space), _whole_seed(seed)
     entries = _resolve(name)
     check_settings(whole_space, vocab_size, word_length)
-    vocab_size, word_length = int(vocab_size), int(word_length)  # NumPy's integers overflow in V ** L
+    vocab_size, word_length = int(vocab_size), int(word_length)  # NumPy's integers would overflow in V ** L
     if _is_corruption(entries[0]):
         made = _corrupted(entries, whole_space, vocab_size, word_length, whole_seed)
     else:
@@ -69,7 +69,7 @@ def make_language(
 
 
 def canonical_name(name: str) -> str:
-    """The one name of a grammar or chain: aliases resolved, without making the language.
+    """Return the name of a grammar or chain with aliases resolved, without making the language.
 
     Raises:
         UnknownNameError: there is no such grammar.
@@ -84,7 +84,7 @@ def canonical_name(name: str) -> str:
 
 
 def grammar_version(name: str) -> str:
-    """The versions of a grammar, or of each in a chain, as in "1" and "1+1"; raised whenever languages may change.
+    """Return the version of a grammar, or of each in a chain ("1+1"); it is raised whenever languages may change.
 
     Raises:
         UnknownNameError, IncompatibleError: as for `canonical_name`.
@@ -93,7 +93,7 @@ def grammar_version(name: str) -> str:
 
 
 def grammar_sides(name: str) -> tuple[str, ...]:
-    """The sides that a grammar is for; a chain is for those that all of its parts are for.
+    """Return the sides that can learn a grammar; for a chain, those that can learn all of its parts.
 
     Raises:
         UnknownNameError, IncompatibleError: as for `canonical_name`.
@@ -108,10 +108,10 @@ def grammar_sides(name: str) -> tuple[str, ...]:
 
 
 def check_side(name: str, side: str) -> None:
-    """Refuse a grammar that is not for a side, such as shuf for a sender.
+    """Raise an error for a grammar that a side cannot learn, such as shuf for a sender.
 
     Raises:
-        IncompatibleError: the grammar is for the other side only.
+        IncompatibleError: only the other side can learn the grammar.
         InvalidSettingError: `side` is neither "sender" nor "receiver".
     """
     if side not in SIDES:
@@ -125,16 +125,16 @@ def check_side(name: str, side: str) -> None:
 
 
 def expand_grammars(patterns: str | Iterable[str], side: str) -> list[str]:
-    """Canonical names of the grammars that patterns stand for, each once, in the order of the patterns.
+    """Return the canonical names of the grammars that match patterns, each once, in the order of the patterns.
 
     Args:
-        patterns: "all", shell patterns (`shuf*`), names, aliases and chains. "all" and shell patterns leave out what
-            the side cannot use.
+        patterns: "all", shell patterns (`shuf*`), names, aliases and chains. "all" and shell patterns leave out
+            grammars that the side cannot learn.
         side: "sender" or "receiver".
 
     Raises:
         UnknownNameError: a pattern matches nothing.
-        IncompatibleError: a grammar asked for by name is not for this side, or none that a pattern matches is.
+        IncompatibleError: the side cannot learn a grammar asked for by name, or any that a pattern matches.
         InvalidSettingError: `side` is neither "sender" nor "receiver".
 
     Example:
@@ -159,7 +159,7 @@ def _expand_one(pattern: str, side: str) -> list[str]:
 
 
 def _resolve(name: str) -> list[Entry]:
-    """The entries that a name or chain stands for."""
+    """Return the entries of a grammar or of the parts of a chain."""
     parts = [part.strip() for part in name.split("+")]
     if len(parts) > 1 and not all(parts):
         raise InvalidSettingError(f"'{name}' is not a chain of grammars; join names by '+', as in rot+perm.")
@@ -189,7 +189,7 @@ def _corrupted(
     uses: dict[str, int] = {}
     for entry in entries:
         uses[entry.name] = uses.get(entry.name, 0) + 1
-        # A second use in one chain draws anew; the first draws what the corruption draws alone.
+        # A second use in one chain draws from another stream; the first draws the same as the corruption alone.
         again = () if uses[entry.name] == 1 else (uses[entry.name],)
         table = Table(space, vocab_size, word_length, stream(seed, entry.name, *again))
         messages = np.asarray(entry.create().apply(messages, table))
@@ -197,7 +197,7 @@ def _corrupted(
 
 
 def _finished(made: Any, name: str, space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> Language:
-    """The language under its canonical name; a stranger's grammar is held to its promise here."""
+    """Return the language under its canonical name, after checking what a plug-in's grammar made."""
     if not isinstance(made, Language):
         try:
             made = Language(space, made, vocab_size)

@@ -9,20 +9,20 @@ from icy.languages.meanings import MeaningSpace
 
 from .base import IntArray, distinct_digits
 
-ROOM_FOR_REPEATS = 1000  # from this many messages per meaning on, the authors draw with replacement
+ROOM_FOR_REPEATS = 1000  # from this many possible messages per meaning, the authors draw with replacement
 
 
 @register_grammar("hol", source="Perkins21 (HOL), Icy22 (hol)", aliases=("holistic",))
 def hol(space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> IntArray:
     """Gives every meaning a uniformly random message: nothing to learn but by heart.
 
-    Messages are distinct where there are fewer than 1000 per meaning. Otherwise they are drawn with replacement, as in
-    the authors' program, and two meanings share one only rarely.
+    Messages are distinct if fewer than 1000 are possible per meaning. Otherwise they are drawn with replacement, as in
+    the authors' program, and two meanings rarely share one.
 
     Args:
         space: the meanings.
         vocab_size: V.
-        word_length: w; messages have length L = A * w, as in the other grammars.
+        word_length: w; messages have length L = A * w, as in other grammars.
         seed: of the messages.
 
     Returns:
@@ -46,5 +46,5 @@ def hol(space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> In
     rng = stream(seed, "hol")
     if possible < ROOM_FOR_REPEATS * space.size:
         return distinct_digits(rng, space.size, vocab_size, length)
-    # Uniform tokens have the law of the digits of one uniform number below V ** L, which may exceed 64 bits.
+    # Uniform tokens are distributed like the digits of a uniform number below V ** L, which may exceed 64 bits.
     return rng.integers(vocab_size, size=(space.size, length))

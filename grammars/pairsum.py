@@ -1,4 +1,4 @@
-"""pairsum: to each word the next word is added."""
+"""pairsum: the next word is added to each word."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from .base import Corruption, IntArray, Table, check_two_attributes
 class PairSum(Corruption):
     """Adds to each word the next word, token by token, modulo V.
 
-    It goes through the words in order and in place, as the authors' program does, so the last word gets the first one
-    as already updated; that makes it invertible. (Perkins21 writes that the previous word is added.)
+    Words are updated in order and in place, as in the authors' program, so the last word gets the first one after its
+    update, which makes the map invertible. (Perkins21 writes that the previous word is added.)
 
     Raises:
         IncompatibleError: the space has one attribute, so there is no next word.
@@ -28,7 +28,7 @@ class PairSum(Corruption):
     """
 
     def apply(self, messages: IntArray, table: Table) -> IntArray:
-        """Messages of summed words; see Corruption.apply."""
+        """Return messages of summed words; see Corruption.apply."""
         check_two_attributes(table, "pairsum")
         words = table.words(messages).copy()
         attributes = table.space.attributes

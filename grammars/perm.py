@@ -20,5 +20,5 @@ class Perm(Corruption):
     """
 
     def apply(self, messages: IntArray, table: Table) -> IntArray:
-        """Messages with permuted positions; see Corruption.apply."""
+        """Return messages with permuted positions; see Corruption.apply."""
         return messages[:, table.rng.permutation(table.message_length)]

@@ -10,7 +10,7 @@ from icy.core.registry import register_grammar
 
 from .base import Corruption, IntArray, Table
 
-ROWS_AT_ONCE = 1024  # so that the scores of a block, [rows, L * V] floats, stay in the processor's cache
+ROWS_AT_ONCE = 1024  # keeps the scores of a block, [rows, L * V] floats, in the processor's cache
 
 
 @register_grammar("proj", source="Perkins21 (PROJ), Icy22 (proj); the law of the matrix from the authors' program")
@@ -31,7 +31,7 @@ class Proj(Corruption):
     """
 
     def apply(self, messages: IntArray, table: Table) -> IntArray:
-        """Projected messages; see Corruption.apply."""
+        """Return projected messages; see Corruption.apply."""
         vocab, size = table.vocab_size, table.message_length * table.vocab_size
         require_memory(8 * size * size, f"The {size} x {size} matrix of proj")
         matrix = table.rng.random((size, size))
@@ -45,10 +45,10 @@ class Proj(Corruption):
 
 
 def _sum_of_rows(matrix: NDArray[np.float64], rows: IntArray) -> NDArray[np.float64]:
-    """Sums of matrix rows, [n, columns] for rows [n, L]: one-hot times matrix, without the one-hots.
+    """Return sums of matrix rows, [n, columns] for rows [n, L]: one-hot times matrix, without the one-hots.
 
-    Rows are added in the order of positions, so the sums are the same to the last bit on every machine, which a
-    matrix product does not promise.
+    Rows are added in the order of positions, so that the sums are the same to the last bit on every machine, which a
+    matrix product does not guarantee.
     """
     total = matrix[rows[:, 0]]
     for position in range(1, rows.shape[1]):

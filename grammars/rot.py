@@ -24,5 +24,5 @@ class Rot(Corruption):
     """
 
     def apply(self, messages: IntArray, table: Table) -> IntArray:
-        """Rotated messages; see Corruption.apply."""
+        """Return rotated messages; see Corruption.apply."""
         return np.cumsum(messages, axis=1, dtype=np.int64) % table.vocab_size

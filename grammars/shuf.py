@@ -15,8 +15,8 @@ from .base import Corruption, IntArray, Table
 class Shuf(Corruption):
     """Puts the words of every message in a random order of its own, drawn once (for receivers).
 
-    For every meaning one uniform permutation q of the words is drawn when the table is made, and slot p of the message
-    gets word q[p]. The order is arbitrary, so a sender could only learn it by heart; hence it is for receivers only.
+    For every meaning a uniform permutation q of the words is drawn when the table is made, and slot p of the message
+    gets word q[p]. The order is arbitrary, and a sender could only learn it by heart, so shuf is for receivers only.
 
     Example:
         >>> from icy.grammars import make_language
@@ -27,13 +27,13 @@ class Shuf(Corruption):
     sides: ClassVar[tuple[str, ...]] = ("receiver",)
 
     def apply(self, messages: IntArray, table: Table) -> IntArray:
-        """Messages of shuffled words; see Corruption.apply."""
+        """Return messages of shuffled words; see Corruption.apply."""
         in_order = np.tile(np.arange(table.space.attributes), (len(messages), 1))
         return reorder_words(messages, table, table.rng.permuted(in_order, axis=1))
 
 
 def reorder_words(messages: IntArray, table: Table, orders: IntArray) -> IntArray:
-    """Messages whose slot p holds the word orders[:, p].
+    """Return messages whose slot p holds the word orders[:, p].
 
     Args:
         messages: shape [N, L].

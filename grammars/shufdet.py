@@ -16,9 +16,8 @@ from .shuf import reorder_words
 class ShufDet(Corruption):
     """Puts the words of a message in an order that the value of the last attribute decides.
 
-    For every value of the last attribute one uniform permutation of the words is drawn; two values may share one. The
-    authors' program and the main text of Icy22 take the last attribute; Perkins21 and appendix H of Icy22 say the
-    first.
+    A uniform permutation of the words is drawn for every value of the last attribute; two values may share one. The
+    authors' program and the main text of Icy22 use the last attribute; Perkins21 and appendix H of Icy22 say the first.
 
     Example:
         >>> from icy.grammars import make_language
@@ -27,7 +26,7 @@ class ShufDet(Corruption):
     """
 
     def apply(self, messages: IntArray, table: Table) -> IntArray:
-        """Messages of reordered words; see Corruption.apply."""
+        """Return messages of reordered words; see Corruption.apply."""
         attributes, values = table.space.attributes, table.space.values
         in_order = np.tile(np.arange(attributes), (values, 1))
         order_of_value = table.rng.permuted(in_order, axis=1)

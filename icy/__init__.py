@@ -13,7 +13,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from icy.core.moved import answer_old_addresses
 from icy.version import __version__
+
+answer_old_addresses()
 
 # No package or module directly in `icy` may have the name of a function here: Python binds an imported submodule in its
 # package, in the function's place.

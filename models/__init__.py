@@ -1,7 +1,7 @@
 """Senders, receivers and recurrent cells.
 
-Importing this package registers the built-in zoo and nothing more: the modules that need torch are imported when a
-model is first made.
+Importing this package only registers the built-in models: the modules that need torch are imported when a model is
+first made.
 """
 
 from icy.core.registry import register_cell

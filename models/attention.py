@@ -1,7 +1,7 @@
-"""Attention: layers of transformers whose parameters may carry leading axes, and decoding that keeps what it has seen.
+"""Transformer layers whose parameters may have leading axes, and decoding with a cache.
 
-A decoder that writes one symbol at a time needs, at each step, only the newest position of every layer, and of the
-positions before it what attention reads of them. `attend` keeps that in a cache and hands gradients back through it.
+A decoder that writes one symbol at a time computes only the newest position of every layer at each step; of earlier
+positions it needs what attention reads of them. `Cache.attend` keeps that, and passes gradients back through it.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from icy.core.errors import IncompatibleError, InvalidSettingError
 
 from .layers import Linear, rows_times
 
-EPSILON = 1e-5  # added to variances; PyTorch's
-WIDENING = 4  # of the feed-forward layers, in units of E
+EPSILON = 1e-5  # added to variances, as in PyTorch
+WIDENING = 4  # width of the feed-forward layers in units of E
 SLOWEST = 10_000  # wave length of the slowest of the sinusoidal positions, over 2 pi
 
 
 def sinusoids(length: int, like: Float[Tensor, "*lead hidden"]) -> Float[Tensor, "length hidden"]:
-    """Positions as waves: p[t, 2i] = sin(t / 10000^(2i/E)), p[t, 2i+1] = cos of the same (Vaswani et al. 2017, 3.5).
+    """Return sinusoidal positions: p[t, 2i] = sin(t / 10000^(2i/E)), p[t, 2i+1] its cosine (Vaswani et al. 2017, 3.5).
 
-    Made anew for each pass, and not a buffer: modules with buffers cannot be stacked by vmap.
+    They are computed for each pass and not kept in a buffer, since vmap cannot stack modules with buffers.
     """
     size = like.shape[-1]
     rates = torch.exp(torch.arange(0, size, 2, dtype=like.dtype, device=like.device) * (-math.log(SLOWEST) / size))
@@ -39,14 +39,14 @@ def sinusoids(length: int, like: Float[Tensor, "*lead hidden"]) -> Float[Tensor,
 
 
 def _normal(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """(x - mean) / sqrt(variance + epsilon), the mean, and what the difference is multiplied by."""
+    """Return (x - mean) / sqrt(variance + epsilon), the mean, and 1 / sqrt(variance + epsilon)."""
     return torch.native_layer_norm(x, x.shape[-1:], None, None, EPSILON)
 
 
 def _normal_backward(
     grad: Tensor, x: Tensor, normal: Tensor, mean: Tensor, rate: Tensor, scale: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Gradients of x [stack, rows, hidden] and scale [stack, 1, hidden], from that of scale * normal."""
+    """Return the gradients of x [stack, rows, hidden] and scale [stack, 1, hidden] from that of scale * normal."""
     to_x = torch.ops.aten.native_layer_norm_backward(
         grad * scale, x, x.shape[-1:], mean, rate, None, None, [True, False, False]
     )[0]
@@ -54,17 +54,17 @@ def _normal_backward(
 
 
 def _over_rows(grad: Float[Tensor, "stack rows size"]) -> Float[Tensor, "stack 1 size"]:
-    """The gradient of what was added to every row."""
+    """Return the gradient of a vector that was added to every row."""
     return grad.sum(1, keepdim=True)
 
 
 def _as_stack(matrix: Float[Tensor, "*stack rows size"]) -> Float[Tensor, "stack rows size"]:
-    """With exactly one axis before the last two."""
+    """Reshape to exactly one axis before the last two."""
     return matrix.reshape(-1, *matrix.shape[-2:])
 
 
 def _as_row(vector: Float[Tensor, "*stack size"]) -> Float[Tensor, "stack 1 size"]:
-    """A vector of each model, for all its rows."""
+    """Reshape the vector of each model to one that broadcasts over its rows."""
     return vector.reshape(-1, 1, vector.shape[-1])
 
 
@@ -83,13 +83,13 @@ class _Normalise(Function):
 
 
 class LayerNorm(nn.LayerNorm):
-    """Layer normalisation over the last axis; initialised as PyTorch's."""
+    """Layer normalisation over the last axis, initialised like PyTorch's."""
 
     def __init__(self, size: int) -> None:
         super().__init__(size)
 
     def forward(self, x: Float[Tensor, "*lead hidden"]) -> Float[Tensor, "*lead hidden"]:
-        """Normalise, scale, shift."""
+        """Normalise, scale and shift."""
         scale, shift = _as_row(self.weight), _as_row(self.bias)
         normal: Tensor = _Normalise.apply(x.reshape(len(scale), -1, x.shape[-1]), scale, shift)  # type: ignore[no-untyped-call]
         return normal.view(x.shape)
@@ -99,11 +99,12 @@ class LayerNorm(nn.LayerNorm):
 
 
 class _Attend(Function):
-    """One step of attention over a cache that this step adds a row to.
+    """One step of attention over a cache, to which the step adds a row.
 
-    Chained by the cache, as each step takes what the step before it returned, the gradient of the cache is one buffer
-    that the steps add to on the way back: at step t nobody is left who could add to row t, which is then read off.
-    So a step costs what it reads, where stacking the rows anew would copy them all, forward and backward.
+    Each step takes the cache that the step before it returned. On the way back, the gradient of the cache is therefore
+    a single buffer that the steps add to in reverse; once step t has added its part, row t is complete and is read off.
+    So a step costs no more than what it reads, while stacking the rows at each step would copy them all, forward and
+    backward.
     """
 
     @staticmethod
@@ -111,7 +112,7 @@ class _Attend(Function):
         ctx.mark_dirty(cache)
         ctx.set_materialize_grads(False)
         cache[:, step] = row
-        # Saved by hand, since autograd sees that the cache changes afterwards, and not that these rows do not.
+        # Not by save_for_backward: autograd would complain that the cache changes later, though these rows do not.
         ctx.seen, ctx.shape, ctx.step = cache.detach()[:, : step + 1], cache.shape, step
         keys, values = _keys_and_values(ctx.seen, query.shape[-1])
         weights = _products(keys, query).softmax(-1)
@@ -121,7 +122,7 @@ class _Attend(Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor | None, to_cache: Tensor | None) -> Any:
         query, weights = ctx.saved_tensors
-        if to_cache is None:  # of the last step
+        if to_cache is None:  # this is the last step
             to_cache = query.new_zeros(ctx.shape)
         if grad is None:
             return None, to_cache[:, ctx.step].contiguous(), to_cache, None
@@ -136,20 +137,20 @@ class _Attend(Function):
 
 
 def _keys_and_values(rows: Tensor, width: int) -> tuple[Tensor, Tensor]:
-    """The first and the last `width` columns; where there are no more than that, both are all."""
+    """Return the first and the last `width` columns, which are the same if there are only `width`."""
     return rows[..., :width], rows[..., -width:]
 
 
 def _products(rows: Float[Tensor, "n seen width"], query: Float[Tensor, "n width"]) -> Float[Tensor, "n seen"]:
-    """The product of each row with its query. As matrix times vector, batched, it takes several times as long."""
+    """Return the product of each row with its query; a batched matrix-vector product takes several times as long."""
     return (rows * query.unsqueeze(1)).sum(-1)
 
 
 class Cache:
-    """What attention reads of the positions so far: for each, a row of its keys and values, which may be the same.
+    """Cache of attention: for each position so far, a row with its keys and values, which may be the same.
 
     Args:
-        length: how many positions there will be.
+        length: number of positions that it will hold.
     """
 
     def __init__(self, length: int) -> None:
@@ -158,7 +159,7 @@ class Cache:
         self._rows: Tensor | None = None  # [stack * batch * heads, length, width]
 
     def attend(self, query: Float[Tensor, "*lead size"], row: Float[Tensor, "*lead width"]) -> Tensor:
-        """Add a position, and return the mean of the values so far, weighted by softmax(keys . query)."""
+        """Add a position, and return the mean of the values so far with weights softmax(keys . query)."""
         rows = row.flatten(0, -2)
         if self._rows is None:
             self._rows = rows.new_zeros(len(rows), self._length, row.shape[-1])
@@ -172,10 +173,11 @@ class Cache:
 
 
 class _AfterAttention(Function):
-    """What a post-norm decoder layer does after self-attention, as one autograd node with a backward pass by hand.
+    """The rest of a post-norm decoder layer after self-attention, as one autograd node with its own backward pass.
 
     h = norm2(norm1(x) + crossed); y = norm3(h + relu(h W1 + c1) W2 + c2), for x [stack, batch, hidden], matrices
-    [stack, inputs, outputs] and vectors [stack, 1, size]. `shift1` [stack, batch, hidden] is norm1's plus crossed.
+    [stack, inputs, outputs] and vectors [stack, 1, size]. `shift1` [stack, batch, hidden] is the shift of norm1 plus
+    crossed.
     """
 
     @staticmethod
@@ -208,15 +210,15 @@ class _AfterAttention(Function):
 
 
 class _Folded(NamedTuple):
-    """A decoder layer's weights multiplied out, for inputs r of which r @ table is what the layer reads.
+    """Weights of a decoder layer multiplied out, for inputs given as r with x = r @ table.
 
     Attributes:
-        table: [width, E]; None where the layer reads r itself.
-        query: [width, width]; r @ query + query_shift, times an r of before, is the score of that one.
+        table: [width, E]; None if x = r.
+        query: [width, width]; (r @ query + query_shift) . r' is the attention score of an earlier position r'.
         query_shift: [1, width].
-        value: [width, E], from the mean of the r so far to what self-attention puts out.
-        shift: [1, E], added to that.
-        after: what _AfterAttention takes.
+        value: [width, E], maps the mean of the r so far to the output of self-attention.
+        shift: [1, E], added to that output.
+        after: arguments of _AfterAttention.
     """
 
     table: Tensor | None
@@ -228,15 +230,16 @@ class _Folded(NamedTuple):
 
 
 class DecoderLayer(nn.Module):
-    """A post-norm decoder layer with one head and a memory of one vector e, as `nn.TransformerDecoderLayer` has it:
+    """A post-norm decoder layer with one head and a memory of one vector e, like `nn.TransformerDecoderLayer`:
 
     h = norm1(x + SelfAttention(x)); h = norm2(h + CrossAttention(h, e)); y = norm3(h + W2 relu(W1 h + b1) + b2).
 
-    What can do nothing is left out, and `inert` counts it: with one vector to attend to, cross-attention is O(V e)
-    whatever its queries and keys; and a key's bias adds the same to all scores of a query, which the softmax takes off.
+    Parameters without effect are left out, and `inert` counts them: with a single vector to attend to, cross-attention
+    is O(V e) for any queries and keys; and the bias of the keys adds the same number to all scores of a query, which
+    the softmax removes.
 
-    One head is one bilinear form, q_t . k_s = x_t (Q^T K) x_s, and a mean of values is a linear map of a mean of x.
-    So nothing is projected but the newest position, by two matrices that are made once per pass (see `fold`).
+    One head is one bilinear form, q_t . k_s = x_t (Q^T K) x_s, and a mean of values is a linear map of a mean of x. So
+    only the newest position is projected, by two matrices that are computed once per pass (see `fold`).
     """
 
     def __init__(self, size: int) -> None:
@@ -254,15 +257,15 @@ class DecoderLayer(nn.Module):
 
     @property
     def inert(self) -> int:
-        """Weights and biases of the cross-attention's queries and keys, and the bias of the self-attention's keys."""
+        """Size of the cross-attention's queries and keys, with biases, and of the bias of the self-attention's keys."""
         return 2 * self.size * (self.size + 1) + self.size
 
     def fold(self, memory: Float[Tensor, "*stack batch hidden"], table: Tensor | None = None) -> _Folded:
-        """The weights of this layer multiplied out.
+        """Multiply out the weights of this layer.
 
         Args:
             memory: e.
-            table: [..., width, E], if the layer's inputs are to be given as rows that multiply it.
+            table: [..., width, E], if the layer's inputs are given as rows r with x = r @ table.
         """
         of_keys = self.key.weight / math.sqrt(self.size)
         of_values = rows_times(self.value.weight.mT, self.out.weight.mT)
@@ -290,7 +293,7 @@ class DecoderLayer(nn.Module):
         )
 
     def step(self, rows: Float[Tensor, "*stack batch width"], folded: _Folded, cache: Cache) -> Tensor:
-        """The output at the newest position, [..., batch, hidden]."""
+        """Return the output at the newest position, [..., batch, hidden]."""
         query = rows_times(rows, folded.query, folded.query_shift)
         mean = cache.attend(query, rows)
         if folded.table is None:
@@ -302,7 +305,7 @@ class DecoderLayer(nn.Module):
 
 
 def library_projection_(projection: nn.Linear, of: int = 3) -> None:
-    """Initialise as PyTorch does: Xavier, for queries, keys and values as one matrix, of which this is one of `of`."""
+    """Initialise like PyTorch: Xavier, for a matrix of queries, keys and values of which this is one of `of` parts."""
     bound = math.sqrt(6 / (projection.in_features + of * projection.out_features))
     nn.init.uniform_(projection.weight, -bound, bound)
     if projection.bias is not None:  # type: ignore[redundant-expr]
@@ -313,32 +316,33 @@ def library_projection_(projection: nn.Linear, of: int = 3) -> None:
 
 
 class SelfAttention(nn.Module):
-    """Attention of positions to one another, with several heads (Vaswani et al. 2017, 3.2).
+    """Self-attention with several heads (Vaswani et al. 2017, 3.2).
 
-    Without biases but the last: a key's does nothing (see DecoderLayer), and the layer norm before has one.
+    Only the output has a bias: that of the keys would have no effect (see DecoderLayer), and the layer norm before
+    already has one.
 
     Args:
         size: E.
-        heads: of size E / heads each.
+        heads: number of heads, of size E / heads each.
     """
 
     def __init__(self, size: int, heads: int) -> None:
         super().__init__()
         self.heads, self.width = heads, size // heads
-        # Head by head, and for each its query, key and value: a cache then holds key and value side by side.
+        # The outputs are query, key and value of the first head, then of the next, so that a cache row is one slice.
         self.project = Linear(size, 3 * size, bias=False)
         self.out = Linear(size, size)
         library_projection_(self.project, 1)
         nn.init.zeros_(self.out.bias)
 
     def _projected(self, x: Tensor) -> Tensor:
-        """Queries, keys and values [..., heads, 3 * width]."""
+        """Return queries, keys and values [..., heads, 3 * width]."""
         projected: Tensor = self.project(x)
         by_head: Tensor = projected.unflatten(-1, (self.heads, 3 * self.width))
         return by_head
 
     def forward(self, x: Float[Tensor, "*stack batch length hidden"], causal: bool = False) -> Tensor:
-        """All positions at once; if `causal`, each sees those up to its own."""
+        """Attend from all positions at once; if `causal`, each sees those up to its own."""
         by_head = self._projected(x).flatten(0, -4).transpose(1, 2)  # [batch, heads, length, 3 * width]
         query, key, value = by_head.split(self.width, -1)
         seen = F.scaled_dot_product_attention(query, key, value, is_causal=causal)
@@ -346,7 +350,7 @@ class SelfAttention(nn.Module):
         return attended
 
     def step(self, x: Float[Tensor, "*stack batch hidden"], cache: Cache) -> Tensor:
-        """The newest position, which sees those in the cache and itself."""
+        """Attend from the newest position, which sees those in the cache and itself."""
         projected = self._projected(x)
         query, row = projected[..., : self.width] / math.sqrt(self.width), projected[..., self.width :]
         attended: Tensor = self.out(cache.attend(query, row).flatten(-2))
@@ -358,7 +362,7 @@ class PreNormLayer(nn.Module):
 
     Args:
         size: E.
-        heads: of the attention.
+        heads: number of heads of the attention.
     """
 
     def __init__(self, size: int, heads: int) -> None:
@@ -368,11 +372,11 @@ class PreNormLayer(nn.Module):
         self.widen, self.narrow = Linear(size, WIDENING * size), Linear(WIDENING * size, size)
 
     def forward(self, x: Float[Tensor, "*stack batch length hidden"], causal: bool = False) -> Tensor:
-        """All positions at once."""
+        """Return the outputs at all positions; if `causal`, each sees those up to its own."""
         return self._fed_forward(x + self.attention(self.norm1(x), causal))
 
     def step(self, x: Float[Tensor, "*stack batch hidden"], cache: Cache) -> Tensor:
-        """The newest position."""
+        """Return the output at the newest position."""
         return self._fed_forward(x + self.attention.step(self.norm1(x), cache))
 
     def _fed_forward(self, x: Tensor) -> Tensor:
@@ -380,14 +384,14 @@ class PreNormLayer(nn.Module):
         return fed
 
 
-MOST_HEADS = 4  # unless asked for more
+MOST_HEADS = 4  # by default
 
 
 def pre_norm_layers(size: int, layers: int, heads: int | None) -> list[PreNormLayer]:
-    """Layers of a model; without a number of heads, the largest up to 4 that divides the hidden size.
+    """Make the layers of a model. The number of heads defaults to the largest up to 4 that divides the hidden size.
 
     Raises:
-        InvalidSettingError: a number that is not a whole number of at least 1.
+        InvalidSettingError: `layers` or `heads` is not a whole number of at least 1.
         IncompatibleError: the heads do not divide the hidden size.
     """
     if heads is None:

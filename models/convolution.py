@@ -1,8 +1,8 @@
 """Convolution over the positions of a message, and max-pooling with ReLU, each as one autograd node.
 
 Positions come before examples: `[..., length, batch, size]`. A shifted slice is then one block of memory, and a
-convolution is three matrix products that add to one result, without copying windows and without padding. Leading axes of
-the weights pair with those of the input, as in `icy.models.layers`.
+convolution is three matrix products that add to one result, without copying windows and without padding. Leading axes
+of the weights pair with those of the input, as in `icy.models.layers`.
 """
 
 import math

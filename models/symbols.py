@@ -1,7 +1,7 @@
 """Symbols as input of a cell, with the embedding folded into the cell's input weights.
 
-There are only V + 1 symbols, and the embedding and the input weights are both linear. Their product is therefore computed
-once per forward pass, and each step multiplies by a matrix of V + 1 rows instead of E.
+There are only V + 1 symbols, and the embedding and the input weights are both linear. Their product is therefore
+computed once per forward pass, and each step multiplies by a matrix of V + 1 rows instead of E.
 """
 
 import torch

@@ -1,11 +1,22 @@
-"""What the README shows is what icy does."""
+"""What the README and the pages show is what icy prints, measured and takes."""
 
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import shlex
+import sys
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 from click.testing import CliRunner
+from PIL import Image
 
+import icy
 from icy.cli import main
 from icy.config.specs import SweepSpec
 from icy.core.registry import registry
@@ -13,58 +24,260 @@ from icy.experiments.sweep import make_sweep, read_sweep
 from icy.testing import check_model
 
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text()
+README = "README.md"
+GUIDES = (README, "CONTRIBUTING.md", "CHANGELOG.md")
+PYTHON = (README, "docs/quickstart.md", "docs/end-to-end.md", "docs/from-results-to-a-paper.md", "docs/metrics.md")
+MOST_BYTES, MOST_OF_A_PICTURE = 9_000, 120_000
+NUMBER = r"\d+(?:\.\d+)?"
+PRINTED = {
+    "docs/grammars.md": ["show all --meanings 3x4 --word-length 2 --seed 123"],
+    "docs/metrics.md": ["metrics all --meanings 3x5 -m topsim -m posdis -m hce -m tre"],
+    "docs/s2b.md": [
+        "s2b eval --listener binding --listener nearest --listener random --samples 1,4 --episodes 50 --seeds 3"
+    ],
+    "docs/from-results-to-a-paper.md": [
+        "table benchmarks/reproduced/replicates.parquet -m FC2L -g rot -g shufdet --where protocol=acquire "
+        "--spread sem --compare icy22/table3"
+    ],
+}
+TRAINED = {
+    "docs/end-to-end.md": "e2e -s RNNAutoReg:GRU -r RNN:GRU --pretrain concat --pretrain perm --pretrain rot --quick",
+    README: "probe --model HierZero:GRU --grammar shufdet",
+}
+PLUG_IN = "probe --plugin mine.py --model Bottleneck --grammar all --quick"
 
 
-def blocks(language: str) -> list[str]:
-    """The fenced blocks in a language, "" for none."""
-    fenced = README.split("\n```")[1::2]
+@cache
+def text(page: str) -> str:
+    """Return the text of a page."""
+    return (ROOT / page).read_text()
+
+
+def blocks(page: str, language: str = "") -> list[str]:
+    """Return the fenced blocks in a language, "" for those that name none."""
+    fenced = text(page).split("\n```")[1::2]
     return [rest for name, _, rest in (block.partition("\n") for block in fenced) if name == language]
 
 
-@pytest.mark.usefixtures("forgetting")
-def test_its_plug_in_keeps_the_contract(tmp_path: Path) -> None:
-    (block,) = [b for b in blocks("python") if b.startswith("# mine.py")]
-    (tmp_path / "mine.py").write_text(block)
-    registry.load_file(tmp_path / "mine.py")
-    check_model("sender/SquaredLinear")
+def lines(output: str) -> list[str]:
+    """Return the lines of output, without spaces at their ends."""
+    return [line.rstrip() for line in output.strip().splitlines()]
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "show all --meanings 3x4 --word-length 2 --seed 123",
-        "list presets",
-        "metrics all --meanings 3x5 -m topsim -m posdis -m hce -m tre",
-        "s2b eval --listener binding --listener nearest --listener random --samples 1,4 --episodes 50 --seeds 3",
-        "table benchmarks/reproduced/replicates.parquet -m FC2L -g rot -g shufdet --where protocol=acquire "
-        "--spread sem --compare icy22/table3",
-    ],
-    ids=["show", "presets", "metrics", "s2b", "table"],
-)
-def test_what_it_prints(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def printed(command: str) -> list[str]:
+    """Return the lines that a command prints."""
+    done = CliRunner().invoke(main, command.split())
+    assert done.exit_code == 0, done.output
+    return lines(done.stdout)
+
+
+def shown(page: str, *words: str) -> list[str]:
+    """Return the lines of the one block of a page that contains all words."""
+    (block,) = [block for block in blocks(page) if all(word in block for word in words)]
+    return lines(block)
+
+
+def assert_alike(some: list[str], others: list[str]) -> None:
+    """Assert that the words are the same, and numbers nearly: training may differ on another processor."""
+    assert [re.sub(NUMBER, "0", line).split() for line in some] == [
+        re.sub(NUMBER, "0", line).split() for line in others
+    ]
+    values = [[float(one) for one in re.findall(NUMBER, "\n".join(found))] for found in (some, others)]
+    assert values[0] == pytest.approx(values[1], rel=0.3, abs=0.5)
+
+
+# -- what is printed ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("page", "command"), [(page, one) for page, found in PRINTED.items() for one in found])
+def test_what_it_prints(page: str, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    assert command in README.replace("\n", " ")
-    printed = CliRunner().invoke(main, command.split()).stdout.strip().splitlines()
-    (shown,) = [b.strip().splitlines() for b in blocks("") if b.strip().splitlines()[0] == printed[0]]
-    assert [line.rstrip() for line in printed] == [line.rstrip() for line in shown]
+    assert f"icy {command}" in text(page).replace("\n", " ")
+    found = printed(command)
+    assert found == shown(page, found[0], found[-1])
 
 
 def test_the_episode_it_begins() -> None:
-    printed = CliRunner().invoke(main, ["s2b", "play", "--seed", "7", "--no-pause"]).stdout
-    (shown,) = [b for b in blocks("") if b.startswith("Episode of seed 7")]
-    assert printed.startswith(shown.strip())
+    assert "icy s2b play --seed 7" in text("docs/s2b.md")
+    (block,) = [block for block in blocks("docs/s2b.md") if block.startswith("Episode of seed 7")]
+    assert "\n".join(printed("s2b play --seed 7 --no-pause")).startswith("\n".join(lines(block)))
 
 
-def test_its_sweep_can_be_planned(tmp_path: Path) -> None:
-    (block,) = blocks("toml")
+@pytest.mark.slow
+@pytest.mark.parametrize("page", TRAINED)
+def test_what_it_prints_after_training(page: str, tmp_path: Path) -> None:
+    assert f"icy {TRAINED[page]}" in text(page)
+    found = printed(f"{TRAINED[page]} --out {tmp_path}")
+    assert_alike(found, shown(page, found[0], found[3].split()[0]))
+
+
+@pytest.fixture
+def mine(forgetting: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The plug-in of the README, as a file in the working folder."""
+    (block,) = blocks(README, "python")
+    (tmp_path / "mine.py").write_text(block)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("mine")
+def test_its_plug_in_is_short_and_keeps_the_contract() -> None:
+    assert len(Path("mine.py").read_text().splitlines()) <= 15
+    registry.load_file(Path("mine.py"))
+    check_model("sender/Bottleneck")
+
+
+@pytest.mark.usefixtures("mine")
+def test_its_plug_in_has_the_row_that_is_shown() -> None:
+    """Of one grammar, which takes seconds: a cell does not depend on what is trained with it."""
+    assert f"`icy {PLUG_IN}`" in text(README)
+    whole, rule, row = shown(README, "sender/Bottleneck", "hol")[2:5]
+    columns = [(found.start(), found.end()) for found in re.finditer("-+", rule)]
+    cells = {whole[a:b].strip(): row[a:b].strip() for a, b in columns}
+    heads, _, found = printed(PLUG_IN.replace("--grammar all", "--grammar perm --workers 1"))[2:5]
+    assert_alike([" ".join(found.split())], [" ".join(cells[head] for head in re.split("  +", heads))])
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("mine")
+def test_its_plug_in_prints_the_table() -> None:
+    assert_alike(printed(PLUG_IN), shown(README, "sender/Bottleneck", "hol"))
+
+
+def test_the_sweep_that_is_shown_can_be_planned(tmp_path: Path) -> None:
+    (block,) = blocks("docs/sweeps.md", "toml")
     (tmp_path / "zoo.toml").write_text(block)
-    plan = make_sweep(sweep_spec(**read_sweep(tmp_path / "zoo.toml")))
+    plan = make_sweep(SweepSpec.asked(**read_sweep(tmp_path / "zoo.toml")))
     assert {row.job.task.side for row in plan.rows} == {"sender", "receiver"}
     assert len(plan.rows) > 50
 
 
-def test_every_command_it_names_exists() -> None:
-    commands = {line.split()[1] for block in blocks("") for line in block.splitlines() if line.startswith("icy ")}
-    assert {"probe", "list", "show", "generate", "check", "doctor"} <= commands
-    assert commands <= set(main.list_commands(click.Context(main)))
+# -- what is measured --------------------------------------------------------------------------------------------------
+
+
+def cells(page: str, first: str) -> list[str]:
+    """Return the cells of the row of a Markdown table that begins so."""
+    (row,) = [line for line in text(page).splitlines() if line.startswith(f"| {first}")]
+    return [one.strip() for one in row.strip("|").split("|")]
+
+
+def test_its_figures_are_those_of_the_benchmarks() -> None:
+    speed = [float(row.split("|")[-2]) for row in text("benchmarks/speed-cpu.md").splitlines() if "| 35 |" in row]
+    assert f"{min(speed):.1f} to {max(speed):.1f} times as fast" in text(README)
+    assert f"{min(speed):.1f} to {max(speed):.1f} times as fast" in text("docs/benchmarks/index.md")
+    assert cells("benchmarks/s2b-cpu.md", "core | 1 | 1 | 0 | 4,096")[-2].startswith("1,3")
+    assert "1.3 million steps a second on one core" in text(README)
+    for distance in ("hamming | 4999950000", "levenshtein | 4999950000"):
+        assert f"{cells('benchmarks/topsim-cpu.md', distance)[2]} s by " in text(README)
+    assert "0 of 104\nrecords" in text("benchmarks/faults.md")
+    assert "the same 104 records" in text(README)
+
+
+def test_its_agreement_is_that_of_the_reproductions() -> None:
+    found = {}
+    for table in ("icy22/table3", "icy22/table6", "perkins21/table15", "perkins21/table13", "perkins21/table13, check"):
+        _, _, measured, agree, chance, _ = cells(
+            "benchmarks/reproduced/README.md", f"[{table}{']' * (',' not in table)}"
+        )
+        found[table] = int(agree), int(measured.split()[0]), float(chance)
+    together = [sum(both) for both in zip(found.pop("icy22/table3"), found.pop("icy22/table6"), strict=True)]
+    for agree, measured, chance in (together, *found.values()):
+        assert f"{agree:.0f} of {measured:.0f}" in text(README)
+        assert f"{chance:.1f}" in text(README)
+
+
+def test_memory_and_the_published_listener_are_those_of_the_page() -> None:
+    rows = [line.split("|") for line in text("docs/s2b.md").splitlines() if re.match(r"\| [124] \| \d+ \| 100", line)]
+    rows += [line.split("|") for line in text("docs/s2b.md").splitlines() if re.match(r"\| [124] \| \d+ \| 99", line)]
+    published = [float(row[-2].split()[0]) for row in rows if len(row) == 9 and row[-2].split()]
+    assert len(published) == 9
+    assert f"{min(published):.0f} to {max(published):.0f} %" in text(README)
+
+
+# -- the picture -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_its_picture_is_current_and_small(theme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`python docs/_ext/front.py` draws it."""
+    monkeypatch.syspath_prepend(ROOT / "docs" / "_ext")
+    front = __import__("front")
+    file = f"docs/_static/icy-{theme}.png"
+    assert file in text(README)
+    assert (ROOT / file).stat().st_size < MOST_OF_A_PICTURE
+    with Image.open(ROOT / file) as image:
+        assert image.text["Description"] == front.digest()
+    assert set(front.GLOSSES) == set(icy.list_grammars())
+    sys.modules.pop("front")
+
+
+# -- commands, Python and links ----------------------------------------------------------------------------------------
+
+
+def commands(page: str) -> list[list[str]]:
+    """Return the icy commands of a page as words: in its blocks, and between backticks."""
+    found = [
+        line
+        for block in blocks(page) + blocks(page, "sh")
+        for line in re.findall(r"^(?:.+/bin/)?(icy .+)", block, re.MULTILINE)
+    ]
+    found += re.findall(r"`(icy [a-z][^`\n]*)`", text(page))
+    return [shlex.split(line, comments=True) for line in found]
+
+
+@pytest.mark.parametrize(
+    "page", [README, "docs/quickstart.md", "docs/end-to-end.md", "docs/from-results-to-a-paper.md"]
+)
+def test_commands_exist_and_have_the_options(page: str) -> None:
+    context = click.Context(main, info_name="icy")
+    for _, name, *rest in commands(page):
+        command = main.get_command(context, name)
+        assert command is not None, name
+        if isinstance(command, click.Group) and rest:
+            command = command.get_command(context, rest[0])
+            assert command is not None, (name, *rest)
+        known = {flag for p in command.params if isinstance(p, click.Option) for flag in p.opts}
+        assert {word.partition("=")[0] for word in rest if re.match(r"--?[a-z]", word)} <= known, (name, *rest)
+
+
+def test_the_everyday_commands_are_all_there() -> None:
+    named = {words[1] for words in commands("docs/quickstart.md")}
+    assert {"probe", "sweep", "e2e", "metrics", "s2b", "list", "show", "generate", "check", "doctor"} <= named
+
+
+def public(node: ast.expr) -> Any:
+    """Return what a dotted name that begins with icy or metrics stands for; None for other expressions."""
+    if isinstance(node, ast.Name):
+        return {"icy": icy, "metrics": icy.metrics}.get(node.id)
+    owner = public(node.value) if isinstance(node, ast.Attribute) else None
+    return None if owner is None or inspect.isclass(owner) else getattr(owner, node.attr)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("page", PYTHON)
+def test_calls_in_python_fit(page: str) -> None:
+    for call in (node for block in blocks(page, "python") for node in ast.walk(ast.parse(block))):
+        if isinstance(call, ast.Call) and (function := public(call.func)) is not None:
+            words = {word.arg: None for word in call.keywords if word.arg}
+            inspect.signature(function).bind(*[None] * len(call.args), **words)
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of a page: its headings and its own targets."""
+    content = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    heads = [
+        re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in re.findall(r"^#+ (.+)$", content, re.M)
+    ]
+    return {*heads, *re.findall(r"^\((\w+)\)=$", content, re.MULTILINE)}
+
+
+@pytest.mark.parametrize("page", GUIDES)
+def test_links_resolve(page: str) -> None:
+    found = re.findall(r"\]\(([^)\s]+)\)|(?:src|srcset)=\"([^\"]+)\"", text(page))
+    for target in (one or other for one, other in found):
+        path, _, anchor = target.partition("#")
+        if not target.startswith("http"):
+            assert (ROOT / path).exists(), target
+            assert not anchor or anchor in anchors(ROOT / path), target
+
+
+def test_the_readme_is_for_a_first_visit() -> None:
+    assert len(text(README).encode()) <= MOST_BYTES

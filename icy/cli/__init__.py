@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from itertools import pairwise
 from typing import Any
 
 import click
@@ -52,7 +53,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """The command, imported now."""
         if cmd_name not in COMMANDS:
-            return None
+            return _registered_command(ctx, cmd_name)
         module = importlib.import_module(f"{__name__}.commands.{COMMANDS[cmd_name][0]}")
         command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
@@ -80,6 +81,23 @@ class LazyGroup(click.Group):
 
         completion.register()
         super()._main_shell_completion(*args, **extra)
+
+
+def _registered_command(ctx: click.Context | None, name: str) -> click.Command | None:
+    """Return the command of a kind of job that a plug-in registers, from a package or a --plugin file."""
+    from icy.core.registry import registry
+
+    words = ctx.meta.get("icy.words", []) if ctx else []
+    for word, following in pairwise([*words, ""]):
+        if word == "--plugin" or word.startswith("--plugin="):
+            registry.load_file(word.partition("=")[2] or following)
+    if not any(entry.name == name for entry in registry.entries("job")):
+        return None
+    from icy.records.kinds import job_kind
+
+    from .commands.job import job_command
+
+    return job_command(job_kind(name))
 
 
 @click.command(

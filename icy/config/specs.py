@@ -85,9 +85,10 @@ RUNNING = tuple(f.name for f in fields(RunSpec))
 
 
 def names(spec: type) -> list[str]:
-    """Return the fields of a spec."""
+    """Return the fields of a spec, its own before those that all have."""
     dataclass: type[DataclassInstance] = spec
-    return [f.name for f in fields(dataclass)]
+    found = [f.name for f in fields(dataclass)]
+    return sorted(found, key=lambda name: name in RUNNING)
 
 
 def spell_out(function: Callable[..., Any], spec: type[RunSpec], result: type) -> None:

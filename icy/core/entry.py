@@ -11,7 +11,7 @@ from .lazy import load_object
 
 SIDES = ("sender", "receiver")
 PLAYERS = SPEAKER, LISTENER = ("speaker", "listener")  # of S2B's games
-ENTRY_KINDS = (*SIDES, "cell", "grammar", "metric", *PLAYERS)
+ENTRY_KINDS = (*SIDES, "cell", "grammar", "metric", *PLAYERS, "job")
 
 
 class Card(TypedDict, total=False):
@@ -76,11 +76,11 @@ class Entry:
         return own if self.cell is None else f"{own}.{self.cell.full_version}"
 
     def works_with(self, representation: str) -> bool:
-        """Whether it can be trained in a representation."""
+        """Return whether it can be trained in a representation."""
         return not self.representations or representation in self.representations
 
     def with_cell(self, cell: Entry) -> Entry:
-        """The entry of a family bound to a cell, called `Family:Cell`."""
+        """Return the entry of a family bound to a cell, called `Family:Cell`."""
         aliases = tuple(f"{alias}:{cell.name}" for alias in self.aliases)
         description = f"{self.description.rstrip('.')}, with the {cell.name} cell."
         return replace(self, name=f"{self.name}:{cell.name}", aliases=aliases, cell=cell, description=description)

@@ -51,7 +51,7 @@ __all__ = [
 ]
 
 # Packages that register on import; they list themselves.
-BUILT_IN = ("icy.models", "icy.grammars", "icy.metrics", "icy.s2b")
+BUILT_IN = ("icy.models", "icy.grammars", "icy.metrics", "icy.s2b", "icy.experiments")
 ENTRY_POINT_GROUP = "icy.plugins"
 
 F = TypeVar("F")

@@ -100,8 +100,11 @@ def sweep_spec(**given: Any) -> SweepSpec:
     kind = given.get("kind", SweepSpec.kind)
     if kind != SweepSpec.kind:
         load_plugins(given.get("plugin", ()))
-        own = set(names(job_kind(kind).load_spec())) - set(names(SweepSpec))
-        mine = {name: given.pop(name) for name in list(given) if name in own}
+        own = [name for name in names(job_kind(kind).load_spec()) if name not in names(SweepSpec)]
+        for name in given:
+            if name not in (*own, *names(SweepSpec)):
+                raise unknown(f"option of a sweep of kind '{kind}'", name, [*own, *names(SweepSpec)])
+        mine = {name: given.pop(name) for name in own if name in given}
         given["parts"] = tuple({"kind": kind, **mine, **part} for part in given.get("parts") or ({},))
     return SweepSpec.asked(**given)
 

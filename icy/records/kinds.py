@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from icy.core.errors import UnknownNameError
 from icy.core.lazy import load_object
 from icy.core.registry import Entry, registry
 
@@ -108,8 +109,12 @@ def kind_name(side: str, kind: str | None = None) -> str:
 
 
 def kind_of(record: Record) -> JobKind:
-    """Return the kind of job that a record is of."""
-    return job_kind(kind_name(record.get("side", ""), record.get("kind")))
+    """Return the kind of job that a record is of; of one whose plug-in is not loaded, what all kinds share."""
+    name = kind_name(record.get("side", ""), record.get("kind"))
+    try:
+        return job_kind(name)
+    except UnknownNameError:
+        return JobKind(name, "", None, None)
 
 
 def row_of(record: Record) -> RowKey:

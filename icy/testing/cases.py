@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from icy.config.settings import TrainingSettings
 from icy.core.registry import Entry, registry
@@ -150,8 +151,8 @@ class ModelCase:
             return task.message_length, task.vocab_size + 1
         return task.space.attributes, task.space.values
 
-    def check_shape(self, count: int) -> None:
-        """Fail unless the scores of `count` examples have the agreed shape."""
+    def check_shape(self, count: int) -> Tensor:
+        """Return the scores of `count` examples; fail unless they have the agreed shape."""
         inputs, _ = self.examples(count)
         scores = run(self.ready(), inputs)
         where = f"{self.task.space}, {self.task.message_length} tokens, vocabulary {self.task.vocab_size}"
@@ -161,6 +162,7 @@ class ModelCase:
             tuple(scores.shape) == expected, f"The scores have shape {tuple(scores.shape)}, not {expected} ({where})."
         )
         require(scores.is_floating_point(), f"The scores are {scores.dtype}, not floating point.")
+        return scores
 
     def gradient_model(self) -> nn.Module:
         """The model, if it learns by gradient.
@@ -251,6 +253,27 @@ def same_random_state(what: str) -> Iterator[None]:
             found == expected,
             f"{what} draws from {library}'s global random state; draw from torch, or icy.core.streams.",
         )
+
+
+class MadeTensors(TorchFunctionMode):
+    """Note, within a `with` block, which functions make a tensor on the default device; a GPU needs it elsewhere.
+
+    Attributes:
+        by: the functions, by name.
+    """
+
+    makers = frozenset(getattr(torch, name) for name in ("arange", "empty", "eye", "full", "ones", "tensor", "zeros"))
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.by: list[str] = []
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Call the function; torch calls this in its place."""
+        found = func(*args, **(kwargs or {}))
+        if func in self.makers and "device" not in (kwargs or {}) and found.dim():
+            self.by.append(f"torch.{func.__name__}")
+        return found
 
 
 def first_line(error: BaseException) -> str:

@@ -7,12 +7,10 @@ import logging
 import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
 from joblib.externals.loky.backend.reduction import dumps
 from torch import Tensor, nn
-from torch.overrides import TorchFunctionMode
 
 from icy.core.errors import IcyError
 from icy.core.registry import SIDES, Entry, registry
@@ -27,6 +25,7 @@ from .cases import (
     SETTINGS,
     Check,
     CheckFailure,
+    MadeTensors,
     ModelCase,
     NotApplicable,
     check_of,
@@ -36,7 +35,6 @@ from .cases import (
     require_gradients,
     require_registered,
     require_same_training,
-    run,
     same_random_state,
 )
 
@@ -311,11 +309,11 @@ def check_moves_to_device(case: CellCase) -> str:
     """The cell makes no tensor on the CPU when it runs elsewhere; it runs on a GPU where there is one."""
     for fed in (True, False):
         cell = case.ready(fed)
-        with _Factories() as factories:
+        with MadeTensors() as made:
             expected = case.run(cell)
-        made = " and ".join(factories.used)
         require(
-            not made, f"The cell calls {made} when it runs, without a device; make the tensor with `new_zeros`, say."
+            not made.by,
+            f"The cell calls {' and '.join(made.by)} when it runs, without a device; use `new_zeros` or `device=`.",
         )
         if torch.cuda.is_available():
             found = run_cell(case.ready(fed).cuda(), case.start().cuda(), case.inputs().cuda())
@@ -341,8 +339,8 @@ def check_other_sizes(case: CellCase) -> None:
             except IcyError:
                 require(fed and inputs != hidden, f"Sizes ({inputs}, {hidden}) are refused with fed={fed}.")
                 continue
-            states = run_cell(cell, case.numbers(BATCH, hidden), case.numbers(STEPS, BATCH, inputs))
-            _require_states(states, (BATCH, hidden), f"input {inputs}, state {hidden}, fed={fed}")
+            state = run_cell(cell, case.numbers(BATCH, hidden), case.numbers(STEPS, BATCH, inputs))[-1]
+            _require_shape(state[0], (BATCH, hidden), f"The output with sizes ({inputs}, {hidden}) and fed={fed}")
 
 
 @check_of(CELL_CHECKS)
@@ -351,11 +349,10 @@ def check_every_family(case: CellCase) -> str:
     families = _families(case.entry)
     for entry in families:
         representation = entry.representations[0] if entry.representations else "soft"
-        task = Task(entry, MeaningSpace(3, 4), word_length=2, hidden_size=case.size, representation=representation)
-        model = ModelCase(task, case.seed)
+        task = Task(entry, MeaningSpace(2, 3), word_length=2, hidden_size=case.size, representation=representation)
         try:
-            model.check_shape(BATCH)
-            require(run(model.ready(), model.examples()[0]).isfinite().all(), "Some scores are infinite or NaN.")
+            scores = ModelCase(task, case.seed).check_shape(BATCH)
+            require(scores.isfinite().all(), "Some scores are infinite or NaN.")
         except Exception as error:
             sentence = str(error) if isinstance(error, CheckFailure | IcyError) else f"{type(error).__name__}: {error}"
             raise CheckFailure(f"In {entry.qualified}: {sentence}") from error
@@ -375,24 +372,6 @@ def check_stacked_equals_separate(case: CellCase) -> str:
         found = alone.scores(_batches(case, [seed]))
         require_same_training(stacked[i : i + 1], found, before[i : i + 1], f"Replicate {i} in a stack and alone")
     return f"trains as: {together.engine}"
-
-
-class _Factories(TorchFunctionMode):
-    """Notes which functions make a tensor on the default device, which need not be that of the others."""
-
-    functions = frozenset(
-        getattr(torch, name) for name in ("arange", "empty", "eye", "full", "ones", "zeros", "tensor")
-    )
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.used: list[str] = []
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        found = func(*args, **(kwargs or {}))
-        if func in self.functions and "device" not in (kwargs or {}) and found.dim():
-            self.used.append(f"torch.{func.__name__}")
-        return found
 
 
 class _Net(nn.Module):

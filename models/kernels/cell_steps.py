@@ -1,9 +1,9 @@
-"""The element-wise halves of the recurrent cells, each one autograd node with a backward pass by hand.
+"""Element-wise steps of recurrent cells, each one autograd node with its own backward pass.
 
-A recurrent update is some hundred small element-wise operations around a few matrix products; on a CPU their overhead,
-and on a GPU their launches, cost as much as the products. Written as one node each they need about a third as many.
-All work on the last axis (hidden) and broadcast over every other. vmap can run them forward (`generate_vmap_rule`), but
-not backward where a gradient is written in place; stacks of these models broadcast instead.
+A recurrent update is some hundred small element-wise operations around a few matrix products; their overhead on a CPU,
+and their launches on a GPU, cost as much as the products. As single nodes the steps need about a third as many
+operations. All work on the last axis (hidden) and broadcast over the others. vmap can run them forward
+(`generate_vmap_rule`), but not backward where a gradient is written in place; stacks of these models broadcast instead.
 """
 
 from collections.abc import Callable
@@ -15,18 +15,18 @@ from torch.autograd import Function
 
 
 def _tanh(x: Tensor) -> Tensor:
-    """tanh without a gradient of its own. On a CPU by way of the sigmoid: same to 1.2e-7, in a third of the time."""
+    """Return tanh, without a gradient; on a CPU from the sigmoid, equal to 1.2e-7 and in a third of the time."""
     if x.is_cuda or x.dtype != torch.float32:
         return torch.tanh(x)
     return (x * 2).sigmoid_().mul_(2).sub_(1)
 
 
-# Each returns a new tensor: an output of a Function must not share memory with its input.
+# Each returns a new tensor, since an output of a Function must not share memory with its input.
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"identity": torch.clone, "tanh": _tanh, "relu": torch.relu}
 
 
 def _reduced(gradient: Tensor, like: tuple[int, ...]) -> Tensor:
-    """Sum a gradient over the axes along which its input was broadcast."""
+    """Sum a gradient over the axes along which the input was broadcast."""
     return gradient if gradient.shape == like else gradient.sum_to_size(like)
 
 
@@ -70,7 +70,7 @@ class Mix(Function):
 
 
 class GRUStep(Function):
-    """The GRU's gates. `from_input` [..., rows or 1, 3E] holds W x + b, `from_state` [..., rows, 3E] U h + c.
+    """The step of a GRU. `from_input` [..., rows or 1, 3E] is W x + b, `from_state` [..., rows, 3E] is U h + c.
 
     r, z = sigmoid(their two parts); n = tanh(n_x + r n_h); h' = (1 - z) n + z h.
     """
@@ -119,7 +119,7 @@ class GRUStep(Function):
 
 
 class LSTMStep(Function):
-    """The LSTM's gates i, f, g, o side by side in `gates` [..., rows, 4E]; returns the new (h, c)."""
+    """The step of an LSTM, to the new (h, c); `gates` [..., rows, 4E] holds i, f, g and o, in this order."""
 
     generate_vmap_rule = True
 
@@ -199,9 +199,9 @@ class HighwayStep(Function):
 
 
 class SRUStep(Function):
-    """The SRU's state. `gates` [..., rows or 1, 4E] holds x~, f, r (before their share of c) and x.
+    """The step of an SRU, to the new (h, c). `gates` [..., rows or 1, 4E] holds x~, f and r (without c), and x.
 
-    `weight` [..., 2, E] is what f and r multiply c by. Returns (h, c'); `kind` names g, identity or tanh.
+    `weight` [..., 2, E] holds the weights of c in f and r; `kind` names g: identity or tanh.
     """
 
     generate_vmap_rule = True
@@ -251,36 +251,36 @@ class SRUStep(Function):
 
 
 def tanh(x: Tensor) -> Tensor:
-    """tanh(x); see Tanh."""
+    """Return tanh(x); see Tanh."""
     y: Tensor = Tanh.apply(x)  # type: ignore[no-untyped-call]
     return y
 
 
 def mix(a: Tensor, b: Tensor, s: Tensor) -> Tensor:
-    """(1 - s) a + s b; see Mix."""
+    """Return (1 - s) a + s b; see Mix."""
     mixed: Tensor = Mix.apply(a, b, s)  # type: ignore[no-untyped-call]
     return mixed
 
 
 def gru_step(from_input: Tensor, from_state: Tensor, h: Tensor) -> Tensor:
-    """The next state of a GRU; see GRUStep."""
+    """Return the next state of a GRU; see GRUStep."""
     new: Tensor = GRUStep.apply(from_input, from_state, h)[0]  # type: ignore[no-untyped-call]
     return new
 
 
 def lstm_step(gates: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
-    """The next h and c of an LSTM; see LSTMStep."""
+    """Return the next h and c of an LSTM; see LSTMStep."""
     h, new_c, _, _ = LSTMStep.apply(gates, c)  # type: ignore[no-untyped-call]
     return h, new_c
 
 
 def highway_step(gates: Tensor, s: Tensor, activation: str) -> Tensor:
-    """The next node of a DARTS cell; see HighwayStep."""
+    """Return the next node of a DARTS cell; see HighwayStep."""
     new: Tensor = HighwayStep.apply(gates, s, activation)[0]  # type: ignore[no-untyped-call]
     return new
 
 
 def sru_step(gates: Tensor, weight: Tensor, c: Tensor, activation: str) -> tuple[Tensor, Tensor]:
-    """The next h and c of an SRU; see SRUStep."""
+    """Return the next h and c of an SRU; see SRUStep."""
     h, new_c, _, _ = SRUStep.apply(gates, weight, c, activation)  # type: ignore[no-untyped-call]
     return h, new_c

@@ -1,8 +1,8 @@
 """The SRU over a whole sequence, as one autograd node.
 
-Nothing multiplies an SRU's state by a matrix, so only f and c must go step by step, and in the backward pass only the
-gradient of c. All else is done for a slab of steps at once: on a GPU, where launches cost, for all of them; on a CPU,
-where passes over memory cost, for as many as stay in its cache, from the product with the input to what is kept of it.
+No matrix multiplies the state of an SRU, so only f and c need to go step by step, and in the backward pass only the
+gradient of c. All else is computed for a slab of steps at once: on a GPU, where launches are expensive, for all steps;
+on a CPU, where memory access is expensive, for as many steps as fit in the cache.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ IN_CACHE = 2**17  # elements of a slab, on a CPU
 def sru_scan(
     x: Tensor | None, matrix: Tensor | None, bias: Tensor, weight: Tensor, c: Tensor, steps: int, activation: str
 ) -> Tensor:
-    """The outputs h of an SRU [*stack, step, batch, E]; of one without the gate r its last state c [*stack, batch, E].
+    """Return the outputs h of an SRU [*stack, step, batch, E]; without the gate r, its last state c [*stack, batch, E].
 
     Args:
         x: inputs [*stack, step, batch, inputs], or None if they are zero.
-        matrix: what multiplies them [*stack, inputs, blocks * E], for x~, f, r and what the highway passes on, side by
-            side; without the last it passes x on. None if there is no x.
+        matrix: weights of the inputs [*stack, inputs, blocks * E], one block for each of x~, f, r and the highway;
+            without the last block the highway passes x on. None if there is no x.
         bias: of f and r [*stack, 2, E], or of f alone [*stack, 1, E].
-        weight: what f and r multiply c by; of the same shape.
+        weight: weights of c in f and r, of the same shape.
         c: the first state [*stack, batch, E].
         steps: number of steps.
         activation: g, "identity" or "tanh".
@@ -44,23 +44,23 @@ def sru_scan(
 
 
 class _Run(NamedTuple):
-    """What is kept of a run, each [replicate, step, batch, E]; None where there is no such thing."""
+    """Tensors kept for the backward pass, each [replicate, step, batch, E]; None if there is no such part."""
 
     f: Tensor
-    before: Tensor  # c that a step starts from
-    after: Tensor  # c that it ends with
+    before: Tensor  # c before a step
+    after: Tensor  # c after it
     r: Tensor | None
-    passed: Tensor | None  # what the highway passes on
-    shown: Tensor | None  # g(c), where g is not the identity
+    passed: Tensor | None  # input of the highway
+    shown: Tensor | None  # g(c), if g is not the identity
     h: Tensor | None
 
     def at(self, slab: slice) -> _Run:
-        """A slab of steps."""
+        """Return the part of a slab of steps."""
         return _Run(*(None if part is None else part[:, slab] for part in self))  # type: ignore[arg-type]
 
 
 class _SRUScan(Function):
-    """See sru_scan; here every tensor has a replicate axis."""
+    """Autograd node of sru_scan; here every tensor has a replicate axis."""
 
     @staticmethod
     def forward(
@@ -102,7 +102,7 @@ class _SRUScan(Function):
 
 
 def _places(x: Tensor | None, c: Tensor, steps: int, activation: str, has_r: bool, passes_product: bool) -> _Run:
-    """Room for all that is kept; the first state, and x where the highway passes it on, are there already."""
+    """Allocate the tensors of a run, and fill in the first state, and x if the highway passes it on."""
     count, batch, size = c.shape
     states = c.new_empty(count, steps + 1, batch, size)
     states[:, 0] = c
@@ -116,31 +116,31 @@ def _places(x: Tensor | None, c: Tensor, steps: int, activation: str, has_r: boo
 
 
 def _slabs(run: _Run) -> list[slice]:
-    """The steps, in runs that are worked on at once."""
+    """Divide the steps into slabs."""
     steps, step = run.f.shape[1], run.f[:, 0]
     length = steps if step.is_cuda else min(steps, max(1, IN_CACHE // step.numel()))
     return [slice(first, min(first + length, steps)) for first in range(0, steps, length)]
 
 
 def _blocks(matrix: Tensor | None, like: Tensor) -> tuple[Tensor, ...]:
-    """What multiplies x for x~, f, r and the highway, of which the last ones may be missing."""
+    """Split the matrix into the blocks of x~, f, r and the highway; the last ones may be missing."""
     return () if matrix is None else matrix.split(like.shape[-1], -1)
 
 
 def _rows(part: Tensor) -> Tensor:
-    """Steps and examples as one axis, in place."""
+    """Return a view with steps and examples as one axis."""
     return part.view(len(part), -1, part.shape[-1])
 
 
 def _project(x: Tensor, blocks: Sequence[Tensor], places: list[Tensor | None]) -> None:
-    """x times each block, into its place."""
+    """Write x times each block into its place."""
     for block, place in zip(blocks, places, strict=False):
         assert place is not None
         torch.bmm(_rows(x), block, out=_rows(place))
 
 
 def _run_states(run: _Run, candidate: Tensor | None, bias: Tensor, weight: Tensor) -> None:
-    """f and c, step by step."""
+    """Compute f and c, step by step."""
     for t in range(run.f.shape[1]):
         f, c, new_c = run.f[:, t], run.before[:, t], run.after[:, t]
         _open(f, bias[:, :1], weight[:, :1], c, fed=candidate is not None)
@@ -151,7 +151,7 @@ def _run_states(run: _Run, candidate: Tensor | None, bias: Tensor, weight: Tenso
 
 
 def _put_out(run: _Run, r: Tensor, h: Tensor, bias: Tensor, weight: Tensor) -> None:
-    """r and h."""
+    """Compute r and h."""
     _open(r, bias[:, 1:, None], weight[:, 1:, None], run.before, fed=run.passed is not None)
     shown = run.after if run.shown is None else _tanh(run.after, run.shown)
     if run.passed is None:
@@ -161,7 +161,7 @@ def _put_out(run: _Run, r: Tensor, h: Tensor, bias: Tensor, weight: Tensor) -> N
 
 
 def _open(gate: Tensor, bias: Tensor, weight: Tensor, c: Tensor, fed: bool) -> None:
-    """Make a gate, in the place where the input's share of it stands if there is an input."""
+    """Compute a gate in place; if there is an input, `gate` holds its part already."""
     if fed:
         gate.add_(bias).addcmul_(weight, c)
     else:
@@ -170,23 +170,24 @@ def _open(gate: Tensor, bias: Tensor, weight: Tensor, c: Tensor, fed: bool) -> N
 
 
 def _tanh(x: Tensor, out: Tensor) -> Tensor:
-    """tanh; icy.models.kernels.cell_steps says why by way of the sigmoid."""
+    """Compute tanh as in `icy.models.kernels.cell_steps`, into `out`."""
     if x.is_cuda or x.dtype != torch.float32:
         return torch.tanh(x, out=out)
     return torch.mul(x, 2, out=out).sigmoid_().mul_(2).sub_(1)
 
 
 class _Backward:
-    """The way back, a slab at a time, with the gradient of c handed from slab to slab.
+    """The backward pass, one slab at a time from the last, which passes the gradient of c on.
 
-    With w = f (c_{t-1} - c_t), dc_t all that comes to c_t, and f and r before their sigmoid: dx~ = (1 - f) dc_t;
-    df = w dc_t;  dr = (1 - r) dh (h - x);  dc_{t-1} = (f + v_f w) dc_t + v_r dr + r_{t-1} g'(c_{t-1}) dh_{t-1}.
+    With w = f (c_{t-1} - c_t), dc_t the whole gradient of c_t, and df and dr those before the sigmoid:
+    dx~ = (1 - f) dc_t;  df = w dc_t;  dr = (1 - r) dh (h - x);
+    dc_{t-1} = (f + v_f w) dc_t + v_r dr + r_{t-1} g'(c_{t-1}) dh_{t-1}.
 
     Attributes:
-        to_c: the gradient of the state before the steps done so far.
-        to_x: of the inputs, where it is wanted.
-        to_blocks: of the blocks of the matrix.
-        to_bias, to_weight: for each gate, summed over the slabs and not yet over steps and examples.
+        to_c: gradient of the state before the steps done so far.
+        to_x: gradient of the inputs; None if it is not needed.
+        to_blocks: gradients of the blocks of the matrix.
+        to_bias, to_weight: gradients for each gate, summed over slabs and not yet over steps and examples.
     """
 
     def __init__(
@@ -194,7 +195,7 @@ class _Backward:
     ) -> None:
         self.run, self.x, self.blocks = run, x, blocks
         self.v: tuple[Tensor, ...] = weight.unsqueeze(2).split(1, 1)  # v_f and v_r, [replicate, 1, 1, E]
-        self.to_h = grad  # not used where there is no h
+        self.to_h = grad  # unused if there is no h
         self.to_c = grad if run.h is None else torch.zeros_like(grad[:, 0])
         self.to_x = torch.empty_like(x) if x is not None and to_x_wanted else None
         self.to_blocks = [torch.zeros_like(block, memory_format=torch.contiguous_format) for block in blocks]
@@ -204,7 +205,7 @@ class _Backward:
         self.to_weight = [torch.zeros_like(slab) for _ in self.v]
 
     def through(self, slab: slice) -> None:
-        """Go back through the steps of a slab."""
+        """Run the backward pass of one slab."""
         run = self.run.at(slab)
         to_after, spare, *to_products = (part[:, : run.f.shape[1]] for part in self.room)
         to_candidate, to_f, to_r, to_passed = to_products
@@ -232,7 +233,7 @@ class _Backward:
         to_passed: Tensor,
         spare: Tensor,
     ) -> None:
-        """Fill `to_r`, `to_passed`, and `to_after` with what a slab's outputs send to its own states."""
+        """Compute the gradients of r, of the highway, and of the slab's own states from those of its outputs."""
         torch.addcmul(to_h, to_h, r, value=-1, out=to_passed)
         if run.passed is None:
             torch.mul(h, to_passed, out=to_r)
@@ -245,7 +246,7 @@ class _Backward:
         to_after[:, :-1].addcmul_(to_r[:, 1:], self.v[1])
 
     def _through_states(self, run: _Run, to_before: Tensor, to_after: Tensor, to_f: Tensor, factor: Tensor) -> None:
-        """Complete `to_after` step by step, from the last; `to_before` is what r sends to the state before the slab."""
+        """Complete the gradient of states, step by step from the last; `to_before` is r's part for the state before."""
         torch.sub(run.before, run.after, out=to_f).mul_(run.f)
         torch.addcmul(run.f, to_f, self.v[0], out=factor)
         to_after[:, -1].add_(self.to_c)

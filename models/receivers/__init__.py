@@ -1,4 +1,4 @@
-"""The receivers of Perkins21 and Icy22, one family per file. This page is the catalogue; it imports none of them."""
+"""Register the built-in receivers, without importing them; one family per file."""
 
 from icy.core.registry import register_receiver
 

@@ -7,14 +7,14 @@ from icy.models.base import Receiver
 from icy.models.convolution import Convolution, pool_relu
 from icy.models.layers import Linear, SymbolEmbedding, as_symbol_weights
 
-SHORT = 4  # a sequence of this length goes to the last layer
+SHORT = 4  # a sequence of at most this length goes to the last layer
 
 
 class CNN(Receiver):
     """Embedding, blocks of relu(maxpool_2(conv_3(x))) with E channels while more than 4 positions are left, linear.
 
-    A block halves the length, rounding down: 20 -> 10 -> 5 -> 2 is three blocks (the papers say four). The first one's
-    convolution is folded with the embedding. The published total counts the embedding twice.
+    A block halves the length, rounding down: 20 -> 10 -> 5 -> 2 is three blocks (the papers say four). The embedding is
+    folded into the first convolution. The published total counts the embedding twice.
     """
 
     broadcasts = True
@@ -37,12 +37,12 @@ class CNN(Receiver):
         return self.shaped(self.out(self.features(weights).flatten(-2)))
 
     def features(self, weights: Tensor) -> Tensor:
-        """What the blocks make of weights over symbols [..., batch, length, vocab]: [..., batch, short, hidden]."""
+        """Return the features [..., batch, short, hidden] of weights over symbols [..., batch, length, vocab]."""
         if not self.blocks:
             embedded: Tensor = self.embed(weights)
             return embedded
-        x = weights.transpose(-3, -2).contiguous()  # length before batch, as convolutions want it
+        x = weights.transpose(-3, -2).contiguous()  # length before batch, for convolutions
         for i, block in enumerate(self.blocks):
-            kept = x.shape[-3] // 2 * 2  # of an odd length, pooling leaves the last position out
+            kept = x.shape[-3] // 2 * 2  # pooling drops the last position of an odd length
             x = pool_relu(block(x, kept, None if i else block.fold(self.embed.weight)))  # type: ignore[operator]
         return x.transpose(-3, -2)

@@ -1,4 +1,4 @@
-"""Feed-forward receivers, in the form of the papers' tables (Perkins21 table 15) and in that of Icy22's program."""
+"""Feed-forward receivers, in the form of the papers' tables (Perkins21 table 15) and of Icy22's program."""
 
 from torch import Tensor
 
@@ -25,7 +25,7 @@ class FC2L(Receiver):
         return super().inert_parameters() + self.embed.weight.numel()
 
     def embedded(self, message: Tensor) -> Tensor:
-        """tanh of the embedded symbols, positions side by side: [..., batch, L*E]."""
+        """Return tanh of the embedded symbols, positions concatenated: [..., batch, L*E]."""
         weights = as_symbol_weights(message, self.symbols, self.embed.weight.dtype)
         return tanh(self.embed(weights)).flatten(-2)
 
@@ -34,7 +34,7 @@ class FC2L(Receiver):
 
 
 class FC(FC2L):
-    """As FC2L, with a hidden layer of size E before the last; the papers' three-layer form."""
+    """Like FC2L, with a hidden layer of size E before the last; the papers' three-layer form."""
 
     def __init__(self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int) -> None:
         super().__init__(space, message_length, vocab_size, hidden_size)
@@ -48,8 +48,8 @@ class FC(FC2L):
 class FC1L(Receiver):
     """The sum of one row of A*K scores per position and symbol, without bias (the program of Icy22).
 
-    Row t*(V+1) + m_t; initialised N(0, 1), as an embedding. The program looks rows up and so takes tokens only. But a
-    sum of rows is linear in the one-hot message, so here weights over symbols are read as well.
+    Row t*(V+1) + m_t; initialised N(0, 1), like an embedding. The program looks rows up and takes tokens only. A sum of
+    rows is linear in the one-hot message, so this one takes weights over symbols as well.
     """
 
     broadcasts = True
@@ -66,7 +66,7 @@ class FC1L(Receiver):
 class FC2Lv2(Receiver):
     """The sum of one row of size E per position and symbol, tanh, linear (the program of Icy22, which calls it FC2L).
 
-    The table is as in FC1L, and like there weights over symbols are read as well as tokens.
+    The table is as in FC1L; it takes tokens and weights over symbols.
     """
 
     broadcasts = True

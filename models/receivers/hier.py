@@ -1,4 +1,4 @@
-"""The HU-RNN as a receiver: Hier, of any cell (Perkins21 section 3; Icy22 section 5, HURecv)."""
+"""The HU-RNN receiver Hier, with any cell (Perkins21 section 3; Icy22 section 5, HURecv)."""
 
 from torch import Tensor
 
@@ -21,8 +21,8 @@ class Hier(Receiver):
     Args:
         space, message_length, vocab_size, hidden_size: see Model.
         cell: makes both cells.
-        shared_gate: take the gate of the whole batch from its first example, as the authors' program does by mistake
-            for every cell but the LSTM. All published numbers of Hier:GRU, Hier:RNN and Hier:dgrecv have it.
+        shared_gate: use the gate of the first example for the whole batch, as the authors' program does by mistake for
+            every cell but the LSTM. All published numbers of Hier:GRU, Hier:RNN and Hier:dgrecv were made so.
     """
 
     broadcasts = True
@@ -49,7 +49,10 @@ class Hier(Receiver):
         return super().inert_parameters() + self.embed.weight.numel()
 
     def gate(self, lower: State) -> Tensor:
-        """s [..., batch, 1]; the mistake was an indexing slip written for a pair of states, so the LSTM escapes it."""
+        """Return s [..., batch, 1].
+
+        The mistake of `shared_gate` is an index that is right for a pair of states, so it does not affect the LSTM.
+        """
         s: Tensor = self.stop(lower)
         return s[..., :1, :].expand_as(s) if self.shared_gate and len(lower) == 1 else s
 

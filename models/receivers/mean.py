@@ -1,4 +1,4 @@
-"""The receiver that ignores order: MeanEmbeddings (of the program of Icy22, in none of the papers' tables)."""
+"""MeanEmbeddings, a receiver that ignores order (in Icy22's program, but in none of the papers' tables)."""
 
 from torch import Tensor
 
@@ -9,7 +9,7 @@ from icy.models.layers import Linear, SymbolEmbedding, as_symbol_weights
 
 
 class MeanEmbeddings(Receiver):
-    """tanh of the mean embedding of the symbols, and a linear layer.
+    """A linear layer of the tanh of the symbols' mean embedding.
 
     The embedding has V rows and not V + 1: weight on the symbol V adds nothing to the mean, whose divisor stays L. The
     published total counts the embedding twice.
@@ -27,6 +27,6 @@ class MeanEmbeddings(Receiver):
 
     def forward(self, message: Tensor) -> Tensor:
         weights = as_symbol_weights(message, self.symbols, self.embed.weight.dtype)
-        # The embedding is linear, so the mean of the weights is embedded: one row a message instead of L.
+        # The embedding is linear, so it is enough to embed the mean of the weights: one row per message instead of L.
         mean = weights.mean(-2)[..., : self.vocab_size]
         return self.shaped(self.out(tanh(self.embed(mean))))

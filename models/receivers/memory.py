@@ -1,4 +1,4 @@
-"""Receivers that remember: a hash table, and nearest neighbours (Perkins21 table 15)."""
+"""Receivers that store examples: a hash table, and nearest neighbours (Perkins21 table 15)."""
 
 import torch
 from torch import Tensor
@@ -11,7 +11,7 @@ QUERIES_AT_ONCE = 2**26  # elements of a query-by-support table of distances, so
 
 
 class _Remembering(Receiver, MemoryModel):
-    """Distinct messages in the order they were first seen, each with the meaning it had then."""
+    """A store of distinct messages in the order they were first seen, each with its first meaning."""
 
     def __init__(self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int = 0) -> None:
         super().__init__(space, message_length, vocab_size, hidden_size)
@@ -33,7 +33,7 @@ class _Remembering(Receiver, MemoryModel):
 
     @staticmethod
     def tokens(message: Tensor) -> Tensor:
-        """A message as tokens: weights over symbols are read by their largest."""
+        """Return a message as tokens; of weights over symbols, the largest."""
         return message.argmax(-1) if message.is_floating_point() else message
 
     @staticmethod
@@ -42,22 +42,22 @@ class _Remembering(Receiver, MemoryModel):
         return [row.tobytes() for row in rows]
 
     def memory(self) -> tuple[Tensor, Tensor]:
-        """What is stored: messages [stored, L] and meanings [stored, A]."""
+        """Return the stored messages [stored, L] and meanings [stored, A]."""
         self._messages, self._meanings = [torch.cat(self._messages)], [torch.cat(self._meanings)]
         return self._messages[0], self._meanings[0]
 
     def answer(self, stored: Tensor, found: Tensor) -> Tensor:
-        """Scores [batch, attr, value] from places in the store; where `found` is False, zero."""
+        """Return the scores [batch, attr, value] of stored examples; zero where `found` is False."""
         _, meanings = self.memory()
         return one_hot(meanings[stored], self.space.values) * found[:, None, None]
 
     def nothing(self, batch: int, device: torch.device) -> Tensor:
-        """Scores before anything is stored."""
+        """Return the scores before anything is stored."""
         return torch.zeros(batch, self.space.attributes, self.space.values, device=device)
 
 
 class Hashtable(_Remembering):
-    """Stores the meaning first seen with each message; scores of a message never seen are all zero."""
+    """A table of the first meaning seen for each message; the scores of a message never seen are all zero."""
 
     def forward(self, message: Tensor) -> Tensor:
         tokens = self.tokens(message)
@@ -68,7 +68,7 @@ class Hashtable(_Remembering):
 
 
 class KNN(_Remembering):
-    """The meaning of the nearest message seen so far (K = 1, Hamming distance; the first seen of several)."""
+    """Nearest neighbour: the meaning of the nearest message seen so far, by Hamming distance; of several, the first."""
 
     def forward(self, message: Tensor) -> Tensor:
         tokens = self.tokens(message)
@@ -78,6 +78,6 @@ class KNN(_Remembering):
         stored = one_hot(support, self.symbols).flatten(1)
         step = max(1, QUERIES_AT_ONCE // len(stored))
         queries = one_hot(tokens, self.symbols).flatten(1).split(step)
-        # Equal tokens are counted exactly in float32, and argmax returns the first of equals on the CPU.
+        # float32 counts equal tokens exactly, and argmax on the CPU returns the first of equal counts.
         nearest = torch.cat([(query @ stored.T).argmax(1) for query in queries])
         return self.answer(nearest, torch.ones_like(nearest, dtype=torch.bool))

@@ -1,4 +1,4 @@
-"""Recurrent receivers RNN1L and RNN2L, of any cell (Perkins21 table 15; Icy22 appendix B)."""
+"""Recurrent receivers RNN1L and RNN2L, with any cell (Perkins21 table 15; Icy22 appendix B)."""
 
 from torch import Tensor
 
@@ -41,14 +41,14 @@ class RNN(Receiver):
         return self.shaped(self.out(last))
 
     def scanned(self, message: Tensor) -> Tensor:
-        """The last output, where the cell can run over the whole message at once."""
+        """Return the last output, for a cell that runs over the whole message at once."""
         rows = self.embed.weight
         symbols = by_position(message, self.symbols, rows.dtype)
         nothing = rows.new_zeros(*rows.shape[:-2], symbols.shape[-2], self.hidden_size)
         return self.net.scan(symbols, self.net.first.weigh(rows), nothing, self.message_length)
 
     def stepped(self, message: Tensor) -> Tensor:
-        """The last output, step by step."""
+        """Return the last output, computed step by step."""
         gates = message_gates(message, self.embed, self.net.first, self.symbols)
         states = self.net.start(gates[0].new_zeros(*gates[0].shape[:-1], self.hidden_size))
         for gate in gates:

@@ -1,4 +1,4 @@
-"""A transformer as receiver: a pre-norm encoder (Vaswani et al. 2017; Xiong et al. 2020)."""
+"""A transformer receiver: a pre-norm encoder (Vaswani et al. 2017; Xiong et al. 2020)."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from icy.models.layers import Linear, SymbolEmbedding, as_symbol_weights
 
 
 class Transformer(Receiver):
-    """An encoder over the message, every position of which sees all others; the mean over positions gives the scores.
+    """An encoder in which every position of the message sees all others; the scores come from the mean over positions.
 
-    Positions are told apart by sinusoids.
+    Positions are encoded by sinusoids.
 
     Args:
         layers: number of layers.
-        heads: of each attention; if None, the largest number up to 4 that divides the hidden size.
+        heads: number of heads; if None, the largest up to 4 that divides the hidden size.
     """
 
     broadcasts = True

@@ -1,4 +1,4 @@
-"""The sender that remembers (Perkins21 table 13, row Hashtable)."""
+"""A sender that stores examples (Perkins21 table 13, row Hashtable)."""
 
 import torch
 from torch import Tensor
@@ -9,7 +9,7 @@ from icy.models.base import MemoryModel, Sender
 
 
 class Hashtable(Sender, MemoryModel):
-    """Stores the first message seen for each meaning; scores of a meaning never seen are all zero."""
+    """A table of the first message seen for each meaning; the scores of a meaning never seen are all zero."""
 
     def __init__(self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int = 0) -> None:
         super().__init__(space, message_length, vocab_size, hidden_size)
@@ -24,7 +24,7 @@ class Hashtable(Sender, MemoryModel):
         return (meanings.long() * place).sum(-1)
 
     def observe(self, inputs: Tensor, targets: Tensor) -> None:
-        # Backwards, so that of equal meanings in one batch the first is what stays.
+        # In reverse, so that the first of equal meanings in a batch is written last.
         index, messages = self._index(inputs).flip(0), targets.flip(0).to(self.messages.dtype)
         fresh = ~self.seen[index]
         for i, message in zip(index[fresh].tolist(), messages[fresh], strict=True):

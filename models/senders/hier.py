@@ -1,4 +1,4 @@
-"""The HU-RNN as a sender, of any cell: HierZero, HierAutoReg, HierSampling (Perkins21 section 3; Icy22 section 5)."""
+"""HU-RNN senders HierZero, HierAutoReg and HierSampling, with any cell (Perkins21 section 3; Icy22 section 5)."""
 
 from torch import Tensor
 
@@ -11,11 +11,11 @@ from icy.models.layers import Linear, MeaningEmbedding
 from icy.models.recurrent import CellFactory
 from icy.models.symbols import Feedback, SampledFeedback, apply_folded
 
-UNFED_INPUT = 1  # published cells that see nothing have one input, which is always zero
+UNFED_INPUT = 1  # published cells without an input have one of size 1, which is always zero
 
 
 class _HierSender(Sender):
-    """The parts and the step that both forms share.
+    """The upper level, stop gate and mixing that all HU-RNN senders share.
 
     u_t = s u' + (1 - s) u with u' = CELL_u(0, u);  l~ = s u_t + (1 - s) l;  l_t = CELL_l(x, l~);
     s_t = sigmoid(a . l_t + b), with s of the step before on the right, and s_0 = 1, u_0 = the meaning, l_0 = 0.
@@ -34,7 +34,7 @@ class _HierSender(Sender):
     def before_lower(
         self, unfed: Tensor, upper: State, lower: State | None, stop: Tensor | None
     ) -> tuple[State, State]:
-        """The upper state, and the state that the lower cell steps from; at the first step s = 1 and both are new."""
+        """Return the new upper state, and the state for the step of the lower cell; at the first step s = 1."""
         stepped = self.upper.step(unfed, upper)
         if stop is None or lower is None:
             return stepped, stepped
@@ -43,7 +43,7 @@ class _HierSender(Sender):
 
 
 class HierZero(_HierSender):
-    """HU-RNN sender whose cells see no input.
+    """HU-RNN sender whose cells have no input.
 
     The published total also counts the input weights of both cells, which multiply zeros.
     """
@@ -70,7 +70,7 @@ class HierZero(_HierSender):
 
 
 class HierAutoReg(_HierSender):
-    """HU-RNN sender whose lower cell sees the symbol emitted before.
+    """HU-RNN sender whose lower cell reads the symbol emitted before.
 
     The published total also counts the upper cell's input weights, which multiply zeros, and a layer from the one-hot
     meaning to E that is never called.
@@ -113,7 +113,7 @@ class HierAutoReg(_HierSender):
 
 
 class HierSampling(HierAutoReg):
-    """As HierAutoReg, but its lower cell sees the token that was sampled from the scores. For DISCR only."""
+    """Like HierAutoReg, but its lower cell reads the token sampled from the scores. For DISCR only."""
 
     def __init__(
         self, space: MeaningSpace, message_length: int, vocab_size: int, hidden_size: int, *, cell: CellFactory

@@ -1,4 +1,4 @@
-"""Recurrent senders RNNZero, RNNAutoReg and RNNSampling, of any cell and depth (Icy22 appendix B.2, B.3)."""
+"""Recurrent senders RNNZero, RNNAutoReg and RNNSampling, with any cell and depth (Icy22 appendix B.2, B.3)."""
 
 from torch import Tensor
 
@@ -88,7 +88,7 @@ class RNNAutoReg(Sender):
 
 
 class RNNSampling(RNNAutoReg):
-    """As RNNAutoReg, but its input is the token that was sampled from the scores. For DISCR only."""
+    """Like RNNAutoReg, but its input is the token sampled from the scores. For DISCR only."""
 
     def __init__(
         self,

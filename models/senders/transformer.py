@@ -1,4 +1,4 @@
-"""Transformers as senders: those of Icy22 (appendix B), and a pre-norm one with several heads."""
+"""Transformer senders: those of Icy22 (appendix B), and a pre-norm one with several heads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from icy.models.symbols import Feedback, SampledFeedback
 
 
 class _TransDec(Sender):
-    """A decoder whose memory is the meaning and whose target is what it has emitted before, the start symbol first.
+    """A decoder whose memory is the meaning and whose target is the start symbol and what it has emitted so far.
 
     The published program runs the whole prefix again at every step; here each step adds one position (`Cache`). The
     first layer's input is one of V + 1 embedded symbols plus one of L positions, so its attention works on those
@@ -32,7 +32,7 @@ class _TransDec(Sender):
         super().__init__(space, message_length, vocab_size, hidden_size)
         self.embed = MeaningEmbedding(space.attributes, space.values, hidden_size)
         first = DecoderLayer(hidden_size)
-        # The library clones one layer, weights and all.
+        # PyTorch clones one layer, with its weights.
         self.layers = nn.ModuleList(first if i == 0 else copy.deepcopy(first) for i in range(layers))
         self.out = Linear(hidden_size, self.symbols)
 
@@ -43,7 +43,7 @@ class _TransDec(Sender):
         return list(self.layers)  # type: ignore[arg-type]
 
     def _table(self, length: int) -> Tensor:
-        """Embedded symbols, and below them the positions: [..., V + 1 + L, E]."""
+        """Return the embedded symbols followed by the positions, [..., V + 1 + L, E]."""
         embed = self.feedback.embed
         symbols = embed.weight.mT if isinstance(embed, Linear) else embed.weight
         positions = sinusoids(length, symbols)
@@ -69,7 +69,7 @@ class _TransDec(Sender):
 
 
 class TransDecSoft(_TransDec):
-    """The decoder fed the weights over symbols that its representation feeds back, through a linear layer.
+    """A decoder that reads what its representation feeds back, through a linear layer.
 
     The published total also counts what can do nothing; see DecoderLayer.
     """
@@ -89,7 +89,7 @@ class TransDecSoft(_TransDec):
 
 
 class TransDecSampling(_TransDec):
-    """The decoder fed the tokens that it samples, through an embedding. For DISCR only.
+    """A decoder that reads the tokens it samples, through an embedding. For DISCR only.
 
     The published total also counts what can do nothing; see DecoderLayer.
     """
@@ -102,16 +102,16 @@ class TransDecSampling(_TransDec):
 
 
 class Transformer(Sender):
-    """A pre-norm decoder: the embedded meaning is its first position, and then come the symbols that it wrote.
+    """A pre-norm decoder: its first position is the embedded meaning, and the others are the symbols it wrote.
 
-    Scores of symbol t are read off position t: norm(x_t) W + b. Positions are told apart by sinusoids.
+    The scores of symbol t are norm(x_t) W + b. Positions are encoded by sinusoids.
 
     Args:
         layers: number of layers.
-        heads: of each attention; if None, the largest number up to 4 that divides the hidden size.
-        teacher_forcing: in training, read the symbols of the target message instead of those written, all positions
-            at once. In evaluation, or where there is no target, the model reads what it wrote: the likeliest symbols.
-        representation: what is fed back, without teacher forcing.
+        heads: number of heads; if None, the largest up to 4 that divides the hidden size.
+        teacher_forcing: in training, read the symbols of the target message, all positions at once. In evaluation the
+            model reads the most likely symbols that it wrote.
+        representation: what is fed back without teacher forcing.
     """
 
     broadcasts = True
@@ -145,7 +145,7 @@ class Transformer(Sender):
         return self._decoded(prefix, positions)
 
     def _parallel(self, prefix: Tensor, positions: Tensor, messages: Tensor) -> Tensor:
-        """The scores, had the symbols of `messages` been written."""
+        """Return the scores after the symbols of `messages`."""
         earlier = self.symbol_embed(one_hot(messages[..., :-1], self.symbols, prefix.dtype))
         x = torch.cat([prefix.unsqueeze(-2), earlier], -2) + positions
         for layer in self.layers:
@@ -165,7 +165,7 @@ class Transformer(Sender):
         return time_last(scores)
 
     def _read(self, scores: Tensor, step: int) -> Tensor:
-        """What is read of the symbol of a step. A model that was taught by tokens reads tokens."""
+        """Return what is read of the symbol of a step. A model trained with teacher forcing reads tokens."""
         if self.teacher_forcing and not self.training:
             return largest(scores)
         return self.representation.feed_back(scores, step, self.training)

@@ -9,8 +9,7 @@ import pytest
 
 from icy.config.specs import ProbeSpec
 from icy.core.registry import registry
-from icy.experiments.plan import Plan
-from icy.experiments.plan import make_plan
+from icy.experiments.plan import Plan, make_plan
 
 
 @pytest.fixture

@@ -10,8 +10,7 @@ from rich.console import Console
 
 from icy.cli.display import LiveWatcher
 from icy.config.specs import ProbeSpec
-from icy.experiments.plan import Plan
-from icy.experiments.plan import make_plan
+from icy.experiments.plan import Plan, make_plan
 from icy.training.job import Reading, Replicate
 
 

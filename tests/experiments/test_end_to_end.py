@@ -21,13 +21,12 @@ from icy.experiments.results import EndToEndResult
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
 from icy.metrics import topsim
-from icy.records.record import CURVE
+from icy.records.kinds import job_kind
 from icy.records.store import Store
 
 SPACE = MeaningSpace(2, 3)
-
+CURVE = job_kind("e2e").curve
 REPRESENTATIONS = ("soft", "gumb", "discr")
-
 SMALL: dict[str, Any] = {
     "meanings": "2x3",
     "word_length": 2,

@@ -14,8 +14,7 @@ from icy.config.protocols import BASELINE
 from icy.config.specs import ProbeSpec, SweepSpec
 from icy.core.memory import PeakMemory
 from icy.experiments.estimate import estimate, largest_stack
-from icy.experiments.plan import Plan
-from icy.experiments.plan import make_plan
+from icy.experiments.plan import Plan, make_plan
 from icy.experiments.run import STACK_ON_CPU, stacks_of
 from icy.experiments.sweep import make_sweep
 from icy.training import engine

@@ -14,7 +14,7 @@ from icy.config.specs import ProbeSpec, SweepSpec
 from icy.core.errors import IcyError
 from icy.experiments.plan import make_plan
 from icy.experiments.sweep import cost, expand, make_sweep, read_sweep
-from icy.records.record import row_of
+from icy.records.kinds import row_of
 from icy.records.store import Store
 from tests.helpers import numbers
 

@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from icy.core.errors import InvalidSettingError
-from icy.languages import meanings
 from icy.languages.meanings import MeaningSpace
 
 spaces = st.builds(MeaningSpace, st.integers(1, 6), st.integers(1, 9))
@@ -97,7 +96,7 @@ def test_too_large_is_refused_before_allocation(text: str) -> None:
 
 
 def test_check_fits_compares_with_available_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(meanings, "available_memory", lambda: 10**6)
+    monkeypatch.setattr("icy.core.memory.available_memory", lambda: 10**6)
     MeaningSpace(3, 10).check_fits(12)
     with pytest.raises(InvalidSettingError, match=r"A table of 5x10 \(100,000 meanings, 20 tokens each\) needs about "):
         MeaningSpace(5, 10).check_fits(20)

@@ -17,8 +17,9 @@ from icy.languages.meanings import MeaningSpace
 from icy.languages.splits import Split
 from icy.models.layers import flat_one_hot
 from icy.training.engine import make_model, train
-from icy.training.job import Job, Outcome, Replicate, Task
+from icy.training.job import Outcome, Replicate
 from icy.training.learners import GradientLearner, Learner, make_learner, supervised_loss
+from icy.training.probe_job import ProbeJob, Task
 
 SPACE = MeaningSpace(3, 4)
 CPU = torch.device("cpu")
@@ -32,12 +33,12 @@ def task(model: str | Entry, **options: Any) -> Task:
     return Task(entry, SPACE, vocab_size=4, word_length=2, hidden_size=16, options=options)
 
 
-def job(model: str | Entry, replicates: Sequence[tuple[str, int]], **changes: Any) -> Job:
+def job(model: str | Entry, replicates: Sequence[tuple[str, int]], **changes: Any) -> ProbeJob:
     defaults = {"protocol": get_protocol("budget"), "settings": SETTINGS}
-    return Job(task(model), replicates=tuple(Replicate(*r) for r in replicates), **{**defaults, **changes})
+    return ProbeJob(task(model), replicates=tuple(Replicate(*r) for r in replicates), **{**defaults, **changes})
 
 
-def outcomes(of: Job) -> dict[tuple[str, int], Outcome]:
+def outcomes(of: ProbeJob) -> dict[tuple[str, int], Outcome]:
     return {(o.replicate.grammar, o.replicate.seed): o for o in train(of)}
 
 
@@ -72,7 +73,7 @@ def weights(learner: Learner) -> dict[str, Tensor]:
 GENERALISE, SMALL = get_protocol("generalise"), MeaningSpace(2, 3)
 
 
-def holding_out(model: str, replicates: Sequence[tuple[str, int]], split: Split, **changes: Any) -> Job:
+def holding_out(model: str, replicates: Sequence[tuple[str, int]], split: Split, **changes: Any) -> ProbeJob:
     """A job of `generalise` in a space of nine meanings."""
     settings = replace(SETTINGS, max_steps=2000)
     of = job(model, replicates, protocol=GENERALISE, settings=settings, split=split)

@@ -22,8 +22,9 @@ from icy.languages.splits import SPLITS, Split
 from icy.training import engine
 from icy.training.batches import Batches
 from icy.training.engine import make_model, train
-from icy.training.job import Job, Outcome, Reading, Replicate, Task
+from icy.training.job import Outcome, Reading, Replicate
 from icy.training.learners import Learner, make_learner
+from icy.training.probe_job import ProbeJob, Task
 from tests.training.helpers import (
     CPU,
     GENERALISE,
@@ -395,7 +396,7 @@ def test_weights_do_not_depend_on_the_stack(model: str) -> None:
 
     def trained(seeds: tuple[int, ...], place: int) -> Tensor:
         replicates = tuple(Replicate("concat", seed) for seed in seeds)
-        run = engine.Run(Job(task, get_protocol("budget"), settings_for("default"), replicates))
+        run = engine.Run(ProbeJob(task, get_protocol("budget"), settings_for("default"), replicates=replicates))
         run._update(3)
         stack = run.learner._stack  # type: ignore[attr-defined]
         return torch.cat([p[place].detach().flatten() for p in stack.parameters.values()])

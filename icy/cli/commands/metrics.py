@@ -154,9 +154,8 @@ def metrics_command(
     else is the name of a GRAMMAR, a chain or a pattern.
     """
     set_up_log(stderr(), quiet, 0)
-    logging.getLogger("icy.metrics").setLevel(
-        logging.ERROR
-    )  # metrics that cannot score a table are noted below the results
+    # No warnings: metrics that cannot score a table are noted below the results.
+    logging.getLogger("icy.metrics").setLevel(logging.ERROR)
     for file in plugin:
         registry.load_file(file)
     figure, target = None if plot is None else checked_plot(plot), None if out is None else checked_rows_file(out)

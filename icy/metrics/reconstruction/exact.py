@@ -92,7 +92,7 @@ def _alone(target: Target, attribute: int) -> Matrix:
     for j, symbols in enumerate(target.said.T):
         both = together(values, symbols)
         alike = np.bincount(both)[both]  # rows with this value and this symbol
-        foretold = np.zeros(len(rows), dtype=bool)
-        foretold[values[2 * alike > rows[values]]] = True
-        left[:, j] = np.where(foretold[values], np.where(2 * alike > rows[values], 0, 2), 1)
+        predicted = np.zeros(len(rows), dtype=bool)
+        predicted[values[2 * alike > rows[values]]] = True
+        left[:, j] = np.where(predicted[values], np.where(2 * alike > rows[values], 0, 2), 1)
     return left

@@ -23,7 +23,11 @@ PUBLISHED_STEPS, PUBLISHED_RATE = 1000, 0.01
 
 
 def fit_linear(target: Target, distance: TensorDistance, fit: Fit) -> Reconstruction:
-    """Train the linear composition, a map over positions per attribute, with all restarts in one batch."""
+    """Train the linear composition, a map over positions per attribute, with all restarts in one batch.
+
+    Raises:
+        InvalidSettingError: the distance returns the wrong shape, or every restart diverged.
+    """
     said, design = _tensors(target, fit.device)
     positions, symbols = said.shape[1:]
     vectors = torch.zeros(fit.restarts, target.count, positions, symbols, device=fit.device, requires_grad=True)

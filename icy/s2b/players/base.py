@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +31,12 @@ class Seat:
     episodes: int
     streams: EpisodeStreams
     game: BatchedGame | None = None
+
+    @property
+    def draws(self) -> EpisodeStreams:
+        """The former name of `streams`."""
+        warnings.warn("Seat.draws is now called Seat.streams.", DeprecationWarning, stacklevel=2)
+        return self.streams
 
 
 @dataclass(frozen=True, eq=False)

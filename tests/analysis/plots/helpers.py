@@ -50,7 +50,7 @@ def record(model: str, grammar: str, seed: int, **more: Any) -> dict[str, Any]:
     merged = {**usual, **more}
     about = [merged[name] for name in ("model", "grammar", "seed", "hidden_size", "representation", "protocol")]
     key = "-".join(map(str, about))
-    return {**merged, "key": key, "config": {**merged["config"], "of": key}}
+    return {**merged, "key": key, "config": {**merged["config"], "key": key}}
 
 
 def budget(models: Sequence[str] = MODELS, seeds: int = 2, **more: Any) -> ProbeResult:

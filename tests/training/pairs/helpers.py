@@ -35,7 +35,7 @@ def run(
     protocol: EndToEndProtocol = SHORT,
     **more: Any,
 ) -> dict[Replicate, Outcome]:
-    job = PairJob(task, protocol, SETTINGS, tuple(replicates), folder=str(folder), **more)
+    job = PairJob(task, protocol, SETTINGS, replicates=tuple(replicates), folder=str(folder), **more)
     return {outcome.replicate: outcome for outcome in train_pairs(job)}
 
 

@@ -32,7 +32,9 @@ def test_what_ends_off_the_grid_leaves_no_trace_in_the_others(tmp_path: Path) ->
 
     def play(some: list[Replicate]) -> dict[Replicate, Outcome]:
         baselines: dict[int, int | str] = {1: 17, 2: 23}
-        pairs = PairJob(pair_task(), protocol, published, tuple(some), baselines, folder=str(tmp_path))
+        pairs = PairJob(
+            pair_task(), protocol, published, replicates=tuple(some), baselines=baselines, folder=str(tmp_path)
+        )
         return {outcome.replicate: outcome for outcome in train_pairs(pairs)}
 
     both, alone = play(replicates), play(replicates[1:])

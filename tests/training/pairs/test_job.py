@@ -13,7 +13,7 @@ from tests.training.pairs.helpers import SETTINGS, SHORT, pair_task
 
 def job(**more: Any) -> PairJob:
     task = replace(pair_task(), pretrain_representation=more.pop("before", "soft"))
-    return PairJob(task, SHORT, replace(SETTINGS, **more), ())
+    return PairJob(task, SHORT, replace(SETTINGS, **more))
 
 
 def test_settings_of_pre_training_are_part_of_what_a_pair_is_filed_under() -> None:

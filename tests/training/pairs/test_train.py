@@ -82,7 +82,7 @@ def test_readings_are_reported(tmp_path: Path) -> None:
         pair_task(),
         EndToEndProtocol(steps=10, report_every=5),
         SETTINGS,
-        (Replicate(SCRATCH, 1),),
+        replicates=(Replicate(SCRATCH, 1),),
         folder=str(tmp_path),
     )
     list(train_pairs(job, seen.extend))
@@ -96,7 +96,12 @@ def test_readings_are_reported(tmp_path: Path) -> None:
 def test_nothing_is_learnt_where_concat_is_known_to_have_failed(tmp_path: Path) -> None:
     seen: list[Reading] = []
     pairs = PairJob(
-        pair_task(), EndToEndProtocol(), SETTINGS, (Replicate("perm", 1),), {1: "not_learnt"}, folder=str(tmp_path)
+        pair_task(),
+        EndToEndProtocol(),
+        SETTINGS,
+        replicates=(Replicate("perm", 1),),
+        baselines={1: "not_learnt"},
+        folder=str(tmp_path),
     )
     (outcome,) = train_pairs(pairs, seen.extend)
     assert (outcome.reason, outcome.steps, seen) == ("no_baseline", 0, [])

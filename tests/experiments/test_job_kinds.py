@@ -1,0 +1,230 @@
+"""A third kind of job, registered by a plug-in, has all that probes and pairs have."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from icy.cli import main
+from icy.core.errors import UnknownNameError
+from icy.core.registry import registry
+from icy.experiments.estimate import estimate
+from icy.experiments.plan import make_plan
+from icy.experiments.results import ProbeResult, read_results
+from icy.experiments.run import run_plan
+from icy.experiments.sweep import make_sweep, sweep_spec
+from icy.experiments.trackers.base import curve_of
+from icy.records.kinds import job_kind, job_kinds, kind_of, row_of
+from icy.records.load import load_records
+from icy.records.store import Store
+
+# The guesser: each update covers a share of the distance to 1. Its training is ten lines.
+PLUGIN = '''
+import os, signal
+from dataclasses import dataclass
+from pathlib import Path
+
+from icy.config.specs import RunSpec
+from icy.core.checks import seed_list
+from icy.records.kinds import JobKind, register_job_kind
+from icy.training.job import Job, Outcome, Reading, Replicate
+
+
+@dataclass(frozen=True)
+class GuessSpec(RunSpec):
+    """What to guess.
+
+    Attributes:
+        rate: share of the distance that an update covers.
+        seeds: how many.
+        fault: "kill" or "raise" at seed 124, once.
+    """
+
+    function = "guess"
+    job_kind = "guess"
+    axes = ("rate",)
+    rate: float = 0.1
+    seeds: int | str = 2
+    fault: str = ""
+
+
+@dataclass(frozen=True)
+class GuessJob(Job):
+    rate: float
+    fault: str = ""
+    kind = "guess"
+
+    @property
+    def name(self):
+        return "guesser"
+
+    @property
+    def facts(self):
+        return {"rate": f"{self.rate:g}"}
+
+    def config(self, replicate):
+        return {"model": self.name, "grammar": replicate.grammar, "seed": replicate.seed, "rate": self.rate}
+
+    def train(self, report=None):
+        for replicate in self.replicates:
+            break_down(self, replicate)
+            guess, curve = replicate.seed / 1000, []
+            for step in (10, 20, 30):
+                guess += self.rate * (1 - guess)
+                curve.append((step, guess))
+                if report:
+                    report([Reading(replicate, step, guess)])
+            file = {f"guesses/{self.key(replicate)}.txt": str(guess).encode()}
+            yield Outcome(replicate, "steps", 30, guess, curve, extra={"distance": 1 - guess}, files=file)
+
+
+def break_down(job, replicate):
+    marker = Path(job.folder) / "broken"
+    if job.fault and replicate.seed == 124 and not marker.exists():
+        marker.write_text("")
+        if job.fault == "raise":
+            raise ArithmeticError("a guess too far")
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def guess_jobs(spec):
+    replicates = tuple(Replicate("number", seed) for seed in seed_list(spec.seeds))
+    return [GuessJob(spec.rate, spec.fault, replicates=replicates)]
+
+
+register_job_kind(JobKind("guess", "Guess a number.", GuessSpec, guess_jobs, measures=("distance",)))
+'''
+
+
+@pytest.fixture(scope="module")
+def plugin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("plugin") / "guess.py"
+    file.write_text(PLUGIN)
+    registry.load_file(file)
+    return file
+
+
+@pytest.fixture
+def module(plugin: Path) -> ModuleType:
+    return sys.modules[job_kind("guess").load_spec().__module__]
+
+
+def run(module: ModuleType, out: Path, retries: int = 0, **given: Any) -> ProbeResult:
+    spec = module.GuessSpec.asked(**{"workers": 1, "out": str(out), **given})
+    return run_plan(make_plan(spec), retries=retries)
+
+
+def numbers(folder: Path) -> list[dict[str, Any]]:
+    """Records without what differs from run to run."""
+    varying = ("seconds", "finished")
+    found = [{n: v for n, v in record.items() if n not in varying} for record in load_records(folder)]
+    return sorted(found, key=lambda record: record["key"])
+
+
+def test_it_is_registered_beside_the_built_in_kinds(plugin: Path) -> None:
+    assert [kind.name for kind in job_kinds()] == ["e2e", "guess", "probe"]
+    with pytest.raises(UnknownNameError, match="did you mean guess"):
+        job_kind("gess")
+
+
+def test_records_and_tables(module: ModuleType, tmp_path: Path) -> None:
+    result = run(module, tmp_path, seeds=3, rate=0.2)
+    expected = 1 - (1 - 0.123) * 0.8**3
+    first = result.records[0]
+    assert first["accuracy"] == pytest.approx(expected)
+    assert (first["kind"], first["side"], first["measure"]) == ("guess", "guess", "accuracy")
+    assert curve_of(first)[2] == (30, {"curve/accuracy": pytest.approx(expected)})
+    assert row_of(first) == make_plan(module.GuessSpec(rate=0.2, out=str(tmp_path))).rows[0].job.row
+    long = result.to_dataframe()
+    assert long["distance"].tolist() == pytest.approx([1 - v for v in long["value"]])
+    assert set(long["options"]) == {"rate=0.2"}
+    assert "guesser" in result.table()
+    assert "concat" not in result.table()
+    files = {path.name: float(path.read_text()) for path in (tmp_path / "guesses").iterdir()}
+    assert files == {f"{record['key']}.txt": record["accuracy"] for record in result.records}
+    assert read_results([tmp_path]).to_dataframe()["value"].tolist() == long["value"].tolist()
+
+
+def test_resumes(module: ModuleType, tmp_path: Path) -> None:
+    run(module, tmp_path, seeds=3)
+    before = numbers(tmp_path)
+    store, lost = Store(tmp_path), before[1]["key"]
+    store.path(lost).unlink()
+    kept = store.path(before[0]["key"]).stat().st_mtime_ns
+    plan = make_plan(module.GuessSpec(seeds=3, out=str(tmp_path), workers=1))
+    assert [plan.rows[0].job.key(r) for r in plan.rows[0].missing] == [lost]
+    run_plan(plan)
+    assert numbers(tmp_path) == before
+    assert store.path(before[0]["key"]).stat().st_mtime_ns == kept
+
+
+def test_pool_equals_serial(module: ModuleType, tmp_path: Path) -> None:
+    run(module, tmp_path / "serial", seeds=4)
+    run(module, tmp_path / "pool", seeds=4, workers=2)
+    assert numbers(tmp_path / "pool") == numbers(tmp_path / "serial")
+
+
+def test_a_killed_worker_is_replaced(module: ModuleType, tmp_path: Path) -> None:
+    result = run(module, tmp_path / "killed", retries=1, seeds=4, workers=2, fault="kill")
+    assert (tmp_path / "killed" / "broken").exists()
+    assert not result.failures
+    run(module, tmp_path / "whole", seeds=4)
+    assert numbers(tmp_path / "killed") == numbers(tmp_path / "whole")
+
+
+def test_a_failure_is_recorded(module: ModuleType, tmp_path: Path) -> None:
+    result = run(module, tmp_path, seeds=3, fault="raise")
+    assert [(r["seed"], r["reason"]) for r in result.failures] == [(124, "error"), (125, "error")]
+    assert "a guess too far" in str(result.failures[0]["error"])
+    again = run(module, tmp_path, seeds=3, rerun="failed")
+    assert not again.failures
+
+
+def test_is_estimated(module: ModuleType, tmp_path: Path) -> None:
+    plan = make_plan(module.GuessSpec(out=str(tmp_path), workers=1))
+    (found,) = estimate(plan)
+    assert found.others == 2
+    assert 0 < found.least == found.most < 60
+
+
+def test_sweeps_and_shards(plugin: Path, tmp_path: Path) -> None:
+    given = {"kind": "guess", "rate": [0.1, 0.2, 0.3], "seeds": 1, "workers": 1, "out": str(tmp_path)}
+    whole = make_sweep(sweep_spec(**given))
+    assert [row.facts["rate"] for row in whole.rows] == ["0.1", "0.2", "0.3"]
+    assert whole.varying == ["rate"]
+    shares = [make_sweep(sweep_spec(**given, shard=f"{i}/2")).rows for i in (1, 2)]
+    assert sorted(len(share) for share in shares) == [1, 2]
+    assert {row.job.row for share in shares for row in share} == {row.job.row for row in whole.rows}
+    parts = ({"kind": "guess", "rate": 0.5}, {"model": "sender/FC1L", "grammar": "perm"})
+    rows = make_sweep(sweep_spec(parts=parts, quick=True, out=str(tmp_path))).rows
+    assert {row.job.kind for row in rows} == {"guess", "probe"}
+    with pytest.raises(UnknownNameError, match="did you mean rate"):
+        sweep_spec(kind="guess", ratte=1)
+    with pytest.raises(UnknownNameError, match="did you mean rate"):
+        make_sweep(sweep_spec(parts=({"kind": "guess", "ratte": 1},)))
+
+
+def test_has_a_command(plugin: Path, tmp_path: Path) -> None:
+    words = ["guess", "--plugin", str(plugin), "--rate", "0.2", "--seeds", "2", "--workers", "1", "-o", str(tmp_path)]
+    done = CliRunner().invoke(main, words)
+    assert done.exit_code == 0, done.output
+    assert "guesser" in done.output
+    shown = CliRunner().invoke(main, [*words, "--format", "json"])
+    assert [record["seed"] for record in json.loads(shown.stdout)] == [123, 124]
+    said = CliRunner().invoke(main, ["guess", "--help"])
+    assert "Share of the distance that an update covers" in said.output
+    table = CliRunner().invoke(main, ["table", str(tmp_path), "--format", "csv"])
+    assert "guesser" in table.output
+
+
+def test_results_are_read_without_the_plugin(tmp_path: Path) -> None:
+    record: Any = {"key": "0", "kind": "unheard of", "side": "x", "config": {"model": "m", "grammar": "g", "seed": 1}}
+    assert kind_of(record).name == "unheard of"
+    assert kind_of(record).curve == ("steps", "accuracy")
+    assert [kind_of({**record, "kind": None, "side": side}).name for side in ("pair", "sender")] == ["e2e", "probe"]

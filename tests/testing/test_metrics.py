@@ -1,0 +1,202 @@
+"""The contract of metrics: each check fails for a metric that is wrong in the way it looks for, and for that one only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from icy import metrics
+from icy.core.errors import UnknownNameError
+from icy.core.registry import Entry, registry
+from icy.languages.language import Language
+from icy.metrics import Score, Table
+from icy.testing import METRIC_CHECKS, ContractError, check_metric
+
+
+def share(meanings: Any, messages: Any = None, **conventions: Any) -> tuple[Table, float]:
+    """The table, and the share of its messages that are distinct."""
+    table = Table.of(meanings, messages)
+    return table, len({tuple(message) for message in table.messages.tolist()}) / len(table)
+
+
+def plain(meanings: Any, messages: Any = None, *, power: int = 1) -> Score:
+    """Share of the messages that are distinct.
+
+    Returns:
+        A score in [0, 1].
+    """
+    table, value = share(meanings, messages)
+    return Score("plain", value**power, len(table), {"power": power})
+
+
+def answer(name: str, table: Table, value: float, **conventions: Any) -> Score:
+    return Score(name, value, len(table), conventions)
+
+
+def misnamed(meanings: Any, messages: Any = None) -> Score:
+    return answer("something", *share(meanings, messages))
+
+
+def wants_messages(meanings: Any, messages: Any) -> Score:
+    return answer("wants_messages", *share(meanings, messages))
+
+
+def miscounts_rows(meanings: Any, messages: Any = None) -> Score:
+    return Score("miscounts_rows", share(meanings, messages)[1], 1)
+
+
+def out_of_range(meanings: Any, messages: Any = None) -> Score:
+    """Share of the messages that are distinct.
+
+    Returns:
+        A score in [0, 0.2], or so it says.
+    """
+    return answer("out_of_range", *share(meanings, messages))
+
+
+def states_otherwise(meanings: Any, messages: Any = None, *, power: int = 1) -> Score:
+    table, value = share(meanings, messages)
+    return answer("states_otherwise", table, value**power, power=power + 1)
+
+
+def hides_a_choice(meanings: Any, messages: Any = None, *, squared: bool = False) -> Score:
+    table, value = share(meanings, messages)
+    return answer("hides_a_choice", table, value**2 if squared else value)
+
+
+def likes_languages(meanings: Any, messages: Any = None) -> Score:
+    table, value = share(meanings, messages)
+    return answer("likes_languages", table, value / 2 if isinstance(meanings, Language) else value)
+
+
+def looks_at_the_first(meanings: Any, messages: Any = None) -> Score:
+    table = Table.of(meanings, messages)
+    return answer("looks_at_the_first", table, float((table.messages[:1] == table.messages).all(1).mean()))
+
+
+def takes_tokens_for_numbers(meanings: Any, messages: Any = None) -> Score:
+    table = Table.of(meanings, messages)
+    return answer("takes_tokens_for_numbers", table, float(table.messages[:, :1].sum() / len(table)))
+
+
+def wants_one_length(meanings: Any, messages: Any = None) -> Score:
+    table, value = share(meanings, messages)
+    assert len(set(table.lengths.tolist())) == 1
+    return answer("wants_one_length", table, value)
+
+
+def wants_whole_numbers(meanings: Any, messages: Any = None) -> Score:
+    table, value = share(meanings, messages)
+    np.bincount(table.meanings[:, 0])
+    return answer("wants_whole_numbers", table, value)
+
+
+def divides(meanings: Any, messages: Any = None) -> Score:
+    table, value = share(meanings, messages)
+    return answer("divides", table, value if len(table) > 1 else math.inf)
+
+
+def wants_fresh_rows(meanings: Any, messages: Any = None) -> Score:
+    table, value = share(meanings, messages)
+    return answer("wants_fresh_rows", table, value + len(table.drawn_from or ()))
+
+
+def wants_no_check(meanings: Any, messages: Any = None) -> Score:
+    if messages is not None and len(meanings) != len(messages):
+        raise ValueError("not as many")
+    return answer("wants_no_check", *share(meanings, messages))
+
+
+CALLS = [0]
+
+
+def counts(meanings: Any, messages: Any = None) -> Score:
+    CALLS[0] += 1
+    table, value = share(meanings, messages)
+    return answer("counts", table, value + 1e-12 * CALLS[0])
+
+
+def draws_elsewhere(meanings: Any, messages: Any = None) -> Score:
+    np.random.random()
+    return answer("draws_elsewhere", *share(meanings, messages))
+
+
+def sorts_in_place(meanings: Any, messages: Any = None) -> Score:
+    found = answer("sorts_in_place", *share(meanings, messages))
+    if isinstance(messages, np.ndarray):
+        messages.sort()
+    return found
+
+
+WRONG: dict[str, Callable[..., Any]] = {
+    "made_by_name": misnamed,
+    "arguments": wants_messages,
+    "score": miscounts_rows,
+    "documented_range": out_of_range,
+    "conventions_repeat_the_value": states_otherwise,
+    "choices_are_conventions": hides_a_choice,
+    "same_however_given": likes_languages,
+    "rows_in_any_order": looks_at_the_first,
+    "names_do_not_matter": takes_tokens_for_numbers,
+    "ragged_messages": wants_one_length,
+    "continuous_meanings": wants_whole_numbers,
+    "undefined_says_why": divides,
+    "resampled_rows": wants_fresh_rows,
+    "refuses_what_is_no_table": wants_no_check,
+    "deterministic": counts,
+    "random_state_untouched": draws_elsewhere,
+    "inputs_unchanged": sorts_in_place,
+}
+
+
+@pytest.mark.parametrize("check", WRONG)
+def test_a_wrong_metric_fails_one_check(check: str) -> None:
+    results = check_metric(WRONG[check], raise_on_failure=False)
+    assert {r.name: r.message for r in results if not r.passed}.keys() == {check}
+
+
+def test_every_check_has_a_metric_that_fails_it() -> None:
+    assert set(WRONG) == set(METRIC_CHECKS)
+
+
+def test_a_strangers_metric_passes() -> None:
+    results = {r.name: r for r in check_metric(plain)}
+    assert set(results) == set(METRIC_CHECKS)
+    assert results["documented_range"].message == "from 0 to 1"
+    assert results["choices_are_conventions"].message == "tried power=2"
+    assert results["made_by_name"].message == "does not apply: the metric is not registered"
+
+
+def test_a_number_is_no_score() -> None:
+    results = {r.name: r for r in check_metric(lambda x, y=None: 1.0, raise_on_failure=False)}
+    assert results["score"].message == "The metric answers with a float, not an icy.metrics.Score."
+
+
+def test_ranges_are_read_from_docstrings() -> None:
+    said = {}
+    for name in ("topsim", "ami", "residual_entropy"):
+        results = {r.name: r for r in check_metric(name)}
+        said[name] = results["documented_range"].message
+    assert said == {"topsim": "from -1 to 1", "ami": "from -inf to 1", "residual_entropy": "from 0 to inf"}
+
+
+def test_sampled_scores_may_differ_by_their_errors() -> None:
+    results = {r.name: r for r in check_metric("factor_vae")}
+    assert all(r.passed for r in results.values())
+    assert "seed=1" in results["choices_are_conventions"].message
+
+
+def test_registered_metrics_are_found() -> None:
+    assert all(r.passed and not r.excused for r in check_metric(metrics.hce) if r.name == "made_by_name")
+    entry = Entry("metric", "plain", plain, "", "", defaults={"power": 2}, origin=__name__, aliases=("my_own",))
+    with registry.holding(entry):
+        for given in ("plain", "my_own", plain, entry):
+            assert not any(r.excused for r in check_metric(given) if r.name == "made_by_name")
+    with pytest.raises(UnknownNameError, match="No metric is called 'plainly'"):
+        check_metric("plainly")
+    with pytest.raises(ContractError, match="metric/counts fails 1 of"):
+        check_metric(counts)
