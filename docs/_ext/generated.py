@@ -244,13 +244,15 @@ def example_record() -> dict[str, Any]:
     from icy.config.protocols import get_protocol
     from icy.config.settings import settings_for
     from icy.languages.meanings import MeaningSpace
-    from icy.training.job import Job, Outcome, Replicate, Task
+    from icy.training.job import Outcome, Replicate
+    from icy.training.probe_job import ProbeJob, Task
 
     replicate = Replicate("rot", 123)
     task = Task(registry.get("HierZero:GRU", "sender"), MeaningSpace(5, 10))
     true, published = _parameters(task.entry.qualified)
     counts = {"true": true, "published": published}
-    job = Job(task, get_protocol("acquire"), settings_for("default"), (replicate,), parameters=counts)
+    protocol, settings = get_protocol("acquire"), settings_for("default")
+    job = ProbeJob(task, protocol, settings, replicates=(replicate,), parameters=counts)
     curve = [(50, 0.31), (100, 0.36), (1650, 0.81)]
     return job.record(Outcome(replicate, "target", 1650, 0.806, curve, "broadcast", 61.3, baseline_steps=350))
 

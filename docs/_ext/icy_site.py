@@ -204,9 +204,10 @@ def use_dashes(app: Sphinx, doctree: nodes.document) -> None:
 def draw_pictures(app: Sphinx) -> None:
     """Draw the pictures, unless they are newer than all that goes into them."""
     import pictures
+    import rooms
 
     folder = Path(app.srcdir) / "_generated"
-    sources = [Path(pictures.__file__), *(Path(app.srcdir).parent / "grammars").glob("*.py")]
+    sources = [Path(pictures.__file__), Path(rooms.__file__), *(Path(app.srcdir).parent / "grammars").glob("*.py")]
     drawn = list(folder.glob("*.png"))
     if not drawn or min(map(os.path.getmtime, drawn)) < max(map(os.path.getmtime, sources)):
         log.info("drawing pictures ...")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import rooms
 from generated import grammars_in_order
 from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
@@ -36,6 +37,7 @@ def draw_all(folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     figures = {f"grammar-{name}": picture_of(name) for name in icy.list_grammars()} | {"grammars": overview()}
     figures |= {f"plot-{name}": figure for name, figure in plots().items()}
+    figures["rooms"] = rooms.picture()
     files = []
     for name, figure in figures.items():
         files.append(folder / f"{name}.png")

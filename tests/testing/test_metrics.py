@@ -45,8 +45,8 @@ def wants_messages(meanings: Any, messages: Any) -> Score:
     return answer("wants_messages", *share(meanings, messages))
 
 
-def miscounts_rows(meanings: Any, messages: Any = None) -> Score:
-    return Score("miscounts_rows", share(meanings, messages)[1], 1)
+def never_defined(meanings: Any, messages: Any = None) -> Score:
+    return Score("never_defined", math.nan, len(Table.of(meanings, messages)), why="I do not want to")
 
 
 def out_of_range(meanings: Any, messages: Any = None) -> Score:
@@ -75,7 +75,7 @@ def likes_languages(meanings: Any, messages: Any = None) -> Score:
 
 def looks_at_the_first(meanings: Any, messages: Any = None) -> Score:
     table = Table.of(meanings, messages)
-    return answer("looks_at_the_first", table, float((table.messages[:1] == table.messages).all(1).mean()))
+    return answer("looks_at_the_first", table, float(np.sum(table.messages[:1] == table.messages)) / len(table))
 
 
 def takes_tokens_for_numbers(meanings: Any, messages: Any = None) -> Score:
@@ -135,7 +135,7 @@ def sorts_in_place(meanings: Any, messages: Any = None) -> Score:
 WRONG: dict[str, Callable[..., Any]] = {
     "made_by_name": misnamed,
     "arguments": wants_messages,
-    "score": miscounts_rows,
+    "score": never_defined,
     "documented_range": out_of_range,
     "conventions_repeat_the_value": states_otherwise,
     "choices_are_conventions": hides_a_choice,
@@ -169,6 +169,14 @@ def test_a_strangers_metric_passes() -> None:
     assert results["documented_range"].message == "from 0 to 1"
     assert results["choices_are_conventions"].message == "tried power=2"
     assert results["made_by_name"].message == "does not apply: the metric is not registered"
+
+
+def test_a_score_counts_its_rows() -> None:
+    def miscounts(meanings: Any, messages: Any = None) -> Score:
+        return Score("miscounts", 0.5, 1)
+
+    results = {r.name: r for r in check_metric(miscounts, raise_on_failure=False)}
+    assert results["score"].message == "On a common table of 40 rows the score says rows = 1, and there are 40."
 
 
 def test_a_number_is_no_score() -> None:

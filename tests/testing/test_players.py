@@ -1,0 +1,225 @@
+"""The contract of players: each check fails for a player that is wrong in the way it looks for, and for that one only."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+from icy.core.errors import IncompatibleError, UnknownNameError
+from icy.core.registry import Entry, registry
+from icy.s2b import Action, BatchedGame, Player, Seat, Seen
+from icy.testing import PLAYER_CHECKS, ContractError, check_listener, check_speaker
+
+
+class Listens(Player):
+    """Says yes, wherever it is asked."""
+
+    def acting(self, seen: Seen) -> Action:
+        return Action(decision=np.where(seen.may_decide, self.decision(seen), 0))
+
+    def decision(self, seen: Seen) -> Any:
+        return 0
+
+
+class Speaks(Player):
+    """Says the first number of what it sees, as one of two tokens."""
+
+    def acting(self, seen: Seen) -> Action:
+        message = np.zeros((self.seat.episodes, self.seat.settings.length), dtype=np.int64)
+        message[:, 0] = np.where(seen.may_speak, self.token(seen.stimulus[:, 0]), 0)
+        return Action(message)
+
+    def token(self, stimuli: Any) -> Any:
+        return 1 + (stimuli[:, 0] > 0)
+
+    def utter(self, stimuli: Any, meanings: Any, episode: int) -> Any:
+        return self.token(stimuli)[:, None]
+
+
+class NoPlayer:
+    """All that a player has, by hand."""
+
+    privileged = False
+
+    def begin(self, seat: Seat) -> None:
+        self.seat = seat
+
+    def act(self, seen: Seen) -> Action:
+        return Action(decision=np.zeros(self.seat.episodes, dtype=np.int64))
+
+
+class NoOneHot(Listens):
+    def decision(self, seen: Seen) -> Any:
+        assert self.seat.settings.representation == "scs"
+        return 0
+
+
+class Decides(Player):
+    """Decides wherever it is asked, and elsewhere."""
+
+    def acting(self, seen: Seen) -> Action:
+        return Action(decision=np.ones(self.seat.episodes, dtype=np.int64))
+
+
+class Unseeded(Listens):
+    def decision(self, seen: Seen) -> Any:
+        return np.random.default_rng().integers(2, size=self.seat.episodes)
+
+
+class DrawsElsewhere(Listens):
+    def decision(self, seen: Seen) -> Any:
+        np.random.random()
+        return 0
+
+
+class CountsOthers(Listens):
+    def decision(self, seen: Seen) -> Any:
+        return self.seat.episodes % 2
+
+
+class Ages(Listens):
+    age = 0
+
+    def begin(self, seat: Seat) -> None:
+        super().begin(seat)
+        self.age += 1
+
+    def decision(self, seen: Seen) -> Any:
+        return self.age % 2
+
+
+class Remembers(Listens):
+    """Decides by all that it has heard since it sat down."""
+
+    def begin(self, seat: Seat) -> None:
+        super().begin(seat)
+        self.heard = np.zeros(seat.episodes, dtype=np.int64)
+
+    def decision(self, seen: Seen) -> Any:
+        self.heard += seen.message.sum(1)
+        return self.heard % 2
+
+
+class Peeks(Listens):
+    """Looks for the game among what its callers know."""
+
+    def decision(self, seen: Seen) -> Any:
+        frame: Any = sys._getframe()
+        while frame is not None:
+            game = frame.f_locals.get("game")
+            if isinstance(game, BatchedGame):
+                return game.answer
+            frame = frame.f_back
+        return 0
+
+
+class WritesInput(Listens):
+    def decision(self, seen: Seen) -> Any:
+        seen.stimulus[:] = 0
+        return 0
+
+
+class UttersOtherwise(Speaks):
+    def utter(self, stimuli: Any, meanings: Any, episode: int) -> Any:
+        return self.token(stimuli)
+
+
+WRONG = {
+    "made_by_name": NoPlayer,
+    "plays_every_game": NoOneHot,
+    "legal_actions": Decides,
+    "deterministic": Unseeded,
+    "random_state_untouched": DrawsElsewhere,
+    "alone_and_in_a_batch": CountsOthers,
+    "begins_anew": Ages,
+    "forgets_between_episodes": Remembers,
+    "sees_only_observations": Peeks,
+    "observations_unchanged": WritesInput,
+    "utters": UttersOtherwise,
+}
+
+
+@pytest.mark.parametrize("check", WRONG)
+def test_a_wrong_player_fails_one_check(check: str) -> None:
+    player: Any = WRONG[check]
+    run = check_speaker if issubclass(player, Speaks) else check_listener
+    results = run(player, raise_on_failure=False)
+    assert {r.name: r.message for r in results if not r.passed}.keys() == {check}
+
+
+def test_every_check_has_a_player_that_fails_it() -> None:
+    assert set(WRONG) == set(PLAYER_CHECKS)
+
+
+def test_a_strangers_players_pass() -> None:
+    for run, player in ((check_speaker, Speaks), (check_listener, Listens)):
+        results = {r.name: r for r in run(player)}
+        assert set(results) == set(PLAYER_CHECKS)
+        assert results["plays_every_game"].message == "plays all"
+        assert results["made_by_name"].excused
+    assert results["utters"].message == "does not apply: only speakers utter"
+
+
+def test_what_does_not_apply_says_why() -> None:
+    class Mute(Speaks):
+        utter = Player.utter
+
+    results = {r.name: r for r in check_speaker(Mute)}
+    assert results["utters"].message == "does not apply: Mute has no `utter`, so its language cannot be probed"
+    results = {r.name: r for r in check_listener("oracle")}
+    assert "is privileged" in results["sees_only_observations"].message
+    results = {r.name: r for r in check_listener(Unseeded, raise_on_failure=False)}
+    assert "as the check 'deterministic' says" in results["begins_anew"].message
+
+
+def test_a_player_that_refuses_every_game_is_no_player() -> None:
+    class Refuses(Listens):
+        def begin(self, seat: Seat) -> None:
+            raise IncompatibleError("No.")
+
+    results = {r.name: r for r in check_listener(Refuses, raise_on_failure=False)}
+    assert results["plays_every_game"].message.startswith("The player refuses every game: K = 0, K = 3, ")
+    assert [name for name, r in results.items() if not r.passed] == ["plays_every_game"]
+    assert results["deterministic"].excused
+
+
+def test_the_game_and_the_line_to_mend_are_named() -> None:
+    class Broken(Listens):
+        def decision(self, seen: Seen) -> Any:
+            raise ZeroDivisionError("my own fault")
+
+    results = {r.name: r for r in check_listener(Broken, raise_on_failure=False)}
+    message = results["plays_every_game"].message
+    assert message.startswith("ZeroDivisionError: my own fault. The game was 'K = 0' (line ")
+    assert "test_players.py" in message
+
+
+@pytest.mark.parametrize(
+    ("uttered", "sentence"),
+    [
+        (lambda stimuli: np.full((len(stimuli), 2), 9), "Tokens are 0..6; uttered were 9 to 9."),
+        (lambda stimuli: stimuli, "found float32 with the shape (3, 2)"),
+        (lambda stimuli: np.random.default_rng().integers(2, 6, size=(len(stimuli), 9)), "the second time"),
+    ],
+)
+def test_utterances_are_tokens(uttered: Any, sentence: str) -> None:
+    class Utters(Speaks):
+        def utter(self, stimuli: Any, meanings: Any, episode: int) -> Any:
+            return uttered(stimuli)
+
+    results = {r.name: r for r in check_speaker(Utters, raise_on_failure=False)}
+    assert sentence in results["utters"].message
+
+
+def test_registered_players_are_found() -> None:
+    entry = Entry("listener", "mine", Listens, "", "", origin=__name__, aliases=("my_own",))
+    with registry.holding(entry):
+        for given in ("mine", "my_own", Listens, entry):
+            assert not any(r.excused for r in check_listener(given) if r.name == "made_by_name")
+    with pytest.raises(UnknownNameError, match="No speaker is called 'mine'"):
+        check_speaker("mine")
+    with pytest.raises(ContractError, match="listener/Decides fails 1 of"):
+        check_listener(Decides)
