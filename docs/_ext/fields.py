@@ -33,6 +33,7 @@ OUTCOME = {
 RECORD = {
     **SETTING,
     **OUTCOME,
+    "kind": "the kind of job, such as `probe` or `e2e`; records of before 0.2 lack it",
     "parameters": "number of trainable parameters, counted truly and as in the papers' tables",
     "curve": "what every check read: steps and accuracy",
     "config": "everything chosen that can move the numbers; it is hashed to the key, with the versions of model, "

@@ -36,7 +36,7 @@ class Assignment(click.ParamType):  # type: ignore[type-arg]
     name = "name=value"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Any]:
-        """The pair of name and value."""
+        """Return name and value."""
         if isinstance(value, tuple):
             return value
         name, equals, text = str(value).partition("=")
@@ -54,7 +54,7 @@ class Seeds(click.ParamType):  # type: ignore[type-arg]
     name = "seeds"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
-        """A number where it is one, else the text."""
+        """Return a number where the text is one, else the text."""
         return int(value) if str(value).isdigit() else str(value)
 
 
@@ -97,7 +97,7 @@ class SpecOptions:
         self._fields = {f.name: f for f in dataclasses.fields(spec)}
 
     def option(self, name: str, *flags: str, help: str = "", **more: Any) -> Decorator:
-        """An option for a field, which has its default and says what it means."""
+        """Return the option of a field, with its default and its description."""
         default = self._fields[name].default
         if default is dataclasses.MISSING or default == ():
             default = None
@@ -109,15 +109,15 @@ class SpecOptions:
         return click.option(*flags, name, default=default, show_default=shown, help=text, **more)
 
     def described(self, name: str) -> str:
-        """What the spec says of a field, as a sentence."""
+        """Return the description of a field, as a sentence."""
         return _sentence(self._descriptions.get(name, ""))
 
     def assignments(self, name: str, *flags: str, help: str) -> Decorator:
-        """An option that is repeated, each a name and a value."""
+        """Return an option that may be repeated, each time a name and a value."""
         return self.option(name, *flags, multiple=True, type=Assignment(), help=help)
 
     def sizes(self) -> Decorator:
-        """The options of every language: how many meanings, tokens, and seeds."""
+        """Return the options of every language: meanings, tokens, and seeds."""
         return together(
             self.option("meanings", metavar="AxK"),
             self.option("vocab_size", type=int, help="number of tokens, V."),
@@ -126,19 +126,19 @@ class SpecOptions:
         )
 
     def seeds(self) -> Decorator:
-        """The option of which seeds."""
+        """Return the option --seeds."""
         text = "how many, counted from 123 as in the papers, or which: 1,2 or 123-127."
         return self.option("seeds", type=Seeds(), help=text)
 
     def training(self) -> Decorator:
-        """The options of every training."""
+        """Return the options of every training."""
         return together(
             self.option("preset", type=click.Choice(list(PRESETS)), metavar="|".join(PRESETS)),
             self.changes(),
         )
 
     def changes(self) -> Decorator:
-        """Changes to training settings, smaller values, and plug-ins."""
+        """Return the options for changes of settings, small values, and plug-ins."""
         return together(
             self.assignments(
                 "settings", "--set", help="a change to the preset's training settings, as in learning_rate=0.002."
@@ -148,7 +148,7 @@ class SpecOptions:
         )
 
     def running(self) -> Decorator:
-        """The options of where and how to run."""
+        """Return the options of where and how to run."""
         from icy.experiments.trackers.make import (
             TRACKERS,  # here, as commands that train nothing import this module too
         )
@@ -179,7 +179,7 @@ class SpecOptions:
         )
 
     def runner(self) -> Decorator:
-        """The options of who runs it."""
+        """Return the options of the runner."""
         return together(
             self.option("runner", type=click.Choice(RUNNERS), metavar="|".join(RUNNERS)),
             self.option("per_gpu", type=click.IntRange(min=1)),

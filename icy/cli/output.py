@@ -1,4 +1,4 @@
-"""Tables on stdout: handsome on a terminal, plain in a pipe, or in a format for other programs."""
+"""Output: tables on stdout, remarks on stderr, figures and files."""
 
 from __future__ import annotations
 
@@ -38,23 +38,23 @@ DPI = 200
 
 
 def format_option(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The option --format of commands that print a list."""
+    """Return the option --format of commands that print a list."""
     option = click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
     return option(function)
 
 
 def stdout() -> Console:
-    """A console for results."""
+    """Return the console for results."""
     return Console(highlight=False, soft_wrap=not sys.stdout.isatty())  # lines for a pipe are left whole
 
 
 def stderr() -> Console:
-    """A console for progress and remarks."""
+    """Return the console for progress and remarks."""
     return Console(stderr=True, highlight=False)
 
 
 def note(sentence: str) -> None:
-    """A remark for the reader, apart from the results."""
+    """Print a remark, apart from the results."""
     click.echo(sentence, err=True)
 
 
@@ -73,7 +73,7 @@ def print_rows(headings: Sequence[str], rows: Rows, format_: str = "table") -> N
 
 
 def rich_table(headings: Sequence[str], rows: Rows, numbers: Sequence[int] = ()) -> Table:
-    """A table for a terminal; `numbers` are the places of columns that are aligned to the right."""
+    """Make a table for a terminal; `numbers` are the places of right-aligned columns."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
     for place, heading in enumerate(headings):
         style = "cyan" if place == 0 else None
@@ -101,7 +101,7 @@ def _csv(lines: Rows) -> str:
 
 
 def print_table(table: BiasTable, format_: str) -> None:
-    """A bias table: on a terminal turned on its side, or cut into several, where it is too wide.
+    """Print a bias table; on a terminal that is too narrow, transposed or cut into several.
 
     Args:
         table: what to print.
@@ -117,7 +117,7 @@ def print_table(table: BiasTable, format_: str) -> None:
 
 
 def print_on_terminal(table: BiasTable, console: Console) -> None:
-    """A bias table in as many parts as the terminal is narrow."""
+    """Print a bias table in as many parts as the terminal needs."""
     console.print(Text(table.title, style="bold"))
     for heading, rows in table.groups():
         if heading:
@@ -129,7 +129,7 @@ def print_on_terminal(table: BiasTable, console: Console) -> None:
 
 
 def _blocks(whole: list[list[str]], room: int) -> list[list[list[str]]]:
-    """A table as it is if there is room, else turned on its side, else cut into several."""
+    """Return a table as it is if there is room, else transposed, else cut into several."""
     turned = [list(column) for column in zip(*whole, strict=True)]
     if _width(whole) <= room:
         return [whole]
@@ -137,12 +137,12 @@ def _blocks(whole: list[list[str]], room: int) -> list[list[list[str]]]:
 
 
 def _width(lines: Sequence[Sequence[str]]) -> int:
-    """Of a table as rich prints it: three spaces to a column."""
+    """Return the width of a table as rich prints it: three spaces per column."""
     return sum(max(map(len, column)) + 3 for column in zip(*lines, strict=True))
 
 
 def _cut(lines: list[list[str]], room: int) -> list[list[list[str]]]:
-    """Several tables that each have the model and as many further columns as there is room for."""
+    """Cut a table into several that each have the model and as many columns as fit."""
     blocks: list[list[int]] = [[0]]
     for place in range(1, len(lines[0])):
         if len(blocks[-1]) > 1 and _width(_columns(lines, [*blocks[-1], place])) > room:
@@ -156,7 +156,7 @@ def _columns(lines: list[list[str]], places: Sequence[int]) -> list[list[str]]:
 
 
 def counted(number: int, word: str) -> str:
-    """A number of things.
+    """Return a count with its noun in the right number.
 
     Example:
         >>> counted(1, "worker"), counted(2, "worker")
@@ -166,7 +166,7 @@ def counted(number: int, word: str) -> str:
 
 
 def size(number: int | None) -> str:
-    """Bytes in words short enough for a table; "-" if they are not known.
+    """Return bytes in short words; "-" if unknown.
 
     Example:
         >>> size(7_170_000), size(431_000_000), size(2_340_000_000)
@@ -179,7 +179,7 @@ def size(number: int | None) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds in words short enough for a line.
+    """Return seconds in short words.
 
     Example:
         >>> duration(31.4), duration(200), duration(7300), duration(200_000)
@@ -196,12 +196,12 @@ def duration(seconds: float) -> str:
 
 
 def checked_plot(given: str) -> Path:
-    """The file to draw to."""
+    """Check and return the file to draw to."""
     return checked_file(given, SUFFIXES, "A plot is")
 
 
 def save_figure(figure: Figure, path: Path, quiet: bool) -> None:
-    """Write a figure, and say so."""
+    """Write a figure and print where."""
     from matplotlib import rc_context
 
     try:
@@ -215,7 +215,7 @@ def save_figure(figure: Figure, path: Path, quiet: bool) -> None:
 
 
 def checked_file(given: str, suffixes: Iterable[str], what: str) -> Path:
-    """A file to write; said now if it cannot be, and not after hours of work.
+    """Check and return a file to write, before hours of work.
 
     Args:
         given: where.
@@ -234,12 +234,12 @@ def checked_file(given: str, suffixes: Iterable[str], what: str) -> Path:
 
 
 def checked_rows_file(given: str) -> Path:
-    """The file to write rows to."""
+    """Check and return the file to write rows to."""
     return checked_file(given, (".csv", ".parquet"), "Rows are")
 
 
 def joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Several tables of the same columns, one after another."""
+    """Join several tables of the same columns."""
     import pandas as pd
 
     rows = pd.concat([part.set_axis(part.columns, axis=1) for part in parts], ignore_index=True)
@@ -248,7 +248,7 @@ def joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 
 def write_rows(rows: pd.DataFrame, path: Path, quiet: bool) -> None:
-    """Write rows, and say so."""
+    """Write rows and print where."""
     try:
         rows.to_csv(path, index=False) if path.suffix.lower() == ".csv" else rows.to_parquet(path, index=False)
     except OSError as error:

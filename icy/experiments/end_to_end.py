@@ -116,7 +116,7 @@ def _protocol(spec: EndToEndSpec, grammars: list[str]) -> EndToEndProtocol:
 
 
 def _grammars(spec: EndToEndSpec) -> list[str]:
-    """The grammars of pre-training, concat first where the length of the game depends on it."""
+    """Return the grammars of pre-training, concat first where the length of the game depends on it."""
     asked = [spec.pretrain] if isinstance(spec.pretrain, str) else list(spec.pretrain)
     if asked == [SCRATCH]:
         return asked
@@ -131,7 +131,7 @@ def _grammars(spec: EndToEndSpec) -> list[str]:
 
 
 def _pairs(spec: EndToEndSpec, pretrained: bool) -> list[PairEntry]:
-    """The pairs that are meant: in order, or one of a side with each of the other."""
+    """Return the pairs: sender and receiver in order, or one of a side with each of the other."""
     senders, receivers = _entries(spec.sender, "sender"), _entries(spec.receiver, "receiver")
     for side, found in (("sender", senders), ("receiver", receivers)):
         if not found:
@@ -148,7 +148,7 @@ def _pairs(spec: EndToEndSpec, pretrained: bool) -> list[PairEntry]:
 
 
 def _entries(names: str | Iterable[str], side: str) -> list[Entry]:
-    """The models of one side in the order given, repeats and all: they are paired by place."""
+    """Return the models of one side in the order given, with repeats, since they are paired by place."""
     return [entry for name in ([names] if isinstance(names, str) else names) for entry in registry.match(name, side)]
 
 
@@ -168,7 +168,7 @@ def _cannot_learn(entry: Entry, representation: str) -> IncompatibleError:
 
 
 def _parameters(job: PairJob) -> dict[str, int]:
-    """Parameters of both sides together, by either convention; made on the way to a first message."""
+    """Count the parameters of both sides together, by either convention."""
     from icy.models.factory import count_parameters
     from icy.training.pairs.model import try_pair
 

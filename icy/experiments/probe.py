@@ -86,7 +86,7 @@ def probe_jobs(spec: ProbeSpec) -> list[ProbeJob]:
 
 
 def _split(spec: ProbeSpec, protocol: Protocol, space: MeaningSpace) -> Split | None:
-    """Which meanings are held out, if any."""
+    """Return the split of the meanings, if the protocol holds some out."""
     split = Split(spec.split, spec.held_out)
     if protocol.holds_out:
         split.check(space)
@@ -99,7 +99,7 @@ def _split(spec: ProbeSpec, protocol: Protocol, space: MeaningSpace) -> Split | 
 
 
 def _usable(models: str | Iterable[str], representation: str) -> list[Entry]:
-    """The models that are meant; of those a wildcard stands for, the ones that work with the representation."""
+    """Return the models that match, less those of a wildcard that do not work with the representation."""
     patterns = [models] if isinstance(models, str) else list(models)
     entries: dict[str, Entry] = {}
     for pattern in patterns:

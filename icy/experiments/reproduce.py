@@ -1,4 +1,4 @@
-"""Published tables, measured again: the sweep that a table asks for, and how far each of its cells lies away."""
+"""`icy.reproduce`: measure a published table again."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ PART = ["protocol", "representation", "side", "hidden_size", "target"]  # what t
 def reproduce(
     table: str, only: str | Iterable[str] = (), *, watcher: Watcher | None = None, **options: Any
 ) -> Reproduction:
-    """Measure a published table again, under the preset `published`, and hold it against what was printed.
+    """Measure a published table again, under the preset `published`, and compare it with what was printed.
 
     What has finished is kept in the folder `out`; the same call again trains only what is missing.
 
@@ -71,7 +71,7 @@ spell_out(reproduce, ReproduceSpec, Reproduction)
 
 @dataclass(frozen=True)
 class Reproducing:
-    """A published table that is to be measured again.
+    """A published table to be measured again.
 
     Attributes:
         spec: what was asked for.
@@ -85,7 +85,7 @@ class Reproducing:
 
     @classmethod
     def of(cls, spec: ReproduceSpec) -> Reproducing:
-        """The cells that are meant.
+        """Select the cells of a spec.
 
         Raises:
             UnknownNameError: no such table, or a name in no published table.
@@ -111,7 +111,7 @@ class Reproducing:
         return cls(spec, source, cells)
 
     def plan(self) -> Plan:
-        """What is going to be trained."""
+        """Plan the training."""
         return PLANNERS[self.source.reproduce](self)
 
     def run(self, plan: Plan, watcher: Watcher | None = None) -> Reproduction:
@@ -123,17 +123,17 @@ class Reproducing:
         return Reproduction(self.source, result, self.wanted)
 
     def seeds(self, runs: float) -> Any:
-        """The seeds that are meant, or as many as the paper had."""
+        """Return the seeds asked for, or as many as the paper had."""
         return int(runs) if self.spec.seeds is None else self.spec.seeds
 
     def shared(self) -> dict[str, Any]:
-        """What goes to every plan as it is."""
+        """Return the arguments that go to every plan unchanged."""
         names = ["settings", *(name for name in RUNNING if name != "quick")]
         return {"preset": "published", **{name: getattr(self.spec, name) for name in names}}
 
 
 def _probes(asked: Reproducing) -> Plan:
-    """The sweep of a table of senders or receivers."""
+    """Plan the sweep of a table of senders or receivers."""
     parts = []
     for key, rows in asked.wanted.groupby(PART, sort=False):
         about: dict[str, Any] = dict(zip(PART, key, strict=True))
@@ -147,7 +147,7 @@ def _probes(asked: Reproducing) -> Plan:
 
 
 def _pairs(asked: Reproducing) -> Plan:
-    """The games of a table of pairs."""
+    """Plan the games of a table of pairs."""
     plans = []
     for (link, hidden), rows in asked.wanted.groupby(["representation", "hidden_size"], sort=False):
         for grammars, models in _alike(rows, keep_concat=True).items():
@@ -172,7 +172,7 @@ PLANNERS = {"probe": _probes, "e2e": _pairs}
 
 
 def _alike(rows: pd.DataFrame, keep_concat: bool = False) -> dict[tuple[str, ...], list[str]]:
-    """Models by the grammars that the table has of them; concat, which is always trained, is left out of these."""
+    """Group models by their grammars in the table, without concat, which is always trained."""
     found: dict[tuple[str, ...], list[str]] = {}
     for model, cells in rows.groupby("model", sort=False):
         grammars = [str(g) for g in dict.fromkeys(cells["grammar"]) if keep_concat or g != "concat"]
@@ -188,7 +188,7 @@ def _listed(names: str | Iterable[str]) -> list[str]:
 
 
 def _only(cells: pd.DataFrame, column: str, patterns: list[str], table: str) -> pd.DataFrame:
-    """The cells whose column matches a pattern. A name of another published table is passed over, with a warning.
+    """Return the cells whose column matches a pattern; warn of a name that only another table has.
 
     Raises:
         UnknownNameError: a pattern that matches nothing published.
@@ -211,13 +211,13 @@ def _only(cells: pd.DataFrame, column: str, patterns: list[str], table: str) -> 
 
 
 def _fits(name: str, pattern: str) -> bool:
-    """Whether a wildcard fits a name; of the parts of a pattern, each may be another name of the same thing."""
+    """Whether a pattern matches a name; parts of the pattern may be aliases."""
     wanted = "+".join(canonical(part).rpartition("/")[2] for part in pattern.split("+"))
     return fnmatch.fnmatchcase(name.lower(), wanted.lower())
 
 
 def _elsewhere(column: str, pattern: str) -> list[str]:
-    """The tables that have what this one has not."""
+    """Return the tables that have what this one lacks."""
     from icy.analysis.literature.catalogue import published, published_tables
 
     tables = [table for table in published_tables() if table.reproduce in PLANNERS]
@@ -225,7 +225,7 @@ def _elsewhere(column: str, pattern: str) -> list[str]:
 
 
 def _smallest(cells: pd.DataFrame) -> pd.DataFrame:
-    """The cells of the model with the fewest parameters that it has to learn, and of one representation."""
+    """Return the cells of the smallest trainable model, in one representation."""
     cells = cells[cells["representation"] == cells["representation"].iloc[0]]
     counts: dict[tuple[str, int], int] = {}
     for model, hidden in cells[["model", "hidden_size"]].drop_duplicates().itertuples(index=False):
@@ -237,7 +237,7 @@ def _smallest(cells: pd.DataFrame) -> pd.DataFrame:
 
 
 def _parameters(side: str, model: str, hidden: int) -> int:
-    """How many parameters a model has in the papers' space, or the two of a pair."""
+    """Count the parameters of a model, or of a pair, in the papers' space."""
     if side == "pair":
         sender, receiver = model.split("+")
         return _parameters("sender", sender, hidden) + _parameters("receiver", receiver, hidden)

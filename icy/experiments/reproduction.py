@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def page(done: Reproduction, remark: str = "") -> str:
-    """A reproduction as Markdown: the verdict, every cell, how it was made, and a remark of one's own."""
+    """Render a reproduction as Markdown: the verdict, every cell, how it was made, and a remark."""
     source = done.source
     changed = [text for text in dict.fromkeys(done.result.to_dataframe()["settings"]) if text]
     lines = [f"# {', '.join([source.id, *changed])}, measured again", ""]
@@ -44,7 +44,7 @@ def page(done: Reproduction, remark: str = "") -> str:
 
 
 def _missing(cells: pd.DataFrame) -> list[str]:
-    """The models that were not measured, or not on all grammars, as a sentence."""
+    """Return a sentence on the models that were not measured, or not on all grammars."""
     found = []
     for (model, hidden), part in cells.groupby(["model", "hidden_size"], sort=False):
         missing = part[part["verdict"] == "missing"]
@@ -60,7 +60,7 @@ def _cell_table(cells: pd.DataFrame) -> str:
 
 
 def _made(records: Sequence[Record]) -> str:
-    """When, with what and where it was measured."""
+    """Return when, with what and where it was measured."""
     if not records:
         return "Nothing has been measured."
     about = circumstances(records)
@@ -73,7 +73,7 @@ def _made(records: Sequence[Record]) -> str:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A published table, measured again.
+    """A published table measured again.
 
     In a notebook it shows itself as the verdict and a row per cell.
 
@@ -98,17 +98,17 @@ class Reproduction:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict on all of them."""
+        """Verdict on all cells."""
         from icy.analysis.literature.verdicts import Verdict
 
         return Verdict.of(self.cells)
 
     def table(self) -> BiasTable:
-        """What was measured, with the published values beside."""
+        """Return the table of what was measured, with the published values."""
         return self.result.bias_table("sem", compare=self.source.id)
 
     def page(self, remark: str = "") -> str:
-        """All of it as Markdown, with a remark of one's own."""
+        """Return all of it as Markdown, with a remark."""
         return page(self, remark)
 
     def __repr__(self) -> str:

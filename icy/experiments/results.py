@@ -1,4 +1,4 @@
-"""Results of probes: a list of records with the tables that are made of it."""
+"""Results: records, and the tables made from them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def result_class(kinds: Sequence[str]) -> type[ProbeResult]:
 
 @dataclass(frozen=True, repr=False)
 class ProbeResult:
-    """What a probe measured.
+    """Results of a probe, or of any other run.
 
     In a notebook it shows itself as a table. Two results add up to one with the rows of both.
 
@@ -56,7 +56,7 @@ class ProbeResult:
     paths: Sequence[Path] = ()
 
     def to_dataframe(self, format: Literal["long", "wide"] = "long") -> pd.DataFrame:
-        """The results as a DataFrame.
+        """Return the results as a DataFrame.
 
         Args:
             format: "long", a row per replicate, for analysis; "wide", a row per model and a pair of columns (mean,
@@ -72,7 +72,7 @@ class ProbeResult:
         raise InvalidSettingError(f"The format of a DataFrame is 'long' or 'wide', not '{format}'.")
 
     def table(self, format: str = "text", spread: str = "sd", **options: Any) -> str:
-        """The bias table as text: one row per model, one column per grammar.
+        """Return the bias table as text: one row per model, one column per grammar.
 
         Args:
             format: "text", "markdown", "latex", "csv", "json" or "html".
@@ -87,7 +87,7 @@ class ProbeResult:
         return self.bias_table(spread, **options).render(format)
 
     def bias_table(self, spread: str = "sd", **options: Any) -> BiasTable:
-        """The table, to be printed in any way; options as of `icy.analysis.bias_table`."""
+        """Return the table as an object; options as for `icy.analysis.bias_table`."""
         kinds = list({kind_of(r).name for r in self.records})
         kind = job_kind(kinds[0] if len(kinds) == 1 else PROBE)
         table: BiasTable = kind.make_table(to_long(self.records), spread, **options)
@@ -100,7 +100,7 @@ class ProbeResult:
         return self.table()
 
     def __add__(self, other: ProbeResult) -> ProbeResult:
-        """Both results in one; what is in both is kept once, from the right-hand side.
+        """Join two results; what is in both is kept once, from the right-hand side.
 
         Of a model or a grammar that was edited in between, only what its newest version measured is kept, with a
         warning.
@@ -117,11 +117,11 @@ class ProbeResult:
 
     @property
     def failures(self) -> list[Record]:
-        """The records without a result."""
+        """Records without a result."""
         return [r for r in self.records if r["failed"]]
 
     def save(self, path: str | Path) -> Path:
-        """Write the records to one .json file, from which `load` restores this result.
+        """Write the records to one .json file, which `load` reads.
 
         Raises:
             StoreError: it cannot be written, or has another suffix.
@@ -144,7 +144,7 @@ class ProbeResult:
 
 
 def without_nan(value: Any) -> Any:
-    """The same with None for NaN, which JSON has no word for."""
+    """Replace NaN, which JSON has no word for, by None."""
     if isinstance(value, dict):
         return {k: without_nan(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
@@ -154,7 +154,7 @@ def without_nan(value: Any) -> Any:
 
 @dataclass(frozen=True, repr=False)
 class EndToEndResult(ProbeResult):
-    """What an end-to-end run measured; a ProbeResult with curves, and with the languages that emerged.
+    """Results of an end-to-end run: a ProbeResult with curves and the languages that emerged.
 
     Attributes:
         folder: the results folder, where the languages are.
@@ -215,7 +215,7 @@ class EndToEndResult(ProbeResult):
 
 
 def read_results(paths: Sequence[str | Path]) -> Results:
-    """The results of several places as one; what is in more than one, once, from the last.
+    """Read the results of several places as one; of duplicates the last counts.
 
     Args:
         paths: results folders, files of `ProbeResult.save`, long tables (.csv, .parquet), or "atlas".

@@ -1,4 +1,4 @@
-"""Results from wherever they were kept: results folders, saved results, long tables, the atlas; and parts of them."""
+"""Loading results from results folders, saved files, long tables or the atlas."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ MOST_NAMED = 5  # results in a warning
 
 
 def read_long(path: str | Path) -> pd.DataFrame:
-    """The results of one place in long form, a row per replicate. Errors as for `read_results`."""
+    """Read the results of one place in long form, a row per replicate. Errors as for `load_records`."""
     return long_of(read_any(path))
 
 
 def read_any(path: str | Path) -> list[Record] | pd.DataFrame:
-    """What is kept in one place: records, or the long table that was made of some. Errors as for `load_records`."""
+    """Read one place: records, or a long table that was made from some. Errors as for `load_records`."""
     path = ATLAS_FILE if str(path) == ATLAS and not Path(path).exists() else Path(path)
     return _table(path) if path.suffix.lower() in TABLES and not path.is_dir() else load_records(path)
 
 
 def load_records(path: str | Path) -> list[Record]:
-    """The records in a results folder, or in a file that `ProbeResult.save` wrote.
+    """Load the records of a results folder, or of a file that `ProbeResult.save` wrote.
 
     Of a model, grammar or protocol with several versions only the newest is kept, with a warning.
 
@@ -79,7 +79,7 @@ def _table(path: Path) -> pd.DataFrame:
 
 
 def long_of(results: Results, empty: bool = False) -> pd.DataFrame:
-    """Results in long form, with every column of it, whatever version of icy wrote them.
+    """Return results in long form with all of its columns, whatever version of icy wrote them.
 
     Args:
         results: a ProbeResult, a long table, or where they are kept.
@@ -105,14 +105,14 @@ def long_of(results: Results, empty: bool = False) -> pd.DataFrame:
 
 
 def records_in(results: Results) -> Sequence[Record] | None:
-    """The records that results hold; None of a long table, or of what is no results."""
+    """Return the records that results hold; None for a long table."""
     if isinstance(results, HasRecords):
         return results.records
     return results if isinstance(results, list | tuple) else None
 
 
 def _once(table: pd.DataFrame) -> pd.DataFrame:
-    """A long table without lines that stand in it twice.
+    """Drop duplicate rows of a long table.
 
     Raises:
         InvalidSettingError: one replicate has two values.
@@ -132,13 +132,13 @@ def _once(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def last_of_each(table: pd.DataFrame) -> pd.DataFrame:
-    """Of each replicate the last row; a failure does not stand before a result."""
+    """Keep the last row of each replicate; a result wins over a failure."""
     ordered = table.sort_values("failed", ascending=False, kind="stable")
     return ordered[~ordered.duplicated(REPLICATE, keep="last")].sort_index()
 
 
 def _completed(table: pd.DataFrame) -> pd.DataFrame:
-    """A table from a file, or from an older version, with the columns and types of `icy.records.long_table.to_long`.
+    """Complete a table of a file or an older version to the columns and types of `to_long`.
 
     Raises:
         InvalidSettingError: a text where a number or a yes or no belongs.
@@ -178,7 +178,7 @@ def _whole(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def _checked(column: pd.Series[Any], read: pd.Series[Any]) -> pd.Series[Any]:
-    """What was read of a column, if all could be that is there."""
+    """Return a parsed column; raise if a value could not be parsed."""
     wrong = column[read.isna() & column.notna()]
     if len(wrong):
         kind = "yes or no" if column.name in ("cut", "failed") else "a number"
@@ -187,7 +187,7 @@ def _checked(column: pd.Series[Any], read: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def comparable(records: Sequence[Record]) -> list[Record]:
-    """The newest of some records; what is missing from them because a version is older, is told."""
+    """Return the newest of some records; warn of those left out because of an older version."""
     kept = newest(records)
     configs = {config_text(record["config"]) for record in kept}
     older = [record for record in records if config_text(record["config"]) not in configs]

@@ -1,4 +1,4 @@
-"""Records as a table in long form: one row per replicate."""
+"""The long table: one row per replicate."""
 
 from __future__ import annotations
 

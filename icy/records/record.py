@@ -136,7 +136,7 @@ class HasRecords(Protocol):
 
 
 def value_of(record: Record) -> float:
-    """What the record measures: an accuracy, or the ratio of its steps to concat's; NaN where it failed."""
+    """Return the measure of a record: an accuracy, or the ratio of its steps to concat's; NaN where it failed."""
     if record["failed"]:
         return math.nan
     if (value := record.get("value")) is not None:
@@ -157,13 +157,13 @@ def checked_accuracy(record: Record) -> float:
 
 
 def record_key(config: Mapping[str, Any], versions: Mapping[str, str]) -> str:
-    """The name a result is filed under: a hash of its configuration and of the versions that determine its numbers."""
+    """Return the key of a result: a hash of its configuration and of the versions that determine its numbers."""
     text = config_text({"config": config, "versions": versions})
     return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
 def _canonical(value: Any) -> Any:
-    """The same with whole numbers as int, so that 20 and 20.0 are one configuration."""
+    """Return a value with whole numbers as int, so that 20 and 20.0 are one configuration."""
     if isinstance(value, Mapping):
         return {name: _canonical(inner) for name, inner in value.items()}
     if isinstance(value, (list, tuple)):
@@ -172,7 +172,7 @@ def _canonical(value: Any) -> Any:
 
 
 def newest(records: Sequence[Record]) -> list[Record]:
-    """Of each configuration the last in order; of models, grammars and protocols the newest version with a result.
+    """Return the last record of each configuration, of the newest version of model, grammar and protocol with a result.
 
     Results of different versions are not comparable. The others stay on file.
     """
@@ -184,7 +184,7 @@ def newest(records: Sequence[Record]) -> list[Record]:
 
 
 def _versions(record: Record) -> dict[tuple[str, ...], Any]:
-    """The versions that it was measured with: of its model, its grammar and its protocol."""
+    """Return the versions of model, grammar and protocol that a record was measured with."""
     names = {"model": ("side", "model"), "grammar": ("grammar",), "protocol": ("protocol",)}
     found = record.get("versions", {})
     return {(what, *(str(record.get(name)) for name in parts)): found.get(what) for what, parts in names.items()}
@@ -195,5 +195,5 @@ def _order(record: Record) -> tuple[str, str]:
 
 
 def config_text(config: Mapping[str, Any]) -> str:
-    """A configuration as text, the same however its parts are ordered."""
+    """Return a configuration as text, independent of the order of its parts."""
     return json.dumps(_canonical(config), sort_keys=True)

@@ -23,7 +23,7 @@ def select(
     grammars: Sequence[str] = (),
     where: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Some of the results: a ProbeResult of one, and else a long table.
+    """Select some results; return what was given: a ProbeResult, records, or a long table.
 
     Args:
         results: a ProbeResult or a long table.
@@ -62,7 +62,7 @@ def select(
 
 
 def _matching(what: str, patterns: Sequence[str], names: Mapping[str, Sequence[str]]) -> list[str]:
-    """The names that one of the patterns fits; all if there are none."""
+    """Return the names that match one of the patterns; all if there are none."""
     found: list[str] = [] if patterns else list(names)
     for pattern in patterns:
         wanted = {pattern.lower(), canonical(pattern).lower()}

@@ -1,4 +1,4 @@
-"""Results on disk: one JSON file per finished replicate, written whole or not at all, and tables rebuilt from them.
+"""The store: one JSON file per finished replicate, written whole or not at all.
 
 A replicate (one model, one grammar, one seed) is filed under a hash of everything that determines its numbers: the
 merged configuration and the versions of model, grammar and protocol. Work that is on file is not done again.
@@ -47,7 +47,7 @@ class Store:
         self.folder = Path(folder)
 
     def prepare(self) -> None:
-        """Make the folder and prove that it can be written, before hours are spent.
+        """Make the folder and check that it can be written, before hours are spent.
 
         Half-written files of a process that was killed are swept out, once they are too old to be someone's work.
 
@@ -63,7 +63,7 @@ class Store:
                     path.unlink()
 
     def path(self, key: str) -> Path:
-        """Where the record of a key is, or would be."""
+        """Return the file of a key."""
         return self.folder / RECORDS / f"{key}.json"
 
     def put(self, record: Record, files: Mapping[str, bytes] | None = None) -> None:
@@ -73,15 +73,15 @@ class Store:
         write_atomically(self.path(record["key"]), json.dumps(record, indent=1, allow_nan=False).encode())
 
     def get(self, key: str) -> Record | None:
-        """The record of a key, or None."""
+        """Return the record of a key, or None."""
         return _read(self.path(key)) if self.path(key).exists() else None
 
     def records(self) -> list[Record]:
-        """What tables show of the records in the folder: the newest of each configuration, as of `newest`."""
+        """Return the records that tables show: the newest of each configuration (see `newest`)."""
         return sorted(newest(self.all_records()), key=_order)
 
     def all_records(self) -> list[Record]:
-        """All records in the folder, in the order they were finished.
+        """Return all records in the folder, in the order they were finished.
 
         A file that is not a record is left out, with a warning.
         """
@@ -105,7 +105,7 @@ def _read(path: Path) -> Record:
 
 
 def to_run(keys: Iterable[str], store: Store, rerun: str) -> set[str]:
-    """Which of the keys are to be measured now.
+    """Return the keys to be trained now.
 
     Raises:
         InvalidSettingError: `rerun` is not one of the words of RERUN.

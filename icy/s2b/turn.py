@@ -1,4 +1,4 @@
-"""What a step of the game brings: the observations of both players, and its outcome."""
+"""The result of a step: what both players observe, and the outcome."""
 
 from __future__ import annotations
 

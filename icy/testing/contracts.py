@@ -293,6 +293,17 @@ def matching(names: str | Iterable[str]) -> list[Entry]:
     return list(found.values())
 
 
+def check_entry(entry: Entry, representation: str | None = None, report: Report | None = None) -> list[CheckResult]:
+    """Run the whole contract of a registered plug-in, whatever its kind, and return the results.
+
+    Args:
+        entry: the plug-in.
+        representation: the representation of a model; by default the first that it works with.
+        report: called with each result as it comes.
+    """
+    return _run(entry, _usual_case(entry, representation), None, False, report)
+
+
 def bound_checks(
     names: str | Iterable[str],
     expected_failures: Mapping[str, str] | None = None,

@@ -1,1 +1,1 @@
-"""Training: the replicate engine, which trains many models as one batched program, and the protocols it follows."""
+"""Training: jobs, the replicate engine that trains many models as one batched program, pairs, and runners."""

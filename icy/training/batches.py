@@ -20,7 +20,7 @@ UNIFORM_BITS = 31  # of a draw: the bias of one of n is below n / 2^31
 def draw_meanings(
     space: MeaningSpace, keys: Int[Tensor, " seed"], first: int, batches: int, batch_size: int
 ) -> Int[Tensor, "seed batches batch attr"]:
-    """Meanings whose attribute values are independent and uniform.
+    """Draw meanings whose attribute values are independent and uniform.
 
     Args:
         space: the meanings.
@@ -38,13 +38,13 @@ def draw_meanings(
 def _uniform(
     keys: Int[Tensor, " seed"], counter: Int[Tensor, " draw"], below: int | Tensor
 ) -> Int[Tensor, "seed draw"]:
-    """Whole numbers of 0 <= n < `below`, which is one for all seeds or one per seed [seed, 1]."""
+    """Draw whole numbers 0 <= n < `below`, which is one number for all seeds or one per seed [seed, 1]."""
     bits = shift(counter_hash(keys[:, None], counter), 64 - UNIFORM_BITS)
     return (bits * below) >> UNIFORM_BITS
 
 
 class MeaningPool:
-    """Some of the meanings, others for each seed, to draw from uniformly.
+    """A subset of the meanings per seed, to draw from uniformly.
 
     Args:
         numbers: of the meanings in the pool, per seed, in order.
@@ -60,14 +60,14 @@ class MeaningPool:
     def draw(
         self, keys: Int[Tensor, " seed"], first: int, batches: int, batch_size: int
     ) -> Int[Tensor, "seed batches batch"]:
-        """Numbers of meanings; arguments as of `draw_meanings`."""
+        """Draw indices of meanings; arguments as for `draw_meanings`."""
         counter = first * batch_size + torch.arange(batches * batch_size, device=keys.device)
         place = self._first + _uniform(keys, counter, self._sizes)
         return self._numbers[place].view(len(keys), batches, batch_size)
 
 
 class Batches:
-    """The meanings and messages that each replicate of a stack sees, update by update.
+    """Batches of meanings and messages for each replicate of a stack, update by update.
 
     Args:
         languages: one per replicate, over the same space and with messages of one shape.
@@ -93,7 +93,7 @@ class Batches:
         self._pools = None if split is None else _pools(self.space, distinct, split, device)
 
     def batches(self, purpose: str, first: int, count: int, size: int) -> tuple[Tensor, Tensor]:
-        """Meanings [batches, replicate, batch, attr] and their messages [batches, replicate, batch, length].
+        """Return meanings [batches, replicate, batch, attr] and their messages [batches, replicate, batch, length].
 
         Args:
             purpose: "training", "check", "report" or "report on training", each a stream of its own. Where meanings are
@@ -114,12 +114,12 @@ class Batches:
         return pool.draw(self._keys[purpose], first, count, size)[..., None] // self._place % self.space.values
 
     def noise(self, first: int, count: int) -> Int[Tensor, "update replicate"]:
-        """The key of the noise of each replicate at each of `count` updates from `first` on (see icy.core.noise)."""
+        """Return the noise key of each replicate at each of `count` updates from `first` on (see icy.core.noise)."""
         updates = torch.arange(first, first + count, device=self.device)
         return counter_hash(self._keys["noise"], updates[:, None])[:, self._seed_of]
 
     def keep(self, which: list[int]) -> None:
-        """Go on with these replicates only, given by their places in the stack."""
+        """Keep only these replicates, given by their places in the stack."""
         index = torch.tensor(which, device=self.device)
         self._seed_of, self._first_row = self._seed_of[index], self._first_row[index]
 
@@ -127,7 +127,7 @@ class Batches:
 def _pools(
     space: MeaningSpace, seeds: Sequence[int], split: Split, device: torch.device
 ) -> tuple[MeaningPool, MeaningPool]:
-    """The meanings that are trained on, and those that are held out, per seed."""
+    """Return the meanings that are trained on and those that are held out, per seed."""
     held_out = [split.held_out(space, seed) for seed in seeds]
     trained_on = [np.setdiff1d(np.arange(space.size), numbers) for numbers in held_out]
     return MeaningPool(trained_on, device), MeaningPool(held_out, device)

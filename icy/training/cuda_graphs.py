@@ -1,4 +1,4 @@
-"""How the updates of a stack are issued: one operation after another, or as a captured CUDA graph.
+"""Issuing the updates of a stack: operation by operation, or as a captured CUDA graph.
 
 The models are small: on a GPU, most of an update's time goes by while Python launches a few hundred kernels of some
 microseconds each. A captured update is launched as a whole, and fetches its own batch from a block of them that was
@@ -26,7 +26,7 @@ BLOCK = 64  # batches that a captured update can choose from
 
 
 def capture_cuda(operations: Callable[[], None]) -> Replay:
-    """Record what is launched on the GPU, without running it; returns what runs it.
+    """Capture what a function launches on the GPU, without running it; return the replay.
 
     Raises:
         RuntimeError: something waits for the GPU or takes memory from elsewhere, which cannot be recorded.
@@ -44,7 +44,7 @@ def capture_cuda(operations: Callable[[], None]) -> Replay:
 
 
 def warm_up_cuda(operations: Callable[[], None]) -> None:
-    """Run on a stream of its own, as what is to be captured must have run before."""
+    """Run a function on a side stream, which must happen before it can be captured."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
@@ -53,19 +53,19 @@ def warm_up_cuda(operations: Callable[[], None]) -> None:
 
 
 class PlainUpdates:
-    """Every update operation by operation."""
+    """Issues every update operation by operation."""
 
     def __init__(self, step: Step) -> None:
         self._step = step
 
     def __call__(self, *blocks: Tensor) -> None:
-        """Make one update for each of the batches, the first axis of every block."""
+        """Run one update per batch; batches are the first axis of every block."""
         for batch in zip(*blocks, strict=True):
             self._step(*batch)
 
 
 class CapturedUpdates:
-    """One captured update, replayed for every batch. Made anew whenever the stack changes.
+    """Captures one update and replays it for every batch; captured again whenever the stack changes.
 
     The first few updates run plainly; if then the update cannot be captured, all of them do, with a remark in the log.
 
@@ -86,7 +86,7 @@ class CapturedUpdates:
         self.failed = False
 
     def __call__(self, *blocks: Tensor) -> None:
-        """Make one update for each of the batches, the first axis of every block."""
+        """Run one update per batch; batches are the first axis of every block."""
         warming = max(0, WARM_UP - self._made)
         for batch in zip(*(block[:warming] for block in blocks), strict=True):
             self.warm_up(partial(self._step, *batch))
@@ -127,7 +127,7 @@ class CapturedUpdates:
 
 
 class CapturedCall:
-    """A function of tensors without side effects, captured once for every combination of shapes.
+    """Captures a pure function of tensors, once for every combination of shapes.
 
     Args:
         function: what is computed.
@@ -140,7 +140,7 @@ class CapturedCall:
         self._known: dict[Any, tuple[list[Tensor], list[Any], Replay] | None] = {}
 
     def __call__(self, *inputs: Tensor) -> Any:
-        """What the function gives; a copy, as the next call overwrites it."""
+        """Call the function; the result is a copy, because the next call overwrites it."""
         shapes = tuple((x.shape, x.dtype) for x in inputs)
         if shapes not in self._known:
             found: list[Any] = []
@@ -170,7 +170,7 @@ def _copied(outputs: Any) -> Any:
 
 
 def choose_issue(asked: str | None, stacking: str, device: torch.device) -> tuple[str, str]:
-    """How to issue updates, and why so.
+    """Choose how to issue updates, with the reason.
 
     Args:
         asked: "plain" or "graph"; None for the best.

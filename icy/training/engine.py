@@ -27,7 +27,7 @@ DRAWN_AT_ONCE = 64  # batches; bounds the memory they take, whatever the grid of
 
 
 def make_model(task: Task, seed: int, settings: TrainingSettings) -> nn.Module:
-    """The model of a task with the initial weights of a seed, the same whatever was drawn before."""
+    """Make the model of a task with the initial weights of a seed, whatever was drawn before."""
     published = task.entry.published if settings.published_models else {}
     with torch.random.fork_rng(devices=[]):
         names = ("weights", task.side) if task.paired else ("weights",)
@@ -43,12 +43,12 @@ def make_model(task: Task, seed: int, settings: TrainingSettings) -> nn.Module:
 
 
 def representation_of(task: Task, settings: TrainingSettings) -> Representation:
-    """The representation of a task, as the settings have it."""
+    """Return the representation of a task under some settings."""
     return get_representation(task.representation, **settings.under(task.representation))
 
 
 def train(job: ProbeJob, report: Callable[[list[Reading]], None] | None = None) -> Iterator[Outcome]:
-    """Train a job's replicates in lockstep; each is yielded when it finishes, and costs nothing from then on.
+    """Train a job's replicates in lockstep; yield each when it finishes, after which it costs nothing.
 
     Args:
         job: what to train, and how. The baseline of each seed must be among its replicates or its baselines.
@@ -62,7 +62,7 @@ def train(job: ProbeJob, report: Callable[[list[Reading]], None] | None = None) 
 
 
 def rehearse(job: ProbeJob, updates: int) -> float:
-    """Train the whole stack of a job a little and look at it, as a run does, and keep nothing.
+    """Time some updates of a job's whole stack, and keep nothing.
 
     Args:
         job: what would be trained.
@@ -84,7 +84,7 @@ def rehearse(job: ProbeJob, updates: int) -> float:
 
 
 class Run:
-    """The state of one call of `train`."""
+    """State of one call of `train`."""
 
     needs_baseline = True
 
@@ -123,7 +123,7 @@ class Run:
         return (meanings, messages) if self.task.side == "sender" else (messages, meanings)
 
     def go(self, report: Callable[[list[Reading]], None] | None) -> Iterator[Outcome]:
-        """Blocks of updates with a check between, until every replicate is finished."""
+        """Train blocks of updates with an evaluation after each, until every replicate is finished."""
         next_check = self.settings.first_check
         while self.active:
             started = time.perf_counter()
@@ -140,7 +140,7 @@ class Run:
             next_check += self.settings.check_every
 
     def rehearse(self, updates: int, look: bool = True) -> None:
-        """Some updates and, if asked, a look; no replicate ends by it."""
+        """Train some updates and, if asked, evaluate; no replicate ends."""
         self._update(updates)
         if look:
             self._check()
@@ -166,7 +166,7 @@ class Run:
         return readings
 
     def _finished(self, readings: list[Reading]) -> dict[Replicate, str]:
-        """Which replicates end at this check, and why: the baselines first, since the others depend on them."""
+        """Return the replicates that end at this evaluation, with reasons; baselines first, as the others depend on them."""
         losses = self.learner.losses()
         diverged = [False] * len(readings) if losses is None else (~torch.isfinite(losses)).tolist()
         finished: dict[Replicate, str] = {}
@@ -202,7 +202,7 @@ class Run:
         yield from self._compared(ended)
 
     def _measure(self) -> list[dict[str, float]]:
-        """What is reported of each replicate if it ends now; where meanings are held out, the accuracy is on them."""
+        """Measure what the record of each replicate holds if it ends now; on held-out meanings where there are any."""
         fresh = self.settings.fresh_reading
         stopping = None if fresh else [self.curves[r][-1][1] for r in self.active]
         if not self.protocol.holds_out:
@@ -218,7 +218,7 @@ class Run:
         return Outcome(replicate, reason, steps, accuracy, curve, self.learner.engine, seconds, extra=extra)
 
     def _compared(self, ended: list[Outcome]) -> Iterator[Outcome]:
-        """Outcomes with their baseline; one that came before its baseline is held back until that has ended too."""
+        """Yield outcomes with their baseline; hold back those that ended before it."""
         waiting, self.early = [*self.early, *ended], []
         for outcome in waiting:
             baseline = self.baselines.get(outcome.replicate.seed)
@@ -233,7 +233,7 @@ class Run:
 
 
 def _check_shape(task: Task, model: nn.Module, inputs: Tensor, targets: Tensor) -> None:
-    """Stop at once, with a sentence, if a model does not put out what its side must."""
+    """Raise if the scores of a model do not have the shape that its side needs."""
     choices = task.vocab_size + 1 if task.side == "sender" else task.space.values
     expected = (*targets.shape, choices)
     was_training = model.training

@@ -1,4 +1,4 @@
-"""Learners: R models that train as one. Each replicate keeps its own weights, gradient norm and optimiser state.
+"""Learners: R models trained as one, each with its own weights, gradient norm and optimiser state.
 
 Three ways to run a stack, from the fastest: *broadcast*, for models built from `icy.models.layers`, whose parameters
 may carry a leading axis; *vmap*, for any module whose operations `torch.vmap` can batch; *loop*, one module after
@@ -34,30 +34,30 @@ WHY = {"broadcast": "whose layers take stacked parameters", "vmap": "which can b
 
 
 class Learner(Interface):
-    """What the engine asks of a stack of replicates."""
+    """Interface of a stack of replicates to the engine."""
 
     @property
     def engine(self) -> str:
-        """How its replicates are run, for the record."""
+        """How its replicates are stacked, for the record."""
 
     def update(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
-        """One update of each replicate: `inputs` and `targets` [replicate, batch, ...], `keys` [replicate] of noise."""
+        """Update each replicate once: `inputs` and `targets` [replicate, batch, ...], noise `keys` [replicate]."""
 
     def train(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
-        """One update for each of several batches, which are the first axis of all arguments."""
+        """Update once per batch; batches are the first axis of all arguments."""
 
     def scores(self, inputs: Tensor) -> Tensor:
-        """Scores [replicate, batch, ..., choice] in evaluation mode, without gradients."""
+        """Return scores [replicate, batch, ..., choice] in evaluation mode, without gradients."""
 
     def losses(self) -> Tensor | None:
-        """The loss of each replicate at its last update [replicate], where there is one."""
+        """Return the loss [replicate] at the last update, or None."""
 
     def keep(self, which: list[int]) -> None:
-        """Go on with these replicates only."""
+        """Keep only these replicates."""
 
 
 def accuracy(learner: Learner, inputs: Tensor, targets: Tensor) -> Float[Tensor, " replicate"]:
-    """Share of right answers of each replicate: tokens of a sender, attribute values of a receiver.
+    """Return the accuracy of each replicate: over tokens of a sender, attribute values of a receiver.
 
     Counted in whole numbers and divided once, in double precision, so that a reading of exactly the target is one.
     """
@@ -70,7 +70,7 @@ def accuracy(learner: Learner, inputs: Tensor, targets: Tensor) -> Float[Tensor,
 
 
 def examples_at_once(inputs: Tensor) -> int:
-    """How many examples of each replicate of inputs [replicate, batch, ...] one evaluation takes at once."""
+    """Return how many examples of inputs [replicate, batch, ...] to evaluate at once."""
     # Never less than the papers' batch: the published Hier receivers read a batch by its first example.
     return max(PAPERS_BATCH, ROWS_AT_ONCE.get(inputs.device.type, ROWS_AT_ONCE["cpu"]) // len(inputs))
 
@@ -84,7 +84,7 @@ def make_learner(
     sample: Tensor,
     engine: str = "auto",
 ) -> Learner:
-    """The learner that suits the models.
+    """Make the learner that suits some models.
 
     Args:
         models: one per replicate, all of one architecture.
@@ -118,12 +118,12 @@ def make_learner(
 
 
 def _name(model: nn.Module) -> str:
-    """What a model is called in a sentence: its class, or for a pair those of both."""
+    """Return the name of a model in a sentence: its class, or for a pair both classes."""
     return str(getattr(model, "label", type(model).__name__))
 
 
 def _choose(models: Sequence[nn.Module], seeds: Sequence[int], sample: Tensor, device: torch.device) -> tuple[str, str]:
-    """The fastest engine that the model allows, and why it is that one."""
+    """Choose the fastest engine that the model allows, with the reason."""
     obstacles = {}
     for engine in ("broadcast", "vmap"):
         obstacle = _obstacle(engine, models, seeds, sample, device)
@@ -147,7 +147,7 @@ def _refuse_if_impossible(
 def _obstacle(
     engine: str, models: Sequence[nn.Module], seeds: Sequence[int], sample: Tensor, device: torch.device
 ) -> str | None:
-    """Why an engine cannot run the model, found by trying it on a stack of two; None if it can."""
+    """Return why an engine cannot run the model, found by trying a stack of two; None if it can."""
     if engine == "broadcast" and not getattr(models[0], "broadcasts", False):
         return "it does not say `broadcasts = True`"
     if engine == "vmap" and any(True for _ in models[0].buffers()):
@@ -165,14 +165,14 @@ def _obstacle(
 
 
 def _total(output: Any) -> Tensor:
-    """The sum of all that was put out."""
+    """Return the sum of all outputs."""
     parts = output if isinstance(output, tuple) else (output,)
     return torch.stack([part.sum() for part in parts]).sum()
 
 
 @contextlib.contextmanager
 def _products(tf32: bool | None) -> Iterator[None]:
-    """Products of matrices on a GPU within the block: in TF32, or in full; None where there is no GPU."""
+    """Set the precision of matrix products on a GPU within the block: TF32 or full; None where there is no GPU."""
     if tf32 is None:
         yield
         return
@@ -235,7 +235,7 @@ class GradientLearner:
         return isinstance(self._issued, CapturedUpdates) and not self._issued.failed
 
     def _prepare_issue(self) -> None:
-        """Whoever captured the stack as it was must do so anew; what could not be captured is not tried again."""
+        """Prepare to issue updates of the changed stack; what could not be captured is not tried again."""
         captured = self._issue == "graph" and (self._issued is None or self._captured())
         self._issued = CapturedUpdates(self.update, self._name) if captured else PlainUpdates(self.update)
         self._forward = CapturedCall(self._evaluate) if captured else self._evaluate
@@ -247,7 +247,7 @@ class GradientLearner:
         return torch.optim.Adam([weights], lr=self._learning_rate, fused=True, capturable=weights.is_cuda)
 
     def update(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
-        """One forward and backward pass, clipping, and a step of Adam."""
+        """Run one forward and backward pass, clip, and step Adam."""
         with _products(self._tf32):
             self._stack.flat_grad.zero_()
             given = [inputs, targets] if self._teaches else [inputs]
@@ -260,17 +260,17 @@ class GradientLearner:
             self._optimiser.step()
 
     def train(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
-        """One update for each of several batches."""
+        """Update once per batch."""
         assert self._issued is not None
         self._issued(inputs, targets, keys)
 
     def scores(self, inputs: Tensor) -> Tensor:
-        """Scores in evaluation mode."""
+        """Return scores in evaluation mode."""
         scores: Tensor = self.run(inputs)
         return scores
 
     def run(self, *inputs: Tensor) -> Any:
-        """All that the models put out in evaluation mode, for one or several arguments."""
+        """Return all outputs in evaluation mode, for one or several arguments."""
         return self._forward(*inputs)
 
     @torch.no_grad()
@@ -279,15 +279,15 @@ class GradientLearner:
             return self._stack.forward(inputs, self._stacking)
 
     def weights(self, place: int) -> dict[str, Tensor]:
-        """A copy of what the model at a place of the stack has become, as `load_state_dict` takes it."""
+        """Return a copy of the weights at a place of the stack, as `load_state_dict` takes them."""
         return self._stack.state(place)
 
     def losses(self) -> Tensor | None:
-        """The loss of each replicate at its last update."""
+        """Return the loss of each replicate at the last update."""
         return self._last
 
     def keep(self, which: list[int]) -> None:
-        """Go on with these replicates only, their optimiser state with them."""
+        """Keep only these replicates and their optimiser state."""
         state: dict[str, Tensor] = next(iter(self._optimiser.state.values()), {})
         index = torch.tensor(which, device=self._stack.flat.device)
         moments = {
@@ -305,7 +305,7 @@ class GradientLearner:
 
 
 class MemoryLearner:
-    """Replicates that store examples (hash table, nearest neighbours), one after another, always on the CPU.
+    """Replicates that store examples (hash table, nearest neighbours), run one by one on the CPU.
 
     They look things up rather than compute, and of equally near neighbours the CPU's argmax finds the first.
     """
@@ -328,19 +328,19 @@ class MemoryLearner:
 
     @torch.no_grad()
     def scores(self, inputs: Tensor) -> Tensor:
-        """Scores of what is stored."""
+        """Return scores from what is stored."""
         scores = [model(x) for model, x in zip(self._models, inputs.cpu(), strict=True)]
         return torch.stack(scores).to(self._device)
 
     def losses(self) -> Tensor | None:
-        """There is no loss."""
+        """Return None: there is no loss."""
         return None
 
     def keep(self, which: list[int]) -> None:
-        """Go on with these replicates only."""
+        """Keep only these replicates."""
         self._models = [self._models[i] for i in which]
 
 
 def supervised_loss(representation: Representation, side: str) -> Loss:
-    """The loss of one side under a representation."""
+    """Return the loss of one side under a representation."""
     return representation.sender_loss if side == "sender" else representation.receiver_loss

@@ -1,4 +1,4 @@
-"""R modules of one architecture with their parameters stacked, and the three ways to run them."""
+"""R modules of one architecture with stacked parameters, and three ways to run them."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -19,7 +19,7 @@ RandomState = tuple[Tensor, Tensor | None]  # states of the random generators of
 
 
 class Stack:
-    """Parameters of R equal modules, stacked, all in one vector with a view for each tensor [replicate, ...].
+    """Stacked parameters of R equal modules: one vector, with a view [replicate, ...] per tensor.
 
     One vector, because then clearing gradients and the optimiser are one operation each, however many tensors a model
     has; a block of it per tensor, because batched matrix products want each tensor contiguous.
@@ -45,13 +45,13 @@ class Stack:
             parameter.grad = self.gradients[name]  # backward adds into it, in place
 
     def pack(self, values: dict[str, Tensor]) -> Tensor:
-        """One vector of all the tensors, with zeros up to a multiple of PADDING."""
+        """Pack tensors into one vector, zero-padded to a multiple of PADDING."""
         parts = [value.flatten() for value in values.values()]
         rest = -sum(map(len, parts)) % PADDING
         return torch.cat([*parts, parts[0].new_zeros(rest)])
 
     def views(self, flat: Tensor) -> dict[str, Tensor]:
-        """Each tensor of a packed vector, in its shape."""
+        """Return each tensor of a packed vector in its shape."""
         sizes = [shape.numel() for shape in self._shapes.values()]
         parts = flat[: sum(sizes)].split(sizes)
         return {name: part.view(shape) for (name, shape), part in zip(self._shapes.items(), parts, strict=True)}
@@ -65,19 +65,19 @@ class Stack:
             row.mul_(scale.unsqueeze(1))
 
     def state(self, place: int) -> dict[str, Tensor]:
-        """A copy of the parameters and buffers of one module."""
+        """Return a copy of the parameters and buffers of one module."""
         buffers = {name: value.clone() for name, value in self.modules[place].named_buffers()}
         return {name: p[place].detach().clone() for name, p in self.parameters.items()} | buffers
 
     def keep(self, which: list[int]) -> None:
-        """Go on with these replicates only."""
+        """Keep only these replicates."""
         index = torch.tensor(which, device=self.flat.device)
         self._attach({name: value.detach()[index] for name, value in self.parameters.items()})
         self.modules = [self.modules[i] for i in which]
         self._random_states = [self._random_states[i] for i in which]
 
     def forward(self, inputs: Sequence[Tensor], engine: str, keys: Tensor | None = None) -> Output:
-        """What every replicate puts out for its own inputs: scores [replicate, batch, ...], or several of them.
+        """Run every replicate on its own inputs; return scores [replicate, batch, ...], or several tensors.
 
         Args:
             inputs: arguments of the modules, each [replicate, ...].
@@ -111,7 +111,7 @@ class Stack:
 
 
 def _call(module: nn.Module, parameters: dict[str, Tensor], keys: Tensor | None, *inputs: Tensor) -> Output:
-    """What a module puts out with these parameters, drawing from the noise of `keys`."""
+    """Call a module with these parameters and the noise of `keys`."""
     with drawing_from(None if keys is None else Noise(keys)):
         found: Output = functional_call(module, parameters, inputs)
     return found

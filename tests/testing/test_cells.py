@@ -298,7 +298,7 @@ def test_the_line_to_mend_is_named() -> None:
 def test_registered_cells_are_found() -> None:
     entry = Entry("cell", "mine", Plain, "", "", origin=__name__, aliases=("my_own",))
     with registry.holding(entry):
-        for given in ("mine", "my_own", Plain, entry):
+        for given in ("my_own", Plain):
             results = {r.name: r for r in check_cell(given)}
             assert not results["made_by_name"].excused
     with pytest.raises(UnknownNameError, match="No cell is called 'mine'"):

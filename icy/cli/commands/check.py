@@ -1,4 +1,4 @@
-"""`icy check`: the contract of models and grammars, as small named checks."""
+"""`icy check`: run the contract of plug-ins, as small named checks."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ Examples:
   icy check sender/FC2L
   icy check MyModel --plugin mine.py
   icy check 'HierZero:*' rot --quiet
+  icy check cell/GRU metric/topsim speaker/posdis
   icy check all --representation all --quiet
 
 icy.testing.parametrize_with_checks makes each check a test of pytest.
@@ -33,7 +34,7 @@ icy.testing.parametrize_with_checks makes each check a test of pytest.
 
 
 @click.command("check", epilog=EPILOG)
-@click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=completion.models_and_grammars)
+@click.argument("names", metavar="NAME...", nargs=-1, required=True, shell_complete=completion.checkable)
 @plugin_option
 @click.option(
     "--representation",
@@ -42,14 +43,16 @@ icy.testing.parametrize_with_checks makes each check a test of pytest.
 )
 @click.option("--quiet", "-q", is_flag=True, help="Print only what failed, and a line for each name.")
 def check_command(names: tuple[str, ...], plugin: tuple[str, ...], representation: str | None, quiet: bool) -> int:
-    """Check that models and grammars keep their contract: shapes, gradients, seeds, stacking, and the like.
+    """Check that models, cells, grammars, metrics and players keep their contract: shapes, seeds, gradients, and so on.
 
     Each check passes, fails with the reason, or is excused because it does not apply. Exits with 1 if any failed.
     """
+    from icy.testing.contracts import matching  # imports torch
+
     for file in plugin:
         registry.load_file(file)
     console = stdout()
-    entries = registry.match(names, *SIDES, "grammar")
+    entries = matching(names)
     if len(entries) == 1 and not _used(entries[0], representation):
         raise cannot_use(entries[0], str(representation))
     passed = [_check(entry, used, console, quiet) for entry in entries for used in _used(entry, representation)]
@@ -58,15 +61,15 @@ def check_command(names: tuple[str, ...], plugin: tuple[str, ...], representatio
 
 def _used(entry: Entry, asked: str | None) -> list[str | None]:
     """The representations to check an entry in; None for its own choice."""
-    if entry.kind == "grammar" or asked is None:
+    if entry.kind not in SIDES or asked is None:
         return [None]
     names = REPRESENTATIONS if asked == "all" else (asked,)
     return [name for name in names if entry.works_with(name)]
 
 
 def _check(entry: Entry, representation: str | None, console: Console, quiet: bool) -> bool:
-    """Run and print the checks of one; whether all passed."""
-    from icy.testing import check_grammar, check_model  # imports torch
+    """Run and print the checks of one plug-in, and return whether all passed."""
+    from icy.testing.contracts import check_entry
 
     def report(result: CheckResult) -> None:
         if not (quiet and result.passed):
@@ -74,10 +77,7 @@ def _check(entry: Entry, representation: str | None, console: Console, quiet: bo
 
     if not quiet:
         console.print(f"[bold]{entry.qualified}[/]  {entry.description}")
-    if entry.kind == "grammar":
-        results = check_grammar(entry, raise_on_failure=False, report=report)
-    else:
-        results = check_model(entry, representation=representation, raise_on_failure=False, report=report)
+    results = check_entry(entry, representation, report)
     failed = sum(not r.passed for r in results)
     label = entry.qualified if representation is None else f"{entry.qualified} ({representation})"
     console.print(_summary(label, failed, len(results)))

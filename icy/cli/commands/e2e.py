@@ -1,4 +1,4 @@
-"""`icy e2e`: sender and receiver together, at the command line."""
+"""`icy e2e`: train a sender and a receiver together."""
 
 from __future__ import annotations
 

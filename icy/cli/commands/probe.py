@@ -1,4 +1,4 @@
-"""`icy probe`: the main job at the command line."""
+"""`icy probe`: measure which grammars a model learns easily."""
 
 from __future__ import annotations
 

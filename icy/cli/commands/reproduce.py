@@ -1,4 +1,4 @@
-"""`icy reproduce`: a published table, measured again."""
+"""`icy reproduce`: measure a published table again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`icy sweep`: many rows at the command line."""
+"""`icy sweep`: probe many models under many settings."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ Row = list[float | None]  # of a curve
 
 
 class _Tally:
-    """The loss of the link, which counts right answers in passing: the published readings are of training batches."""
+    """Loss of the link that also counts right answers, since published readings are of training batches."""
 
     def __init__(self, link: Representation) -> None:
         self._link = link
@@ -55,18 +55,18 @@ class _Tally:
         return self._link.link_loss(sent, answered, meanings, noise)
 
     def accuracy(self) -> Tensor:
-        """The mean accuracy since the last restart."""
+        """Return the mean accuracy since the last restart."""
         assert self.right is not None
         return self.right / self.updates
 
     def restart(self) -> None:
-        """Count anew."""
+        """Reset the counts."""
         self.updates = 0
         if self.right is not None:
             self.right.zero_()
 
     def keep(self, which: list[int]) -> None:
-        """Go on with these pairs only."""
+        """Keep only these pairs."""
         if self.right is not None:
             self.right = self.right[which]
 
@@ -94,7 +94,7 @@ class Player:
 
 
 class Game:
-    """The joint training of several pairs."""
+    """Joint training of several pairs."""
 
     def __init__(self, job: PairJob, players: list[Player]) -> None:
         self.job, self.players, self.settings = job, players, job.settings
@@ -110,7 +110,7 @@ class Game:
         self.updates = 0
 
     def play(self, report: Report | None) -> Iterator[Outcome]:
-        """Blocks of updates with a reading between, until every pair has played its updates."""
+        """Train blocks of updates with an evaluation after each, until every pair has made its updates."""
         every = self.job.protocol.report_every
         self._note(self._read("check"), range(len(self.players)))  # where it starts from
         while self.players:
@@ -140,12 +140,12 @@ class Game:
             self.updates += few
 
     def _note(self, readings: list[Row], due: Iterable[int]) -> None:
-        """Add a row to the curves of some pairs."""
+        """Append a point to the curves of some pairs."""
         for i in due:
             self.players[i].curve.append(readings[i])
 
     def _read(self, purpose: str) -> list[Row]:
-        """A row of readings per pair, in the order of CURVE."""
+        """Evaluate every pair; return a point of its curve, in the order of `JobKind.curve`."""
         meanings, messages = self.draws.batches(purpose, FAR + self.updates, 1, self.settings.evaluation_size)
         sent, answered, told = self._scores(meanings[0], messages[0])
         right = (answered.argmax(-1) == meanings[0]).double().mean((-2, -1))
@@ -164,13 +164,13 @@ class Game:
         ]
 
     def _scores(self, meanings: Tensor, messages: Tensor) -> list[Tensor]:
-        """Scores of sender, of receiver over the link, and of receiver for the language, in evaluation mode."""
+        """Return scores of the sender, of the receiver over the link, and of the receiver on the language."""
         step = examples_at_once(meanings)
         parts = [self.learner.run(x, y) for x, y in zip(meanings.split(step, 1), messages.split(step, 1), strict=True)]
         return [torch.cat(of_one, 1) for of_one in zip(*parts, strict=True)]
 
     def _retire(self, due: Sequence[int], readings: list[Row]) -> Iterator[Outcome]:
-        """Outcomes of the pairs, among those that are due, that have played their updates or diverged."""
+        """Yield outcomes of the due pairs that have made their updates or diverged."""
         diverged = (~torch.isfinite(self.learner.losses())).tolist()  # type: ignore[arg-type]
         ended = [i for i in due if self.players[i].steps <= self.updates or diverged[i]]
         if not ended:
@@ -215,7 +215,7 @@ class Game:
         )
 
     def _languages(self, which: Sequence[int]) -> dict[int, Language]:
-        """What the senders of some pairs say of every meaning, greedily."""
+        """Return the greedy messages of some pairs' senders for every meaning."""
         space, device = self.job.task.space, torch.device(self.job.device)
         table = torch.from_numpy(space.meanings(np.arange(space.size))).to(device)
         small = torch.uint8 if self.job.task.vocab_size < 256 else torch.int32
@@ -229,7 +229,7 @@ class Game:
 
 
 def _language(task: PairTask, replicate: Replicate) -> Language:
-    """The language of pre-training; from scratch, one that nothing is compared with."""
+    """Return the language of pre-training; from scratch, a placeholder that nothing is compared with."""
     if replicate.grammar == SCRATCH:
         nothing = np.zeros((task.space.size, task.message_length), dtype=np.uint8)
         return Language(task.space, nothing, task.vocab_size)
@@ -237,7 +237,7 @@ def _language(task: PairTask, replicate: Replicate) -> Language:
 
 
 def _emerged(task: PairTask, replicate: Replicate, tokens: np.ndarray[Any, Any]) -> Language:
-    """Messages as a language. No one keeps a sender from saying the start symbol, which then counts as one more."""
+    """Return messages as a language. A sender may say the start symbol, which then counts as one more token."""
     vocabulary = max(task.vocab_size, int(tokens.max()) + 1)
     origin = "from scratch" if replicate.grammar == SCRATCH else f"after {replicate.grammar}"
     return Language(
@@ -246,7 +246,7 @@ def _emerged(task: PairTask, replicate: Replicate, tokens: np.ndarray[Any, Any])
 
 
 def _topsim(meanings: Tensor, messages: Tensor, settings: TrainingSettings) -> float:
-    """Topographic similarity of some messages; each meaning once, unless as published."""
+    """Return the topographic similarity of some messages; each meaning counts once, unless as published."""
     if settings.training_readings:
         rho = float(topsim(meanings.numpy(), messages.numpy(), message="hamming", pairs="ordered", workers=1))
         return 0.0 if math.isnan(rho) else rho

@@ -1,4 +1,4 @@
-"""A sender and a receiver as one module, with the link between them."""
+"""Pairs: a sender and a receiver as one module, joined by a link."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .job import PairTask
 
 
 class Pair(nn.Module):
-    """A sender and a receiver, with the link between them.
+    """A sender and a receiver, joined by a link.
 
     Args:
         sender: meanings to scores.
@@ -30,7 +30,7 @@ class Pair(nn.Module):
         self.broadcasts = all(getattr(model, "broadcasts", False) for model in (sender, receiver))
 
     def forward(self, meanings: Tensor, messages: Tensor | None = None) -> tuple[Tensor, ...]:
-        """The scores of both; with `messages`, also what the receiver makes of those.
+        """Return the scores of both; with `messages`, also the receiver's scores for those.
 
         Messages are sampled in training and greedy in evaluation, where the link samples at all.
         """
@@ -41,7 +41,7 @@ class Pair(nn.Module):
 
 
 def make_pair(task: PairTask, seed: int, settings: TrainingSettings) -> Pair:
-    """A pair with the initial weights of a seed.
+    """Make a pair with the initial weights of a seed.
 
     Raises:
         IncompatibleError: a side does not learn by gradient, or cannot work with the link.
@@ -55,12 +55,12 @@ def make_pair(task: PairTask, seed: int, settings: TrainingSettings) -> Pair:
 
 
 def link_of(task: PairTask, settings: TrainingSettings) -> Representation:
-    """The representation of a link, as the settings have it."""
+    """Return the representation of a link under some settings."""
     return get_representation(task.representation, **settings.under(task.representation, "e2e"))
 
 
 def try_pair(task: PairTask, settings: TrainingSettings) -> Pair:
-    """Make a pair and send one message, so that what does not fit together is said before hours are spent.
+    """Make a pair and send one message; raise early if sender and receiver do not fit together.
 
     Raises:
         IncompatibleError: sender and receiver do not fit.

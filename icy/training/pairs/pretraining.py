@@ -1,4 +1,4 @@
-"""Pre-training: each side of a pair learns the language by itself, until it reads the target."""
+"""Pre-training: each side of a pair learns the language by itself, until it reaches the target."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PRETRAINING = Protocol("pretraining", "", "", target=0.99, cap=math.inf, stops_a
 
 @dataclass
 class Learnt:
-    """What pre-training made of one side.
+    """One side after pre-training.
 
     Attributes:
         steps: updates until the target, or until it was given up.
@@ -41,12 +41,12 @@ class Learnt:
 
 
 class Pretraining(Run):
-    """Supervised training of one side, each replicate until it reads the target."""
+    """Supervised training of one side, each replicate until it reaches the target."""
 
     needs_baseline = False
 
     def go(self, report: Report | None) -> Iterator[Outcome]:
-        """As for any run; `learnt` fills as replicates end."""
+        """Train as any run does; `learnt` fills as replicates end."""
         self.learnt: dict[Replicate, Learnt] = {}
         yield from super().go(report)
 
@@ -70,7 +70,7 @@ class Pretraining(Run):
 def pretrain(
     job: PairJob, side: str, replicates: Sequence[Replicate], report: Report | None
 ) -> dict[Replicate, Learnt]:
-    """One side of several pairs, each on its language."""
+    """Pre-train one side of several pairs, each on its language."""
     settings, task = job.settings, job.task.alone(side, job.task.pretrain_representation)
     protocol = replace(PRETRAINING, target=job.protocol.target)
     alone = ProbeJob(task, protocol, settings, replicates=tuple(replicates), device=job.device, engine=job.engine)
@@ -86,7 +86,7 @@ def pretrain(
 
 
 def measured_baselines(learnt: dict[str, dict[Replicate, Learnt]]) -> dict[int, int | str]:
-    """Concat's supervised steps by seed, the slower side's, as far as it was trained here."""
+    """Return concat's supervised steps by seed (the slower side's), as far as it was trained here."""
     found: dict[int, int | str] = {}
     for replicate in learnt["sender"]:
         if replicate.grammar == BASELINE:

@@ -1,4 +1,4 @@
-"""Training sender and receiver together: pre-training of both on a language, then the game."""
+"""Training of pairs: pre-training of both sides on a language, then the game."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .pretraining import SIDES, Learnt, measured_baselines, pretrain
 
 
 def train_pairs(job: PairJob, report: Report | None = None) -> Iterator[Outcome]:
-    """Pre-train and play a job's pairs in lockstep; each is yielded when it ends.
+    """Pre-train and play a job's pairs in lockstep; yield each when it ends.
 
     Args:
         job: what to train, and how. Unless the protocol fixes the updates of the game, concat of each seed must be
@@ -45,14 +45,14 @@ def train_pairs(job: PairJob, report: Report | None = None) -> Iterator[Outcome]
 
 
 def _lacks_baseline(job: PairJob, replicate: Replicate) -> bool:
-    """Whether it is known already that concat failed at the seed, so that the game would have no length."""
+    """Whether concat is known to have failed at the seed, so that the game would have no length."""
     return job.protocol.steps is None and isinstance(job.baselines.get(replicate.seed), str)
 
 
 def _ready_player(
     job: PairJob, replicate: Replicate, sides: dict[str, Learnt], baselines: dict[int, int | str]
 ) -> Player | Outcome:
-    """A pair after pre-training; or how it ended, if that failed."""
+    """Return a pair after pre-training, or its outcome if that failed."""
     before: dict[str, Any] = {f"{side}_steps": found.steps for side, found in sides.items()}
     seconds, baseline = sum(found.seconds for found in sides.values()), baselines.get(replicate.seed)
     learnt = all(found.weights is not None for found in sides.values())
