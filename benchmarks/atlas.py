@@ -1,8 +1,8 @@
-"""Makes the atlas: `python benchmarks/atlas.py [--train small|main] [--representation soft] [--shard i/n] [--dry-run]`.
+"""Make the atlas: `python benchmarks/atlas.py [--train small|main] [--representation soft] [--shard i/n] [--dry-run]`.
 
-Runs the sweeps benchmarks/sweeps/atlas-small.toml and atlas-main.toml into benchmarks/atlas/results (resumable: run it
-again to go on, with a shard each on several machines that share the folder), and packs everything that is on file there
-into analysis/data/atlas.parquet, which comes with icy.
+Run the sweep benchmarks/sweeps/atlas-small.toml or atlas-main.toml into benchmarks/atlas/results, and pack everything
+on file there into analysis/data/atlas.parquet, which comes with icy. Run it again to continue; several machines that
+share the folder can train a shard each.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What a sweep loses to faults: python benchmarks/faults.py. It should print that it loses nothing.
+"""Check that a sweep loses nothing to faults: `python benchmarks/faults.py`.
 
-A sweep of some 50 quick rows is run undisturbed into one folder, and into another with every fault in turn: a worker
-and the whole of it killed by signal 9, Ctrl-C, and a full disk (a small tmpfs, where one may be mounted). Then it is
-resumed to its end, and every record is held against the undisturbed one.
+A sweep of some 50 quick rows runs undisturbed into one folder, and into another with one fault after another: a killed
+worker, a killed sweep (both by signal 9), Ctrl-C, and a full disk (a small tmpfs, where one can be mounted). Then it is
+resumed to its end, and every record is compared with the undisturbed one.
 """
 
 from __future__ import annotations
@@ -55,23 +55,23 @@ def main() -> None:
 
 
 def records(folder: Path) -> dict[str, dict[str, Any]]:
-    """What is on file, by key, without what hangs on the clock."""
+    """Return the records on file by key, without the fields that depend on the clock."""
     read = [json.loads(path.read_text()) for path in folder.glob("records/*.json")]
     return {r["key"]: {name: r.get(name) for name in OWN} | {"row": [r["model"], r["representation"]]} for r in read}
 
 
 def rows(found: dict[str, dict[str, Any]]) -> int:
-    """How many rows records are of."""
+    """Return the number of rows that records belong to."""
     return len({tuple(record["row"]) for record in found.values()})
 
 
 def run(command: list[str], folder: Path) -> int:
-    """To the end; its exit code."""
+    """Run a command to its end; return its exit code."""
     return subprocess.run([*command, "-o", str(folder)], stdout=subprocess.DEVNULL).returncode
 
 
 def started(command: list[str], folder: Path) -> subprocess.Popen[bytes]:
-    """In a process group of its own, and so far that something is on file, and then some."""
+    """Start a command in its own process group, and wait until it has filed a record, and a second longer."""
     process = subprocess.Popen(
         [*command, "-o", str(folder)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True
     )
@@ -83,7 +83,7 @@ def started(command: list[str], folder: Path) -> subprocess.Popen[bytes]:
 
 
 def kill_worker(command: list[str], folder: Path) -> str:
-    """Signal 9 to one worker; the sweep begins its stack again, until Ctrl-C ends it."""
+    """Kill one worker; the sweep starts its stack again, until Ctrl-C ends it."""
     process = started(command, folder)
     killed = next(children(process.pid), None)
     if killed is None:
@@ -97,7 +97,7 @@ def kill_worker(command: list[str], folder: Path) -> str:
 
 
 def kill_all(command: list[str], folder: Path) -> str:
-    """Signal 9 to the sweep itself."""
+    """Kill the sweep itself."""
     process = started(command, folder)
     process.kill()
     process.wait(60)
@@ -106,7 +106,7 @@ def kill_all(command: list[str], folder: Path) -> str:
 
 
 def interrupt(command: list[str], folder: Path) -> str:
-    """Ctrl-C."""
+    """Press Ctrl-C."""
     process = started(command, folder)
     os.killpg(process.pid, signal.SIGINT)
     process.wait(60)
@@ -114,7 +114,7 @@ def interrupt(command: list[str], folder: Path) -> str:
 
 
 def fill_disk(command: list[str], folder: Path) -> str:
-    """A folder on a disk that is soon full; what is on it comes back to the folder."""
+    """Run in a copy of the folder on a disk that soon is full; copy the results back."""
     small = folder.parent / "small"
     small.mkdir()
     size = 40_000 + sum(-(-path.stat().st_size // 4096) * 4096 for path in folder.rglob("*") if path.is_file())
@@ -132,7 +132,7 @@ def fill_disk(command: list[str], folder: Path) -> str:
 
 
 def children(parent: int) -> Iterator[int]:
-    """Processes of a parent that train: the workers, and not what looks after them."""
+    """Yield the workers of a process, without Python's resource tracker."""
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = path.read_text().rpartition(")")[2].split()

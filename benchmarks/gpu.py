@@ -1,9 +1,9 @@
-"""All that is to be measured on a GPU, one thing after another: `python benchmarks/gpu.py`.
+"""Run all GPU tests and benchmarks, one after another: `python benchmarks/gpu.py`.
 
-It runs the tests that need one, holds rows against the plain way (speed.py) with updates captured and not, finds how
-many processes should share the device, how time grows (growth.py), and how long the whole of Perkins21 table 13 takes
-for SOFT: 25 senders x 7 grammars x 3 seeds. What is done is not done again, so that it can be run in short leases;
-output goes to benchmarks/gpu/.
+These are the tests that need a GPU; the comparison with the plain way (speed.py), with and without captured updates;
+how many processes should share the device; how time grows (growth.py); and how long all of Perkins21 table 13 takes for
+SOFT: 25 senders x 7 grammars x 3 seeds. Finished steps are skipped, so it can run in several short sessions. Output
+goes to benchmarks/gpu/.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SHARING = (1, 2, 4, 8)
 
 
 def steps(results: Path) -> dict[str, list[str]]:
-    """What is run, by the name of its log."""
+    """Return the commands to run, by the name of their log."""
     python = sys.executable
     speed = [python, str(HERE / "speed.py"), "--device", "cuda"]
     sweep = [python, "-m", "icy", "sweep"]
@@ -46,7 +46,7 @@ def steps(results: Path) -> dict[str, list[str]]:
 
 
 def run(name: str, command: list[str]) -> None:
-    """Into its log, with the time it took at the end; the log has its name only once it is whole."""
+    """Run a command into its log, with the time it took; the log gets its name only when it is complete."""
     log, partial = OUT / f"{name}.log", OUT / f"{name}.partial"
     if log.exists():
         return
@@ -62,7 +62,7 @@ def run(name: str, command: list[str]) -> None:
 
 
 def main() -> None:
-    """Everything that is not done yet."""
+    """Run the steps that are not done yet."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", action="append", help="a step, repeatable")
     parser.add_argument("--results", type=Path, default=OUT / "results")

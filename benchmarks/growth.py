@@ -1,8 +1,8 @@
-"""How the time of an update grows with replicates and with the meaning space: `python benchmarks/growth.py`.
+"""Measure how the time of an update grows with replicates and with the meaning space: `python benchmarks/growth.py`.
 
-A stack of one model is trained for a few updates, as icy trains it, on one thread of a CPU or on a GPU
-(`--device cuda`); beside it stands the plain way (benchmarks/plain.py), one ordinary module after another, on as many
-cores as there are, timed in the same run. Writes benchmarks/growth-<device>.md.
+icy trains a stack of one model for a few updates, on one thread of a CPU or on a GPU (`--device cuda`). For comparison,
+the plain way (benchmarks/plain.py) trains one ordinary module after another on all cores, in the same run. Writes
+benchmarks/growth-<device>.md.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ STACK = 8  # replicates of every space
 
 
 def job(model: str, count: int, space: str, device: str, engine: str) -> Job:
-    """So many replicates of a model, of all grammars in turn."""
+    """Return a job with `count` replicates of a model, cycling through the grammars."""
     spec = ProbeSpec.asked(model=model, grammar=GRAMMARS, meanings=space, seeds=1, device=device, engine=engine)
     pairs = itertools.product(range(-(-count // len(GRAMMARS))), GRAMMARS)
     some = tuple(Replicate(grammar, seed) for seed, grammar in itertools.islice(pairs, count))
@@ -44,13 +44,13 @@ def job(model: str, count: int, space: str, device: str, engine: str) -> Job:
 
 
 def seconds(of: Job, updates: int) -> float:
-    """For one update of the whole stack."""
+    """Return the seconds of one update of the whole stack."""
     with one_thread() if of.device == "cpu" else contextlib.nullcontext():
         return rehearse(of, updates)
 
 
 def plain_seconds(model: str, space: str, device: str, updates: int) -> float:
-    """For one update of one model, the plain way."""
+    """Return the seconds of one update of one model, the plain way."""
     language = icy.make_language("perm", space)
     with torch.device(device):
         plain.train(model, language, 0, 3, check_every=10**9)
@@ -62,7 +62,7 @@ def plain_seconds(model: str, space: str, device: str, updates: int) -> float:
 
 
 def by_replicates(device: str, engine: str, updates: int) -> list[list[Any]]:
-    """A line for every model and number of replicates."""
+    """Return a line for every model and number of replicates."""
     lines = []
     for model in MODELS:
         slow = plain_seconds(model, "5x10", device, 10 * updates)
@@ -76,7 +76,7 @@ def by_replicates(device: str, engine: str, updates: int) -> list[list[Any]]:
 
 
 def by_space(device: str, engine: str, updates: int) -> list[list[Any]]:
-    """A line for every model and space."""
+    """Return a line for every model and space."""
     lines = []
     for model, space in itertools.product(MODELS, SPACES):
         size = icy.MeaningSpace.of(space).size

@@ -1,7 +1,7 @@
-"""The plain way to measure a row: ordinary PyTorch modules, one model after another, all cores for each.
+"""The plain way to train a row: ordinary PyTorch modules, one model after another, each on all cores.
 
-Written as a researcher would write it, with the library's cells, optimiser and losses, to have something honest to
-compare icy's speed with. No part of icy's training is used.
+This is what a researcher would write with the library's cells, optimiser and losses: a fair baseline for icy's speed.
+It uses no part of icy's training.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class RNNAutoRegLSTM(nn.Module):
 
 
 class TransDecSoft(nn.Module):
-    """Run over the whole prefix at every step, as the library's decoder has to be."""
+    """Runs over the whole prefix at every step, as the library's decoder requires."""
 
     def __init__(self, attributes: int, values: int, length: int, symbols: int, hidden: int, layers: int = 1) -> None:
         super().__init__()
@@ -132,13 +132,13 @@ MODELS = {
 
 
 def make(name: str, language: Language, hidden: int = 128) -> nn.Module:
-    """The model for a language."""
+    """Return the model for a language."""
     space = language.space
     return MODELS[name](space.attributes, space.values, language.message_length, language.vocab_size + 1, hidden)
 
 
 def train(name: str, language: Language, seed: int, updates: int, check_every: int) -> float:
-    """Train one model on one language; returns its last reading."""
+    """Train one model on one language; return its accuracy at the last evaluation."""
     torch.manual_seed(seed)
     space, model = language.space, make(name, language)
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)

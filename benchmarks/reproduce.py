@@ -1,9 +1,9 @@
-"""Published tables beside icy's own: `python benchmarks/reproduce.py [--train] [--table TEXT] [--only MODEL ...]`.
+"""Reproduce published tables: `python benchmarks/reproduce.py [--train] [--table TEXT] [--only MODEL ...]`.
 
-Writes benchmarks/reproduced: for each table a page with the verdict on every cell, the cells as csv, and all of the
-replicates they rest on in replicates.parquet, which `icy table` and `icy plot` read. Without --train it only gathers
-what is on file in benchmarks/published/results; with it, what is missing of the named models is trained first (run it
-again to go on).
+Writes benchmarks/reproduced: a page per table with a verdict on every cell, the cells as csv, and all replicates behind
+them in replicates.parquet, which `icy table` and `icy plot` read. Without --train it only collects what is on file in
+benchmarks/published/results; with --train it first trains what is missing of the named models (run it again to
+continue).
 """
 
 from __future__ import annotations
@@ -30,7 +30,14 @@ CLOCK = {"check_every": 400}
 
 @dataclass(frozen=True)
 class Page:
-    """One page: a table, under the preset `published` and changes to it."""
+    """A page: a table, measured under the preset `published` with changed settings.
+
+    Attributes:
+        table: name of the published table.
+        settings: that differ from the preset's.
+        remark: printed on the page.
+        out: results folder.
+    """
 
     table: str
     settings: dict[str, Any] = field(default_factory=dict)
@@ -39,7 +46,7 @@ class Page:
 
     @property
     def name(self) -> str:
-        """Of its files."""
+        """Name of its files."""
         return "-".join([self.table.replace("/", "-"), *(f"{k}-{v}" for k, v in self.settings.items())])
 
 
@@ -73,7 +80,7 @@ TABLES = [
 
 
 def reproduce(page: Page, only: list[str], train: bool, workers: int | None) -> Reproduction | None:
-    """A table, trained if asked to, or as far as it is on file; None if nothing of `only` is in it."""
+    """Reproduce a table, training what is missing or only with what is on file; None if it has nothing of `only`."""
     rerun = "missing" if train else "never"
     try:
         return icy.reproduce(
@@ -86,7 +93,7 @@ def reproduce(page: Page, only: list[str], train: bool, workers: int | None) -> 
 
 
 def write(page: Page) -> tuple[Reproduction, pd.DataFrame] | None:
-    """The page and the cells of what is on file; None if there is nothing."""
+    """Write page and cells of what is on file; return the reproduction and its replicates, None if there are none."""
     done = reproduce(page, [], train=False, workers=1)
     if done is None or not done.result.records:
         return None
@@ -96,7 +103,7 @@ def write(page: Page) -> tuple[Reproduction, pd.DataFrame] | None:
 
 
 def summary(found: list[tuple[Page, Reproduction]]) -> str:
-    """A line per table."""
+    """Return the overview, with a line per table."""
     lines = [
         "# Published tables, measured again",
         "",
@@ -120,7 +127,7 @@ def summary(found: list[tuple[Page, Reproduction]]) -> str:
 
 
 def draw_pairs() -> None:
-    """The curves of the games, from scratch and after learning a grammar."""
+    """Draw the curves of the games, from scratch and after pre-training on a grammar."""
     curves = icy.EndToEndResult.load(PAIRS).curves()
     scratch = curves["grammar"] == "none"
     for name, part in (("scratch", curves[scratch]), ("drift", curves[~scratch])):

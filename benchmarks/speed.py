@@ -1,12 +1,12 @@
-"""How much faster icy is than the plain way, on one row: `python benchmarks/speed.py [--device cuda] [--quick]`.
+"""Compare the speed of icy with the plain way, on one row: `python benchmarks/speed.py [--device cuda] [--quick]`.
 
-For each model, the same row (7 grammars x 5 seeds, the same number of updates each and a reading at the end) is trained
-the plain way (benchmarks/plain.py: one model after another, ordinary modules, all cores) and by icy, in turn, on the
-same machine. Both times are whole, from nothing to readings: making languages and starting workers count. On a GPU the
-plain way trains as many of the models as make their time known (--plain), and the rest is taken to be alike.
+For each model, the same row (7 grammars x 5 seeds, with the same number of updates each and one evaluation at the end)
+is trained the plain way (benchmarks/plain.py: one model after another, ordinary modules, all cores) and by icy, in
+turn, on the same machine. Both times are total, including making languages and starting workers. On a GPU the plain way
+trains only some of the models (--plain), and its time is extrapolated.
 
-Operations are those of the plain form's matrix products (forward and backward, as PyTorch counts them), for both; the
-device's peak is that of one large product, measured in the same run. Writes benchmarks/speed-<device>.csv and .md.
+Operations are the plain form's matrix products for both (forward and backward, as PyTorch counts them). The device's
+peak is that of one large product, measured in the same run. Writes benchmarks/speed-<device>.csv and .md.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ GRAMMARS = ["concat", "perm", "proj", "pairsum", "rot", "shufdet", "hol"]
 
 @dataclasses.dataclass(frozen=True)
 class Setting:
-    """One model's row: how many seeds, and updates for each replicate."""
+    """The row of one model: its seeds, and the updates of each replicate."""
 
     model: str
     seeds: int
@@ -53,7 +53,7 @@ ROWS = {
 
 
 def plain_seconds(row: Setting, device: str, replicates: int) -> float:
-    """Wall time of the plain way, for so many of the row's replicates."""
+    """Return the wall time of the plain way for the first `replicates` of a row."""
     started = time.perf_counter()
     with torch.device(device):
         for grammar, seed in itertools.islice(itertools.product(GRAMMARS, range(row.seeds)), replicates):
@@ -63,7 +63,7 @@ def plain_seconds(row: Setting, device: str, replicates: int) -> float:
 
 
 def operations(row: Setting) -> float:
-    """Of the matrix products of one update of one replicate."""
+    """Return the operations of the matrix products in one update of one replicate."""
     language = icy.make_language("concat", "5x10")
     model, space = plain.make(row.model, language), language.space
     meanings, messages = (
@@ -76,7 +76,7 @@ def operations(row: Setting) -> float:
 
 
 def peak(device: str) -> float:
-    """Operations a second of one large product, in single precision, the best of a few."""
+    """Return the operations per second of one large product in single precision, the best of six."""
     size = 2048 if device == "cpu" else 16384
     one = torch.randn(size, size, device=device)
     best = math.inf
@@ -88,7 +88,7 @@ def peak(device: str) -> float:
 
 
 def icy_seconds(row: Setting, device: str, engine: str) -> float:
-    """Wall time of icy. Concat passes a target near 0 at its first check, and the others get as many updates."""
+    """Return the wall time of icy. Concat reaches a target near 0 at its first check; others get as many updates."""
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as out:
         result = icy.probe(
@@ -109,7 +109,7 @@ def icy_seconds(row: Setting, device: str, engine: str) -> float:
 
 
 def compare(row: Setting, device: str, engine: str, few: int | None) -> dict[str, object]:
-    """Both ways, one after the other; of the plain one, `few` replicates stand for all, unless None."""
+    """Time both ways, one after the other; the plain way trains `few` replicates and is extrapolated, unless None."""
     replicates = len(GRAMMARS) * row.seeds
     tried = min(few or replicates, replicates)
     slow, fast = plain_seconds(row, device, tried) * replicates / tried, icy_seconds(row, device, engine)
@@ -130,7 +130,7 @@ def compare(row: Setting, device: str, engine: str, few: int | None) -> dict[str
 
 
 def report(rows: list[dict[str, object]], device: str, peak_rate: float) -> str:
-    """The table, with what it was measured on."""
+    """Return the table, and what it was measured on."""
     table = pd.DataFrame(rows)
     versions = ", ".join(f"{name} {version}" for name, version in software().items())
     measured = (

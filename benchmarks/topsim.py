@@ -1,12 +1,11 @@
-"""How long topsim takes: `python benchmarks/topsim.py [--rows 5000] [--whole] [--device cuda]`.
+"""Measure how long topsim takes: `python benchmarks/topsim.py [--rows 5000] [--whole] [--device cuda]`.
 
-The pairs of a sample of shufdet at 5x10 (20 tokens), of
-(a) the plain way of the common toolkits: scipy's pdist of all pairs, which for Levenshtein calls a compiled edit
-    distance pair by pair, and scipy's spearmanr of the two lists;
-(b) icy, both distances counted block by block.
-Both give the same number, which is asserted. With --whole, also icy on all 5 * 10^9 pairs of the 100,000 meanings,
-in seconds and with the greatest memory that the process held. Prints a Markdown table; times are seconds of wall time,
-ratios of one run.
+On all pairs of a sample of shufdet at 5x10 (20 tokens), it compares
+(a) the plain way of common toolkits: scipy's pdist of all pairs, which for Levenshtein calls a compiled edit distance
+    for each pair, and scipy's spearmanr of the two lists;
+(b) icy, which counts both distances block by block.
+It asserts that both give the same number. With --whole, icy also runs on all 5 * 10^9 pairs of the 100,000 meanings,
+with the peak memory of the process. Prints a Markdown table with wall times in seconds, and ratios of one run.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ ROUNDS = 3  # of the fast ways, the best of which counts
 
 
 def plain(table: Table, message: str) -> float:
-    """(a)"""
+    """Return topsim by the plain way (a)."""
     meanings = pdist(table.meanings, "hamming")
     if message == "hamming":
         return float(spearmanr(meanings, pdist(table.messages, "hamming"))[0])
@@ -37,7 +36,7 @@ def plain(table: Table, message: str) -> float:
 
 
 def timed(function: Callable[[], float], rounds: int) -> tuple[float, float]:
-    """What a function returns, and the seconds of its fastest call."""
+    """Return a function's result, and the seconds of its fastest call."""
     best = float("inf")
     for _ in range(rounds):
         started = time.perf_counter()
@@ -47,7 +46,7 @@ def timed(function: Callable[[], float], rounds: int) -> tuple[float, float]:
 
 
 def compare(table: Table, device: str) -> list[str]:
-    """A line per distance."""
+    """Return a line per distance."""
     lines = ["| distance | rows | plain | icy | ratio |", "|---|---:|---:|---:|---:|"]
     for message in ("hamming", "levenshtein"):
         expected, slow = timed(lambda: plain(table, message), 1)  # noqa: B023
@@ -58,7 +57,7 @@ def compare(table: Table, device: str) -> list[str]:
 
 
 def whole(language: icy.Language, device: str) -> list[str]:
-    """A line per distance, on all pairs."""
+    """Return a line per distance, on all pairs."""
     lines = ["| distance | pairs | seconds | value | memory, MB |", "|---|---:|---:|---:|---:|"]
     for message in ("hamming", "levenshtein"):
         started = time.perf_counter()

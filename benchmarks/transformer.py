@@ -1,11 +1,11 @@
-"""How long an update of TransDecSoft takes: `python benchmarks/transformer.py [--device cuda] [--updates 2]`.
+"""Measure how long an update of TransDecSoft takes: `python benchmarks/transformer.py [--device cuda] [--updates 2]`.
 
-At 5x10, V=4, w=4, E=128, batch 128, one update (forward, backward, Adam) of
-(a) the plain form, PyTorch's TransformerDecoder run over the whole prefix at every step, on all cores and on
-    one thread;
-(b) icy's model alone, on all cores and on one thread;
-(c) a stack of four of them, per replicate, on one thread.
-The ways take turns, and of the rounds the fastest counts; ratios are to the faster of the plain ways.
+At 5x10, V=4, w=4, E=128 and batch 128, it times one update (forward, backward, Adam) of
+(a) the plain form, PyTorch's TransformerDecoder run over the whole prefix at every step, on all cores and on one
+    thread;
+(b) one model of icy, on all cores and on one thread;
+(c) a stack of four of these on one thread, per replicate.
+The ways take turns, and the fastest round of each counts. Ratios are to the faster of the plain ways.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Update = Callable[[], None]
 
 
 def plain_update(layers: int, device: str) -> Update:
-    """(a)"""
+    """Return an update of the plain form (a)."""
     with torch.device(device):
         model = plain.TransDecSoft(A, K, L, V + 1, E, layers)
         meanings, messages = torch.randint(K, (BATCH, A)), torch.randint(V, (BATCH, L))
@@ -48,7 +48,7 @@ def plain_update(layers: int, device: str) -> Update:
 
 
 def icy_update(layers: int, device: str, stack: int) -> Update:
-    """(b) and (c), by the learner that trains them in earnest."""
+    """Return an update of icy (b, c), made by the learner that trains in real runs."""
     name = "TransDecSoft" if layers == 1 else f"TransDecSoft{layers}L"
     models = [icy.create_sender(name, f"{A}x{K}", L, V, E) for _ in range(stack)]
     at = torch.device(device)
@@ -60,7 +60,7 @@ def icy_update(layers: int, device: str, stack: int) -> Update:
 
 
 def seconds(update: Update, threads: int, updates: int, device: str) -> float:
-    """Wall time of one update."""
+    """Return the wall time of one update."""
     torch.set_num_threads(threads)
     update()
     started = time.perf_counter()

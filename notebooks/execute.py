@@ -1,9 +1,9 @@
-"""Runs the notebooks and writes what they show back into them.
+"""Run the notebooks and store their outputs in them.
 
     python notebooks/execute.py              # all of them
     python notebooks/execute.py plug-in      # one
 
-Each runs in an empty folder, so that nothing it writes stays, and none finds what another has left. It needs
+Each runs in a temporary folder, so that nothing it writes stays or is found by another. Needs
 `pip install -c constraints.txt -e ".[notebooks]"`.
 """
 
@@ -24,17 +24,17 @@ from nbformat import NotebookNode
 from PIL import Image
 
 FOLDER = Path(__file__).parent
-SECONDS = 600  # for one cell, on a machine that is busy with other things
-COLOURS = 128  # of a picture, which then takes a third of the room and looks the same
+SECONDS = 600  # limit for one cell, on a busy machine
+COLOURS = 128  # of a picture, which then takes a third of the space and looks the same
 
 
 def notebooks() -> list[Path]:
-    """The notebooks, by name."""
+    """Return the notebooks, sorted by name."""
     return sorted(FOLDER.glob("*.ipynb"))
 
 
 def executed(path: Path) -> NotebookNode:
-    """A notebook with what it shows when it is run from top to bottom.
+    """Return a notebook with its outputs when it is run from top to bottom.
 
     Raises:
         nbclient.exceptions.CellExecutionError: a cell raised an error.
@@ -42,15 +42,15 @@ def executed(path: Path) -> NotebookNode:
     notebook = nbformat.read(path, as_version=4)
     with tempfile.TemporaryDirectory(prefix="notebook-", ignore_cleanup_errors=True) as folder:
         manager = AsyncKernelManager(kernel_name="python3")
-        if os.name == "posix":  # sockets in the folder, and no port that others can reach
+        if os.name == "posix":  # sockets in the folder, so that no port is open to others
             manager.transport, manager.ip = "ipc", str(Path(folder, "kernel"))
         client = NotebookClient(notebook, km=manager, timeout=SECONDS, resources={"metadata": {"path": folder}})
-        client.execute(env={**os.environ, "IPYTHONDIR": str(Path(folder, ".ipython"))})  # no one's own start-up files
+        client.execute(env={**os.environ, "IPYTHONDIR": str(Path(folder, ".ipython"))})  # no start-up files of the user
     return tidied(notebook)
 
 
 def tidied(notebook: NotebookNode) -> NotebookNode:
-    """The same without what differs from run to run, such as times, and with printed lines together."""
+    """Return the notebook without what varies between runs, such as times, and with printed lines joined."""
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
         if cell.cell_type == "code":
@@ -64,7 +64,7 @@ def tidied(notebook: NotebookNode) -> NotebookNode:
 
 
 def _joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
-    """Outputs with what was printed in pieces, as they came, in one piece."""
+    """Return outputs with consecutive printed pieces joined."""
     found: list[NotebookNode] = []
     for output in outputs:
         last = found[-1] if found else None
@@ -76,7 +76,7 @@ def _joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
 
 
 def _smaller(picture: str) -> str:
-    """A PNG in base64, with few colours."""
+    """Return a PNG in base64 with few colours."""
     image = Image.open(io.BytesIO(base64.b64decode(picture))).convert("RGB")
     file = io.BytesIO()
     image.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(file, "png", optimize=True)
@@ -84,7 +84,7 @@ def _smaller(picture: str) -> str:
 
 
 def main(names: list[str]) -> None:
-    """Run and rewrite the notebooks of these names, or all."""
+    """Run and rewrite the notebooks with these names, or all."""
     known = {path.stem: path for path in notebooks()}
     if unknown := [name for name in names if name not in known]:
         sys.exit(f"There is no notebook {', '.join(unknown)}; there are {', '.join(known)}.")

@@ -1,4 +1,4 @@
-"""What the fields of a record and the columns of the long table mean. A build fails if one is missing here."""
+"""Meanings of the columns of the long table. A build fails if one is missing here."""
 
 SETTING = {
     "model": "the model, with its side",
@@ -30,18 +30,6 @@ OUTCOME = {
     "finished": "when, in UTC",
     "key": "the name that the record is filed under",
 }
-RECORD = {
-    **SETTING,
-    **OUTCOME,
-    "kind": "the kind of job, such as `probe` or `e2e`; records of before 0.2 lack it",
-    "parameters": "number of trainable parameters, counted truly and as in the papers' tables",
-    "curve": "what every check read: steps and accuracy",
-    "config": "everything chosen that can move the numbers; it is hashed to the key, with the versions of model, "
-    "grammar and protocol",
-    "versions": "of icy, Python, torch and NumPy, and of model, grammar and protocol",
-    "git": "the commit that icy ran from, with `+changes` if files differed; null outside a checkout",
-    "device_name": "what the device is called by its maker",
-}
 LONG_TABLE = {
     **SETTING,
     **OUTCOME,
@@ -63,4 +51,5 @@ LONG_TABLE = {
     "end_to_end_accuracy": "of a pair, how well they understand each other",
     "end_to_end_loss": "of a pair, the loss of the game",
     "topsim": "of a pair, the topographic similarity of what the sender says",
+    "kind": "the kind of job: `probe`, `e2e`, or one of a plug-in",
 }

@@ -232,11 +232,14 @@ def metric(name: str) -> str:
 @part
 def record_fields() -> str:
     """Every field of a record."""
-    from fields import RECORD
+    from icy.records.record import Record
 
     example = example_record()
-    check_same("record", RECORD, example)
-    return table(("field", "example", "meaning"), [(code(n), code(_short(v)), RECORD[n]) for n, v in example.items()])
+    rows = [
+        (code(name), code(_short(example[name])) if name in example else "", meaning)
+        for name, meaning in described(Record).items()
+    ]
+    return table(("field", "example", "meaning"), rows)
 
 
 def example_record() -> dict[str, Any]:

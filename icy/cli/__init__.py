@@ -47,11 +47,11 @@ class LazyGroup(click.Group):
     """A group that knows its commands by name and one line, and imports one when it is run."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Their names, in the order of COMMANDS."""
+        """Return the names of the commands, in the order of COMMANDS."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command, imported now."""
+        """Import and return a command."""
         if cmd_name not in COMMANDS:
             return _registered_command(ctx, cmd_name)
         module = importlib.import_module(f"{__name__}.commands.{COMMANDS[cmd_name][0]}")
@@ -59,7 +59,7 @@ class LazyGroup(click.Group):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of commands in the help, without importing any."""
+        """Write the list of commands in the help, without importing any."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
 

@@ -1,4 +1,4 @@
-"""What is shown while a probe runs: a live display on a terminal, plain lines elsewhere. All of it goes to stderr."""
+"""Progress displays on stderr: live on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ BAR = 10  # characters
 
 
 class PlainWatcher(ProgressWatcher):
-    """A line for every replicate that ends, and one now and then in between."""
+    """Prints a line for every replicate that ends, and one now and then in between."""
 
     SILENCE_SECONDS = 60.0
     _spoken = -math.inf
 
     def started(self, plan: Plan) -> None:
-        """Before the first update."""
+        """Called before the first update."""
         super().started(plan)
         self._say(_announcement(plan))
 
     def read(self, job: Job, readings: Sequence[Reading]) -> None:
-        """After every check: a sign of life, if nothing has been said for a while."""
+        """Print a sign of life, if nothing was printed for a while."""
         super().read(job, readings)
         if self.clock() - self._spoken > self.SILENCE_SECONDS:
             row = self.rows[job.row]
@@ -43,7 +43,7 @@ class PlainWatcher(ProgressWatcher):
             self._say(f"[{self.done}/{self.total}] {row.label} at {row.steps} steps: {shown}{now}")
 
     def filed(self, record: Record) -> None:
-        """A line for the replicate."""
+        """Print the line of a replicate."""
         super().filed(record)
         self._say(self.line(record))
 
@@ -53,7 +53,7 @@ class PlainWatcher(ProgressWatcher):
 
 
 class LiveWatcher(ProgressWatcher):
-    """A display that stays in place: a line per model with its accuracies below it, and one for the whole."""
+    """Live display: a line per active row with its accuracies below it, and a summary."""
 
     def __init__(self, console: Console, clock: Clock = time.monotonic, engines: bool = False) -> None:
         super().__init__(console, clock, engines)
@@ -62,19 +62,19 @@ class LiveWatcher(ProgressWatcher):
         )
 
     def filed(self, record: Record) -> None:
-        """With --verbose or at a failure, a line above the display."""
+        """Print a line above the display, with --verbose or at a failure."""
         super().filed(record)
         if self.engines or record["failed"]:
             self.console.print(Text(self.line(record), style="red" if record["failed"] else "dim"))
 
     @contextmanager
     def showing(self) -> Iterator[None]:
-        """While this is open, progress is shown."""
+        """Display progress while open."""
         with self._live:
             yield
 
     def render(self) -> RenderableType:
-        """The display as it is now."""
+        """Return the display as it is now."""
         if self.plan is None:
             return Text("")
         active = [row for row in self.rows.values() if row.active]
@@ -86,7 +86,7 @@ class LiveWatcher(ProgressWatcher):
 
     @property
     def _kind(self) -> str:
-        """What a row is."""
+        """Return the noun for a row."""
         several = self.plan is not None and len({row.name for row in self.plan.rows}) < len(self.plan.rows)
         return "row" if several else "model"
 

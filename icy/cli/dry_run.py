@@ -88,7 +88,7 @@ def _explain_estimate(plan: Plan, estimates: Sequence[Estimate]) -> None:
 
 
 def _memory(plan: Plan, estimates: Sequence[Estimate]) -> str | None:
-    """What the largest stacks take together, if it could be measured."""
+    """Return a sentence on the memory of the largest stacks, if it could be measured."""
     if any(e.memory is None for e in estimates):
         return None
     stacks = sorted(((e.memory or 0) * e.stack for e in estimates), reverse=True)

@@ -65,7 +65,7 @@ class Sizes(Seeds):
 
 
 def selection(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options of which results to read, as of `icy.records.select.select`."""
+    """Return the options that select results (see `icy.records.select.select`)."""
     for option in (
         click.option(
             "--where",
@@ -86,7 +86,7 @@ def selection(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class SpecOptions:
-    """Makes click options for the fields of a spec.
+    """Makes click options of the fields of a spec.
 
     Args:
         spec: the dataclass; its docstring describes each field under "Attributes:".
@@ -187,7 +187,7 @@ class SpecOptions:
 
 
 def described(spec: type) -> dict[str, str]:
-    """What a spec, or one that it extends, says of each of its attributes."""
+    """Return the description of each attribute of a spec, from its docstring and those it extends."""
     found: dict[str, str] = {}
     for one in reversed(spec.__mro__):
         text = inspect.cleandoc(one.__doc__ or "").partition("Attributes:")[2]
@@ -226,7 +226,7 @@ SHOWN = together(
 
 
 def given_by_user(ctx: click.Context, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments that were given; all else is left to the spec. Assignments become a dictionary."""
+    """Return the arguments that the user gave; the spec has the others' defaults. Assignments become a dictionary."""
     chosen = {n: value for n, value in given.items() if ctx.get_parameter_source(n) is not ParameterSource.DEFAULT}
     types = {parameter.name: parameter.type for parameter in ctx.command.params}
     return {n: dict(value) if isinstance(types.get(n), Assignment) else value for n, value in chosen.items()}

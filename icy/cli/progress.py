@@ -135,18 +135,18 @@ class ProgressWatcher(Watcher):
         self.begun = clock()
 
     def started(self, plan: Plan) -> None:
-        """Before the first update."""
+        """Called before the first update."""
         super().started(plan)
         self.begun = self.clock()
         for row, label in zip(plan.rows, _labels(plan), strict=True):
             self.rows[row.job.row] = RowProgress(label, row)
 
     def read(self, job: Job, readings: Sequence[Reading]) -> None:
-        """After every check of every stack."""
+        """Called after every evaluation of every stack."""
         self.rows[job.row].read(readings, self.clock())
 
     def filed(self, record: Record) -> None:
-        """As soon as a replicate is on file."""
+        """Called as soon as a replicate is recorded."""
         self.rows[row_of(record)].filed(record)
 
     @property

@@ -1,4 +1,4 @@
-"""Presets: what the authors' programs do otherwise than their papers say, each departure named."""
+"""Presets: named departures of the authors' programs from their papers."""
 
 from __future__ import annotations
 

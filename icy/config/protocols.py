@@ -50,7 +50,7 @@ class Protocol:
         return self.measure == "held_out"
 
     def limit(self, baseline_steps: int) -> int:
-        """The steps at which a grammar is stopped, whatever it reads."""
+        """Return the steps at which a grammar is stopped, whatever its accuracy."""
         return int(self.cap * baseline_steps)
 
 
@@ -93,7 +93,7 @@ PROTOCOLS = {
 def get_protocol(
     name: str, target: float | None = None, cap: float | None = None, representation: str = "soft"
 ) -> Protocol:
-    """A protocol by name, with the target of a representation, or with another target or cap if given.
+    """Return a protocol by name, with the target of a representation, or another target or cap.
 
     Raises:
         UnknownNameError: no such protocol.
@@ -120,7 +120,7 @@ def get_protocol(
 def decide(
     protocol: Protocol, grammar: str, accuracy: float, steps: int, baseline: int | str | None, max_steps: int
 ) -> str | None:
-    """Whether a replicate is finished at a check, and why.
+    """Decide at an evaluation whether a replicate is finished, and why.
 
     Args:
         protocol: what is measured.
@@ -148,7 +148,7 @@ def decide(
 
 @dataclass(frozen=True)
 class EndToEndProtocol:
-    """How long a pair is trained, and what is reported.
+    """How long a pair is trained, and what is reported of it.
 
     From scratch it plays `steps` updates. After pre-training it plays `cap` times the updates that concat took in
     supervised training at the same seed (the slower side's), and at most `most`; unless `steps` is given.
@@ -186,14 +186,14 @@ class EndToEndProtocol:
                 object.__setattr__(self, name, whole_number(f"setting {name}", getattr(self, name)))
 
     def limit(self, baseline_steps: int) -> int:
-        """The updates of a game after pre-training."""
+        """Return the updates of a game after pre-training."""
         if self.steps is not None:
             return self.steps
         limit = max(1, int(self.cap * baseline_steps))
         return limit if self.most is None else min(limit, self.most)
 
     def config(self, scratch: bool) -> dict[str, Any]:
-        """What of it can move the numbers of a pair."""
+        """Return the part that can change the numbers of a pair."""
         timing: dict[str, Any] = {"steps": self.steps, "report_every": self.report_every}
         if scratch:
             return timing

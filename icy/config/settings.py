@@ -1,4 +1,4 @@
-"""Settings of supervised training, and the presets (Perkins21, Icy22; icy's corrections are the default)."""
+"""Training settings and their presets (Perkins21, Icy22; icy's corrections are the default)."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ SILENT = "silent"
 
 
 def _only(representation: str | None = None, kind: str | None = None) -> Mapping[str, str]:
-    """Marks a setting that does nothing under any other representation, or in another kind of run."""
+    """Mark a setting that has no effect under another representation or in another kind of run."""
     return {name: value for name, value in (("representation", representation), ("kind", kind)) if value}
 
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """How every replicate is trained and looked at.
+    """How every replicate is trained and evaluated.
 
     Attributes:
         batch_size: meanings per update, each attribute drawn uniformly.
         learning_rate: of Adam, whose other settings are the library's.
         clip_norm: the gradient of each replicate is scaled down to this norm; None leaves it.
-        check_every: updates between two looks at the accuracy; a fixed grid, never the wall clock.
-        evaluation_size: meanings per look. 1024 instead of the papers' 128: a reading's standard deviation falls to a
+        check_every: updates between two evaluations; a fixed grid, never the wall clock.
+        evaluation_size: meanings per evaluation. 1024 instead of the papers' 128: a reading's standard deviation falls to a
             third, for about 5 % more time, so that chance readings stop fewer runs early.
-        steps_from_zero: count as the authors' loop does: the first look is after one update and called step 0.
+        steps_from_zero: count as the authors' loop does: the first evaluation is after one update and called step 0.
         fresh_reading: report the accuracy on meanings drawn anew at the stop. The reading that crossed the target is
             biased upwards, having been selected for it.
         round_ratio: round acquisition ratios to one decimal before they are averaged.
@@ -86,18 +86,18 @@ class TrainingSettings:
 
     @property
     def first_check(self) -> int:
-        """Updates before the first look."""
+        """Updates before the first evaluation."""
         return 1 if self.steps_from_zero else self.check_every
 
     def under(self, representation: str, kind: str = "probe") -> dict[str, Any]:
-        """The settings that can move the numbers of a kind of run under a representation."""
+        """Return the settings that can change the numbers of a kind of run under a representation."""
         here = {"representation": representation, "kind": kind}
         idle = {f.name for f in fields(self) if any(f.metadata.get(name, here[name]) != here[name] for name in here)}
         idle |= {f.name for f in fields(self) if SILENT in f.metadata and getattr(self, f.name) == f.default}
         return {name: value for name, value in asdict(self).items() if name not in idle}
 
     def steps(self, updates: int) -> int:
-        """What is reported as the number of steps after so many updates."""
+        """Return the number of steps to report after so many updates."""
         return updates - 1 if self.steps_from_zero else updates
 
 
@@ -145,7 +145,7 @@ PRESETS: dict[str, Mapping[str, Departure]] = {"default": {}, "published": PUBLI
 
 
 def settings_for(preset: str, kind: str = "probe", **overrides: Any) -> TrainingSettings:
-    """The settings of a preset for a kind of run, with some of them changed.
+    """Return the settings of a preset for a kind of run, with some of them changed.
 
     Args:
         preset: "default" or "published".
@@ -170,7 +170,7 @@ def settings_for(preset: str, kind: str = "probe", **overrides: Any) -> Training
 
 
 def _checked(name: str, value: Any) -> Any:
-    """A setting's value as the type of its default."""
+    """Return a setting's value as the type of its default."""
     default = getattr(TrainingSettings(), name)
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
     if isinstance(default, bool):

@@ -146,8 +146,8 @@ class Registry:
         """Return the entry called `name` (canonical name, alias, or `kind/name`) among `kinds`.
 
         Raises:
-            UnknownNameError: no entry has the name, or a sender and a receiver both have it and `name` does not say
-                which is meant.
+            UnknownNameError: no entry has the name, or entries of several kinds have it and `name` does not say which
+                is meant.
         """
         self.load_all()
         kinds = kinds or ENTRY_KINDS
@@ -156,7 +156,9 @@ class Registry:
             kinds, name = (side,), bare
         found = [e for e in (self._lookup(kind, name) for kind in kinds) if e is not None]
         if len(found) > 1:
-            raise UnknownNameError(f"'{name}' exists on both sides; write {' or '.join(e.qualified for e in found)}.")
+            several = not any({e.kind for e in found} <= set(roles) for roles in (SIDES, PLAYERS))
+            where = "is the name of several things" if several else "exists on both sides"
+            raise UnknownNameError(f"'{name}' {where}; write {' or '.join(e.qualified for e in found)}.")
         if not found:
             raise self._unknown(name, kinds)
         return found[0]
@@ -173,7 +175,7 @@ class Registry:
 
     def _unknown(self, name: str, kinds: Sequence[str]) -> UnknownNameError:
         known = [n for e in self.entries(*kinds) for n in (e.name, *e.aliases)]
-        listing = f"{kinds[0]}s" if tuple(kinds) in (("grammar",), ("metric",)) else "models"
+        listing = f"{kinds[0]}s" if tuple(kinds) in (("grammar",), ("metric",), ("cell",)) else "models"
         listing = "players" if set(kinds) <= set(PLAYERS) else listing
         return unknown(" or ".join(kinds), name, list(dict.fromkeys(known)), f"`icy list {listing}` shows all.")
 

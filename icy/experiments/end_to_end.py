@@ -46,7 +46,7 @@ def end_to_end(
         sender: names of senders.
         receiver: names of receivers.
         pretrain: grammars, or "none".
-        watcher: told of progress.
+        watcher: callbacks that observe the run.
         **options: representation, steps, cap, most, target, pretrain_representation, report_every, meanings,
             vocab_size, word_length, seeds, hidden, preset, sender_options, receiver_options, settings, quick, device,
             workers, engine, out, rerun, plugin, track; EndToEndSpec describes each.

@@ -41,7 +41,7 @@ def probe(
     Args:
         model: names or wildcards of senders and receivers.
         grammar: names, chains or wildcards.
-        watcher: told of progress.
+        watcher: callbacks that observe the run.
         **options: protocol, meanings, vocab_size, word_length, seeds, target, cap, held_out, split, hidden,
             representation, preset, options, settings, quick, device, workers, runner, per_gpu, engine, out, rerun,
             plugin, track; ProbeSpec describes each.

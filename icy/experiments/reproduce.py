@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 log = logging.getLogger(__name__)
-# Rows that were looked at at every update, others of their table every 50 (icy-facts 3.2).
+# Rows that were evaluated at every update, others of their table every 50 (Icy22, table 4).
 CHECKS: dict[tuple[str, int], dict[str, Any]] = {("icy22/table4", 1280): {"check_every": 1}}
 # Updates between readings: enough for a curve; the accuracy from scratch is a mean over as many.
 SCRATCH_REPORTS, DRIFT_REPORTS = 1000, 100
@@ -44,7 +44,7 @@ def reproduce(
     Args:
         table: its name, as in "icy22/table3"; `icy reproduce --list` shows all.
         only: names or wildcards of models, of those in the table.
-        watcher: told of progress.
+        watcher: callbacks that observe the run.
         **options: grammar, representation, seeds, settings, quick, device, workers, engine, out, rerun, track;
             ReproduceSpec describes each.
 

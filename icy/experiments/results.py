@@ -13,7 +13,7 @@ from icy.config.protocols import SCRATCH
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.files import write_atomically
 from icy.languages.language import Language
-from icy.records.kinds import job_kind, kind_of
+from icy.records.kinds import job_kind, kind_of, kind_of_rows
 from icy.records.load import Results, comparable, last_of_each, load_records, long_of, read_any
 from icy.records.long_table import game_curves, to_long
 from icy.records.record import Record
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from icy.analysis.tables.table import BiasTable
-
-
-PROBE = "probe"  # the kind whose table shows results of several kinds
 
 
 def result_class(kinds: Sequence[str]) -> type[ProbeResult]:
@@ -88,9 +85,8 @@ class ProbeResult:
 
     def bias_table(self, spread: str = "sd", **options: Any) -> BiasTable:
         """Return the table as an object; options as for `icy.analysis.bias_table`."""
-        kinds = list({kind_of(r).name for r in self.records})
-        kind = job_kind(kinds[0] if len(kinds) == 1 else PROBE)
-        table: BiasTable = kind.make_table(to_long(self.records), spread, **options)
+        long = to_long(self.records)
+        table: BiasTable = kind_of_rows(long).make_table(long, spread, **options)
         return table
 
     def _repr_html_(self) -> str:
@@ -134,7 +130,7 @@ class ProbeResult:
 
     @classmethod
     def load(cls, path: str | Path) -> ProbeResult:
-        """A result from a file that `save` wrote, or everything in a results folder.
+        """Load a result from a file that `save` wrote, or everything in a results folder.
 
         Raises:
             StoreError: there is no such file or folder, or it holds no results.
@@ -168,7 +164,7 @@ class EndToEndResult(ProbeResult):
         return cls(records, paths, folder)
 
     def curves(self) -> pd.DataFrame:
-        """A row per pair and reading: model, representation, grammar, seed, and the columns of CURVE.
+        """Return a row per pair and reading: model, representation, grammar, seed, and the points of its curve.
 
         `accuracy` and `loss` are those of the game, `sender_accuracy` and `receiver_accuracy` those on the language of
         pre-training.
@@ -176,13 +172,13 @@ class EndToEndResult(ProbeResult):
         return game_curves(self.records)
 
     def plot(self) -> Figure:
-        """The curves as a figure, in the form of Icy22 figure 7."""
+        """Plot the curves, in the form of Icy22 figure 7."""
         from icy.analysis.plots.end_to_end import e2e
 
         return e2e(self)
 
     def language(self, grammar: str = SCRATCH, seed: int | None = None, model: str | None = None) -> Language:
-        """The language that emerged in one run: what its sender says, greedily, of every meaning.
+        """Return the language that emerged in one run: its sender's greedy message for every meaning.
 
         Args:
             grammar: of pre-training; "none" from scratch.
@@ -201,7 +197,7 @@ class EndToEndResult(ProbeResult):
 
     @classmethod
     def load(cls, path: str | Path) -> EndToEndResult:
-        """The end-to-end runs in a results folder, or in a file that `save` wrote in one.
+        """Load the end-to-end runs of a results folder, or of a file that `save` wrote in one.
 
         Raises:
             StoreError: there is no such file or folder, or it holds no end-to-end runs.

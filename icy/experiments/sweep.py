@@ -40,7 +40,7 @@ def sweep(
     Args:
         model: names or wildcards of senders and receivers.
         file: a sweep in TOML or YAML; what is given here goes before what is in it.
-        watcher: told of progress.
+        watcher: callbacks that observe the run.
         **options: see SweepSpec.
 
     Returns:

@@ -1,4 +1,4 @@
-"""What is told of a run while it goes on: the one interface of progress displays and trackers."""
+"""Callbacks that observe a run: the interface of progress displays and trackers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .plan import Plan
 
 @dataclass
 class Watcher:
-    """What is told of a probe while it runs; override what you want to know.
+    """Callbacks that observe a run; override those you need.
 
     The command line's progress display is one, and every tracker of `icy.experiments.trackers`. All
     methods are called in the calling process.
@@ -23,21 +23,21 @@ class Watcher:
     plan: Plan | None = field(default=None, init=False)
 
     def started(self, plan: Plan) -> None:
-        """Before the first update; also where all is on file, and nothing is going to be trained."""
+        """Called before the first update, also if everything is on file and nothing is trained."""
         self.plan = plan
 
     def read(self, job: Job, readings: Sequence[Reading]) -> None:
-        """After every check of every stack."""
+        """Called after every evaluation of every stack."""
 
     def filed(self, record: Record) -> None:
-        """As soon as a replicate is on file."""
+        """Called as soon as a replicate is recorded."""
 
     def ended(self) -> None:
-        """After the last update, also when it was interrupted or failed."""
+        """Called after the last update, also after an interrupt or an error."""
 
 
 class Watchers(Watcher):
-    """Several watchers as one: each is told everything, in the order given.
+    """Several watchers as one: each is called in the order given.
 
     Args:
         *watchers: who is told.
@@ -56,23 +56,23 @@ class Watchers(Watcher):
         self.watchers = watchers
 
     def started(self, plan: Plan) -> None:
-        """Pass it on."""
+        """Call each."""
         super().started(plan)
         for watcher in self.watchers:
             watcher.started(plan)
 
     def read(self, job: Job, readings: Sequence[Reading]) -> None:
-        """Pass it on."""
+        """Call each."""
         for watcher in self.watchers:
             watcher.read(job, readings)
 
     def filed(self, record: Record) -> None:
-        """Pass it on."""
+        """Call each."""
         for watcher in self.watchers:
             watcher.filed(record)
 
     def ended(self) -> None:
-        """Pass it on, to all of them even if one raises: they may have files to close."""
+        """Call each, even if one raises: they may have files to close."""
         with contextlib.ExitStack() as stack:
             for watcher in reversed(self.watchers):
                 stack.callback(watcher.ended)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from icy.core.errors import UnknownNameError
 from icy.core.lazy import load_object
@@ -22,7 +22,11 @@ from icy.core.registry import Entry, registry
 
 from .record import Record, config_text
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 RowKey = str  # a configuration without grammar and seed
+BIAS_TABLE = "icy.analysis.tables.bias:bias_table"
 KIND = "job"  # of a job kind's entry in the registry
 
 
@@ -50,7 +54,7 @@ class JobKind:
     jobs: Any
     source: str = ""
     result: Any = "icy.experiments.results:ProbeResult"
-    table: Any = "icy.analysis.tables.bias:bias_table"
+    table: Any = BIAS_TABLE
     measures: tuple[str, ...] = ()
     curve: tuple[str, ...] = ("steps", "accuracy")
     version: int = 1
@@ -72,6 +76,11 @@ class JobKind:
     def load_result(self) -> Any:
         """Return the class of its results."""
         return load_object(self.result)
+
+    @property
+    def has_own_table(self) -> bool:
+        """Whether its results are not shown as a bias table."""
+        return bool(self.table != BIAS_TABLE)
 
     def make_table(self, long: Any, spread: str, **options: Any) -> Any:
         """Return the table of some of its results."""
@@ -109,12 +118,22 @@ def kind_name(side: str, kind: str | None = None) -> str:
 
 
 def kind_of(record: Record) -> JobKind:
-    """Return the kind of job that a record is of; of one whose plug-in is not loaded, what all kinds share."""
-    name = kind_name(record.get("side", ""), record.get("kind"))
+    """Return the kind of job that a record is of."""
+    return kind_called(kind_name(record.get("side", ""), record.get("kind")))
+
+
+def kind_called(name: str) -> JobKind:
+    """Return a kind by its name; of one whose plug-in is not loaded, what all kinds share."""
     try:
         return job_kind(name)
     except UnknownNameError:
         return JobKind(name, "", None, None)
+
+
+def kind_of_rows(long: pd.DataFrame) -> JobKind:
+    """Return the kind of job that the rows of a long table are of; of several kinds, that of probes."""
+    names = list(dict.fromkeys(long["kind"]))
+    return kind_called(names[0] if len(names) == 1 else kind_name(""))
 
 
 def row_of(record: Record) -> RowKey:

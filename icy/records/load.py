@@ -12,6 +12,7 @@ from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.registry import SIDES
 from icy.core.text import listed
 
+from .kinds import kind_name
 from .long_table import EXTRA, LONG, NUMBERS, ROW, WHOLE, to_long
 from .record import HasRecords, Record, config_text, newest
 from .store import Store
@@ -159,6 +160,8 @@ def _completed(table: pd.DataFrame) -> pd.DataFrame:
     whole["model"] = whole["model"].mask(bare, whole["side"].astype(str) + "/" + whole["model"].astype(str))
     whole["side"] = whole["side"].astype(object).fillna(whole["model"].astype(str).str.replace(r"/.*", "", regex=True))
     whole["measure"] = whole["measure"].astype(object).fillna("accuracy")
+    kinds = whole["side"].eq("pair").map({True: kind_name("pair"), False: kind_name("")})
+    whole["kind"] = whole["kind"].astype(object).fillna(kinds)
     return whole
 
 

@@ -36,7 +36,7 @@ LONG = (
     *("side", "parameters", "parameters_published", "grammar", "seed", "measure", "value", "cut", "accuracy"),
     *EXTRA,
     *("steps", "baseline_steps", "reason", "failed", "error", "engine", "device", "seconds"),
-    *("finished", "key"),
+    *("finished", "key", "kind"),
 )
 
 
@@ -76,6 +76,7 @@ def _row(record: Record, measures: Sequence[str]) -> dict[str, Any]:
     return {
         **{name: found.get(name) for name in (*LONG, *measures)},
         "value": value_of(record),
+        "kind": kind_of(record).name,
         "settings": _changes(config.get("settings", {}), record["preset"], kind_of(record).name),
         "options": _listed(options),
         "game_steps": config.get("steps"),

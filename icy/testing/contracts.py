@@ -9,7 +9,7 @@ from typing import Any
 from torch import nn
 
 from icy.core.errors import InvalidSettingError, UnknownNameError
-from icy.core.registry import ENTRY_KINDS, LISTENER, PLAYERS, SIDES, SPEAKER, Entry, registry
+from icy.core.registry import LISTENER, PLAYERS, SIDES, SPEAKER, Entry, registry
 from icy.languages.meanings import MeaningSpace
 from icy.models.base import Receiver, Sender
 from icy.training.probe_job import Task
@@ -27,8 +27,8 @@ Report = Callable[[CheckResult], None]
 FIRST_CHOICE = (*SIDES, "grammar")  # of a name that stands for a model or grammar and for something else too
 CHECKS: dict[str, dict[str, Check]] = {
     **dict.fromkeys(SIDES, MODEL_CHECKS),
-    "grammar": GRAMMAR_CHECKS,
     "cell": CELL_CHECKS,
+    "grammar": GRAMMAR_CHECKS,
     "metric": METRIC_CHECKS,
     **dict.fromkeys(PLAYERS, PLAYER_CHECKS),
 }
@@ -280,7 +280,7 @@ def matching(names: str | Iterable[str]) -> list[Entry]:
     found: dict[str, Entry] = {}
     for name in [names] if isinstance(names, str) else names:
         try:
-            entries = registry.match(name, *ENTRY_KINDS)
+            entries = registry.match(name, *CHECKS)
         except UnknownNameError:
             try:
                 entries = registry.match(name, *FIRST_CHOICE)

@@ -166,7 +166,7 @@ class Run:
         return readings
 
     def _finished(self, readings: list[Reading]) -> dict[Replicate, str]:
-        """Return the replicates that end at this evaluation, with reasons; baselines first, as the others depend on them."""
+        """Return the replicates that end now, with reasons; baselines first, as the others depend on them."""
         losses = self.learner.losses()
         diverged = [False] * len(readings) if losses is None else (~torch.isfinite(losses)).tolist()
         finished: dict[Replicate, str] = {}

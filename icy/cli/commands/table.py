@@ -72,7 +72,8 @@ def table_command(
     """Print results as a bias table: a row per model, a column per grammar."""
     from icy.analysis.tables.table import SUFFIXES, format_of
     from icy.experiments.results import read_results
-    from icy.records.load import long_of
+    from icy.records.kinds import kind_of_rows
+from icy.records.load import long_of
     from icy.records.select import select
 
     path = None if save is None else checked_file(save, SUFFIXES, "A table is")
@@ -118,17 +119,16 @@ def _tables(long: pd.DataFrame, spread: str, compare: str | None, look: dict[str
     """Return a table per protocol, since protocols measure different things."""
     from icy.analysis.tables.bias import bias_table
     from icy.analysis.tables.compare import compared_with
-    from icy.analysis.tables.end_to_end import end_to_end_table
 
     other, name = compared_with(compare)
     found: dict[str, BiasTable] = {}
     for protocol, part in _protocols(long):
-        pairs = part["side"].eq("pair").all()
-        if pairs and (look["by"], look["sort"]) != ("representation", "given"):
-            raise InvalidSettingError("Rows of pairs are neither grouped nor sorted; leave out --by and --sort.")
-        about = _about(other, "e2e" if pairs else "probe") if isinstance(other, str) else other
-        if pairs:
-            found[protocol] = end_to_end_table(part, spread, compare=about)
+        kind = kind_of_rows(part)
+        about = _about(other, kind.name) if isinstance(other, str) else other
+        if kind.has_own_table:
+            if (look["by"], look["sort"]) != ("representation", "given"):
+                raise InvalidSettingError(f"Rows of {kind.name} are not grouped or sorted; leave out --by and --sort.")
+            found[protocol] = kind.make_table(part, spread, compare=about)
         else:
             found[protocol] = bias_table(part, spread, compare=about, compared=name, **look)
     return found
@@ -141,8 +141,8 @@ def _differences(long: pd.DataFrame, diff: str, spread: str, look: dict[str, Any
     found: dict[str, BiasTable] = {}
     alone: list[tuple[str, IncompatibleError]] = []
     for protocol, part in _protocols(long):
-        if part["side"].eq("pair").all():
-            raise InvalidSettingError("Games of pairs are not subtracted; choose what learnt alone, with --model.")
+        if (kind := kind_of_rows(part)).has_own_table:
+            raise InvalidSettingError(f"Results of {kind.name} are not subtracted; choose others, with --model.")
         try:
             found[protocol] = difference_table(part, diff, Path(diff).stem, spread, **look)
         except IncompatibleError as error:

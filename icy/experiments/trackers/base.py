@@ -1,4 +1,4 @@
-"""Results in TensorBoard, MLflow or Weights & Biases, beside the results folder.
+"""Trackers: results in TensorBoard, MLflow or Weights & Biases, in addition to the results folder.
 
 A tracker is a Watcher (`icy.experiments.watcher`) which writes one row per result as soon as the result is filed: a
 run, with the result's configuration as its parameters, its numbers under the names that they have in results.csv, and
@@ -39,7 +39,7 @@ ALSO = ("side", "measure", "preset", "reason", "engine", "device", "git", "finis
 
 
 def run_name(record: Record) -> str:
-    """What a result is called.
+    """Return the name of a result's run.
 
     Example:
         >>> run_name({"model": "sender/HierZero:GRU", "side": "sender", "grammar": "perm", "seed": 123})
@@ -49,7 +49,7 @@ def run_name(record: Record) -> str:
 
 
 def parameters_of(record: Record) -> dict[str, str | float | bool]:
-    """The configuration of a result, flat; its options and settings by names such as `settings.learning_rate`."""
+    """Return the configuration of a result, flattened to names such as `settings.learning_rate`."""
     config = dict(record["config"])
     for group in ("options", "settings"):
         config.update({f"{group}.{name}": value for name, value in config.pop(group, {}).items()})
@@ -62,7 +62,7 @@ def parameters_of(record: Record) -> dict[str, str | float | bool]:
 
 
 def metrics_of(record: Record) -> dict[str, float]:
-    """The numbers of a result, by the names that they have in results.csv; what is not finite is left out."""
+    """Return the finite numbers of a result, by their names in results.csv."""
     made = "curve" in record  # else it raised, and its `steps`, if it has any, are those that it was to have
     own = {n: v for n, v in record.items() if n not in record["config"] or (n == "steps" and made)}
     numbers = {n: v for n, v in own.items() if isinstance(v, (int, float)) and not isinstance(v, bool)}
@@ -70,7 +70,7 @@ def metrics_of(record: Record) -> dict[str, float]:
 
 
 def curve_of(record: Record) -> list[tuple[int, dict[str, float]]]:
-    """The readings of a result: updates made, and what was read.
+    """Return the learning curve of a result: updates made, and the numbers read.
 
     Example:
         >>> curve_of({"curve": [[50, 0.25], [100, 0.5]]})
@@ -84,12 +84,12 @@ def curve_of(record: Record) -> list[tuple[int, dict[str, float]]]:
 
 
 def version_of(record: Record) -> str:
-    """What tells a result from all others, and from itself trained at another time."""
+    """Return an identifier of a result that changes when it is trained again."""
     return f"{record['key']}-{re.sub('[^0-9]', '', record['finished'].split('+')[0])}"
 
 
 def _span(record: Record) -> tuple[float, float]:
-    """When its training began and ended, in seconds since 1970. Of a stack each replicate has its share of the time."""
+    """Return the begin and end of its training in seconds since 1970; of a stack each replicate has its share."""
     end = datetime.fromisoformat(record["finished"]).timestamp()
     return end - (record.get("seconds") or 0.0), end
 
@@ -98,7 +98,7 @@ def _span(record: Record) -> tuple[float, float]:
 
 
 class Tracker(Watcher, ABC):
-    """Writes a row per result; the subclasses say where.
+    """Callbacks that write a row per result; subclasses say where.
 
     Args:
         folder: the tracker's files go into a folder of its own name in this one.
@@ -137,7 +137,7 @@ class Tracker(Watcher, ABC):
             ) from error
 
     def started(self, plan: Plan) -> None:
-        """Add the plan's results that were on file before, as far as they are not there."""
+        """Add the plan's results that were on file before and are not tracked yet."""
         super().started(plan)
         self._try(self._catch_up, [record for row in plan.rows for record in row.filed])
 
@@ -146,7 +146,7 @@ class Tracker(Watcher, ABC):
         self._try(self._write, record)
 
     def _try(self, action: Any, given: Any) -> None:
-        """Do it, if all went well so far. Nothing that goes wrong here may stop a training or lose its result."""
+        """Run an action unless one failed before; no failure here may stop a training or lose a result."""
         if self._failed:
             return
         try:
@@ -163,20 +163,20 @@ class Tracker(Watcher, ABC):
                 self._write(record)
 
     def _open(self) -> None:
-        """Get ready, before anything is trained."""
+        """Prepare, before anything is trained."""
 
     @abstractmethod
     def _versions(self) -> Iterable[str]:
-        """`version_of` every result that is there, written in full."""
+        """Return `version_of` every result that is tracked completely."""
 
     @abstractmethod
     def _write(self, record: Record) -> None:
-        """Write a result, in the place of an older version of it."""
+        """Write a result, replacing an older version of it."""
 
 
 @contextmanager
 def _quietly() -> Iterator[None]:
-    """Without the remarks of the packages, which would break into the progress display."""
+    """Silence the packages, whose remarks would break into the progress display."""
     loggers = [logging.getLogger(name) for name in CHATTY]
     levels = [logger.level for logger in loggers]
     for logger in loggers:

@@ -19,7 +19,7 @@ TRACKERS: dict[str, type[Tracker]] = {t.name: t for t in (TensorBoardTracker, ML
 
 
 def watching(watcher: Watcher | None, track: str | Iterable[str], out: str | Path) -> Watcher | None:
-    """A watcher together with trackers, as one.
+    """Combine callbacks and trackers.
 
     Args:
         watcher: told of progress, if there is one.
@@ -37,7 +37,7 @@ def watching(watcher: Watcher | None, track: str | Iterable[str], out: str | Pat
 
 
 def make_tracker(name: str, folder: str | Path) -> Tracker:
-    """A tracker by its name, ready to write.
+    """Make a tracker by its name.
 
     Args:
         name: one of TRACKERS.

@@ -56,7 +56,7 @@ class TensorBoardTracker(Tracker):
 
 
 def _ending(record: Record, ended: float) -> Any:
-    """What tells the HPARAMS tab how a run ended; TensorBoard's own function for it needs TensorFlow."""
+    """Return the event that tells the HPARAMS tab how a run ended; TensorBoard's own function needs TensorFlow."""
     from tensorboard.compat.proto.summary_pb2 import Summary, SummaryMetadata
     from tensorboard.plugins.hparams import api_pb2, metadata, plugin_data_pb2
 

@@ -13,7 +13,7 @@ from .base import Tracker, curve_of, metrics_of, parameters_of, run_name, versio
 
 
 class WandbTracker(Tracker):
-    """Offline runs of the project "icy"; `wandb sync OUT/tracking/wandb/offline-run-*` uploads them, if that is wanted.
+    """Offline runs of the project "icy"; `wandb sync OUT/tracking/wandb/offline-run-*` uploads them, if wanted.
 
     The id of a run is the result's key and the time at which it was finished: a result that is trained again is a new
     run, and the folder of the run before is removed (on the server, if it was uploaded, it stays). Writing a run takes

@@ -17,7 +17,7 @@ from icy.training.probe_job import ProbeJob
 
 from .job import PairJob
 
-SIDES = ("receiver", "sender")  # in the order they learn
+LEARNING_ORDER = ("receiver", "sender")  # of the sides
 PRETRAINING = Protocol("pretraining", "", "", target=0.99, cap=math.inf, stops_at_target=True, measure="accuracy")
 
 
@@ -90,7 +90,7 @@ def measured_baselines(learnt: dict[str, dict[Replicate, Learnt]]) -> dict[int, 
     found: dict[int, int | str] = {}
     for replicate in learnt["sender"]:
         if replicate.grammar == BASELINE:
-            sides = [learnt[side][replicate] for side in SIDES]
+            sides = [learnt[side][replicate] for side in LEARNING_ORDER]
             done = all(side.weights is not None for side in sides)
             found[replicate.seed] = max(side.steps for side in sides) if done else NOT_LEARNT
     return found

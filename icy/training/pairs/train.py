@@ -13,7 +13,7 @@ from icy.training.job import Outcome, Replicate, Report
 from .game import Game, Player
 from .job import PairJob
 from .model import make_pair
-from .pretraining import SIDES, Learnt, measured_baselines, pretrain
+from .pretraining import LEARNING_ORDER, Learnt, measured_baselines, pretrain
 
 
 def train_pairs(job: PairJob, report: Report | None = None) -> Iterator[Outcome]:
@@ -32,10 +32,10 @@ def train_pairs(job: PairJob, report: Report | None = None) -> Iterator[Outcome]
             taught.remove(replicate)
             yield _failure(replicate, "no_baseline", 0, 0.0, {})
     if taught:
-        learnt = {side: pretrain(job, side, taught, report) for side in SIDES}
+        learnt = {side: pretrain(job, side, taught, report) for side in LEARNING_ORDER}
         baselines = {**measured_baselines(learnt), **job.baselines}
         for replicate in taught:
-            ready = _ready_player(job, replicate, {side: learnt[side][replicate] for side in SIDES}, baselines)
+            ready = _ready_player(job, replicate, {side: learnt[side][replicate] for side in LEARNING_ORDER}, baselines)
             if isinstance(ready, Outcome):
                 yield ready
             else:
