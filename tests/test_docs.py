@@ -17,7 +17,7 @@ from icy.cli.options import described
 from icy.config.settings import PUBLISHED
 from icy.core.registry import SIDES, registry
 from icy.records.record import Record
-from icy.testing import check_grammar, check_model
+from icy.testing import check_cell, check_grammar, check_listener, check_metric, check_model
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -179,6 +179,21 @@ def test_the_metric_of_the_plug_in_page_measures() -> None:
     assert "distinctness" in icy.list_metrics()
     scores = icy.metrics.evaluate(icy.make_language("concat", "3x4"), metrics=["distinctness"])
     assert scores["distinctness"].tolist() == [1.0]
+
+
+@pytest.mark.usefixtures("plugged_in")
+def test_cells_and_metrics_of_the_plug_in_page_keep_the_contract() -> None:
+    check_cell("plain")
+    results = {result.name: result for result in check_metric("distinctness")}
+    assert results["choices_are_conventions"].message == "tried eos=0"
+
+
+@pytest.mark.usefixtures("forgetting")
+def test_the_listener_of_the_games_page_keeps_the_contract(tmp_path: Path) -> None:
+    (block,) = [b for b in code_blocks("s2b.md", "python") if b.startswith("# listener.py")]
+    (tmp_path / "listener.py").write_text(block)
+    registry.load_file(tmp_path / "listener.py")
+    check_listener("first-dimension")
 
 
 @pytest.mark.usefixtures("plugged_in")

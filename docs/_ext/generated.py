@@ -1,7 +1,7 @@
-"""Tables of the site that are made from icy itself, as Markdown, so that they cannot go stale.
+"""Parts of the site that are generated from icy itself, as Markdown, so that they are always up to date.
 
-A page asks for one by `{generated} NAME ARGUMENT...`; the functions in PARTS answer. Nothing here needs Sphinx, so the
-tests can ask too.
+A page includes one by `{generated} NAME ARGUMENT...`; PARTS has the functions. Nothing here needs Sphinx, so tests can
+call them too.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ CITATION = Path(__file__).parents[2] / "CITATION.cff"
 
 
 def part(function: Part) -> Part:
-    """Enter a function under its name."""
+    """Register a function as a part, under its name."""
     PARTS[function.__name__.replace("_", "-")] = function
     return function
 
@@ -49,7 +49,7 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[object]], numbers: Co
 
 
 def code(text: object) -> str:
-    """Text as code."""
+    """Format text as code."""
     return f"`{text}`"
 
 
@@ -58,7 +58,7 @@ def code(text: object) -> str:
 
 @part
 def departures() -> str:
-    """The departures of the preset `published`."""
+    """List the departures of the preset `published`."""
     from icy.config.settings import PUBLISHED
 
     runs = {("probe", "e2e"): "all", ("probe",): "one side alone", ("e2e",): "pairs (`icy e2e`)"}
@@ -68,7 +68,7 @@ def departures() -> str:
 
 @part
 def s2b_departures() -> str:
-    """The departures of `compat="near32"`."""
+    """List the departures of `compat="near32"`."""
     from icy.s2b.settings import COMPATS
 
     rows = [(code(n), name, _settings(d), d.reason) for n, found in COMPATS.items() for name, d in found.items()]
@@ -81,7 +81,7 @@ def _settings(departure: Departure) -> str:
 
 @part
 def training_settings() -> str:
-    """Every training setting with its value under both presets."""
+    """List every training setting with its value under both presets."""
     from icy.config.settings import TrainingSettings, settings_for
 
     said = described(TrainingSettings)
@@ -94,7 +94,7 @@ def training_settings() -> str:
 
 
 def _under_preset(default: Any, alone: Any, paired: Any) -> str:
-    """A setting's value under the preset `published`, where it is not the default."""
+    """Return a setting's value under the preset `published`, or "" if it is the default."""
     if alone == paired:
         return "" if alone == default else code(alone)
     kinds = {"one side alone": alone, "pairs": paired}
@@ -103,7 +103,7 @@ def _under_preset(default: Any, alone: Any, paired: Any) -> str:
 
 @part
 def protocols() -> str:
-    """The protocols."""
+    """List the protocols."""
     from icy.config.protocols import PROTOCOLS
 
     rows = []
@@ -118,13 +118,13 @@ def protocols() -> str:
 
 
 def grammars_in_order() -> list[str]:
-    """The grammars in the order of the papers' tables, and then all others."""
+    """Return the grammars in the order of the papers' tables, and then all others."""
     return in_order(icy.list_grammars())
 
 
 @part
 def grammar(name: str) -> str:
-    """What the registry knows of a grammar, and some messages of it."""
+    """Describe a grammar, with some of its messages."""
     entry = registry.get(name, "grammar")
     sides = grammar_sides(name)
     whose = "senders and receivers" if sides == SIDES else f"{sides[0]}s only"
@@ -133,7 +133,7 @@ def grammar(name: str) -> str:
 
 
 def _messages(name: str) -> str:
-    """A few messages at 3x10, beside those of concat."""
+    """Show a few messages at 3x10, next to those of concat."""
     shown = icy.make_language(name, "3x10", seed=123).examples()
     columns = {"meaning": shown["meaning"]}
     if name != "concat":
@@ -144,7 +144,7 @@ def _messages(name: str) -> str:
 
 @part
 def grammar_measures(space: str = "3x10", seeds: str = "5") -> str:
-    """What metrics say of the language of every grammar."""
+    """Compare the languages of all grammars by metrics."""
     metrics = ("topsim", "posdis", "bosdis", "hce")
     rows = []
     for name in grammars_in_order():
@@ -159,7 +159,7 @@ def grammar_measures(space: str = "3x10", seeds: str = "5") -> str:
 
 
 def families(*patterns: str) -> dict[str, list[Entry]]:
-    """Registered models that patterns stand for, by the name of their family: all that differ in the cell alone."""
+    """Return the registered models that match patterns, by family: the models that differ only in their cell."""
     found: dict[str, list[Entry]] = {}
     for entry in registry.match(patterns, *SIDES):
         found.setdefault(entry.name.partition(":")[0], []).append(entry)
@@ -168,7 +168,7 @@ def families(*patterns: str) -> dict[str, list[Entry]]:
 
 @part
 def models(*patterns: str) -> str:
-    """Sources, and the parameters of models at the main setting, in both ways of counting."""
+    """Describe models, with their numbers of parameters at the main setting, counted both ways."""
     found = families(*patterns)
     cards = "\n".join(_card(name, entries[0]) for name, entries in found.items())
     celled = all(entry.cell for entries in found.values() for entry in entries)
@@ -188,7 +188,7 @@ def _one_by_one(found: Mapping[str, list[Entry]]) -> str:
 
 
 def _by_cell(found: Mapping[str, list[Entry]]) -> str:
-    """A row per cell, two columns per family."""
+    """Make a table with a row per cell and two columns per family."""
     headings = ["cell", *(text for name in found for text in (code(name), "published"))]
     rows = []
     for entries in zip(*found.values(), strict=True):
@@ -205,7 +205,7 @@ def _parameters(name: str) -> tuple[int, int]:
 
 @part
 def cell_card(name: str) -> str:
-    """Source of a cell, and its parameters with input and state of size E."""
+    """Describe a cell, with its number of parameters for an input and a state of size E."""
     entry = registry.get(name, "cell")
     size = DEFAULTS["hidden_size"]
     count = sum(p.numel() for p in entry.create(size, size).parameters())
@@ -214,12 +214,12 @@ def cell_card(name: str) -> str:
 
 # -- metrics -----------------------------------------------------------------------------------------------------------
 
-NO_CONVENTIONS = ("device", "workers", "progress")  # arguments that do not move a value
+NO_CONVENTIONS = ("device", "workers", "progress")  # arguments that do not change the value
 
 
 @part
 def metric(name: str) -> str:
-    """Source and conventions of a metric."""
+    """Describe a metric, with its conventions."""
     entry = registry.get(name, "metric")
     arguments = list(inspect.signature(entry.load()).parameters.values())[2:]
     conventions = ", ".join(code(f"{p.name}={p.default!r}") for p in arguments if p.name not in NO_CONVENTIONS)
@@ -231,7 +231,7 @@ def metric(name: str) -> str:
 
 @part
 def record_fields() -> str:
-    """Every field of a record."""
+    """List every field of a record, with an example."""
     from icy.records.record import Record
 
     example = example_record()
@@ -243,7 +243,7 @@ def record_fields() -> str:
 
 
 def example_record() -> dict[str, Any]:
-    """A record as it is filed, made without training."""
+    """Return a record as the store has it, made without training."""
     from icy.config.protocols import get_protocol
     from icy.config.settings import settings_for
     from icy.languages.meanings import MeaningSpace
@@ -267,7 +267,7 @@ def _short(value: object) -> str:
 
 @part
 def long_columns() -> str:
-    """Every column of the long table."""
+    """List every column of the long table."""
     from fields import LONG_TABLE
 
     from icy.records.long_table import LONG
@@ -277,10 +277,10 @@ def long_columns() -> str:
 
 
 def check_same(what: str, described_names: Iterable[str], names: Iterable[str]) -> None:
-    """Make sure that everything is described, and nothing else.
+    """Make sure that all names are described, and no others.
 
     Raises:
-        LookupError: something is not, or is no more.
+        LookupError: a description is missing, or its name is gone.
     """
     one, other = set(described_names), set(names)
     if one != other:
@@ -289,7 +289,7 @@ def check_same(what: str, described_names: Iterable[str], names: Iterable[str]) 
 
 @part
 def published_tables() -> str:
-    """The papers' tables that icy holds as data."""
+    """List the papers' tables that icy has as data."""
     from icy.analysis import published_tables as catalogue
 
     rows = [(code(t.id), t.title, t.measured, t.rows, t.runs or "-") for t in catalogue()]
@@ -298,7 +298,7 @@ def published_tables() -> str:
 
 @part
 def plots() -> str:
-    """Every kind of plot: what it shows, and a picture of those that need no curves."""
+    """Describe every kind of plot, with a picture of those that need no curves."""
     from icy.analysis.plots import KINDS
 
     parts = []
@@ -311,7 +311,7 @@ def plots() -> str:
 
 @part
 def atlas() -> str:
-    """What the atlas holds, and how it was made."""
+    """List what the atlas holds, and how it was made."""
     found = icy.atlas()
     names = ["side", "representation", "protocol", "target", "meanings", "vocab_size", "word_length"]
     counts = ["models", "grammars", "seeds", "runs"]
@@ -331,7 +331,7 @@ def atlas() -> str:
 
 @part
 def commands() -> str:
-    """Every command with its arguments, options and examples, as its help has them."""
+    """Describe every command as its help does: arguments, options and examples."""
     from icy.cli import COMMANDS, main
 
     top = click.Context(main, info_name="icy")
@@ -346,7 +346,7 @@ def _loaded(group: click.Group, ctx: click.Context, name: str) -> click.Command:
 
 
 def _command(command: click.Command, name: str, parent: click.Context, depth: int) -> str:
-    """A section for a command, and one for each of its own commands."""
+    """Return a section for a command, and one for each of its subcommands."""
     ctx = click.Context(command, info_name=name, parent=parent)
     usage = " ".join([ctx.command_path, *command.collect_usage_pieces(ctx)])
     parts = [f"{'#' * depth} {ctx.command_path}", _plain(inspect.cleandoc(command.help or ""))]
@@ -367,7 +367,7 @@ def _option(option: click.Option, ctx: click.Context) -> str:
 
 
 def _below(paragraph: str) -> str:
-    """A paragraph below the options: lines that are indented are code, the others text."""
+    """Return a paragraph below the options, whose indented lines are code."""
     lines = paragraph.replace("\b", "").strip("\n").split("\n")
     groups = [(is_code, list(found)) for is_code, found in itertools.groupby(lines, lambda one: one.startswith("  "))]
     return "\n\n".join(_fenced(found) if is_code else _plain("\n".join(found)) for is_code, found in groups)
@@ -379,7 +379,7 @@ def _fenced(lines: Sequence[str]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Help as Markdown: outside of `code`, stars and the like mean themselves."""
+    """Return help as Markdown, escaping stars and the like outside of `code`."""
     parts = text.split("`")
     return "`".join(one if i % 2 else re.sub(r"([*_<\[])", r"\\\1", one) for i, one in enumerate(parts))
 
@@ -389,7 +389,7 @@ def _plain(text: str) -> str:
 
 @part
 def citation() -> str:
-    """The BibTeX entry of the toolkit, from CITATION.cff and the version."""
+    """Return the BibTeX entry of the toolkit, from CITATION.cff and the version."""
     title = re.search(r'^title: "(.+)"$', CITATION.read_text(), re.MULTILINE)
     if title is None:
         raise LookupError('CITATION.cff holds no line of the form title: "..."')
@@ -408,23 +408,23 @@ def citation() -> str:
 
 @part
 def checks(kind: str) -> str:
-    """The checks of a contract, of "model" or "grammar"."""
-    from icy.testing import GRAMMAR_CHECKS, MODEL_CHECKS
+    """List the checks of a contract, of "model", "cell", "grammar", "metric" or "player"."""
+    from icy import testing
 
-    found = {"model": MODEL_CHECKS, "grammar": GRAMMAR_CHECKS}[kind]
+    found = getattr(testing, f"{kind.upper()}_CHECKS")
     return table(("check", "what it asks"), [(code(name), first_line(check)) for name, check in found.items()])
 
 
 @part
 def players() -> str:
-    """The players of S2B that do not learn."""
+    """List the players of S2B that do not learn."""
     entries = registry.entries(*PLAYERS)
     return table(("player", "description", "source"), [(code(e.qualified), e.description, e.source) for e in entries])
 
 
 @part
 def modules(package: str) -> str:
-    """The modules of a package, each in a line."""
+    """List the modules of a package, each in a line."""
     paths = importlib.import_module(package).__path__
     names = sorted(m.name for m in pkgutil.iter_modules(paths, f"{package}.") if not m.name.endswith("__main__"))
     return table(("module", "what is in it"), [(code(n), first_line(importlib.import_module(n))) for n in names])
@@ -432,10 +432,10 @@ def modules(package: str) -> str:
 
 @part
 def docstring(module: str) -> str:
-    """The docstring of a module that is written as a page, in Markdown, for one section of a page."""
+    """Return the docstring of a module, which is Markdown, as a section of a page."""
     return re.sub("^# ", "## ", inspect.getdoc(importlib.import_module(module)) or "")
 
 
 def first_line(documented: object) -> str:
-    """The first paragraph of a docstring, as one line."""
+    """Return the first paragraph of a docstring, as one line."""
     return " ".join((inspect.getdoc(documented) or "").partition("\n\n")[0].split())

@@ -1,9 +1,9 @@
-"""What Sphinx is told of icy: directives that fill in what is generated, and small changes to what others generate.
+"""Sphinx extension of the site: directives for generated parts, and small changes to what other extensions generate.
 
 - `{generated} NAME ARGUMENT...` in Markdown: a table or text of `generated.py`.
-- `.. public:: PACKAGE` in `{eval-rst}`: the public names of a package, all documented.
-- `.. registered:: KIND...` in `{eval-rst}`: the classes and functions behind the names that icy registers.
-- Before a build pictures are drawn into `_generated/`.
+- `.. public:: PACKAGE` in `{eval-rst}`: documentation of the public names of a package.
+- `.. registered:: KIND...` in `{eval-rst}`: documentation of the classes and functions behind registered names.
+- Before a build, pictures are drawn into `_generated/`.
 """
 
 from __future__ import annotations
@@ -33,41 +33,44 @@ from icy.core.registry import registry
 
 ARRAY = re.compile(r"ndarray\[tuple\[(?:~?typing\.)?Any, \.\.\.\], (?:~?numpy\.)?dtype\[((?:[^][]|\[[^][]*\])*)\]\]")
 LONE_STAR = re.compile(r"(?<![\\*\w])\*(?=[\w\[])(?![^*]*\*)")
-LONE_LETTER = re.compile(r"^(\s*:\w+ \w+: )([A-Z]\.)$")  # or it would begin a list
-COLON = "\N{MODIFIER LETTER COLON}"  # stands for one for a while
+LONE_LETTER = re.compile(r"^(\s*:\w+ \w+: )([A-Z]\.)$")  # would begin a list
+COLON = "\N{MODIFIER LETTER COLON}"  # stands for a colon while Napoleon runs
 BENCHMARK = re.compile(r"\]\(\.\./benchmarks/(?:published/)?([\w-]+)\.md\)")
-VALUES = {  # which have no docstrings
+VALUES = {  # descriptions of values, which have no docstrings
     "icy.testing.MODEL_CHECKS": "The checks of models, by name.",
+    "icy.testing.CELL_CHECKS": "The checks of cells, by name.",
     "icy.testing.GRAMMAR_CHECKS": "The checks of grammars, by name.",
+    "icy.testing.METRIC_CHECKS": "The checks of metrics, by name.",
+    "icy.testing.PLAYER_CHECKS": "The checks of speakers and listeners, by name.",
 }
 HOMES = ("icy", "icy.metrics", "icy.s2b", "icy.grammars", "icy.models", "icy.analysis", "icy.testing")
 log = logging.getLogger(__name__)
 
 
 class Generated(SphinxDirective):
-    """Markdown of `generated.py`, parsed where it stands."""
+    """Directive that inserts Markdown from `generated.py`."""
 
     required_arguments, optional_arguments = 1, 1
     final_argument_whitespace = True
 
     def run(self) -> list[nodes.Node]:
-        """The nodes of the part that is asked for."""
+        """Return the nodes of the part that is asked for."""
         arguments = self.arguments[1].split() if len(self.arguments) > 1 else []
         text = PARTS[self.arguments[0]](*arguments)
         return self.parse_text_to_nodes(text, allow_section_headings=True)
 
 
 class Listed(SphinxDirective):
-    """Lines of reStructuredText, parsed where the directive stands."""
+    """Directive that inserts lines of reStructuredText."""
 
     final_argument_whitespace = True
 
     def lines(self) -> Iterator[str]:
-        """What is to be parsed."""
+        """Yield the lines."""
         raise NotImplementedError
 
     def run(self) -> list[nodes.Node]:
-        """The nodes of the lines."""
+        """Return the nodes of the lines."""
         node = nodes.Element()
         node.document = self.state.document
         nested_parse_with_titles(self.state, StringList(list(self.lines()), source="generated"), node)
@@ -75,15 +78,15 @@ class Listed(SphinxDirective):
 
 
 class Public(Listed):
-    """The public names of a package: a table of them, and the documentation of each whose home it is.
+    """Directive that documents the public names of a package: a table of all, then each name that is at home there.
 
-    A name that several packages show is documented in the first of HOMES.
+    A name that several packages export is at home in the first of HOMES.
     """
 
     required_arguments = 1
 
     def lines(self) -> Iterator[str]:
-        """A table, then a directive of autodoc for each name."""
+        """Yield a table, then an autodoc directive for each name."""
         module = importlib.import_module(self.arguments[0])
         found = {name: getattr(module, name) for name in getattr(module, "__all__", ())}
         found = {name: one for name, one in found.items() if not name.startswith("__")}
@@ -104,7 +107,7 @@ def _overview(package: str, found: dict[str, Any]) -> Iterator[str]:
 
 
 def home(one: object, name: str) -> str | None:
-    """The package that a public name is documented in."""
+    """Return the package that a public name is documented in."""
     for package in HOMES:
         module = importlib.import_module(package)
         if name in getattr(module, "__all__", ()) and getattr(module, name) is one:
@@ -113,12 +116,12 @@ def home(one: object, name: str) -> str | None:
 
 
 def plain(one: object) -> bool:
-    """Whether it is a value, which has no docstring of its own."""
+    """Return whether an object is a value, which has no docstring of its own."""
     return not (inspect.ismodule(one) or callable(one))
 
 
 def documented(name: str, one: object) -> list[str]:
-    """The directive of autodoc for an object."""
+    """Return the autodoc directive for an object."""
     if inspect.isclass(one):
         return [f".. autoclass:: {name}", "   :members:", "   :inherited-members: Module, BaseException", ""]
     if plain(one):
@@ -127,19 +130,19 @@ def documented(name: str, one: object) -> list[str]:
 
 
 class Registered(Listed):
-    """What is behind the registered names of some kinds, each class or function once."""
+    """Directive that documents the classes and functions behind the registered names of some kinds, each once."""
 
     required_arguments = 1
 
     def lines(self) -> Iterator[str]:
-        """A directive of autodoc for each factory."""
+        """Yield an autodoc directive for each factory."""
         factories = {id(f): f for f in (entry.load() for entry in registry.entries(*self.arguments[0].split()))}
         for factory in factories.values():
             yield from (f".. auto{'class' if inspect.isclass(factory) else 'function'}:: {of_module(factory)}", "")
 
 
 def of_module(one: Any) -> str:
-    """Its full name."""
+    """Return the full name of a class or function."""
     return f"{one.__module__}.{one.__qualname__}"
 
 
@@ -149,7 +152,7 @@ def of_module(one: Any) -> str:
 def readable_signature(
     app: Sphinx, what: str, name: str, one: Any, options: Any, arguments: str | None, returns: str | None
 ) -> tuple[str | None, str | None] | None:
-    """Signatures that functions spell out themselves, where autodoc would look at their annotations; and aliases."""
+    """Use the signature that a function defines itself (`__signature__`), and shorten types to their aliases."""
     signature = getattr(one, "__signature__", None) if what == "function" else None
     if signature is not None:
         bare = signature.replace(return_annotation=inspect.Signature.empty)
@@ -159,20 +162,20 @@ def readable_signature(
 
 
 def _with_aliases(text: str | None) -> str | None:
-    """`NDArray[int64]` for what it is an alias of, and `{}` for an empty mapping made anew."""
+    """Write `NDArray[int64]` for the type that it is an alias of, and `{}` for a default factory."""
     if text is None:
         return None
     return ARRAY.sub(r"NDArray[\1]", text).replace("<factory>", "{}")
 
 
 def hide_colon(app: Sphinx, what: str, name: str, one: Any, options: Any, lines: list[str]) -> None:
-    """Napoleon takes what stands before a colon for the type of a property."""
+    """Hide colons in properties, where Napoleon takes the text before a colon for a type."""
     if what == "property" and lines:
         lines[0] = lines[0].replace(":", COLON)
 
 
 def keep_plain(app: Sphinx, what: str, name: str, one: Any, options: Any, lines: list[str]) -> None:
-    """What is no markup: a star before a word, as in [*stack, batch], that no other on the line could close; "L." """
+    """Escape what is no markup: a lone star before a word, as in [*stack, batch], and a lone letter, as in "L." """
     for i, line in enumerate(lines):
         parts = LONE_LETTER.sub(r"\1\\\2", line.replace(COLON, ":")).split("`")
         parts[::2] = [LONE_STAR.sub(r"\\*", part) for part in parts[::2]]
@@ -180,7 +183,7 @@ def keep_plain(app: Sphinx, what: str, name: str, one: Any, options: Any, lines:
 
 
 def within_signature(app: Sphinx, domain: Domain | None, node: nodes.Node | None) -> bool | None:
-    """Types in signatures may well be inner ones, which no page describes: no warning for these."""
+    """Suppress warnings about types in signatures, which may be internal ones without a page."""
     while node is not None:
         if isinstance(node, addnodes.desc_signature):
             return True
@@ -189,20 +192,20 @@ def within_signature(app: Sphinx, domain: Domain | None, node: nodes.Node | None
 
 
 def link_benchmarks(app: Sphinx, page: str, source: list[str]) -> None:
-    """Links to benchmarks/ of the repository, which work there, as links to the pages that show these files."""
+    """Turn links to benchmarks/ of the repository into links to the pages of the site that show these files."""
     if "/" not in page:
         source[0] = BENCHMARK.sub(r"](benchmarks/\1.md)", source[0])
 
 
 def use_dashes(app: Sphinx, doctree: nodes.document) -> None:
-    """A dash between an argument and what is said of it, where Sphinx writes two hyphens."""
+    """Put a dash between an argument and its description, where Sphinx writes two hyphens."""
     for text in list(doctree.findall(nodes.Text)):
         if text == " -- ":
             text.parent.replace(text, nodes.Text(" \N{EN DASH} "))
 
 
 def draw_pictures(app: Sphinx) -> None:
-    """Draw the pictures, unless they are newer than all that goes into them."""
+    """Draw the pictures, unless they are newer than their sources."""
     import pictures
     import rooms
 
@@ -222,7 +225,7 @@ DIRECTIVES: dict[str, type[Directive]] = {
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Register all of it."""
+    """Register the extension."""
     app.setup_extension("mathml")
     for name, directive in DIRECTIVES.items():
         app.add_directive(name, directive)
@@ -235,5 +238,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("doctree-read", use_dashes)
     for field in PyObject.doc_field_types:
         if field.name == "variable":
-            field.label = "Attributes"  # as docstrings have it
+            field.label = "Attributes"  # the word that docstrings use
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,4 +1,4 @@
-"""Formulas as MathML, which browsers show by themselves: no script has to be fetched, and pages work offline."""
+"""Formulas as MathML, which browsers show without scripts, so that pages work offline."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 
 def mathml(node: nodes.math | nodes.math_block, block: bool) -> str:
-    """The formula of a node; LaTeX that cannot be converted is a warning, and so an error of the build."""
+    """Return the formula of a node as MathML; warn of LaTeX that cannot be converted, which fails the build."""
     text = node.astext()
     try:
         return str(latex2mathml.tex2mathml(text, as_block=block))
@@ -22,18 +22,18 @@ def mathml(node: nodes.math | nodes.math_block, block: bool) -> str:
 
 
 def visit_math(self: HTML5Translator, node: nodes.math) -> None:
-    """A formula in a line."""
+    """Write an inline formula."""
     self.body.append(mathml(node, block=False))
     raise nodes.SkipNode
 
 
 def visit_displaymath(self: HTML5Translator, node: nodes.math_block) -> None:
-    """A formula of its own."""
+    """Write a displayed formula."""
     self.body.append(f'<div class="formula">{mathml(node, block=True)}</div>\n')
     raise nodes.SkipNode
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Register the renderer."""
+    """Register the extension."""
     app.add_html_math_renderer("mathml", (visit_math, None), (visit_displaymath, None))
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,4 +1,4 @@
-"""Pictures of the site, drawn from the real grammars at every build."""
+"""Pictures of the site, drawn from the grammars and the atlas themselves."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from icy.languages.language import Language
 SEED = 123
 SHOWN = "3x3"  # small enough to see the whole language: 27 messages of 12 tokens
 MEASURED = "5x10"
-# Four of Okabe and Ito's colours, two cool and two warm, which stay apart under every common colour blindness.
+# Four of Okabe and Ito's colours, two cool and two warm, which can be told apart under every common colour blindness.
 TOKENS = ListedColormap(["#0072B2", "#56B4E9", "#E69F00", "#D55E00"])
 BORDER = "#56B4E9"
 GAP = 0.35  # between words, in tokens
-INSET = 0.1  # of a word within its row
-CAPTION, LABEL = 9.5, 8.0  # sizes of letters
+INSET = 0.1  # between a word and the edges of its row
+CAPTION, LABEL = 9.5, 8.0  # points
 DPI = 140
 
 
 def draw_all(folder: Path) -> list[Path]:
-    """Draw every picture into a folder; returns the files."""
+    """Draw every picture into a folder; return the files."""
     folder.mkdir(parents=True, exist_ok=True)
     figures = {f"grammar-{name}": picture_of(name) for name in icy.list_grammars()} | {"grammars": overview()}
     figures |= {f"plot-{name}": figure for name, figure in plots().items()}
@@ -46,7 +46,7 @@ def draw_all(folder: Path) -> list[Path]:
 
 
 def plots() -> dict[str, Figure]:
-    """One of every kind of plot that needs no curves, and a place in the atlas, from what comes with icy."""
+    """Return a plot of every kind that needs no curves, and a placement, all drawn from the atlas."""
     from icy.analysis.plots import plot_function
     from icy.records.select import select
 
@@ -60,7 +60,7 @@ def plots() -> dict[str, Figure]:
 
 
 def overview() -> Figure:
-    """The same meanings in every grammar."""
+    """Draw the same meanings in every grammar."""
     names = grammars_in_order()
     figure = Figure(figsize=(9.6, 4.2))
     figure.subplots_adjust(left=0.005, right=0.995, top=0.93, bottom=0.005, wspace=0.1)
@@ -71,7 +71,7 @@ def overview() -> Figure:
 
 
 def picture_of(name: str) -> Figure:
-    """One grammar beside concat: its messages, and what each position tells of each attribute."""
+    """Draw one grammar next to concat: messages, and the information of each position about each attribute."""
     names = ["concat"] if name == "concat" else ["concat", name]
     across = 4.0 * len(names) + 0.8
     figure = Figure(figsize=(across, 6.4))
@@ -91,7 +91,7 @@ def picture_of(name: str) -> Figure:
 
 
 def draw_messages(axes: Axes, language: Language, labelled: bool) -> None:
-    """Tokens as coloured squares, a row per meaning; words are outlined, and stand apart."""
+    """Draw tokens as coloured squares, a row per meaning, with outlined words."""
     words = language.messages.reshape(language.space.size, language.space.attributes, -1)
     rows, attributes, width = words.shape
     for a in range(attributes):
@@ -116,13 +116,13 @@ def _labels(meanings: Sequence[Sequence[int]]) -> list[str]:
 
 @functools.cache
 def information(name: str) -> NDArray[np.float64]:
-    """What each position tells of each attribute, over all meanings: [attribute, position], in bits."""
+    """Return the mutual information of attributes and positions over all meanings, [attribute, position], in bits."""
     found = icy.metrics.information_table(icy.make_language(name, MEASURED, seed=SEED))
     return found.pivot(index="attribute", columns="position", values="information").to_numpy()
 
 
 def draw_information(axes: Axes, name: str, labelled: bool) -> AxesImage:
-    """Mutual information of attributes and positions."""
+    """Draw the mutual information of attributes and positions."""
     table = information(name)
     attributes, length = table.shape
     image = axes.imshow(table, cmap="Greys", vmin=0, vmax=2, aspect="auto")

@@ -24,10 +24,10 @@ COMMANDS = {
     "table": ("table", "Print results as a table, beside published or other results."),
     "reproduce": ("reproduce", "Measure a published table again."),
     "atlas": ("atlas", "Show what icy measured of its own zoo."),
-    "list": ("list", "List models, grammars, metrics, players, protocols, cells, presets or published tables."),
+    "list": ("list", "List models, grammars, metrics, players, protocols, cells, presets, jobs or published tables."),
     "show": ("languages", "Show example messages of a grammar, and its facts."),
     "generate": ("languages", "Write the language of a grammar to a file."),
-    "check": ("check", "Check that a model or grammar keeps its contract."),
+    "check": ("check", "Check that a plug-in keeps its contract."),
     "doctor": ("doctor", "Report versions, devices, memory and plug-ins."),
 }
 

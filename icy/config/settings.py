@@ -35,8 +35,8 @@ class TrainingSettings:
         learning_rate: of Adam, whose other settings are the library's.
         clip_norm: the gradient of each replicate is scaled down to this norm; None leaves it.
         check_every: updates between two evaluations; a fixed grid, never the wall clock.
-        evaluation_size: meanings per evaluation. 1024 instead of the papers' 128: a reading's standard deviation falls to a
-            third, for about 5 % more time, so that chance readings stop fewer runs early.
+        evaluation_size: meanings per evaluation. 1024 instead of the papers' 128: a reading's standard deviation falls
+            to a third, for about 5 % more time, so that chance readings stop fewer runs early.
         steps_from_zero: count as the authors' loop does: the first evaluation is after one update and called step 0.
         fresh_reading: report the accuracy on meanings drawn anew at the stop. The reading that crossed the target is
             biased upwards, having been selected for it.

@@ -175,7 +175,7 @@ class Registry:
 
     def _unknown(self, name: str, kinds: Sequence[str]) -> UnknownNameError:
         known = [n for e in self.entries(*kinds) for n in (e.name, *e.aliases)]
-        listing = f"{kinds[0]}s" if tuple(kinds) in (("grammar",), ("metric",), ("cell",)) else "models"
+        listing = f"{kinds[0]}s" if tuple(kinds) in (("grammar",), ("metric",), ("cell",), ("job",)) else "models"
         listing = "players" if set(kinds) <= set(PLAYERS) else listing
         return unknown(" or ".join(kinds), name, list(dict.fromkeys(known)), f"`icy list {listing}` shows all.")
 

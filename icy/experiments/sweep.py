@@ -105,7 +105,8 @@ def sweep_spec(**given: Any) -> SweepSpec:
             if name not in (*own, *names(SweepSpec)):
                 raise unknown(f"option of a sweep of kind '{kind}'", name, [*own, *names(SweepSpec)])
         mine = {name: given.pop(name) for name in own if name in given}
-        given["parts"] = tuple({"kind": kind, **mine, **part} for part in given.get("parts") or ({},))
+        parts: Sequence[Mapping[str, Any]] = given.get("parts") or ({},)
+        given["parts"] = tuple({"kind": kind, **mine, **part} for part in parts)
     return SweepSpec.asked(**given)
 
 

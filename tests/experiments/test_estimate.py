@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from icy.config.protocols import BASELINE
-from icy.config.specs import ProbeSpec, SweepSpec
+from icy.config.specs import ProbeSpec
 from icy.core.memory import PeakMemory
 from icy.experiments.estimate import estimate, largest_stack
 from icy.experiments.plan import Plan, make_plan
 from icy.experiments.run import STACK_ON_CPU, stacks_of
-from icy.experiments.sweep import make_sweep
+from icy.experiments.sweep import make_sweep, sweep_spec
 from icy.training import engine
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is read from /proc")

@@ -13,7 +13,7 @@ import icy
 from icy.config.specs import ProbeSpec, SweepSpec
 from icy.core.errors import IcyError
 from icy.experiments.plan import make_plan
-from icy.experiments.sweep import cost, expand, make_sweep, read_sweep
+from icy.experiments.sweep import cost, expand, make_sweep, read_sweep, sweep_spec
 from icy.records.kinds import row_of
 from icy.records.store import Store
 from tests.helpers import numbers

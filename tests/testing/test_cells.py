@@ -1,4 +1,4 @@
-"""The contract of cells: each check fails for a cell that is wrong in the way it looks for, and for that one only."""
+"""The contract of cells: for every check a cell that is wrong in the way it looks for, and fails it alone."""
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from icy.core.errors import UnknownNameError
 from icy.core.registry import Entry, registry
 from icy.core.representations import REPRESENTATIONS
 from icy.testing import (
@@ -15,6 +16,7 @@ from icy.testing import (
     check_model,
     parametrize_with_checks,
 )
+from icy.testing.contracts import CHECKS, matching
 
 # A representation changes what a sender is fed back, which its family does and not its cell, and the loss. So where a
 # model is checked in a second one, gradients are looked at for every model, and the rest tried with one cell a family.
@@ -84,6 +86,21 @@ def test_the_whole_registry_is_checked() -> None:
     assert labels == {entry.qualified for entry in registry.entries(*CHECKS)}
     assert {"sender/HierZero:GRU", "receiver/kNN", "grammar/shufdet", "cell/SRU", "metric/tre"} <= labels
     assert {"speaker/posdis", "listener/binding"} <= labels
+
+
+def test_names_stand_for_every_kind() -> None:
+    assert [e.qualified for e in matching(["cell/GRU", "topsim", "*/nearest"])] == [
+        *("cell/GRU", "metric/topsim", "listener/nearest")
+    ]
+    assert {"cell/GRU", "cell/minGRU", "sender/RNNZero:GRU"} < {e.qualified for e in matching("*GRU")}
+    assert [e.qualified for e in matching("holistic")] == ["grammar/hol"]  # as before speakers had a contract
+    assert [e.qualified for e in matching("speaker/holistic")] == ["speaker/holistic"]
+    with pytest.raises(UnknownNameError, match="several things; write metric/posdis or speaker/posdis or listener/"):
+        matching("posdis")
+    with pytest.raises(UnknownNameError, match="exists on both sides; write speaker/random or listener/random"):
+        matching(["rot", "random"])
+    with pytest.raises(UnknownNameError, match="did you mean topsim"):
+        matching("topsym")
 
 
 def test_the_whole_registry_is_checked_in_every_representation() -> None:

@@ -1,4 +1,4 @@
-"""The contract of metrics: each check fails for a metric that is wrong in the way it looks for, and for that one only."""
+"""The contract of metrics: for every check a metric that is wrong in the way it looks for, and fails it alone."""
 
 from __future__ import annotations
 

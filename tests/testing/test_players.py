@@ -1,4 +1,4 @@
-"""The contract of players: each check fails for a player that is wrong in the way it looks for, and for that one only."""
+"""The contract of players: for every check a player that is wrong in the way it looks for, and fails it alone."""
 
 from __future__ import annotations
 

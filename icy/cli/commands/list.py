@@ -15,7 +15,7 @@ from icy.core.registry import PLAYERS, SIDES, Entry, registry
 
 Lines = tuple[list[str], list[list[str]]]
 
-LIST_KINDS = ("models", "grammars", "metrics", "players", "protocols", "cells", "presets", "published")
+LIST_KINDS = ("models", "grammars", "metrics", "players", "protocols", "cells", "presets", "jobs", "published")
 EPILOG = """\b
 Examples:
   icy list models
@@ -33,7 +33,8 @@ Examples:
 @plugin_option
 @format_option
 def list_command(kind: str, pattern: str | None, plugin: tuple[str, ...], format_: str) -> None:
-    """List models, grammars, metrics, players, protocols, recurrent cells, changes of presets, or published tables.
+    """List models, grammars, metrics, players, protocols, recurrent cells, changes of presets, kinds of jobs, or published
+    tables.
 
     PATTERN is a name, part of one, or a shell pattern such as '*GRU' or 'sender/RNN*'.
     """
@@ -108,6 +109,11 @@ def _presets(pattern: str | None) -> Lines:
     return ["preset", "departure", "settings", "reason"], _containing("preset", pattern, rows)
 
 
+def _jobs(pattern: str | None) -> Lines:
+    rows = [[e.name, e.description, f"icy {e.name}", e.source] for e in _entries(pattern, "job")]
+    return ["job", "description", "command", "source"], rows
+
+
 def _published(pattern: str | None) -> Lines:
     from icy.analysis.literature.catalogue import find_table, published_tables
 
@@ -133,5 +139,6 @@ LISTS: dict[str, Callable[[str | None], Lines]] = {
     "players": _players,
     "cells": _cells,
     "presets": _presets,
+    "jobs": _jobs,
     "published": _published,
 }

@@ -13,6 +13,7 @@ from icy.cli.options import FORMATS, SPREADS, selection
 from icy.cli.output import checked_file, note, print_table
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.files import write_atomically
+from icy.records.kinds import kind_of_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -72,8 +73,7 @@ def table_command(
     """Print results as a bias table: a row per model, a column per grammar."""
     from icy.analysis.tables.table import SUFFIXES, format_of
     from icy.experiments.results import read_results
-    from icy.records.kinds import kind_of_rows
-from icy.records.load import long_of
+    from icy.records.load import long_of
     from icy.records.select import select
 
     path = None if save is None else checked_file(save, SUFFIXES, "A table is")

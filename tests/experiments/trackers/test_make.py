@@ -12,9 +12,8 @@ from click.testing import CliRunner, Result
 
 import icy
 from icy.cli import main
-from icy.config.specs import SweepSpec
 from icy.core.errors import IcyError, InvalidSettingError, StoreError, UnknownNameError
-from icy.experiments.sweep import make_sweep
+from icy.experiments.sweep import make_sweep, sweep_spec
 from icy.experiments.trackers.make import TRACKERS, make_tracker, watching
 from icy.experiments.watcher import Watcher, Watchers
 from tests.experiments.trackers.helpers import ONE, assert_all_there
