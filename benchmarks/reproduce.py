@@ -116,7 +116,7 @@ def summary(found: list[tuple[Page, Reproduction]]) -> str:
         name = page.table + "".join(f", {k}={v}" for k, v in page.settings.items())
         chance = "-" if verdict.word == "undecided" else f"{verdict.expected:.1f}"
         counts = [f"{verdict.measured} of {verdict.cells}", str(verdict.agree), chance]
-        lines.append(f"| {' | '.join([f'[{name}]({page.name}.md)', done.source.title, *counts, verdict.said])} |")
+        lines.append(f"| {' | '.join([f'[{name}]({page.name}.md)', done.source.title, *counts, verdict.phrase])} |")
     notes = [
         "",
         "*measured*: cells with a result; *agree*: those within two combined standard errors of the printed value;",

@@ -128,12 +128,12 @@ class Placement:
         return [*notes, *(["ratios were cut at the cap, and the true ones are larger"] if self.cut else [])]
 
     def __repr__(self) -> str:
-        parts = [f"{said}\n\n{_formatted(table).to_string(index=False)}" for said, table in self._tables()]
+        parts = [f"{sentence}\n\n{_formatted(table).to_string(index=False)}" for sentence, table in self._tables()]
         return "\n\n".join([*parts, "\n".join(self.notes())])
 
     def _repr_html_(self) -> str:
-        found = [(html.escape(said), _formatted(table)) for said, table in self._tables()]
-        parts = [f"<p>{said}</p>{table.to_html(index=False)}" for said, table in found]
+        found = [(html.escape(sentence), _formatted(table)) for sentence, table in self._tables()]
+        parts = [f"<p>{sentence}</p>{table.to_html(index=False)}" for sentence, table in found]
         return "".join([*parts, *(f"<p>{html.escape(note)}</p>" for note in self.notes())])
 
 

@@ -157,7 +157,7 @@ class Verdict:
         return str(self)
 
     @property
-    def said(self) -> str:
+    def phrase(self) -> str:
         """The word, with "as far as measured" where it covers a part of the table."""
         whole = self.measured == self.cells or self.word in ("not measured", "undecided", "too few cells to tell")
         return self.word if whole else f"{self.word} as far as measured"
@@ -176,7 +176,7 @@ class Verdict:
             return f"Undecided: {self.measured} cells{part}, without an error here or in the paper; {away}"
         chance = "" if math.isnan(self.expected) else f", where chance alone would let {self.expected:.1f}"
         return (
-            f"{self.said.capitalize()}: {self.agree} of {self.measured} cells{part} agree within {NEAR:g} combined "
+            f"{self.phrase.capitalize()}: {self.agree} of {self.measured} cells{part} agree within {NEAR:g} combined "
             f"standard errors{chance}; {away}"
         )
 

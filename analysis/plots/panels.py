@@ -111,10 +111,10 @@ def blocks(long: pd.DataFrame) -> list[Block]:
     found = []
     for _, part in long.groupby(varying, sort=False, dropna=False):
         first = part.iloc[0]
-        told = {name: str(first[name]) for name in varying if name != "measure" or "protocol" not in varying}
-        if "side" in told:
-            told["side"] = PLURAL.get(told["side"], told["side"])
-        name = ", ".join(told.values())
+        differing = {name: str(first[name]) for name in varying if name != "measure" or "protocol" not in varying}
+        if "side" in differing:
+            differing["side"] = PLURAL.get(differing["side"], differing["side"])
+        name = ", ".join(differing.values())
         found.append(Block(name, str(first["measure"]), part))
     return sorted(found, key=_place)
 

@@ -132,11 +132,11 @@ def difference_table(
     table = bias_table(both, spread, mark=False, **options)
     notes = [note for note in table.notes if not note.startswith(CUT)]
     cut = [f"{CUT} cut in at least one seed"] if both["cut"].any() else []
-    said = f"differences, seed by seed, from {name}: above 0, the value is larger here"
+    meaning = f"differences, seed by seed, from {name}: above 0, the value is larger here"
     lone = len(long[~long["failed"].astype(bool)]) - len(both)
     cut += [f"{lone} runs have no counterpart in {name}"] if lone else []
     cut += _training_note(training)
-    return replace(table, title=f"difference; {table.title}", notes=[said, *notes, *cut], signed=True)
+    return replace(table, title=f"difference; {table.title}", notes=[meaning, *notes, *cut], signed=True)
 
 
 # -- rows, groups and order --------------------------------------------------------------------------------------------
@@ -236,20 +236,20 @@ def _title(long: pd.DataFrame, varying: list[str]) -> str:
     if not len(long):
         return "No results."
     first = long.iloc[0]
-    said = {name: first[name] for name in ROW if name not in varying and not pd.isna(first[name]) and first[name] != ""}
+    shared = {n: first[n] for n in ROW if n not in varying and not pd.isna(first[n]) and first[n] != ""}
     parts = []
     if "protocol" not in varying:
-        goal = f", target {said['target']:g}" if "target" in said else ""
-        protocol = f"{said['protocol']}: " if "protocol" in said else ""  # a table made by hand may lack it
+        goal = f", target {shared['target']:g}" if "target" in shared else ""
+        protocol = f"{shared['protocol']}: " if "protocol" in shared else ""  # a table made by hand may lack it
         parts.append(f"{protocol}{MEASURE_TITLES.get(first['measure'], first['measure'])}{goal}")
-    if first["measure"] == "held_out" and {"held_out", "split"} <= set(said):
-        parts.append(f"{said['held_out']:g} held out ({said['split']})")
-    parts += [f"meanings {said['meanings']}"] if "meanings" in said else []
-    shown = [f"{letter}={said[name]}" for name, letter in LETTERS.items() if name in said]
-    parts += [", ".join(shown)] if shown else []
-    parts += [str(said["representation"])] if "representation" in said else []
-    parts += [f"preset {said['preset']}"] if "preset" in said else []
-    parts += [str(said[name]) for name in ("settings", "options") if name in said]
+    if first["measure"] == "held_out" and {"held_out", "split"} <= set(shared):
+        parts.append(f"{shared['held_out']:g} held out ({shared['split']})")
+    parts += [f"meanings {shared['meanings']}"] if "meanings" in shared else []
+    sizes = [f"{letter}={shared[name]}" for name, letter in LETTERS.items() if name in shared]
+    parts += [", ".join(sizes)] if sizes else []
+    parts += [str(shared["representation"])] if "representation" in shared else []
+    parts += [f"preset {shared['preset']}"] if "preset" in shared else []
+    parts += [str(shared[name]) for name in ("settings", "options") if name in shared]
     return "; ".join(parts)
 
 

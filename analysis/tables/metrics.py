@@ -38,8 +38,8 @@ def metrics_table(
     labels = ["language", "rows", "attributes", "length", "V", "seeds"]
     several = scores["name"].duplicated().any()
     own = any(f"{metric}_error" in scores for metric in metrics)
-    said = [f"mean ± {SPREADS[spread][0]}"] if several else ["value ± standard error of its own"] if own else []
-    return BiasTable("metrics of languages", labels, list(metrics), rows, [*said, *notes], decimals=3)
+    spreads = [f"mean ± {SPREADS[spread][0]}"] if several else ["value ± standard error of its own"] if own else []
+    return BiasTable("metrics of languages", labels, list(metrics), rows, [*spreads, *notes], decimals=3)
 
 
 def _range(values: pd.Series[int]) -> str:

@@ -37,14 +37,15 @@ def evaluation_table(
     for key, part in rows.groupby(list(labels), sort=False):
         cells = {shown: cell_of_values(100 * part[name], spread) for name, shown in HEADINGS.items()}
         lines.append(([*map(str, key), str(len(part))], cells))
-    said = (
+    query = (
         "query: zero-shot compositional test accuracy (ZSCT), %; says yes, is yes: how often in the query the listener"
     )
-    meant = [
-        f"{said} said that it saw the target's meaning, and how often it did",
+    legend = [
+        f"{query} said that it saw the target's meaning, and how often it did",
         f"mean ± {SPREADS[spread][0]}, of means over episodes",
     ]
-    return BiasTable("games", [*labels.values(), "seeds"], list(HEADINGS.values()), lines, [*meant, *notes], decimals=1)
+    columns = [*labels.values(), "seeds"]
+    return BiasTable("games", columns, list(HEADINGS.values()), lines, [*legend, *notes], decimals=1)
 
 
 def scores_table(
@@ -67,5 +68,5 @@ def scores_table(
         ([str(name), str(len(part))], {metric: cell_of_values(part[metric], spread) for metric in metrics})
         for name, part in rows.groupby(label, sort=False)
     ]
-    said = f"mean ± {SPREADS[spread][0].replace('seeds', 'episodes')}"
-    return BiasTable(title, [label, "episodes"], list(metrics), lines, [said], decimals=3)
+    note = f"mean ± {SPREADS[spread][0].replace('seeds', 'episodes')}"
+    return BiasTable(title, [label, "episodes"], list(metrics), lines, [note], decimals=3)

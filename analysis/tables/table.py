@@ -139,6 +139,11 @@ class BiasTable:
         """Grammars with a reference value in at least one row."""
         return {grammar for _, cells in self.rows for grammar, cell in cells.items() if cell.reference is not None}
 
+    @property
+    def beside(self) -> set[str]:
+        """Old name of `referenced`, until version 0.3."""
+        return self.referenced
+
     def head(self, grouped: bool = True) -> list[str]:
         """Return the headings of the columns.
 
@@ -186,12 +191,12 @@ class BiasTable:
             marks: how the best and the worst are marked, in words.
         """
         marked = any(cell.mark for _, cells in self.rows for cell in cells.values())
-        told = f"{marks} of a column, as a bias to composition has it (↑ large, ↓ small values are good)"
-        return [*self.notes, *([told] if marked else [])]
+        legend = f"{marks} of a column, as a bias to composition has it (↑ large, ↓ small values are good)"
+        return [*self.notes, *([legend] if marked else [])]
 
 
 def _said(label: str, text: str) -> str:
-    """Return the value of a label as the heading of its group has it."""
+    """Return the value of a label for the heading of a group, with the label unless the value explains itself."""
     return text if label in ORDERED else f"{label} {text}"
 
 
@@ -273,8 +278,8 @@ def _latex(table: BiasTable) -> str:
             ours, below = _split([*map(_tex, line[:labels]), *line[labels:]], labels, table)
             body.append(" & ".join(ours) + r" \\")
             body += [" & ".join(rf"{{\scriptsize {cell}}}" for cell in below) + r" \\"] if below else []
-    said = [table.title, *table.remarks("bold: best, italic: worst")]
-    caption = ". ".join(_tex(sentence[:1].upper() + sentence[1:].rstrip(".")) for sentence in said)
+    sentences = [table.title, *table.remarks("bold: best, italic: worst")]
+    caption = ". ".join(_tex(sentence[:1].upper() + sentence[1:].rstrip(".")) for sentence in sentences)
     lines = [
         r"% needs \usepackage{booktabs,graphicx}",
         r"\begin{table}",

@@ -37,7 +37,7 @@ def play(
     speaker: str | Player,
     listener: str | Player,
     seeds: Iterable[int],
-    callback: StepCallback | None = None,
+    watcher: StepCallback | None = None,
 ) -> Scores:
     """Play one episode in every slot of a game to its end, and return the scores.
 
@@ -46,7 +46,7 @@ def play(
         speaker: name of a registered speaker, or a `Player`.
         listener: name of a registered listener, or a `Player`.
         seeds: seed of each episode.
-        callback: called before each step with the game, its turn, and the actions of the speaker and the listener.
+        watcher: callback, called before each step with the game, its turn, and the actions of the speaker and the listener.
 
     Raises:
         IcyError: players that cannot play this game.
@@ -55,8 +55,8 @@ def play(
     speaks, listens = seated(speaker, SPEAKER, game), seated(listener, LISTENER, game)
     while not turn.done.all():
         said, heard = speaks.act(turn.speaker), listens.act(turn.listener)
-        if callback is not None:
-            callback(game, turn, said, heard)
+        if watcher is not None:
+            watcher(game, turn, said, heard)
         turn = game.step(said.message, heard.decision, heard.message)
     return game.scores()
 

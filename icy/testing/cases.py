@@ -1,4 +1,4 @@
-"""What a check is given, and how it says what it found."""
+"""Cases of models and grammars, and what all checks share: how to fail, and how to compare."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ C = TypeVar("C", bound=Check)
 
 
 def check_of(checks: dict[str, Check]) -> Callable[[C], C]:
-    """A decorator that enters a check, by its name without the prefix `check_`."""
+    """Return a decorator that adds a check to `checks`, under its name without the prefix `check_`."""
 
     def record(check: C) -> C:
         checks[check.__name__.removeprefix("check_")] = check
@@ -44,18 +44,18 @@ def check_of(checks: dict[str, Check]) -> Callable[[C], C]:
 
 
 class CheckFailure(AssertionError):
-    """What a check raises to say in a sentence what is wrong."""
+    """A check failed; the message says in a sentence what is wrong."""
 
 
 class NotApplicable(unittest.SkipTest):
-    """What a check raises when it has nothing to say about this model or grammar; a skip for pytest and unittest."""
+    """A check does not apply to this plug-in; pytest and unittest take it for a skip."""
 
 
 def require(condition: object, sentence: str) -> None:
     """Fail the check with `sentence` unless `condition` holds.
 
     Raises:
-        CheckFailure: it does not hold.
+        CheckFailure: the condition does not hold.
     """
     if not condition:
         raise CheckFailure(sentence)
@@ -65,7 +65,7 @@ def require_close(found: Tensor, expected: Tensor, what: str, tolerance: float =
     """Fail the check unless two tensors agree to `tolerance`.
 
     Raises:
-        CheckFailure: they do not; the sentence starts with `what` and gives the largest difference.
+        CheckFailure: they differ; the sentence starts with `what` and gives the largest difference.
     """
     require(found.shape == expected.shape, f"{what}: shapes are {tuple(found.shape)} and {tuple(expected.shape)}.")
     difference = (found.double().cpu() - expected.double().cpu()).abs().max().item() if found.numel() else 0.0
@@ -110,8 +110,8 @@ class ModelCase:
 
     Attributes:
         task: the model and its sizes.
-        seed: of its weights.
-        registered: whether the registry knows it.
+        seed: seed of weights and examples.
+        registered: whether the registry knows the model.
     """
 
     task: Task
@@ -119,22 +119,22 @@ class ModelCase:
     registered: bool = True
 
     def make(self, seed: int | None = None) -> nn.Module:
-        """The model with the weights of a seed, in evaluation mode."""
+        """Make the model with the weights of a seed, in evaluation mode."""
         return make_model(self.task, self.seed if seed is None else seed, TrainingSettings()).eval()
 
     def ready(self) -> nn.Module:
-        """The model; one that stores examples has seen some."""
+        """Make the model; one that stores examples gets some to store."""
         model: Any = self.make()
         if not getattr(model, "learns_by_gradient", True):
             model.observe(*self.examples(EXAMPLES, draw=1))
         return model  # type: ignore[no-any-return]
 
     def with_task(self, **changes: Any) -> ModelCase:
-        """The same model in another setting."""
+        """Return the same model in another setting."""
         return replace(self, task=replace(self.task, **changes))
 
     def examples(self, count: int | None = None, draw: int = 0) -> tuple[Tensor, Tensor]:
-        """Inputs and targets, of an arbitrary language: `count` at random, or one for every meaning."""
+        """Return inputs and targets of a random language: `count` at random, or one for every meaning."""
         task, space = self.task, self.task.space
         table = stream(self.seed, "testing", "table").integers(task.vocab_size, size=(space.size, task.message_length))
         rows = np.arange(space.size)
@@ -165,10 +165,10 @@ class ModelCase:
         return scores
 
     def gradient_model(self) -> nn.Module:
-        """The model, if it learns by gradient.
+        """Make the model, if it learns by gradient.
 
         Raises:
-            NotApplicable: it does not.
+            NotApplicable: the model does not.
         """
         model = self.make()
         if not getattr(model, "learns_by_gradient", True):
@@ -176,24 +176,24 @@ class ModelCase:
         return model
 
     def learner(self, seeds: Sequence[int], engine: str = "auto") -> Learner:
-        """Replicates, one per seed, ready to train."""
+        """Return replicates that are ready to train, one per seed."""
         sample = self.batches(seeds, 0)[0]
         loss = supervised_loss(representation_of(self.task, SETTINGS), self.task.side)
-        with only_errors(logging.getLogger("icy.training")):  # a result says how the model is stacked
+        with only_errors(logging.getLogger("icy.training")):  # the check's remark says how the model is stacked
             return make_learner([self.make(s) for s in seeds], seeds, loss, SETTINGS, CPU, sample, engine)
 
     def batches(self, seeds: Sequence[int], update: int) -> tuple[Tensor, Tensor]:
-        """A batch for each replicate, its own by its seed alone: [replicate, batch, ...]."""
+        """Return a batch for each replicate, which depends on its seed alone: [replicate, batch, ...]."""
         drawn = [self.examples(EXAMPLES, draw=1000 * seed + update) for seed in seeds]
         return torch.stack([x for x, _ in drawn]), torch.stack([y for _, y in drawn])
 
     def train(self, learner: Learner, seeds: Sequence[int], updates: range) -> None:
-        """Some updates of each replicate on its own batches."""
+        """Update each replicate on its own batches."""
         for update in updates:
             learner.update(*self.batches(seeds, update), self.keys(seeds, update))
 
     def keys(self, seeds: Sequence[int], update: int) -> Tensor:
-        """The key of the noise of each replicate at an update."""
+        """Return the key of the noise of each replicate at an update."""
         return torch.tensor([stream_key(seed, "testing", "noise", update) for seed in seeds])
 
 
@@ -202,11 +202,11 @@ class GrammarCase:
     """A grammar under test, and the small setting it is tested in.
 
     Attributes:
-        name: what it is registered as, at least during the checks.
+        name: the name it is registered under, at least during the checks.
         space: the meanings.
         vocab_size: V.
         word_length: w.
-        seed: of the language.
+        seed: seed of the language.
     """
 
     name: str
@@ -216,13 +216,13 @@ class GrammarCase:
     seed: int = 0
 
     def make(self, **changes: Any) -> Language:
-        """The language, with some of the setting changed."""
+        """Make the language, with some of the setting changed."""
         at = replace(self, **changes)
         return make_language(at.name, at.space, at.vocab_size, at.word_length, at.seed)
 
 
 def run(model: nn.Module, inputs: Tensor) -> Tensor:
-    """The scores of a model, without gradients."""
+    """Run a model without gradients, and return its scores."""
     with torch.no_grad():
         scores: Tensor = model(inputs)
     return scores
@@ -241,7 +241,7 @@ def only_errors(logger: logging.Logger) -> Iterator[None]:
 
 @contextlib.contextmanager
 def same_random_state(what: str) -> Iterator[None]:
-    """Fail if the block draws from a global random state."""
+    """Fail if a `with` block draws from a global random state."""
     before = torch.random.get_rng_state(), repr(np.random.get_state()), random.getstate()
     yield
     require(torch.equal(torch.random.get_rng_state(), before[0]), f"{what} moves torch's global random state.")
@@ -277,5 +277,5 @@ class MadeTensors(TorchFunctionMode):
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of what an error says, without its full stop."""
+    """Return the first line of an error's message, without its full stop."""
     return str(error).strip().partition("\n")[0].rstrip(".")

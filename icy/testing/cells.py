@@ -79,7 +79,7 @@ class CellCase:
         return cell
 
     def forms(self) -> dict[str, Cell]:
-        """The forms that families use: with input, without input, and with a state of which nothing else is read."""
+        """Make the forms that families use: with input, without, and told that only the state is read."""
         return {
             "with input": self.ready(),
             "without input": self.ready(fed=False),
@@ -87,19 +87,19 @@ class CellCase:
         }
 
     def numbers(self, *shape: int, draw: int = 0) -> Tensor:
-        """Normal random numbers."""
+        """Draw normal random numbers."""
         return torch.from_numpy(stream(self.seed, "testing", "cell", draw).normal(size=shape)).float()
 
     def inputs(self, steps: int = STEPS, batch: int = BATCH) -> Tensor:
-        """Inputs [step, batch, E]."""
+        """Draw inputs [step, batch, E]."""
         return self.numbers(steps, batch, self.size)
 
     def start(self, batch: int = BATCH) -> Tensor:
-        """The output that states start from, [batch, E]."""
+        """Draw the output that states start from, [batch, E]."""
         return self.numbers(batch, self.size, draw=1)
 
     def run(self, cell: Cell, steps: int = STEPS) -> list[State]:
-        """The first state and that after every step; inputs are new tensors each time."""
+        """Run a cell on the usual inputs, and return its first state and that after every step."""
         return run_cell(cell, self.start(), self.inputs(steps))
 
 
@@ -118,7 +118,7 @@ def run_cell(cell: Cell, start: Tensor, inputs: Tensor) -> list[State]:
 
 
 def require_same_states(found: Sequence[State], expected: Sequence[State], what: str, tolerance: float = 1e-5) -> None:
-    """Fail the check unless two runs went through the same states."""
+    """Fail the check unless two runs have the same states."""
     for some, others in zip(found, expected, strict=True):
         for one, other in zip(some, others, strict=True):
             require_close(one, other, what, tolerance)
@@ -148,7 +148,7 @@ def check_gates(case: CellCase) -> None:
 
 @check_of(CELL_CHECKS)
 def check_states(case: CellCase) -> None:
-    """`start` and `step` give a tuple of tensors [batch, E], the first of which is the output; `start` keeps it."""
+    """`start` and `step` give a tuple of tensors [batch, E], the first of which is the output; `start` keeps that."""
     for form, cell in case.forms().items():
         states = case.run(cell)
         require(torch.equal(states[0][0], case.start()), f"`start` does not hold the output it is given ({form}).")
@@ -197,7 +197,7 @@ def check_finite_over_many_steps(case: CellCase) -> None:
 
 @check_of(CELL_CHECKS)
 def check_same_seed_same_weights(case: CellCase) -> None:
-    """All weights are drawn from torch's generator: a seed gives the same every time."""
+    """A seed gives the same weights every time: all are drawn from torch's generator."""
     first = case.make().state_dict()
     for name, value in case.make().state_dict().items():
         require(torch.equal(first[name], value), f"'{name}' differs between two cells of one seed.")
@@ -221,7 +221,7 @@ def check_random_state_untouched(case: CellCase) -> None:
 
 @check_of(CELL_CHECKS)
 def check_deterministic(case: CellCase) -> None:
-    """The same inputs give the same states twice: the cell keeps nothing between calls but its weights."""
+    """The same inputs give the same states twice: the cell keeps nothing but its weights between calls."""
     for form, cell in case.forms().items():
         first, again = case.run(cell), case.run(cell)
         same = all(torch.equal(a, b) for s, t in zip(first, again, strict=True) for a, b in zip(s, t, strict=True))
@@ -323,7 +323,7 @@ def check_moves_to_device(case: CellCase) -> str:
 
 @check_of(CELL_CHECKS)
 def check_pickles(case: CellCase) -> None:
-    """A copy pickled as for a worker process goes through the same states."""
+    """A copy pickled as for a worker process gives the same states."""
     for form, cell in case.forms().items():
         copied: Cell = pickle.loads(dumps(cell))
         require_same_states(case.run(copied), case.run(cell), f"States of a pickled copy and of the cell ({form})")
@@ -375,7 +375,7 @@ def check_stacked_equals_separate(case: CellCase) -> str:
 
 
 class _Net(nn.Module):
-    """A cell with input and one without, both started from the same numbers: [*stack, batch, E] to [.., 2 E]."""
+    """A cell with input and one without, started from the same numbers: [*stack, batch, E] to [..., 2 E]."""
 
     broadcasts = True
 
@@ -401,7 +401,7 @@ def _learner(case: CellCase, seeds: Sequence[int], engine: str = "auto") -> Lear
 
 
 def _batches(case: CellCase, seeds: Sequence[int]) -> Tensor:
-    """A batch for each replicate, [replicate, batch, E]."""
+    """Return a batch for each replicate, [replicate, batch, E]."""
     return torch.stack([case.numbers(BATCH, case.size, draw=seed) for seed in seeds])
 
 
@@ -413,7 +413,7 @@ def _train(case: CellCase, learner: Learner, seeds: Sequence[int], updates: int 
 
 
 def _families(cell: Entry) -> list[Entry]:
-    """Every family of icy that takes a cell, with this one."""
+    """Return every family of icy that takes a cell, with this one."""
     found = {}
     for entry in registry.entries(*SIDES):
         if entry.cell is not None and entry.origin.startswith("icy."):

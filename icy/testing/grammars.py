@@ -1,4 +1,4 @@
-"""The checks of grammars. The first line of each says what it proves."""
+"""Checks of grammars. The first line of each check says what it proves."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .cases import Check, CheckFailure, GrammarCase, NotApplicable, check_of, re
 
 GRAMMAR_CHECKS: dict[str, Check] = {}
 
-# What a grammar may refuse sizes with; not the PluginError that whatever it stumbles over becomes.
+# Errors by which a grammar may refuse sizes. A PluginError is not one: any crash of a grammar becomes one.
 REFUSALS = (InvalidSettingError, IncompatibleError)
 
 
@@ -37,7 +37,7 @@ def check_messages(case: GrammarCase) -> None:
 
 @check_of(GRAMMAR_CHECKS)
 def check_same_seed_same_language(case: GrammarCase) -> None:
-    """A seed gives the same language every time: the message is a function of the meaning."""
+    """A seed gives the same language every time."""
     first = case.make()
     stream(case.seed, "testing").random(5)
     case.make(seed=case.seed + 1)

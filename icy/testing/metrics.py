@@ -55,12 +55,12 @@ class MetricCase:
     scores: dict[str, Score | IcyError] = field(default_factory=dict, repr=False, compare=False)
 
     def rows(self, draw: int = 0, count: int = ROWS) -> tuple[Wholes, Wholes]:
-        """Meanings drawn at random, and messages that are half composition and half noise; new arrays each time."""
+        """Draw meanings, and messages that are half composition and half noise; new arrays each time."""
         meanings = stream(self.seed, "testing", "metric", draw).integers(VALUES, size=(count, ATTRIBUTES))
         return meanings, self._messages(meanings, draw)
 
     def language(self) -> Language:
-        """A language of every meaning, with messages of the same kind."""
+        """Make a language of every meaning, with messages of the same kind."""
         space = MeaningSpace(ATTRIBUTES, VALUES)
         return Language(space, self._messages(space.all()), vocab_size=TOKENS)
 
@@ -73,24 +73,22 @@ class MetricCase:
         return messages
 
     def score(self, *table: Any, **conventions: Any) -> Score:
-        """The score of one or two arguments.
+        """Return the score of a table, given as one or two arguments.
 
         Raises:
-            CheckFailure: the metric answers with something else.
+            CheckFailure: the metric returns something else.
         """
         found = self.entry.load()(*table, **{**self.entry.defaults, **conventions})
-        require(
-            isinstance(found, Score), f"The metric answers with a {type(found).__name__}, not an icy.metrics.Score."
-        )
+        require(isinstance(found, Score), f"The metric returns a {type(found).__name__}, not an icy.metrics.Score.")
         score: Score = found
         return score
 
     def usual(self) -> Score:
-        """The score of the usual table."""
+        """Return the score of the usual table."""
         return self.score_of("the usual table", self.rows())
 
     def score_of(self, name: str, table: Rows) -> Score:
-        """The score of a table with a name, measured once for all checks.
+        """Return the score of a table with a name, measured once for all checks.
 
         Raises:
             IcyError: the metric refuses the table.
@@ -106,11 +104,11 @@ class MetricCase:
         return found
 
     def parameters(self) -> dict[str, inspect.Parameter]:
-        """The metric's arguments, by name."""
+        """Return the metric's arguments, by name."""
         return dict(inspect.signature(self.entry.load()).parameters)
 
     def conventions(self) -> dict[str, inspect.Parameter]:
-        """The arguments after meanings and messages."""
+        """Return the arguments after meanings and messages."""
         named = list(self.parameters().items())[2:]
         return {name: p for name, p in named if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)}
 
@@ -121,7 +119,7 @@ class MetricCase:
 
 
 def agree(one: Score, other: Score) -> bool:
-    """Whether two scores are the same number, up to rounding, or to their errors if they are sampled."""
+    """Return whether two scores are equal, up to rounding, and up to their errors if they are sampled."""
     if math.isnan(one.value) or math.isnan(other.value):
         return math.isnan(one.value) and math.isnan(other.value)
     errors = sum(score.error or 0.0 for score in (one, other))
@@ -134,9 +132,10 @@ def require_same_score(found: Score, expected: Score, what: str) -> None:
 
 
 def require_score(score: Score, rows: int, where: str) -> None:
-    """Fail the check unless a score is complete: a finite value or NaN, its rows, and an error that says what it is."""
+    """Fail the check unless a score has a finite value or NaN, counts its rows, and says what its error measures."""
     require(
-        not math.isinf(score.value), f"{where} the value is {score.value}; where it is undefined, answer NaN and why."
+        not math.isinf(score.value),
+        f"{where} the value is {score.value}; where it is undefined, return NaN and say why.",
     )
     require(score.rows == rows, f"{where} the score says rows = {score.rows}, and there are {rows}.")
     if score.error is not None:
@@ -146,7 +145,7 @@ def require_score(score: Score, rows: int, where: str) -> None:
 
 @check_of(METRIC_CHECKS)
 def check_made_by_name(case: MetricCase) -> None:
-    """The registry knows the metric by its name and its aliases, and its scores bear that name."""
+    """The registry knows the metric by its name and its aliases, and its scores have that name."""
     found, name = case.usual().metric, case.entry.name
     require(found == name, f"The score is one of '{found}', and the metric is called '{name}'.")
     require_registered(case.entry, case.registered)
@@ -189,7 +188,7 @@ def check_documented_range(case: MetricCase) -> str:
 
 
 def _range(documentation: str) -> tuple[float, float]:
-    """The least and the greatest value that a docstring allows."""
+    """Return the least and the greatest value that a docstring allows."""
     returns = re.search(r"^Returns:\n(.*?)(?:^\S|\Z)", documentation, re.MULTILINE | re.DOTALL)
     stated = RANGE.search(" ".join((returns[1] if returns else documentation).split()))
     if stated is None:
@@ -202,7 +201,7 @@ def _range(documentation: str) -> tuple[float, float]:
 
 @check_of(METRIC_CHECKS)
 def check_conventions_repeat_the_value(case: MetricCase) -> None:
-    """Every convention that a score states is an argument, and given as one it repeats the value."""
+    """Every convention of a score is an argument; with these arguments the metric gives the same value."""
     score = case.usual()
     given = {name: value for name, value in score.conventions.items() if value is not None}
     free = any(p.kind == p.VAR_KEYWORD for p in case.parameters().values())
@@ -215,7 +214,7 @@ def check_conventions_repeat_the_value(case: MetricCase) -> None:
 
 @check_of(METRIC_CHECKS)
 def check_choices_are_conventions(case: MetricCase) -> str:
-    """An argument that moves the value stands among the conventions of the score."""
+    """An argument that moves the value is among the conventions of the score."""
     score, tried = case.usual(), []
     for name, other in _others(case):
         try:
@@ -235,7 +234,7 @@ def check_choices_are_conventions(case: MetricCase) -> str:
 
 
 def _others(case: MetricCase) -> Iterator[tuple[str, Any]]:
-    """Arguments, each with another value than its default, where one can be guessed."""
+    """Yield arguments, each with another value than its default if one can be guessed."""
     for name, parameter in case.conventions().items():
         default = case.entry.defaults.get(name, parameter.default)
         if isinstance(default, bool):
@@ -276,7 +275,7 @@ def check_rows_in_any_order(case: MetricCase) -> None:
 
 @check_of(METRIC_CHECKS)
 def check_names_do_not_matter(case: MetricCase) -> None:
-    """What tokens, and the values of attributes, are called does not matter: names are numbered in sorted order."""
+    """The names of tokens and of attribute values do not matter: a table numbers them in sorted order."""
     draws = stream(case.seed, "testing", "names")
     tokens, values = draws.permutation(TOKENS), [draws.permutation(VALUES) for _ in range(ATTRIBUTES)]
     meanings, messages = case.rows()
@@ -317,7 +316,7 @@ def check_undefined_says_why(case: MetricCase) -> str:
 
 
 def _degenerate(case: MetricCase) -> dict[str, Rows]:
-    """Tables on which a metric may be undefined."""
+    """Return tables on which a metric may be undefined."""
     (meanings, messages), same = case.rows(), np.zeros((ROWS, 1), dtype=np.int64)
     return {
         "a single row": (meanings[:1], messages[:1]),
@@ -334,7 +333,7 @@ def _degenerate(case: MetricCase) -> dict[str, Rows]:
 
 @check_of(METRIC_CHECKS)
 def check_resampled_rows(case: MetricCase) -> None:
-    """Some rows of a Table, and rows drawn with replacement, have a score: the bootstrap measures these."""
+    """Some rows of a Table, and rows drawn with replacement, have a score: the bootstrap needs these."""
     if not case.takes_one:
         raise NotApplicable("the metric takes no Table alone, as the check 'arguments' says")
     table, draws = Table.of(*case.rows()), stream(case.seed, "testing", "bootstrap")
@@ -364,7 +363,7 @@ def check_refuses_what_is_no_table(case: MetricCase) -> None:
 
 @check_of(METRIC_CHECKS)
 def check_deterministic(case: MetricCase) -> None:
-    """The same table has exactly the same score twice, whatever was measured between."""
+    """The same table has exactly the same score twice, whatever is measured in between."""
     first = case.score(*case.rows()).value
     case.score(*case.rows(draw=1, count=10))
     again = case.score(*case.rows()).value
@@ -380,7 +379,7 @@ def check_random_state_untouched(case: MetricCase) -> None:
 
 @check_of(METRIC_CHECKS)
 def check_inputs_unchanged(case: MetricCase) -> None:
-    """The metric does not write into what it is given."""
+    """The metric does not write into meanings or messages."""
     meanings, messages = case.rows()
     forms: tuple[Callable[[Any], Any], ...] = (np.copy, np.ndarray.tolist)
     for form in forms:

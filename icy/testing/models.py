@@ -1,4 +1,4 @@
-"""The checks of senders and receivers. The first line of each says what it proves."""
+"""Checks of senders and receivers. The first line of each check says what it proves."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def check_soft_messages(case: ModelCase) -> None:
 
 @check_of(MODEL_CHECKS)
 def check_tokens_are_one_hot_weights(case: ModelCase) -> None:
-    """A receiver reads tokens and the one-hot weights of the same tokens alike."""
+    """A receiver gives the same scores for tokens and for their one-hot weights."""
     inputs, model = _receiver_inputs(case)
     weights = one_hot(inputs, case.task.vocab_size + 1)
     try:
@@ -125,7 +125,7 @@ def check_finite_output(case: ModelCase) -> None:
 
 @check_of(MODEL_CHECKS)
 def check_same_seed_same_weights(case: ModelCase) -> None:
-    """The weights of a seed are the same every time, whatever was drawn before."""
+    """A seed gives the same weights every time, whatever was drawn before."""
     first = case.make().state_dict()
     torch.rand(5)
     for name, value in case.make().state_dict().items():
@@ -248,7 +248,7 @@ def check_stacked_equals_separate(case: ModelCase) -> str:
 
 @check_of(MODEL_CHECKS)
 def check_keep(case: ModelCase) -> None:
-    """Leaving a finished replicate out of the stack changes nothing for the others."""
+    """Taking a finished replicate out of the stack changes nothing for the others."""
     whole, part, staying = case.learner(SEEDS), case.learner(SEEDS), [0, 2]
     seeds = [SEEDS[i] for i in staying]
     inputs, _ = case.batches(SEEDS, 99)
@@ -276,7 +276,7 @@ def check_parameter_count(case: ModelCase) -> None:
 
 @check_of(MODEL_CHECKS)
 def check_learns(case: ModelCase) -> None:
-    """Updates on one batch make its answers more likely; a model that stores examples answers more of them right."""
+    """Training on one batch makes its answers more likely; a model that stores examples gets more of them right."""
     learner = case.learner(SEEDS[:1])
     inputs, targets = case.batches(SEEDS[:1], 0)
 

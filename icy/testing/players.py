@@ -1,6 +1,6 @@
 """Checks of speakers and listeners of S2B. The first line of each check says what it proves.
 
-Players play on arrays of NumPy, so that is what the checks give them.
+Players play on NumPy arrays, so the checks give them no others.
 """
 
 from __future__ import annotations
@@ -62,11 +62,13 @@ class PlayerCase:
     Attributes:
         entry: the player's registry entry; its kind is the role.
         registered: whether the registry knows the player.
-        courses: how a new player has played, by the settings of the game; see `course`.
+        seats: the settings of each game that was tried, by its name, or None if the player refused it; see `accepted`.
+        courses: the course of the usual episodes, by the settings of the game; see `course`.
     """
 
     entry: Entry
     registered: bool = True
+    seats: dict[str, GameSettings | None] = field(default_factory=dict, repr=False, compare=False)
     courses: dict[GameSettings, Course] = field(default_factory=dict, repr=False, compare=False)
 
     @property
@@ -80,31 +82,33 @@ class PlayerCase:
         return LISTENER if self.role == SPEAKER else SPEAKER
 
     def make(self) -> Player:
-        """A new player."""
+        """Make a new player."""
         made: Player = self.entry.create()
         return made
 
     def partner(self, game: BatchedGame) -> Player:
-        """A listener that decides at random, or a speaker that a listener can learn from."""
+        """Seat the partner: a listener that decides at random, or a speaker with a language to learn."""
         return seated("random" if self.role == SPEAKER else "posdis", self.other, game)
 
     def accepted(self, names: Iterable[str] = tuple(GAMES)) -> dict[str, GameSettings]:
-        """The games that it does not refuse when it takes its seat."""
-        found = {}
+        """Return the games that the player does not refuse when it is seated."""
         for name in names:
+            if name in self.seats:
+                continue
             settings = GameSettings.of(**{**ROOMY, **GAMES[name]})
             try:
                 seated(self.make(), self.role, _begun(settings, SEEDS))
             except IncompatibleError:
-                continue
-            found[name] = settings
-        return found
+                self.seats[name] = None
+            else:
+                self.seats[name] = settings
+        return {name: settings for name in names if (settings := self.seats[name]) is not None}
 
     def games(self) -> dict[str, GameSettings]:
-        """The usual games, without and with distractors; or all that it accepts, if it refuses both.
+        """Return the usual games, without and with distractors; or all that the player accepts, if it refuses both.
 
         Raises:
-            NotApplicable: it refuses every game.
+            NotApplicable: the player refuses every game.
         """
         accepted = self.accepted(USUAL) or self.accepted()
         if not accepted:
@@ -112,7 +116,7 @@ class PlayerCase:
         return accepted
 
     def course(self, settings: GameSettings) -> Course:
-        """How a new player plays the usual episodes; played once for all checks."""
+        """Let a new player play the usual episodes, once for all checks."""
         if settings not in self.courses:
             self.courses[settings] = play(self, settings)
         return self.courses[settings]
@@ -120,13 +124,13 @@ class PlayerCase:
 
 @dataclass(eq=False)
 class Course:
-    """How some episodes went.
+    """The course of some episodes.
 
     Attributes:
-        actions: what counts of the player's action at every step, see `counted`.
-        seen: what the player saw at every step.
-        illegal: how many of its actions were illegal.
-        changed: the fields of an observation that the player wrote into.
+        actions: what counted of the player's action at every step, see `counted`.
+        seen: the player's observation at every step.
+        illegal: number of the player's actions that were illegal.
+        changed: fields of the observations that the player wrote into.
     """
 
     actions: list[Wholes] = field(default_factory=list)
@@ -149,7 +153,7 @@ def play(
         settings: settings of the game.
         seeds: the episodes.
         player: one that has played before; by default a new one.
-        between: called with the game and the player before every step.
+        between: called with the game and the player before each step.
     """
     game, course = _begun(settings, seeds), Course()
     mine, partner = seated(player or case.make(), case.role, game), case.partner(game)
@@ -174,7 +178,7 @@ def counted(action: Action, seen: Seen, settings: GameSettings, role: str) -> Wh
     """
     rows = len(seen.over)
     message = np.zeros((rows, settings.length), dtype=np.int64) if action.message is None else action.message
-    found = regular(np.asarray(message)) * (seen.may_speak & ~seen.over)[:, None]
+    found: Wholes = regular(np.asarray(message)) * (seen.may_speak & ~seen.over)[:, None]
     if role == SPEAKER:
         return found
     decision = np.zeros(rows, dtype=np.int64) if action.decision is None else np.asarray(action.decision)
@@ -204,9 +208,10 @@ def require_same_actions(
 
     Args:
         found: the actions in question.
-        expected: what they must be.
+        expected: the actions that they must equal.
         what: the sentence to fail with; the first step that differs is added.
-        again: gives `expected` once more, to leave players that are not deterministic to the check of that name.
+        again: plays `expected` again, to tell a player that is not deterministic, which is left to the check of that
+            name.
     """
     first = _first_difference(found, expected)
     if first is None:
@@ -320,8 +325,9 @@ def _actions(case: PlayerCase, settings: GameSettings, seeds: Iterable[int] = SE
 
 
 def _second_episodes(case: PlayerCase, settings: GameSettings, variant: int) -> list[Wholes]:
-    """The actions in the second episode of every seed, after a first one in which the partner plays a variant."""
-    game, actions = _begun(settings, SEEDS, autoreset=True), []
+    """Return the actions in the second episode of every seed, after a first one with a variant of the partner."""
+    game = _begun(settings, SEEDS, autoreset=True)
+    actions: list[Wholes] = []
     player = seated(case.make(), case.role, game)
     streams = EpisodeStreams.of_seeds(SEEDS).within("testing", "partner")
     while (game.episode_number < 2).any():
@@ -333,7 +339,7 @@ def _second_episodes(case: PlayerCase, settings: GameSettings, variant: int) -> 
 
 
 def _scripted(settings: GameSettings, streams: EpisodeStreams, step: int) -> Action:
-    """A partner's action, which depends on nothing but its stream; where it is not legal it counts as none."""
+    """Return a partner's action, which depends on its stream alone; where it is illegal it counts as none."""
     message = streams.integers("say", settings.vocab_size + 1, (settings.length,), step * settings.length)
     return Action(message, streams.integers("decide", settings.decisions, (1,), step)[:, 0])
 

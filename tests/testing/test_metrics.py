@@ -181,7 +181,7 @@ def test_a_score_counts_its_rows() -> None:
 
 def test_a_number_is_no_score() -> None:
     results = {r.name: r for r in check_metric(lambda x, y=None: 1.0, raise_on_failure=False)}
-    assert results["score"].message == "The metric answers with a float, not an icy.metrics.Score."
+    assert results["score"].message == "The metric returns a float, not an icy.metrics.Score."
 
 
 def test_ranges_are_read_from_docstrings() -> None:

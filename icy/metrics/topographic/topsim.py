@@ -45,7 +45,8 @@ def topsim(
 ) -> Score:
     """Topographic similarity (topsim): the correlation over pairs of rows between meaning and message distances.
 
-    Brighton and Kirby 2006; with rank correlation since Lazaridou et al. 2018. Ties have their average rank.
+    Introduced by Brighton and Kirby 2006, and used for emergent languages since Lazaridou et al. 2018. Spearman
+    correlation gives ties their average rank.
 
     Distances between discrete rows take few values. So the pairs are counted by both distances, which gives the exact
     correlation of all pairs without storing them: time is quadratic in the number of rows, memory is not. Real-valued

@@ -22,3 +22,17 @@ def test_check_in_every_representation() -> None:
     for label in ("receiver/FC1L (soft)", "receiver/FC1L (gumb)", "sender/RNNSampling:RNN (discr)"):
         assert f"{label} keeps its contract" in result.stdout
     assert "RNNSampling:RNN (soft)" not in result.stdout
+
+
+def test_check_every_kind() -> None:
+    result = run("check", "cell/minGRU", "topsim", "speaker/posdis", "listener/nearest", "--representation", "gumb")
+    assert result.exit_code == 0
+    for line in (
+        "cell/minGRU keeps its contract: 22 checks.",
+        "pass  documented_range  from -1 to 1",
+        "speaker/posdis keeps its contract: 11 checks.",
+        "skip  utters  does not apply: only speakers utter",
+        "listener/nearest  Takes a number for the value of the nearest",
+    ):
+        assert line in result.stdout
+    assert_one_sentence(run("check", "posdis"), "metric/posdis or speaker/posdis or listener/posdis")

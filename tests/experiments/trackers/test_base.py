@@ -104,7 +104,7 @@ def test_a_row_that_was_not_written_to_its_end_is_written_again(
     icy.probe("sender/FC1L", "perm", out=tmp_path, **ONE)
     record = Store(tmp_path).records()[0]
     with monkeypatch.context() as patch:
-        patch.setattr("icy.experiments.trackers.base.metrics_of", lambda _: 1 / 0)
+        patch.setattr(f"icy.experiments.trackers.{name}.metrics_of", lambda _: 1 / 0)
         make_tracker(name, tmp_path / "tracking").filed(record)
     assert version_of(record) not in set(make_tracker(name, tmp_path / "tracking")._versions())
     icy.probe("sender/FC1L", "perm", out=tmp_path, track=name, **ONE)

@@ -1,0 +1,19 @@
+"""The order of grammars and of other values."""
+
+from __future__ import annotations
+
+from icy.analysis.order import in_order, place_of
+
+
+def test_grammars_are_in_the_papers_order_and_others_follow() -> None:
+    assert in_order(["zeta", "hol", "alpha", "concat", "rot", "rot"]) == ["concat", "rot", "hol", "alpha", "zeta"]
+
+
+def test_known_values_come_before_others() -> None:
+    values = ["other", "discr", "soft", "another"]
+    assert sorted(values, key=lambda value: place_of("representation", value)) == ["soft", "discr", "another", "other"]
+
+
+def test_values_of_other_columns_are_in_alphabetical_order() -> None:
+    assert sorted(["5x10", "3x4"], key=lambda value: place_of("meanings", value)) == ["3x4", "5x10"]
+    assert place_of("cap", 20) == place_of("cap", 3)  # numbers keep their order
