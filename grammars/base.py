@@ -9,13 +9,12 @@ Both are registered with `icy.core.registry.register_grammar`. A grammar for one
 attribute of a corruption or an attribute of a function.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
+from jaxtyping import Int64, Integer
 from numpy.typing import NDArray
 
 from icy.core.checks import whole_number
@@ -26,6 +25,8 @@ from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
 
 IntArray = NDArray[np.int64]
+Messages = Int64[IntArray, "meaning={space.size} length={space.attributes*word_length}"]  # of a function
+TableMessages = Int64[IntArray, "meaning={table.space.size} length={table.message_length}"]  # of a corruption
 
 LARGEST_DRAW = 2**62  # numbers up to this are drawn as one 64-bit integer, larger ones digit by digit
 
@@ -45,7 +46,7 @@ class Grammar(Protocol):
 
     def __call__(
         self, space: MeaningSpace, vocab_size: int, word_length: int, seed: int
-    ) -> Language | NDArray[np.integer[Any]]: ...
+    ) -> Language | Integer[NDArray[np.integer[Any]], "meaning length"]: ...
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,9 @@ class Table:
         """Tokens per message, L = A * w."""
         return self.space.attributes * self.word_length
 
-    def words(self, messages: IntArray) -> IntArray:
+    def words(
+        self, messages: Int64[IntArray, "meaning length={self.message_length}"]
+    ) -> Int64[IntArray, "meaning attr={self.space.attributes} word_length={self.word_length}"]:
         """Return messages [N, L] as words, shape [N, A, w]; a view, so copy it before you change it."""
         return messages.reshape(len(messages), self.space.attributes, self.word_length)
 
@@ -95,7 +98,7 @@ class Corruption(ABC):
     sides: ClassVar[tuple[str, ...]] = SIDES
 
     @abstractmethod
-    def apply(self, messages: IntArray, table: Table) -> IntArray:
+    def apply(self, messages: TableMessages, table: Table) -> TableMessages:
         """Return the corrupted messages.
 
         Args:
@@ -107,7 +110,9 @@ class Corruption(ABC):
         """
 
 
-def base_words(space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> IntArray:
+def base_words(
+    space: MeaningSpace, vocab_size: int, word_length: int, seed: int
+) -> Int64[IntArray, "attr={space.attributes} value={space.values} word_length={word_length}"]:
     """Draw the words of all attribute values: uniform, and distinct within and across attributes (Perkins21, Icy22).
 
     They depend on the seed and the sizes alone, so all grammars of a seed share them.
@@ -128,7 +133,7 @@ def base_words(space: MeaningSpace, vocab_size: int, word_length: int, seed: int
     return words.reshape(space.attributes, space.values, word_length)
 
 
-def base_messages(space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> IntArray:
+def base_messages(space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> Messages:
     """Return the messages of the compositional language: the words of the values, in the order of attributes.
 
     Returns:
@@ -142,7 +147,9 @@ def base_messages(space: MeaningSpace, vocab_size: int, word_length: int, seed: 
     return words[np.arange(space.attributes), space.all()].reshape(space.size, -1)
 
 
-def distinct_digits(rng: np.random.Generator, count: int, base: int, length: int) -> IntArray:
+def distinct_digits(
+    rng: np.random.Generator, count: int, base: int, length: int
+) -> Int64[IntArray, "count={count} length={length}"]:
     """Draw distinct uniform numbers below base ** length, as digits, least significant first.
 
     Returns:
@@ -158,7 +165,7 @@ def distinct_digits(rng: np.random.Generator, count: int, base: int, length: int
             return rows
 
 
-def digits(numbers: IntArray, base: int, length: int) -> IntArray:
+def digits(numbers: Int64[IntArray, "*axes"], base: int, length: int) -> Int64[IntArray, "*axes length={length}"]:
     """Return the digits [..., length] of numbers [...], least significant first.
 
     Example:

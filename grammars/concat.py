@@ -1,15 +1,13 @@
 """concat: the words of the attribute values, one after the other."""
 
-from __future__ import annotations
-
 from icy.core.registry import register_grammar
 from icy.languages.meanings import MeaningSpace
 
-from .base import IntArray, base_messages
+from .base import Messages, base_messages
 
 
 @register_grammar("concat", source="Perkins21 (COMP), Icy22 (concat)", aliases=("comp", "compositional"))
-def concat(space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> IntArray:
+def concat(space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> Messages:
     """Concatenates the words of the attribute values: fully compositional.
 
     Args:

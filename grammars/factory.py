@@ -1,7 +1,5 @@
 """Make languages by the names of grammars and chains."""
 
-from __future__ import annotations
-
 import dataclasses
 import operator
 from collections.abc import Iterable

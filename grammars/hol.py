@@ -1,19 +1,17 @@
 """hol: an arbitrary message for every meaning."""
 
-from __future__ import annotations
-
 from icy.core.errors import InvalidSettingError
 from icy.core.registry import register_grammar
 from icy.core.streams import stream
 from icy.languages.meanings import MeaningSpace
 
-from .base import IntArray, distinct_digits
+from .base import Messages, distinct_digits
 
 ROOM_FOR_REPEATS = 1000  # from this many possible messages per meaning, the authors draw with replacement
 
 
 @register_grammar("hol", source="Perkins21 (HOL), Icy22 (hol)", aliases=("holistic",))
-def hol(space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> IntArray:
+def hol(space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> Messages:
     """Gives every meaning a uniformly random message: nothing to learn but by heart.
 
     Messages are distinct if fewer than 1000 are possible per meaning. Otherwise they are drawn with replacement, as in

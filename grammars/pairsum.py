@@ -1,10 +1,8 @@
 """pairsum: the next word is added to each word."""
 
-from __future__ import annotations
-
 from icy.core.registry import register_grammar
 
-from .base import Corruption, IntArray, Table, check_two_attributes
+from .base import Corruption, Table, TableMessages, check_two_attributes
 
 
 @register_grammar("pairsum", source="Perkins21 (PAIRSUM), Icy22 (pairsum), authors' program (WordPairSums)")
@@ -27,7 +25,7 @@ class PairSum(Corruption):
         [[0, 2, 1, 1, 2, 3]]
     """
 
-    def apply(self, messages: IntArray, table: Table) -> IntArray:
+    def apply(self, messages: TableMessages, table: Table) -> TableMessages:
         """Return messages of summed words; see Corruption.apply."""
         check_two_attributes(table, "pairsum")
         words = table.words(messages).copy()

@@ -1,10 +1,8 @@
 """perm: one permutation of the positions, the same for every message."""
 
-from __future__ import annotations
-
 from icy.core.registry import register_grammar
 
-from .base import Corruption, IntArray, Table
+from .base import Corruption, Table, TableMessages
 
 
 @register_grammar("perm", source="Perkins21 (PERM), Icy22 (perm)")
@@ -19,6 +17,6 @@ class Perm(Corruption):
         'perm'
     """
 
-    def apply(self, messages: IntArray, table: Table) -> IntArray:
+    def apply(self, messages: TableMessages, table: Table) -> TableMessages:
         """Return messages with permuted positions; see Corruption.apply."""
         return messages[:, table.rng.permutation(table.message_length)]

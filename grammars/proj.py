@@ -1,14 +1,12 @@
 """proj: a random linear map of the one-hot message, then the largest component at each position."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 
 from icy.core.memory import require_memory
 from icy.core.registry import register_grammar
 
-from .base import Corruption, IntArray, Table
+from .base import Corruption, IntArray, Table, TableMessages
 
 ROWS_AT_ONCE = 1024  # keeps the scores of a block, [rows, L * V] floats, in the processor's cache
 
@@ -30,7 +28,7 @@ class Proj(Corruption):
         'proj'
     """
 
-    def apply(self, messages: IntArray, table: Table) -> IntArray:
+    def apply(self, messages: TableMessages, table: Table) -> TableMessages:
         """Return projected messages; see Corruption.apply."""
         vocab, size = table.vocab_size, table.message_length * table.vocab_size
         require_memory(8 * size * size, f"The {size} x {size} matrix of proj")

@@ -1,12 +1,10 @@
 """rot: each token is rotated by the sum of all tokens before it."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from icy.core.registry import register_grammar
 
-from .base import Corruption, IntArray, Table
+from .base import Corruption, Table, TableMessages
 
 
 @register_grammar("rot", source="Perkins21 (ROT), Icy22 (rot), authors' program (Cumrot)")
@@ -23,6 +21,6 @@ class Rot(Corruption):
         [[1, 3, 2, 2, 0, 1]]
     """
 
-    def apply(self, messages: IntArray, table: Table) -> IntArray:
+    def apply(self, messages: TableMessages, table: Table) -> TableMessages:
         """Return rotated messages; see Corruption.apply."""
         return np.cumsum(messages, axis=1, dtype=np.int64) % table.vocab_size

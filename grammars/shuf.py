@@ -1,14 +1,13 @@
 """shuf: the words of every message in an order of their own."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 import numpy as np
+from jaxtyping import Int64
 
 from icy.core.registry import register_grammar
 
-from .base import Corruption, IntArray, Table
+from .base import Corruption, IntArray, Table, TableMessages
 
 
 @register_grammar("shuf", source="Perkins21 (SHUF), Icy22 (shuf)")
@@ -26,13 +25,17 @@ class Shuf(Corruption):
 
     sides: ClassVar[tuple[str, ...]] = ("receiver",)
 
-    def apply(self, messages: IntArray, table: Table) -> IntArray:
+    def apply(self, messages: TableMessages, table: Table) -> TableMessages:
         """Return messages of shuffled words; see Corruption.apply."""
         in_order = np.tile(np.arange(table.space.attributes), (len(messages), 1))
         return reorder_words(messages, table, table.rng.permuted(in_order, axis=1))
 
 
-def reorder_words(messages: IntArray, table: Table, orders: IntArray) -> IntArray:
+def reorder_words(
+    messages: TableMessages,
+    table: Table,
+    orders: Int64[IntArray, "meaning={table.space.size} attr={table.space.attributes}"],
+) -> TableMessages:
     """Return messages whose slot p holds the word orders[:, p].
 
     Args:

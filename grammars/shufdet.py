@@ -1,12 +1,10 @@
 """shufdet: the last attribute decides the order of the words."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from icy.core.registry import register_grammar
 
-from .base import Corruption, IntArray, Table
+from .base import Corruption, Table, TableMessages
 from .shuf import reorder_words
 
 
@@ -25,7 +23,7 @@ class ShufDet(Corruption):
         9
     """
 
-    def apply(self, messages: IntArray, table: Table) -> IntArray:
+    def apply(self, messages: TableMessages, table: Table) -> TableMessages:
         """Return messages of reordered words; see Corruption.apply."""
         attributes, values = table.space.attributes, table.space.values
         in_order = np.tile(np.arange(attributes), (values, 1))

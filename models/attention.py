@@ -4,8 +4,6 @@ A decoder that writes one symbol at a time computes only the newest position of 
 positions it needs what attention reads of them. `Cache.attend` keeps that, and passes gradients back through it.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 
@@ -158,7 +156,9 @@ class Cache:
         self._step = 0
         self._rows: Tensor | None = None  # [stack * batch * heads, length, width]
 
-    def attend(self, query: Float[Tensor, "*lead size"], row: Float[Tensor, "*lead width"]) -> Tensor:
+    def attend(
+        self, query: Float[Tensor, "*lead size"], row: Float[Tensor, "*lead width"]
+    ) -> Float[Tensor, "*lead size"]:
         """Add a position, and return the mean of the values so far with weights softmax(keys . query)."""
         rows = row.flatten(0, -2)
         if self._rows is None:
@@ -260,7 +260,9 @@ class DecoderLayer(nn.Module):
         """Size of the cross-attention's queries and keys, with biases, and of the bias of the self-attention's keys."""
         return 2 * self.size * (self.size + 1) + self.size
 
-    def fold(self, memory: Float[Tensor, "*stack batch hidden"], table: Tensor | None = None) -> _Folded:
+    def fold(
+        self, memory: Float[Tensor, "*stack batch hidden"], table: Float[Tensor, "*stack width hidden"] | None = None
+    ) -> _Folded:
         """Multiply out the weights of this layer.
 
         Args:
@@ -292,7 +294,9 @@ class DecoderLayer(nn.Module):
             *(_as_row(self.norm3.weight), _as_row(self.norm3.bias)),
         )
 
-    def step(self, rows: Float[Tensor, "*stack batch width"], folded: _Folded, cache: Cache) -> Tensor:
+    def step(
+        self, rows: Float[Tensor, "*stack batch width"], folded: _Folded, cache: Cache
+    ) -> Float[Tensor, "*stack batch hidden"]:
         """Return the output at the newest position, [..., batch, hidden]."""
         query = rows_times(rows, folded.query, folded.query_shift)
         mean = cache.attend(query, rows)
@@ -341,7 +345,9 @@ class SelfAttention(nn.Module):
         by_head: Tensor = projected.unflatten(-1, (self.heads, 3 * self.width))
         return by_head
 
-    def forward(self, x: Float[Tensor, "*stack batch length hidden"], causal: bool = False) -> Tensor:
+    def forward(
+        self, x: Float[Tensor, "*stack batch length hidden"], causal: bool = False
+    ) -> Float[Tensor, "*stack batch length hidden"]:
         """Attend from all positions at once; if `causal`, each sees those up to its own."""
         by_head = self._projected(x).flatten(0, -4).transpose(1, 2)  # [batch, heads, length, 3 * width]
         query, key, value = by_head.split(self.width, -1)
@@ -349,7 +355,7 @@ class SelfAttention(nn.Module):
         attended: Tensor = self.out(seen.transpose(1, 2).reshape(x.shape))
         return attended
 
-    def step(self, x: Float[Tensor, "*stack batch hidden"], cache: Cache) -> Tensor:
+    def step(self, x: Float[Tensor, "*stack batch hidden"], cache: Cache) -> Float[Tensor, "*stack batch hidden"]:
         """Attend from the newest position, which sees those in the cache and itself."""
         projected = self._projected(x)
         query, row = projected[..., : self.width] / math.sqrt(self.width), projected[..., self.width :]
@@ -371,11 +377,13 @@ class PreNormLayer(nn.Module):
         self.attention = SelfAttention(size, heads)
         self.widen, self.narrow = Linear(size, WIDENING * size), Linear(WIDENING * size, size)
 
-    def forward(self, x: Float[Tensor, "*stack batch length hidden"], causal: bool = False) -> Tensor:
+    def forward(
+        self, x: Float[Tensor, "*stack batch length hidden"], causal: bool = False
+    ) -> Float[Tensor, "*stack batch length hidden"]:
         """Return the outputs at all positions; if `causal`, each sees those up to its own."""
         return self._fed_forward(x + self.attention(self.norm1(x), causal))
 
-    def step(self, x: Float[Tensor, "*stack batch hidden"], cache: Cache) -> Tensor:
+    def step(self, x: Float[Tensor, "*stack batch hidden"], cache: Cache) -> Float[Tensor, "*stack batch hidden"]:
         """Return the output at the newest position."""
         return self._fed_forward(x + self.attention.step(self.norm1(x), cache))
 

@@ -3,13 +3,18 @@
 from typing import Literal
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Integer, Shaped
 from torch import Tensor, nn
 
 from icy.core.errors import InvalidSettingError
 from icy.languages.meanings import MeaningSpace
 
 from .cells import Cell
+from .layers import Message
+
+Meanings = Integer[Tensor, "*#stack batch attr={self.space.attributes}"]
+MessageScores = Float[Tensor, "*stack batch length={self.message_length} vocab={self.symbols}"]
+MeaningScores = Float[Tensor, "*stack batch attr={self.space.attributes} value={self.space.values}"]
 
 Convention = Literal["true", "published"]
 
@@ -68,11 +73,11 @@ class Model(nn.Module):
 class Sender(Model):
     """A model from meanings to messages: `[batch, attr] -> scores [batch, length, vocab + 1]`."""
 
-    def forward(self, meanings: Int[Tensor, "*stack batch attr"]) -> Float[Tensor, "*stack batch length vocab"]:
+    def forward(self, meanings: Meanings) -> MessageScores:
         """Return the scores of every symbol at every position."""
         raise NotImplementedError
 
-    def shaped(self, scores: Float[Tensor, "*stack batch flat"]) -> Float[Tensor, "*stack batch length vocab"]:
+    def shaped(self, scores: Float[Tensor, "*stack batch flat"]) -> MessageScores:
         """Reshape flat scores to one row per position."""
         return scores.view(*scores.shape[:-1], self.message_length, self.symbols)
 
@@ -81,7 +86,7 @@ class Receiver(Model):
     """A model from messages to meanings: tokens `[batch, length]` or weights `[batch, length, vocab + 1]` to scores
     `[batch, attr, value]`."""
 
-    def forward(self, message: Tensor) -> Float[Tensor, "*stack batch attr value"]:
+    def forward(self, message: Message) -> MeaningScores:
         """Return the scores of every value of every attribute."""
         raise NotImplementedError
 
@@ -90,7 +95,7 @@ class Receiver(Model):
         """Number of scores per message, A * K."""
         return self.space.attributes * self.space.values
 
-    def shaped(self, scores: Float[Tensor, "*stack batch flat"]) -> Float[Tensor, "*stack batch attr value"]:
+    def shaped(self, scores: Float[Tensor, "*stack batch flat"]) -> MeaningScores:
         """Reshape flat scores to one row per attribute."""
         return scores.view(*scores.shape[:-1], self.space.attributes, self.space.values)
 
@@ -100,11 +105,11 @@ class MemoryModel(Model):
 
     learns_by_gradient = False
 
-    def observe(self, inputs: Tensor, targets: Tensor) -> None:
+    def observe(self, inputs: Shaped[Tensor, "batch ..."], targets: Integer[Tensor, "batch places"]) -> None:
         """Store a batch of examples: `inputs` as for `forward`, `targets` as the argmax of its scores."""
         raise NotImplementedError
 
 
-def time_last(steps: list[Tensor]) -> Float[Tensor, "*stack batch length size"]:
+def time_last(steps: list[Float[Tensor, "*stack batch size"]]) -> Float[Tensor, "*stack batch length size"]:
     """Stack one slice per step into a sequence."""
     return torch.stack(steps, -2)

@@ -21,7 +21,14 @@ from icy.models.kernels.sru_scan import sru_scan
 from .kernels import cell_steps
 from .layers import linear, rows_times
 
-State = tuple[Tensor, ...]
+State = tuple[Float[Tensor, "*stack batch hidden"], ...]
+Inputs = Float[Tensor, "*#lead inputs"]
+FromInput = Float[Tensor, "*lead gates"]  # the share of the gates that comes from the input
+Unfed = Float[Tensor, "*stack 1 gates"]
+Gates = Float[Tensor, "*stack #batch gates"]
+Steps = Float[Tensor, "*#stack step batch inputs"] | None  # inputs of a scan
+InputMatrix = Float[Tensor, "*stack inputs gates"] | None
+Scanned = Float[Tensor, "*stack step={steps} batch hidden"] | Float[Tensor, "*stack batch hidden"]
 
 
 class Cell(nn.Module):
@@ -42,19 +49,19 @@ class Cell(nn.Module):
         self.input_size, self.hidden_size, self.fed = input_size, hidden_size, fed
         self.inert = 0 if fed else input_size * self.gate_blocks * hidden_size
 
-    def project(self, x: Float[Tensor, "*lead inputs"]) -> Float[Tensor, "*lead gates"]:
+    def project(self, x: Inputs) -> FromInput:
         """Return the input's part of the gates, with the bias."""
         raise NotImplementedError
 
-    def weigh(self, x: Float[Tensor, "*lead inputs"]) -> Float[Tensor, "*lead gates"]:
+    def weigh(self, x: Inputs) -> FromInput:
         """Return the linear part of `project`, without the bias."""
         raise NotImplementedError
 
-    def unfed(self) -> Float[Tensor, "*stack 1 gates"]:
+    def unfed(self) -> Unfed:
         """Return the gates of a zero input, which are the same for every example and step."""
         raise NotImplementedError
 
-    def step(self, gates: Tensor, state: State) -> State:
+    def step(self, gates: Gates, state: State) -> State:
         """Return the next state; `gates` [..., batch or 1, gates] come from `project` or `unfed`."""
         raise NotImplementedError
 
@@ -62,7 +69,7 @@ class Cell(nn.Module):
         """Return a state with output `h` and zeros elsewhere."""
         return (h,)
 
-    def scan(self, x: Tensor | None, matrix: Tensor | None, state: State, steps: int) -> Tensor:
+    def scan(self, x: Steps, matrix: InputMatrix, state: State, steps: int) -> Scanned:
         """Run all steps at once. For cells whose state enters no matrix product, if all inputs are known beforehand.
 
         Args:
@@ -99,13 +106,13 @@ class _LibraryCell(Cell):
         self.bias_ih = nn.Parameter(torch.empty(width).uniform_(-bound, bound))
         self.bias_hh = nn.Parameter(torch.empty(width).uniform_(-bound, bound))
 
-    def project(self, x: Tensor) -> Tensor:
+    def project(self, x: Inputs) -> FromInput:
         return linear(x, self.weight_ih, self._input_bias())
 
-    def weigh(self, x: Tensor) -> Tensor:
+    def weigh(self, x: Inputs) -> FromInput:
         return linear(x, self.weight_ih)
 
-    def unfed(self) -> Tensor:
+    def unfed(self) -> Unfed:
         return self._input_bias().unsqueeze(-2)
 
     def _input_bias(self) -> Tensor:
@@ -118,7 +125,7 @@ class RNNCell(_LibraryCell):
 
     gate_blocks = 1
 
-    def step(self, gates: Tensor, state: State) -> State:
+    def step(self, gates: Gates, state: State) -> State:
         (h,) = state
         return (cell_steps.tanh(rows_times(h, self.weight_hh.mT, gates)),)
 
@@ -131,7 +138,7 @@ class GRUCell(_LibraryCell):
     def _input_bias(self) -> Tensor:
         return self.bias_ih  # the candidate's share of bias_hh stands inside the reset gate
 
-    def step(self, gates: Tensor, state: State) -> State:
+    def step(self, gates: Gates, state: State) -> State:
         (h,) = state
         return (cell_steps.gru_step(gates, linear(h, self.weight_hh, self.bias_hh), h),)
 
@@ -141,11 +148,11 @@ class LSTMCell(_LibraryCell):
 
     gate_blocks = 4
 
-    def step(self, gates: Tensor, state: State) -> State:
+    def step(self, gates: Gates, state: State) -> State:
         h, c = state
         return cell_steps.lstm_step(rows_times(h, self.weight_hh.mT, gates), c)
 
-    def start(self, h: Tensor) -> State:
+    def start(self, h: Float[Tensor, "*stack batch hidden"]) -> State:
         return h, torch.zeros_like(h)
 
 
@@ -186,19 +193,19 @@ class SRUCell(Cell):
         self.state_weight = nn.Parameter(torch.empty(2, hidden_size).uniform_(-1, 1) * math.sqrt(3) * half)
         self.bias = nn.Parameter(torch.zeros(2, hidden_size))
 
-    def project(self, x: Tensor) -> Tensor:
+    def project(self, x: Inputs) -> FromInput:
         return self.weigh(x) + self.unfed()
 
-    def weigh(self, x: Tensor) -> Tensor:
+    def weigh(self, x: Inputs) -> FromInput:
         product = linear(x, self.weight)
         return product if self.state_only else torch.cat([product, x.expand(*product.shape[:-1], -1)], -1)
 
-    def unfed(self) -> Tensor:
+    def unfed(self) -> Unfed:
         bias = self.bias.flatten(-2).unsqueeze(-2)
         nothing = bias.new_zeros(*bias.shape[:-1], self.hidden_size)
         return torch.cat([nothing, bias] if self.state_only else [nothing, bias, nothing], -1)
 
-    def step(self, gates: Tensor, state: State) -> State:
+    def step(self, gates: Gates, state: State) -> State:
         c = state[1]
         if not self.state_only:
             return cell_steps.sru_step(gates, self.state_weight, c, self.activation)
@@ -206,10 +213,10 @@ class SRUCell(Cell):
         c = torch.lerp(candidate, c, torch.sigmoid(torch.addcmul(f, self.state_weight, c)))
         return c, c
 
-    def start(self, h: Tensor) -> State:
+    def start(self, h: Float[Tensor, "*stack batch hidden"]) -> State:
         return h, h
 
-    def scan(self, x: Tensor | None, matrix: Tensor | None, state: State, steps: int) -> Tensor:
+    def scan(self, x: Steps, matrix: InputMatrix, state: State, steps: int) -> Scanned:
         if x is not None and matrix is None:
             matrix = self.weight.mT
         return sru_scan(x, matrix, self.bias, self.state_weight, state[1], steps, self.activation)
@@ -255,15 +262,15 @@ class DartsCell(Cell):
             matrix = torch.empty(hidden_size, width)
             self.register_parameter(f"weight_{i}", nn.Parameter(nn.init.xavier_uniform_(matrix)))
 
-    def project(self, x: Tensor) -> Tensor:
+    def project(self, x: Inputs) -> FromInput:
         return rows_times(x, self.weight_x)
 
     weigh = project
 
-    def unfed(self) -> Tensor:
+    def unfed(self) -> Unfed:
         return self.weight_h.new_zeros(*self.weight_h.shape[:-2], 1, self.weight_h.shape[-1])
 
-    def step(self, gates: Tensor, state: State) -> State:
+    def step(self, gates: Gates, state: State) -> State:
         (h,) = state
         outputs = [cell_steps.highway_step(rows_times(h, self.weight_h, gates), h, "tanh")]
         for i, (predecessor, activation) in enumerate(self.nodes, 1):

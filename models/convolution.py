@@ -120,8 +120,8 @@ class Convolution(nn.Module):
         self,
         x: Float[Tensor, "*stack length batch inputs"],
         outputs: int,
-        folded: Float[Tensor, "*stack 3 inputs outputs"] | None = None,
-    ) -> Float[Tensor, "*stack outputs batch outputs"]:
+        folded: Float[Tensor, "*stack 3 inputs channels"] | None = None,
+    ) -> Float[Tensor, "*stack length={outputs} batch channels"]:
         """Return the first `outputs` positions; with `folded` weights `x` is not embedded yet."""
         weight = self.weight if folded is None else folded
         single = weight.dim() == 3
@@ -131,7 +131,7 @@ class Convolution(nn.Module):
         return y.squeeze(0) if single else y
 
 
-def pool_relu(x: Float[Tensor, "*stack length batch size"]) -> Float[Tensor, "*stack half batch size"]:
+def pool_relu(x: Float[Tensor, "*stack length batch size"]) -> Float[Tensor, "*stack length//2 batch size"]:
     """Return the maximum of each pair of positions, after a ReLU; see PoolReLU."""
     pooled: Tensor = PoolReLU.apply(x)[0]  # type: ignore[no-untyped-call]
     return pooled

@@ -1,7 +1,5 @@
 """Make models by name, and count their parameters."""
 
-from __future__ import annotations
-
 import inspect
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +21,7 @@ def create_sender(
     vocab_size: int = DEFAULTS["vocab_size"],
     hidden_size: int = DEFAULTS["hidden_size"],
     **options: Any,
-) -> nn.Module:
+) -> "nn.Module":
     """Make a sender: meanings [batch, attr] -> scores [batch, length, vocab + 1].
 
     Args:
@@ -55,7 +53,7 @@ def create_receiver(
     vocab_size: int = DEFAULTS["vocab_size"],
     hidden_size: int = DEFAULTS["hidden_size"],
     **options: Any,
-) -> nn.Module:
+) -> "nn.Module":
     """Make a receiver: tokens [batch, length], or weights [batch, length, vocab + 1], -> scores [batch, attr, value].
 
     Arguments and errors as for `create_sender`.
@@ -75,7 +73,7 @@ def create(
     vocab_size: int,
     hidden_size: int,
     **options: Any,
-) -> nn.Module:
+) -> "nn.Module":
     """Make the model of a registry entry; see `create_sender`."""
     for what, value in (("message_length", message_length), ("vocab_size", vocab_size), ("hidden_size", hidden_size)):
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
@@ -113,7 +111,7 @@ def cannot_use(entry: Entry, representation: str) -> IncompatibleError:
     )
 
 
-def count_parameters(model: nn.Module) -> dict[str, int]:
+def count_parameters(model: "nn.Module") -> dict[str, int]:
     """Return the number of trainable parameters by both conventions, which agree for a plain `nn.Module`."""
     true = sum(p.numel() for p in model.parameters() if p.requires_grad)
     count = getattr(model, "parameter_count", None)

@@ -3,9 +3,9 @@
 import math
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from .cells import Cell, State
+from .cells import Cell, FromInput, Gates, Inputs, State, Unfed
 from .kernels import cell_steps
 from .layers import linear
 
@@ -30,16 +30,16 @@ class MinGRUCell(Cell):
             self.weight_ih = nn.Parameter(torch.empty(width, input_size).uniform_(-bound, bound))
         self.bias = nn.Parameter(torch.empty(width).uniform_(-bound, bound))
 
-    def project(self, x: Tensor) -> Tensor:
+    def project(self, x: Inputs) -> FromInput:
         return linear(x, self.weight_ih, self.bias)
 
-    def weigh(self, x: Tensor) -> Tensor:
+    def weigh(self, x: Inputs) -> FromInput:
         return linear(x, self.weight_ih)
 
-    def unfed(self) -> Tensor:
+    def unfed(self) -> Unfed:
         return self.bias.unsqueeze(-2)
 
-    def step(self, gates: Tensor, state: State) -> State:
+    def step(self, gates: Gates, state: State) -> State:
         (h,) = state
         # h + z (h~ - h) is a highway node without activation. The gates of a zero input have a single row.
         by_example = gates.expand(*h.shape[:-1], gates.shape[-1])

@@ -1,19 +1,22 @@
 """The two-level state of the hierarchical-unit network (HU-RNN; Perkins21 section 3, Icy22 section 5)."""
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from .cells import State
 from .kernels import cell_steps
 from .layers import Linear
 
+Stop = Float[Tensor, "*stack batch 1"]  # one number per example
 
-def mix(old: State, new: State, s: Tensor) -> State:
+
+def mix(old: State, new: State, s: Stop) -> State:
     """Return (1 - s) old + s new for every member of the state, such as h and c of an LSTM."""
     return tuple(cell_steps.mix(a, b, s) for a, b in zip(old, new, strict=True))
 
 
-def damp(state: State, s: Tensor) -> State:
+def damp(state: State, s: Stop) -> State:
     """Return (1 - s) state."""
     return tuple(x - x * s for x in state)
 
@@ -25,7 +28,7 @@ class StopGate(nn.Module):
         super().__init__()
         self.score = Linear(hidden_size, 1)
 
-    def forward(self, lower: State) -> Tensor:
+    def forward(self, lower: State) -> Stop:
         # Not a matrix product: with one column it would sum in another order for a stack than for a single model.
         weight, bias = self.score.weight, self.score.bias.unsqueeze(-1)
         return torch.sigmoid((lower[0] * weight).sum(-1, keepdim=True) + bias)

@@ -5,16 +5,20 @@ therefore runs one model or a stack of them, with one (batched) matrix product p
 """
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Integer
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from icy.core.representations import one_hot
 
+Message = Integer[Tensor, "*stack batch length"] | Float[Tensor, "*stack batch length vocab"]  # tokens, or weights
+
 
 def linear(
-    x: Float[Tensor, "*lead rows inputs"], weight: Float[Tensor, "*stack outputs inputs"], bias: Tensor | None = None
-) -> Float[Tensor, "*lead rows outputs"]:
+    x: Float[Tensor, "*#lead inputs"],
+    weight: Float[Tensor, "*stack outputs inputs"],
+    bias: Float[Tensor, "*stack outputs"] | None = None,
+) -> Float[Tensor, "*lead outputs"]:
     """Return `x @ weight.mT + bias`. Axes of `x` after the weight's leading axes and before the last one are rows."""
     if weight.dim() == 2:
         return F.linear(x, weight, bias)
@@ -22,7 +26,9 @@ def linear(
 
 
 def rows_times(
-    x: Float[Tensor, "*lead inputs"], matrix: Float[Tensor, "*stack inputs outputs"], addend: Tensor | None = None
+    x: Float[Tensor, "*#lead inputs"],
+    matrix: Float[Tensor, "*stack inputs outputs"],
+    addend: Float[Tensor, "... outputs"] | None = None,
 ) -> Float[Tensor, "*lead outputs"]:
     """Return `x @ matrix + addend`, computed as one (batched) matrix product.
 
@@ -43,7 +49,7 @@ def rows_times(
 class Linear(nn.Linear):
     """A linear layer over the last axis, initialised like PyTorch's."""
 
-    def forward(self, x: Float[Tensor, "*lead inputs"]) -> Float[Tensor, "*lead outputs"]:
+    def forward(self, x: Float[Tensor, "*#lead inputs"]) -> Float[Tensor, "*lead outputs"]:
         """Return `x W^T + b`."""
         return linear(x, self.weight, self.bias)
 
@@ -62,7 +68,7 @@ class MeaningEmbedding(nn.Module):
         self.values = values
         self.weight = nn.Parameter(torch.randn(attributes * values, size))
 
-    def forward(self, meanings: Int[Tensor, "*stack batch attr"]) -> Float[Tensor, "*stack batch hidden"]:
+    def forward(self, meanings: Integer[Tensor, "*#stack batch attr"]) -> Float[Tensor, "*stack batch hidden"]:
         """Return the sum of the rows of the attribute values."""
         return rows_times(flat_one_hot(meanings, self.values, self.weight.dtype), self.weight)
 
@@ -74,18 +80,20 @@ class SymbolEmbedding(nn.Module):
         super().__init__()
         self.weight = nn.Parameter(torch.randn(symbols, size))
 
-    def forward(self, message: Float[Tensor, "*lead vocab"]) -> Float[Tensor, "*lead hidden"]:
+    def forward(self, message: Float[Tensor, "*#lead vocab"]) -> Float[Tensor, "*lead hidden"]:
         """Return the sum of the rows, weighted."""
         return rows_times(message, self.weight)
 
 
 def flat_one_hot(
-    meanings: Int[Tensor, "*lead attr"], values: int, dtype: torch.dtype
+    meanings: Integer[Tensor, "*lead attr"], values: int, dtype: torch.dtype
 ) -> Float[Tensor, "*lead attr_values"]:
     """Return the one-hot vectors of the attribute values, concatenated."""
     return one_hot(meanings, values, dtype).flatten(-2)
 
 
-def as_symbol_weights(message: Tensor, symbols: int, dtype: torch.dtype) -> Float[Tensor, "*stack batch length vocab"]:
+def as_symbol_weights(
+    message: Message, symbols: int, dtype: torch.dtype
+) -> Float[Tensor, "*stack batch length vocab={symbols}"]:
     """Return a message as weights over symbols: tokens become one-hot vectors, weights are kept."""
     return message.to(dtype) if message.is_floating_point() else one_hot(message, symbols, dtype)

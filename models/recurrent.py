@@ -3,9 +3,10 @@
 from collections.abc import Callable
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
-from .cells import Cell, State
+from .cells import Cell, Gates, InputMatrix, Scanned, State, Steps
 
 CellFactory = Callable[..., Cell]
 
@@ -45,12 +46,12 @@ class Recurrent(nn.Module):
     def _cells(self) -> list[Cell]:
         return list(self.layers)  # type: ignore[arg-type]
 
-    def start(self, h: Tensor) -> list[State]:
+    def start(self, h: Float[Tensor, "*stack batch hidden"]) -> list[State]:
         """Return states in which the first layer has output `h` and all else is zero."""
         first, *rest = self._cells()
         return [first.start(h), *(layer.start(torch.zeros_like(h)) for layer in rest)]
 
-    def step(self, gates: Tensor, states: list[State]) -> list[State]:
+    def step(self, gates: Gates, states: list[State]) -> list[State]:
         """Run one step of every layer; `gates` are those of the first layer, from its `project` or `unfed`."""
         new: list[State] = []
         for layer, state in zip(self._cells(), states, strict=True):
@@ -59,7 +60,7 @@ class Recurrent(nn.Module):
             new.append(layer.step(gates, state))
         return new
 
-    def scan(self, x: Tensor | None, matrix: Tensor | None, h: Tensor, steps: int) -> Tensor:
+    def scan(self, x: Steps, matrix: InputMatrix, h: Float[Tensor, "*stack batch hidden"], steps: int) -> Scanned:
         """Run all steps of the first layer, then all of the next.
 
         Args:

@@ -5,23 +5,30 @@ computed once per forward pass, and each step multiplies by a matrix of V + 1 ro
 """
 
 import torch
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from icy.core.representations import Representation, sampled
 
 from .cells import Cell
-from .layers import Linear, SymbolEmbedding, as_symbol_weights, rows_times
+from .layers import Linear, Message, SymbolEmbedding, as_symbol_weights, rows_times
 
-Folded = tuple[Tensor, Tensor]  # matrix [..., symbols, gates], constant [..., 1, gates]
+Folded = tuple[Float[Tensor, "*stack vocab gates"], Float[Tensor, "*stack 1 gates"]]  # a matrix, and what is added
+Hidden = Float[Tensor, "*stack batch hidden"]
+Scores = Float[Tensor, "*stack batch vocab"]  # of one step, or weights over symbols
 
 
-def message_gates(message: Tensor, embed: SymbolEmbedding, cell: Cell, symbols: int) -> tuple[Tensor, ...]:
+def message_gates(
+    message: Message, embed: SymbolEmbedding, cell: Cell, symbols: int
+) -> tuple[Float[Tensor, "*stack batch gates"], ...]:
     """Return a receiver's gates at every step of a message (tokens or weights): L tensors [..., batch, gates]."""
     folded = fold_embedding(embed, cell)
     return apply_folded(by_position(message, symbols, embed.weight.dtype), folded).unbind(-3)
 
 
-def by_position(message: Tensor, symbols: int, dtype: torch.dtype) -> Tensor:
+def by_position(
+    message: Message, symbols: int, dtype: torch.dtype
+) -> Float[Tensor, "*stack length batch vocab={symbols}"]:
     """Return a message as weights over symbols [..., length, batch, symbols], contiguous for each step."""
     return as_symbol_weights(message, symbols, dtype).transpose(-3, -2).contiguous()
 
@@ -32,13 +39,13 @@ def fold_embedding(embed: SymbolEmbedding, cell: Cell) -> Folded:
     return cell.weigh(embed.weight), cell.project(no_input)
 
 
-def apply_folded(weights: Tensor, folded: Folded) -> Tensor:
+def apply_folded(weights: Float[Tensor, "*lead vocab"], folded: Folded) -> Float[Tensor, "*lead_out gates"]:
     """Return the gates for weights over symbols [..., symbols]."""
     matrix, constant = folded
     return rows_times(weights, matrix, constant)
 
 
-def start_symbol(like: Tensor, symbols: int) -> Tensor:
+def start_symbol(like: Hidden, symbols: int) -> Float[Tensor, "*stack batch vocab={symbols}"]:
     """Return the start symbol (index V) for every row of `like` [..., batch, hidden], as weights over symbols."""
     start = torch.zeros(*like.shape[:-1], symbols, dtype=like.dtype, device=like.device)
     start[..., -1] = 1
@@ -64,11 +71,11 @@ class Feedback(nn.Module):
         """Fold this layer into the input weights of `cell`."""
         return cell.weigh(self.embed.weight.mT), cell.project(self.embed.bias.unsqueeze(-2))
 
-    def first_symbol(self, like: Tensor) -> Tensor:
+    def first_symbol(self, like: Hidden) -> Scores:
         """Return the input of the first step."""
         return start_symbol(like, self.symbols)
 
-    def seen(self, scores: Tensor, step: int) -> Tensor:
+    def seen(self, scores: Scores, step: int) -> Scores:
         """Return what is fed back of the scores of a step, as weights over symbols."""
         return self.representation.feed_back(scores, step, self.training)
 
@@ -90,10 +97,10 @@ class SampledFeedback(nn.Module):
         """Fold the embedding into the input weights of `cell`."""
         return fold_embedding(self.embed, cell)
 
-    def first_symbol(self, like: Tensor) -> Tensor:
+    def first_symbol(self, like: Hidden) -> Scores:
         """Return the input of the first step."""
         return start_symbol(like, self.symbols)
 
-    def seen(self, scores: Tensor, step: int) -> Tensor:
+    def seen(self, scores: Scores, step: int) -> Scores:
         """Return the token that is sampled at a step; in evaluation, the most likely one."""
         return sampled(scores, step, self.training)

@@ -18,12 +18,12 @@ _GOLDEN = -7046029254386353131  # 2^64 / golden ratio, and the multipliers of th
 _FIRST, _SECOND = -4658895280553007687, -7723592293110705685
 
 
-def shift(x: Tensor, bits: int) -> Tensor:
+def shift(x: Int[Tensor, "*axes"], bits: int) -> Int[Tensor, "*axes"]:
     """Shift right as an unsigned integer, without copying the sign."""
     return (x >> bits) & ((1 << (64 - bits)) - 1)
 
 
-def counter_hash(key: Int[Tensor, "..."], counter: Int[Tensor, "..."]) -> Int[Tensor, "..."]:
+def counter_hash(key: Int[Tensor, "*#axes"], counter: Int[Tensor, "*#axes"]) -> Int[Tensor, "*axes"]:
     """Return a 64-bit hash of (key, counter): a random stream whose n-th number needs none of those before it.
 
     The splitmix64 generator in wrapping 64-bit arithmetic. It gives the same numbers on a CPU and a GPU, for one seed

@@ -8,10 +8,10 @@ losses `[...]`, one per model.
 """
 
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float, Integer
 from torch import Tensor
 from torch.autograd import Function
 
@@ -23,19 +23,22 @@ SMALLEST_DEVIATION = 0.1  # if the rewards of a batch deviate less, advantages a
 INSIDE_LOG = 1e-8  # added to probabilities before their logarithm is taken
 
 Scores = Float[Tensor, "*stack batch place choice"]  # places are a sender's positions or a receiver's attributes
-Targets = Int[Tensor, "*stack batch place"]
+Targets = Integer[Tensor, "*stack batch place"]
+Sent = Float[Tensor, "*stack batch length vocab"]
+Answered = Float[Tensor, "*stack batch attr value"]
+Meanings = Integer[Tensor, "*stack batch attr"]
 Losses = Float[Tensor, "*stack"]
+StepScores = Float[Tensor, "*stack batch vocab"]  # of a sender's step, or weights over symbols
 
 
+@runtime_checkable
 class Representation(Protocol):
     """Interface of a representation, for the training loop and for models with a feedback loop."""
 
     name: str
     description: str
 
-    def feed_back(
-        self, scores: Float[Tensor, "*stack batch vocab"], step: int, training: bool
-    ) -> Float[Tensor, "*stack batch vocab"]:
+    def feed_back(self, scores: StepScores, step: int, training: bool) -> StepScores:
         """Return what an autoregressive sender reads of the symbol it has just emitted, as weights over symbols.
 
         Args:
@@ -44,7 +47,7 @@ class Representation(Protocol):
             training: False for greedy decoding.
         """
 
-    def message(self, scores: Scores, noise: Noise | None) -> Float[Tensor, "*stack batch length vocab"]:
+    def message(self, scores: Scores, noise: Noise | None) -> Scores:
         """Return the message that a receiver gets, as weights over symbols; greedy if `noise` is None."""
 
     def sender_loss(self, scores: Scores, messages: Targets, noise: Noise) -> Losses:
@@ -53,7 +56,7 @@ class Representation(Protocol):
     def receiver_loss(self, scores: Scores, meanings: Targets, noise: Noise) -> Losses:
         """Return the supervised loss of a receiver against the meanings."""
 
-    def link_loss(self, sent: Scores, answered: Scores, meanings: Targets, noise: Noise) -> Losses:
+    def link_loss(self, sent: Sent, answered: Answered, meanings: Meanings, noise: Noise) -> Losses:
         """Return the joint loss of sender and receiver, from the scores of both."""
 
 
@@ -63,11 +66,11 @@ class Soft:
     name = "soft"
     description = "Probability vectors; cross-entropy."
 
-    def feed_back(self, scores: Tensor, step: int = 0, training: bool = True) -> Tensor:
+    def feed_back(self, scores: StepScores, step: int = 0, training: bool = True) -> StepScores:
         """Return the softmax of the scores, with its gradient."""
         return scores.softmax(-1)
 
-    def message(self, scores: Scores, noise: Noise | None = None) -> Tensor:
+    def message(self, scores: Scores, noise: Noise | None = None) -> Scores:
         """Return the softmax of the scores, in training and in evaluation."""
         return scores.softmax(-1)
 
@@ -79,7 +82,7 @@ class Soft:
         """Return the cross-entropy, mean over the batch and summed over the attributes."""
         return cross_entropy(scores, meanings).mean(-2).sum(-1)
 
-    def link_loss(self, sent: Scores, answered: Scores, meanings: Targets, noise: Noise | None = None) -> Losses:
+    def link_loss(self, sent: Sent, answered: Answered, meanings: Meanings, noise: Noise | None = None) -> Losses:
         """Return the cross-entropy of the answers, mean over batch and attributes (Perkins21 table 6)."""
         return cross_entropy(answered, meanings).mean((-2, -1))
 
@@ -100,13 +103,13 @@ class Gumbel:
     temperature: float = TEMPERATURE
     least_squares: bool = False
 
-    def feed_back(self, scores: Tensor, step: int, training: bool) -> Tensor:
+    def feed_back(self, scores: StepScores, step: int, training: bool) -> StepScores:
         """Return the sample with the gradient of the softmax; greedy if not training."""
         if not training:
             return largest(scores)
         return self._sample(scores, current_noise(scores.device).gumbel(scores, step))
 
-    def message(self, scores: Scores, noise: Noise | None) -> Tensor:
+    def message(self, scores: Scores, noise: Noise | None) -> Scores:
         """Return the samples of all positions; greedy if `noise` is None."""
         return largest(scores) if noise is None else self._sample(scores, noise.gumbels(scores))
 
@@ -122,7 +125,7 @@ class Gumbel:
         """Return the squared error of the samples, mean over batch, attributes and values."""
         return squared_error(scores if self.least_squares else self.message(scores, noise), meanings)
 
-    def link_loss(self, sent: Scores, answered: Scores, meanings: Targets, noise: Noise | None = None) -> Losses:
+    def link_loss(self, sent: Sent, answered: Answered, meanings: Meanings, noise: Noise | None = None) -> Losses:
         """Return the cross-entropy of the answers, as under SOFT (Perkins21 table 6)."""
         return cross_entropy(answered, meanings).mean((-2, -1))
 
@@ -144,11 +147,11 @@ class Discrete:
     reward_weight: float = 1.0
     entropy_weight: float = 0.01
 
-    def feed_back(self, scores: Tensor, step: int = 0, training: bool = True) -> Tensor:
+    def feed_back(self, scores: StepScores, step: int = 0, training: bool = True) -> StepScores:
         """Return the softmax of the scores: only senders that sample tokens themselves read tokens (see `sampled`)."""
         return scores.softmax(-1)
 
-    def message(self, scores: Scores, noise: Noise | None) -> Tensor:
+    def message(self, scores: Scores, noise: Noise | None) -> Scores:
         """Return the sampled tokens as one-hot vectors, without a gradient; greedy if `noise` is None."""
         return largest(scores) if noise is None else largest(scores.detach() + noise.gumbels(scores))
 
@@ -166,7 +169,7 @@ class Discrete:
         gain = advantage(rewards, axes=1).unsqueeze(-1) * -cross_entropy(scores, drawn)
         return -self.reward_weight * gain.sum((-2, -1)) - self.entropy_weight * entropy(scores)
 
-    def link_loss(self, sent: Scores, answered: Scores, meanings: Targets, noise: Noise) -> Losses:
+    def link_loss(self, sent: Sent, answered: Answered, meanings: Meanings, noise: Noise) -> Losses:
         """Return the REINFORCE loss of both models; each correct attribute is a reward (Perkins21 table 6).
 
         The advantage of a token is the mean over its example's attributes, that of a sampled value its own.
@@ -183,7 +186,7 @@ class Discrete:
 ANSWERS = 1  # noise channel of a receiver's values; tokens use the noise itself
 
 
-def sampled(scores: Float[Tensor, "*stack batch vocab"], step: int, training: bool) -> Tensor:
+def sampled(scores: StepScores, step: int, training: bool) -> StepScores:
     """Return the token that a sampling sender emits at a step, one-hot and without a gradient; greedy if not training.
 
     The loss of `Discrete` scores the same token.
@@ -193,7 +196,7 @@ def sampled(scores: Float[Tensor, "*stack batch vocab"], step: int, training: bo
     return largest(scores.detach() + current_noise(scores.device).gumbel(scores, step))
 
 
-def largest(scores: Float[Tensor, "... choice"]) -> Float[Tensor, "... choice"]:
+def largest(scores: Float[Tensor, "*places choice"]) -> Float[Tensor, "*places choice"]:
     """Return the one-hot vector of the largest score."""
     return one_hot(scores.argmax(-1), scores.shape[-1], scores.dtype)
 
@@ -203,7 +206,7 @@ def squared_error(found: Scores, targets: Targets) -> Losses:
     return (found - one_hot(targets, found.shape[-1], found.dtype)).square().mean((-3, -2, -1))
 
 
-def advantage(rewards: Tensor, axes: int) -> Tensor:
+def advantage(rewards: Float[Tensor, "*axes"], axes: int) -> Float[Tensor, "*axes"]:
     """Subtract the mean of rewards over the last `axes` axes, and divide by their standard deviation unless small."""
     over = tuple(range(-axes, 0))
     centred = rewards - rewards.mean(over, keepdim=True)
@@ -248,7 +251,9 @@ class _CrossEntropy(Function):
         return to_scores.mul_(grad.unsqueeze(1)), None
 
 
-def cross_entropy(scores: Float[Tensor, "... choices"], targets: Int[Tensor, "..."]) -> Float[Tensor, "..."]:
+def cross_entropy(
+    scores: Float[Tensor, "*places choices"], targets: Integer[Tensor, "*places"]
+) -> Float[Tensor, "*places"]:
     """Return the cross-entropy of each target, without a reduction."""
     flat: Tensor = _CrossEntropy.apply(scores.flatten(0, -2), targets.flatten().long())[0]  # type: ignore[no-untyped-call]
     return flat.view(targets.shape)
@@ -284,6 +289,8 @@ def options_of(name: str) -> tuple[str, ...]:
     return tuple(f.name for f in fields(found)) if is_dataclass(found) else ()
 
 
-def one_hot(index: Int[Tensor, "..."], size: int, dtype: torch.dtype = torch.float32) -> Float[Tensor, "... size"]:
+def one_hot(
+    index: Integer[Tensor, "*places"], size: int, dtype: torch.dtype = torch.float32
+) -> Float[Tensor, "*places size={size}"]:
     """Return one-hot vectors on a new last axis, without PyTorch's range check, which waits for the device."""
     return (index.unsqueeze(-1) == torch.arange(size, device=index.device)).to(dtype)

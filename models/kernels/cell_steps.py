@@ -10,8 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.autograd import Function
+
+Units = Float[Tensor, "*stack batch hidden"]
+Gates = Float[Tensor, "*stack #batch gates"]
 
 
 def _tanh(x: Tensor) -> Tensor:
@@ -250,37 +254,37 @@ class SRUStep(Function):
         return _reduced(to_gates, gates.shape), to_weight, to_c, None
 
 
-def tanh(x: Tensor) -> Tensor:
+def tanh(x: Float[Tensor, "*axes"]) -> Float[Tensor, "*axes"]:
     """Return tanh(x); see Tanh."""
     y: Tensor = Tanh.apply(x)  # type: ignore[no-untyped-call]
     return y
 
 
-def mix(a: Tensor, b: Tensor, s: Tensor) -> Tensor:
+def mix(a: Units, b: Units, s: Float[Tensor, "*stack batch 1"]) -> Units:
     """Return (1 - s) a + s b; see Mix."""
     mixed: Tensor = Mix.apply(a, b, s)  # type: ignore[no-untyped-call]
     return mixed
 
 
-def gru_step(from_input: Tensor, from_state: Tensor, h: Tensor) -> Tensor:
+def gru_step(from_input: Gates, from_state: Float[Tensor, "*stack batch gates"], h: Units) -> Units:
     """Return the next state of a GRU; see GRUStep."""
     new: Tensor = GRUStep.apply(from_input, from_state, h)[0]  # type: ignore[no-untyped-call]
     return new
 
 
-def lstm_step(gates: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+def lstm_step(gates: Gates, c: Units) -> tuple[Units, Units]:
     """Return the next h and c of an LSTM; see LSTMStep."""
     h, new_c, _, _ = LSTMStep.apply(gates, c)  # type: ignore[no-untyped-call]
     return h, new_c
 
 
-def highway_step(gates: Tensor, s: Tensor, activation: str) -> Tensor:
+def highway_step(gates: Gates, s: Units, activation: str) -> Units:
     """Return the next node of a DARTS cell; see HighwayStep."""
     new: Tensor = HighwayStep.apply(gates, s, activation)[0]  # type: ignore[no-untyped-call]
     return new
 
 
-def sru_step(gates: Tensor, weight: Tensor, c: Tensor, activation: str) -> tuple[Tensor, Tensor]:
+def sru_step(gates: Gates, weight: Float[Tensor, "*stack 2 hidden"], c: Units, activation: str) -> tuple[Units, Units]:
     """Return the next h and c of an SRU; see SRUStep."""
     h, new_c, _, _ = SRUStep.apply(gates, weight, c, activation)  # type: ignore[no-untyped-call]
     return h, new_c

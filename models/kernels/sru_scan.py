@@ -5,12 +5,11 @@ gradient of c. All else is computed for a slab of steps at once: on a GPU, where
 on a CPU, where memory access is expensive, for as many steps as fit in the cache.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
@@ -19,8 +18,14 @@ IN_CACHE = 2**17  # elements of a slab, on a CPU
 
 
 def sru_scan(
-    x: Tensor | None, matrix: Tensor | None, bias: Tensor, weight: Tensor, c: Tensor, steps: int, activation: str
-) -> Tensor:
+    x: Float[Tensor, "*#stack step={steps} batch inputs"] | None,
+    matrix: Float[Tensor, "*stack inputs blocks"] | None,
+    bias: Float[Tensor, "*stack gates hidden"],
+    weight: Float[Tensor, "*stack gates hidden"],
+    c: Float[Tensor, "*stack batch hidden"],
+    steps: int,
+    activation: str,
+) -> Float[Tensor, "*stack step={steps} batch hidden"] | Float[Tensor, "*stack batch hidden"]:
     """Return the outputs h of an SRU [*stack, step, batch, E]; without the gate r, its last state c [*stack, batch, E].
 
     Args:
@@ -54,9 +59,9 @@ class _Run(NamedTuple):
     shown: Tensor | None  # g(c), if g is not the identity
     h: Tensor | None
 
-    def at(self, slab: slice) -> _Run:
+    def at(self, slab: slice) -> Self:
         """Return the part of a slab of steps."""
-        return _Run(*(None if part is None else part[:, slab] for part in self))  # type: ignore[arg-type]
+        return type(self)(*(None if part is None else part[:, slab] for part in self))  # type: ignore[arg-type]
 
 
 class _SRUScan(Function):

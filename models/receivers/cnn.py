@@ -1,11 +1,12 @@
 """The convolutional receiver (Perkins21 table 15; Icy22 appendix B)."""
 
+from jaxtyping import Float
 from torch import Tensor, nn
 
 from icy.languages.meanings import MeaningSpace
-from icy.models.base import Receiver
+from icy.models.base import MeaningScores, Receiver
 from icy.models.convolution import Convolution, pool_relu
-from icy.models.layers import Linear, SymbolEmbedding, as_symbol_weights
+from icy.models.layers import Linear, Message, SymbolEmbedding, as_symbol_weights
 
 SHORT = 4  # a sequence of at most this length goes to the last layer
 
@@ -32,11 +33,13 @@ class CNN(Receiver):
     def inert_parameters(self) -> int:
         return super().inert_parameters() + self.embed.weight.numel()
 
-    def forward(self, message: Tensor) -> Tensor:
+    def forward(self, message: Message) -> MeaningScores:
         weights = as_symbol_weights(message, self.symbols, self.embed.weight.dtype)
         return self.shaped(self.out(self.features(weights).flatten(-2)))
 
-    def features(self, weights: Tensor) -> Tensor:
+    def features(
+        self, weights: Float[Tensor, "*stack batch length vocab"]
+    ) -> Float[Tensor, "*out_stack batch short hidden"]:
         """Return the features [..., batch, short, hidden] of weights over symbols [..., batch, length, vocab]."""
         if not self.blocks:
             embedded: Tensor = self.embed(weights)

@@ -1,11 +1,12 @@
 """Feed-forward receivers, in the form of the papers' tables (Perkins21 table 15) and of Icy22's program."""
 
+from jaxtyping import Float
 from torch import Tensor
 
 from icy.languages.meanings import MeaningSpace
-from icy.models.base import Receiver
+from icy.models.base import MeaningScores, Receiver
 from icy.models.kernels.cell_steps import tanh
-from icy.models.layers import Linear, SymbolEmbedding, as_symbol_weights
+from icy.models.layers import Linear, Message, SymbolEmbedding, as_symbol_weights
 
 
 class FC2L(Receiver):
@@ -24,12 +25,12 @@ class FC2L(Receiver):
     def inert_parameters(self) -> int:
         return super().inert_parameters() + self.embed.weight.numel()
 
-    def embedded(self, message: Tensor) -> Tensor:
+    def embedded(self, message: Message) -> Float[Tensor, "*stack batch length_hidden"]:
         """Return tanh of the embedded symbols, positions concatenated: [..., batch, L*E]."""
         weights = as_symbol_weights(message, self.symbols, self.embed.weight.dtype)
         return tanh(self.embed(weights)).flatten(-2)
 
-    def forward(self, message: Tensor) -> Tensor:
+    def forward(self, message: Message) -> MeaningScores:
         return self.shaped(self.out(self.embedded(message)))
 
 
@@ -41,7 +42,7 @@ class FC(FC2L):
         self.hidden = Linear(message_length * hidden_size, hidden_size)
         self.out = Linear(hidden_size, self.answers)
 
-    def forward(self, message: Tensor) -> Tensor:
+    def forward(self, message: Message) -> MeaningScores:
         return self.shaped(self.out(tanh(self.hidden(self.embedded(message)))))
 
 
@@ -58,7 +59,7 @@ class FC1L(Receiver):
         super().__init__(space, message_length, vocab_size, hidden_size)
         self.table = SymbolEmbedding(message_length * self.symbols, self.answers)
 
-    def forward(self, message: Tensor) -> Tensor:
+    def forward(self, message: Message) -> MeaningScores:
         weights = as_symbol_weights(message, self.symbols, self.table.weight.dtype)
         return self.shaped(self.table(weights.flatten(-2)))
 
@@ -76,6 +77,6 @@ class FC2Lv2(Receiver):
         self.table = SymbolEmbedding(message_length * self.symbols, hidden_size)
         self.out = Linear(hidden_size, self.answers)
 
-    def forward(self, message: Tensor) -> Tensor:
+    def forward(self, message: Message) -> MeaningScores:
         weights = as_symbol_weights(message, self.symbols, self.table.weight.dtype)
         return self.shaped(self.out(tanh(self.table(weights.flatten(-2)))))

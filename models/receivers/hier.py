@@ -1,12 +1,10 @@
 """The HU-RNN receiver Hier, with any cell (Perkins21 section 3; Icy22 section 5, HURecv)."""
 
-from torch import Tensor
-
 from icy.languages.meanings import MeaningSpace
-from icy.models.base import Receiver
+from icy.models.base import MeaningScores, Receiver
 from icy.models.cells import State
-from icy.models.hierarchy import StopGate, damp, mix
-from icy.models.layers import Linear, SymbolEmbedding
+from icy.models.hierarchy import Stop, StopGate, damp, mix
+from icy.models.layers import Linear, Message, SymbolEmbedding
 from icy.models.recurrent import CellFactory
 from icy.models.symbols import message_gates
 
@@ -48,15 +46,15 @@ class Hier(Receiver):
     def inert_parameters(self) -> int:
         return super().inert_parameters() + self.embed.weight.numel()
 
-    def gate(self, lower: State) -> Tensor:
+    def gate(self, lower: State) -> Stop:
         """Return s [..., batch, 1].
 
         The mistake of `shared_gate` is an index that is right for a pair of states, so it does not affect the LSTM.
         """
-        s: Tensor = self.stop(lower)
+        s: Stop = self.stop(lower)
         return s[..., :1, :].expand_as(s) if self.shared_gate and len(lower) == 1 else s
 
-    def forward(self, message: Tensor) -> Tensor:
+    def forward(self, message: Message) -> MeaningScores:
         gates = message_gates(message, self.embed, self.lower, self.symbols)
         nothing = gates[0].new_zeros(*gates[0].shape[:-1], self.hidden_size)
         lower, upper = self.lower.start(nothing), self.upper.start(nothing)

@@ -1,11 +1,9 @@
 """MeanEmbeddings, a receiver that ignores order (in Icy22's program, but in none of the papers' tables)."""
 
-from torch import Tensor
-
 from icy.languages.meanings import MeaningSpace
-from icy.models.base import Receiver
+from icy.models.base import MeaningScores, Receiver
 from icy.models.kernels.cell_steps import tanh
-from icy.models.layers import Linear, SymbolEmbedding, as_symbol_weights
+from icy.models.layers import Linear, Message, SymbolEmbedding, as_symbol_weights
 
 
 class MeanEmbeddings(Receiver):
@@ -25,7 +23,7 @@ class MeanEmbeddings(Receiver):
     def inert_parameters(self) -> int:
         return super().inert_parameters() + self.embed.weight.numel()
 
-    def forward(self, message: Tensor) -> Tensor:
+    def forward(self, message: Message) -> MeaningScores:
         weights = as_symbol_weights(message, self.symbols, self.embed.weight.dtype)
         # The embedding is linear, so it is enough to embed the mean of the weights: one row per message instead of L.
         mean = weights.mean(-2)[..., : self.vocab_size]

@@ -1,11 +1,15 @@
 """Receivers that store examples: a hash table, and nearest neighbours (Perkins21 table 15)."""
 
 import torch
+from jaxtyping import Bool, Int, Integer
 from torch import Tensor
 
 from icy.core.representations import one_hot
 from icy.languages.meanings import MeaningSpace
-from icy.models.base import MemoryModel, Receiver
+from icy.models.base import MeaningScores, MemoryModel, Receiver
+from icy.models.layers import Message
+
+Tokens = Integer[Tensor, "batch length"]
 
 QUERIES_AT_ONCE = 2**26  # elements of a query-by-support table of distances, so that 10^5 messages fit in memory
 
@@ -19,7 +23,7 @@ class _Remembering(Receiver, MemoryModel):
         self._messages: list[Tensor] = []
         self._meanings: list[Tensor] = []
 
-    def observe(self, inputs: Tensor, targets: Tensor) -> None:
+    def observe(self, inputs: Message, targets: Integer[Tensor, "batch attr"]) -> None:
         inputs = self.tokens(inputs)
         keys = self._keys(inputs)
         fresh = []
@@ -32,26 +36,26 @@ class _Remembering(Receiver, MemoryModel):
             self._meanings.append(targets[fresh].long())
 
     @staticmethod
-    def tokens(message: Tensor) -> Tensor:
+    def tokens(message: Message) -> Tokens:
         """Return a message as tokens; of weights over symbols, the largest."""
         return message.argmax(-1) if message.is_floating_point() else message
 
     @staticmethod
-    def _keys(tokens: Tensor) -> list[bytes]:
+    def _keys(tokens: Tokens) -> list[bytes]:
         rows = tokens.to("cpu", torch.int32).contiguous().numpy()
         return [row.tobytes() for row in rows]
 
-    def memory(self) -> tuple[Tensor, Tensor]:
+    def memory(self) -> tuple[Integer[Tensor, "stored length"], Int[Tensor, "stored attr"]]:
         """Return the stored messages [stored, L] and meanings [stored, A]."""
         self._messages, self._meanings = [torch.cat(self._messages)], [torch.cat(self._meanings)]
         return self._messages[0], self._meanings[0]
 
-    def answer(self, stored: Tensor, found: Tensor) -> Tensor:
+    def answer(self, stored: Int[Tensor, " batch"], found: Bool[Tensor, " batch"]) -> MeaningScores:
         """Return the scores [batch, attr, value] of stored examples; zero where `found` is False."""
         _, meanings = self.memory()
         return one_hot(meanings[stored], self.space.values) * found[:, None, None]
 
-    def nothing(self, batch: int, device: torch.device) -> Tensor:
+    def nothing(self, batch: int, device: torch.device) -> MeaningScores:
         """Return the scores before anything is stored."""
         return torch.zeros(batch, self.space.attributes, self.space.values, device=device)
 
@@ -59,7 +63,7 @@ class _Remembering(Receiver, MemoryModel):
 class Hashtable(_Remembering):
     """A table of the first meaning seen for each message; the scores of a message never seen are all zero."""
 
-    def forward(self, message: Tensor) -> Tensor:
+    def forward(self, message: Message) -> MeaningScores:
         tokens = self.tokens(message)
         if not self.known:
             return self.nothing(len(tokens), tokens.device)
@@ -70,7 +74,7 @@ class Hashtable(_Remembering):
 class KNN(_Remembering):
     """Nearest neighbour: the meaning of the nearest message seen so far, by Hamming distance; of several, the first."""
 
-    def forward(self, message: Tensor) -> Tensor:
+    def forward(self, message: Message) -> MeaningScores:
         tokens = self.tokens(message)
         if not self.known:
             return self.nothing(len(tokens), tokens.device)

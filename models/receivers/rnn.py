@@ -1,10 +1,11 @@
 """Recurrent receivers RNN1L and RNN2L, with any cell (Perkins21 table 15; Icy22 appendix B)."""
 
+from jaxtyping import Float
 from torch import Tensor
 
 from icy.languages.meanings import MeaningSpace
-from icy.models.base import Receiver
-from icy.models.layers import Linear, SymbolEmbedding
+from icy.models.base import MeaningScores, Receiver
+from icy.models.layers import Linear, Message, SymbolEmbedding
 from icy.models.recurrent import CellFactory, Recurrent
 from icy.models.symbols import by_position, message_gates
 
@@ -36,18 +37,18 @@ class RNN(Receiver):
         unused_head = 2 * self.space.attributes * (self.hidden_size + 1)
         return super().inert_parameters() + self.embed.weight.numel() + unused_head
 
-    def forward(self, message: Tensor) -> Tensor:
+    def forward(self, message: Message) -> MeaningScores:
         last = self.scanned(message) if self.net.scans else self.stepped(message)
         return self.shaped(self.out(last))
 
-    def scanned(self, message: Tensor) -> Tensor:
+    def scanned(self, message: Message) -> Float[Tensor, "*stack batch hidden"]:
         """Return the last output, for a cell that runs over the whole message at once."""
         rows = self.embed.weight
         symbols = by_position(message, self.symbols, rows.dtype)
         nothing = rows.new_zeros(*rows.shape[:-2], symbols.shape[-2], self.hidden_size)
         return self.net.scan(symbols, self.net.first.weigh(rows), nothing, self.message_length)
 
-    def stepped(self, message: Tensor) -> Tensor:
+    def stepped(self, message: Message) -> Float[Tensor, "*stack batch hidden"]:
         """Return the last output, computed step by step."""
         gates = message_gates(message, self.embed, self.net.first, self.symbols)
         states = self.net.start(gates[0].new_zeros(*gates[0].shape[:-1], self.hidden_size))

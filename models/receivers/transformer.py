@@ -1,13 +1,11 @@
 """A transformer receiver: a pre-norm encoder (Vaswani et al. 2017; Xiong et al. 2020)."""
 
-from __future__ import annotations
-
-from torch import Tensor, nn
+from torch import nn
 
 from icy.languages.meanings import MeaningSpace
 from icy.models.attention import LayerNorm, pre_norm_layers, sinusoids
-from icy.models.base import Receiver
-from icy.models.layers import Linear, SymbolEmbedding, as_symbol_weights
+from icy.models.base import MeaningScores, Receiver
+from icy.models.layers import Linear, Message, SymbolEmbedding, as_symbol_weights
 
 
 class Transformer(Receiver):
@@ -38,7 +36,7 @@ class Transformer(Receiver):
         self.norm = LayerNorm(hidden_size)
         self.out = Linear(hidden_size, self.answers)
 
-    def forward(self, message: Tensor) -> Tensor:
+    def forward(self, message: Message) -> MeaningScores:
         x = self.embed(as_symbol_weights(message, self.symbols, self.embed.weight.dtype))
         x = x + sinusoids(x.shape[-2], x)
         for layer in self.layers:

@@ -1,9 +1,7 @@
 """Feed-forward senders (Perkins21 table 13; Icy22 appendix B)."""
 
-from torch import Tensor
-
 from icy.languages.meanings import MeaningSpace
-from icy.models.base import Sender
+from icy.models.base import Meanings, MessageScores, Sender
 from icy.models.kernels.cell_steps import tanh
 from icy.models.layers import Linear, flat_one_hot
 
@@ -17,7 +15,7 @@ class FC1L(Sender):
         super().__init__(space, message_length, vocab_size, hidden_size)
         self.out = Linear(space.attributes * space.values, message_length * self.symbols)
 
-    def forward(self, meanings: Tensor) -> Tensor:
+    def forward(self, meanings: Meanings) -> MessageScores:
         return self.shaped(self.out(flat_one_hot(meanings, self.space.values, self.out.weight.dtype)))
 
 
@@ -31,6 +29,6 @@ class FC2L(Sender):
         self.hidden = Linear(space.attributes * space.values, hidden_size)
         self.out = Linear(hidden_size, message_length * self.symbols)
 
-    def forward(self, meanings: Tensor) -> Tensor:
+    def forward(self, meanings: Meanings) -> MessageScores:
         one_hot = flat_one_hot(meanings, self.space.values, self.hidden.weight.dtype)
         return self.shaped(self.out(tanh(self.hidden(one_hot))))

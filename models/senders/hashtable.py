@@ -1,11 +1,12 @@
 """A sender that stores examples (Perkins21 table 13, row Hashtable)."""
 
 import torch
+from jaxtyping import Integer
 from torch import Tensor
 
 from icy.core.representations import one_hot
 from icy.languages.meanings import MeaningSpace
-from icy.models.base import MemoryModel, Sender
+from icy.models.base import Meanings, MemoryModel, MessageScores, Sender
 
 
 class Hashtable(Sender, MemoryModel):
@@ -23,7 +24,7 @@ class Hashtable(Sender, MemoryModel):
         place = self.space.values ** torch.arange(self.space.attributes - 1, -1, -1, device=meanings.device)
         return (meanings.long() * place).sum(-1)
 
-    def observe(self, inputs: Tensor, targets: Tensor) -> None:
+    def observe(self, inputs: Meanings, targets: Integer[Tensor, "batch length"]) -> None:
         # In reverse, so that the first of equal meanings in a batch is written last.
         index, messages = self._index(inputs).flip(0), targets.flip(0).to(self.messages.dtype)
         fresh = ~self.seen[index]
@@ -31,6 +32,6 @@ class Hashtable(Sender, MemoryModel):
             self.messages[i] = message
         self.seen[index] = True
 
-    def forward(self, meanings: Tensor) -> Tensor:
+    def forward(self, meanings: Meanings) -> MessageScores:
         index = self._index(meanings)
         return one_hot(self.messages[index], self.symbols) * self.seen[index][..., None, None]

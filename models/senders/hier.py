@@ -4,9 +4,9 @@ from torch import Tensor
 
 from icy.core.representations import SOFT, Representation
 from icy.languages.meanings import MeaningSpace
-from icy.models.base import Sender, time_last
-from icy.models.cells import State
-from icy.models.hierarchy import StopGate, mix
+from icy.models.base import Meanings, MessageScores, Sender, time_last
+from icy.models.cells import State, Unfed
+from icy.models.hierarchy import Stop, StopGate, mix
 from icy.models.layers import Linear, MeaningEmbedding
 from icy.models.recurrent import CellFactory
 from icy.models.symbols import Feedback, SampledFeedback, apply_folded
@@ -31,9 +31,7 @@ class _HierSender(Sender):
         self.stop = StopGate(hidden_size)
         self.out = Linear(hidden_size, self.symbols)
 
-    def before_lower(
-        self, unfed: Tensor, upper: State, lower: State | None, stop: Tensor | None
-    ) -> tuple[State, State]:
+    def before_lower(self, unfed: Unfed, upper: State, lower: State | None, stop: Stop | None) -> tuple[State, State]:
         """Return the new upper state, and the state for the step of the lower cell; at the first step s = 1."""
         stepped = self.upper.step(unfed, upper)
         if stop is None or lower is None:
@@ -56,7 +54,7 @@ class HierZero(_HierSender):
         super().__init__(space, message_length, vocab_size, hidden_size, cell=cell)
         self.lower = cell(UNFED_INPUT, hidden_size, fed=False)
 
-    def forward(self, meanings: Tensor) -> Tensor:
+    def forward(self, meanings: Meanings) -> MessageScores:
         upper, lower, stop = self.upper.start(self.embed(meanings)), None, None
         unfed_upper, unfed_lower = self.upper.unfed(), self.lower.unfed()
         outputs = []
@@ -96,7 +94,7 @@ class HierAutoReg(_HierSender):
         unused_layer = (self.space.attributes * self.space.values + 1) * self.hidden_size
         return super().inert_parameters() + unused_layer
 
-    def forward(self, meanings: Tensor) -> Tensor:
+    def forward(self, meanings: Meanings) -> MessageScores:
         start = self.embed(meanings)
         upper, lower, stop = self.upper.start(start), None, None
         unfed, folded = self.upper.unfed(), self.feedback.fold(self.lower)

@@ -4,7 +4,7 @@ from torch import Tensor
 
 from icy.core.representations import SOFT, Representation
 from icy.languages.meanings import MeaningSpace
-from icy.models.base import Sender, time_last
+from icy.models.base import Meanings, MessageScores, Sender, time_last
 from icy.models.layers import Linear, MeaningEmbedding
 from icy.models.recurrent import CellFactory, Recurrent
 from icy.models.symbols import Feedback, SampledFeedback, apply_folded
@@ -33,7 +33,7 @@ class RNNZero(Sender):
         self.net = Recurrent(cell, hidden_size, layers, fed=False)
         self.out = Linear(hidden_size, self.symbols)
 
-    def forward(self, meanings: Tensor) -> Tensor:
+    def forward(self, meanings: Meanings) -> MessageScores:
         start = self.embed(meanings)
         if self.net.scans:
             by_position: Tensor = self.out(self.net.scan(None, None, start, self.message_length))
@@ -73,7 +73,7 @@ class RNNAutoReg(Sender):
         self.net = Recurrent(cell, hidden_size, layers)
         self.out = Linear(hidden_size, self.symbols)
 
-    def forward(self, meanings: Tensor) -> Tensor:
+    def forward(self, meanings: Meanings) -> MessageScores:
         start = self.embed(meanings)
         states = self.net.start(start)
         folded = self.feedback.fold(self.net.first)

@@ -1,16 +1,15 @@
 """Transformer senders: those of Icy22 (appendix B), and a pre-norm one with several heads."""
 
-from __future__ import annotations
-
 import copy
 
 import torch
+from jaxtyping import Integer
 from torch import Tensor, nn
 
 from icy.core.representations import SOFT, Representation, largest, one_hot
 from icy.languages.meanings import MeaningSpace
 from icy.models.attention import Cache, DecoderLayer, LayerNorm, PreNormLayer, pre_norm_layers, sinusoids
-from icy.models.base import Sender, time_last
+from icy.models.base import Meanings, MessageScores, Sender, time_last
 from icy.models.layers import Linear, MeaningEmbedding, SymbolEmbedding
 from icy.models.symbols import Feedback, SampledFeedback
 
@@ -51,7 +50,7 @@ class _TransDec(Sender):
             positions = positions + embed.bias.unsqueeze(-2)
         return torch.cat([symbols, positions.expand(*symbols.shape[:-2], *positions.shape[-2:])], -2)
 
-    def forward(self, meanings: Tensor) -> Tensor:
+    def forward(self, meanings: Meanings) -> MessageScores:
         memory, length = self.embed(meanings), self.message_length
         layers, table = self._layers(), self._table(length)
         folded = [layer.fold(memory, table if layer is layers[0] else None) for layer in layers]
@@ -137,7 +136,9 @@ class Transformer(Sender):
         self.norm = LayerNorm(hidden_size)
         self.out = Linear(hidden_size, self.symbols)
 
-    def forward(self, meanings: Tensor, messages: Tensor | None = None) -> Tensor:
+    def forward(
+        self, meanings: Meanings, messages: Integer[Tensor, "*stack batch length"] | None = None
+    ) -> MessageScores:
         prefix = self.embed(meanings)
         positions = sinusoids(self.message_length, prefix)
         if self.teacher_forcing and self.training and messages is not None:
