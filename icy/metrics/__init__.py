@@ -10,8 +10,6 @@ Example:
     1.0
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from icy.core.registry import register_metric

@@ -1,7 +1,5 @@
 """Concept best matching (CBM): how well the words of a language translate, one by one, into concepts."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Sequence, Sized
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -192,12 +190,12 @@ class _Side:
     codes: Codes
     names: Names
 
-    def once(self) -> _Side:
+    def once(self) -> "_Side":
         """Drop repeats within a sample."""
         cells = np.unique(self.rows * len(self.names) + self.codes)
         return _Side(cells // len(self.names), cells % len(self.names), self.names)
 
-    def within(self, which: Codes, count: int) -> _Side:
+    def within(self, which: Codes, count: int) -> "_Side":
         """Select the samples `which`, in that order, out of `count`."""
         place = np.full(count, -1)
         place[which] = np.arange(len(which))
@@ -229,7 +227,7 @@ class _Samples:
     words: _Side
     concepts: _Side
 
-    def rows(self, which: Codes) -> _Samples:
+    def rows(self, which: Codes) -> "_Samples":
         """Select samples."""
         words, concepts = (side.within(which, self.count) for side in (self.words, self.concepts))
         return _Samples(len(which), words, concepts)

@@ -1,7 +1,5 @@
 """Context independence: does every concept have a token of its own, whatever the context?"""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

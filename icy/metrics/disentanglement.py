@@ -1,13 +1,12 @@
 """Disentanglement of discrete or real codes: FactorVAE score, mutual information gap (MIG), modularity."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from jaxtyping import Real
 from numpy.typing import NDArray
 
 from icy.core.checks import whole_number
@@ -37,7 +36,7 @@ class Coded:
     """
 
     factors: list[Codes]
-    codes: NDArray[Any]
+    codes: Real[NDArray[Any], "batch dimension"]
     discrete: bool
 
     def __len__(self) -> int:

@@ -1,18 +1,17 @@
 """Entropy and mutual information of discrete variables: plug-in estimates from counts, in bits."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
+from jaxtyping import Int64, Shaped
 from numpy.typing import NDArray
 
-Codes = NDArray[np.int64]  # values of a discrete variable, numbered from 0 without gaps, [N]
+Codes = Int64[NDArray[np.int64], " batch"]  # values of a discrete variable, numbered from 0 without gaps, [N]
 NOTHING = 1e-12  # bits; less is floating-point noise
 DENSE = 16  # cells of a joint count table per row of data, up to which the table is kept as an array
 
 
-def number(values: NDArray[Any]) -> Codes:
+def number(values: Shaped[NDArray[Any], " batch"]) -> Codes:
     """Number values from 0 in sorted order, without gaps: [N] -> [N]."""
     codes: Codes = np.unique(values, return_inverse=True)[1].astype(np.int64).ravel()
     return codes

@@ -1,7 +1,5 @@
 """Evaluate several metrics on one table."""
 
-from __future__ import annotations
-
 import logging
 import math
 from collections.abc import Callable, Iterable, Mapping
@@ -41,7 +39,7 @@ def evaluate(
     seed: int = 0,
     eos: int | None = None,
     told: ScoreCallback | None = None,
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """Evaluate several metrics on one table, as one row of a DataFrame.
 
     Args:

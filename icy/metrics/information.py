@@ -1,11 +1,10 @@
 """Mutual information of positions and symbols with attributes: posdis, bosdis, and the table behind them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from jaxtyping import Float64, Int64
 from numpy.typing import NDArray
 
 from icy.core.errors import unknown
@@ -129,7 +128,9 @@ def _gaps(
     return Score(metric, float(counted.mean()), len(table), conventions, details)
 
 
-def part_gaps(factors: Sequence[Codes], parts: Sequence[Codes]) -> tuple[Matrix, NDArray[np.int64]]:
+def part_gaps(
+    factors: Sequence[Codes], parts: Sequence[Codes]
+) -> tuple[Float64[Matrix, " part"], Int64[NDArray[np.int64], " part"]]:
     """Return the gap in mutual information between each part's two best attributes, divided by the part's entropy.
 
     Args:
@@ -149,12 +150,12 @@ def part_gaps(factors: Sequence[Codes], parts: Sequence[Codes]) -> tuple[Matrix,
     return gaps, best_rows(information)
 
 
-def information_matrix(factors: Sequence[Codes], parts: Sequence[Codes]) -> Matrix:
+def information_matrix(factors: Sequence[Codes], parts: Sequence[Codes]) -> Float64[Matrix, "attr part"]:
     """Return the mutual information of every attribute with every part of the messages, in bits: [A, parts]."""
     return np.array([[mutual_information(factor, part) for part in parts] for factor in factors])
 
 
-def best_rows(information: Matrix, tolerance: float = 1e-9) -> NDArray[np.int64]:
+def best_rows(information: Float64[Matrix, "attr part"], tolerance: float = 1e-9) -> Int64[NDArray[np.int64], " part"]:
     """Return for each column the row with the largest entry, and of rows that tie up to rounding the first."""
     first: NDArray[np.int64] = (information >= information.max(0) - tolerance).argmax(0)
     return first
@@ -162,7 +163,7 @@ def best_rows(information: Matrix, tolerance: float = 1e-9) -> NDArray[np.int64]
 
 def information_table(
     meanings: Any, messages: Any = None, *, attributes: Sequence[str] | None = None, eos: int | None = None
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """Tabulate the mutual information of every position with every attribute, in bits.
 
     Args:

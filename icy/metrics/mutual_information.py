@@ -1,7 +1,5 @@
 """Adjusted mutual information (AMI) of messages and meanings, taken as opaque labels."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

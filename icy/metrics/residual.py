@@ -1,7 +1,5 @@
 """Residual entropy and HCE: the entropy of attributes given the message positions assigned to each."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

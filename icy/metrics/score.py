@@ -1,7 +1,5 @@
 """The result of a metric: a value, the conventions that it depends on, and the reason where it is undefined."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field

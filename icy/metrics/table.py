@@ -1,13 +1,12 @@
 """The table of meanings and messages that every metric scores, checked once and stored in one form."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from jaxtyping import Int64, Real, Shaped
 from numpy.typing import NDArray
 
 from icy.core.checks import whole_number
@@ -35,8 +34,8 @@ class Table:
         name: name of the table in reports.
     """
 
-    meanings: NDArray[Any]
-    messages: NDArray[np.int64]
+    meanings: Real[NDArray[Any], "meaning attr"]  # as many as messages, which `of` checks
+    messages: Int64[NDArray[np.int64], "message length"]
     value_names: tuple[Names | None, ...] = ()
     token_names: Names | None = None
     vocab_size: int = 0
@@ -44,7 +43,9 @@ class Table:
     name: str = ""
 
     @classmethod
-    def of(cls, meanings: Any, messages: Any = None, *, eos: int | None = None, vocab_size: int | None = None) -> Table:
+    def of(
+        cls, meanings: Any, messages: Any = None, *, eos: int | None = None, vocab_size: int | None = None
+    ) -> "Table":
         """Build a table from meanings and messages in any supported form.
 
         Args:
@@ -94,9 +95,9 @@ class Table:
         return int(self.messages.shape[1])
 
     @cached_property
-    def lengths(self) -> NDArray[np.int64]:
+    def lengths(self) -> Codes:
         """Length of each message, [N]."""
-        found: NDArray[np.int64] = (self.messages != PAD).sum(1)
+        found: Codes = (self.messages != PAD).sum(1)
         return found
 
     @property
@@ -128,7 +129,7 @@ class Table:
                 f"{metric} is about discrete attributes, and these meanings are real numbers; put them into classes."
             )
 
-    def rows(self, which: NDArray[Any]) -> Table:
+    def rows(self, which: Shaped[NDArray[Any], " batch"]) -> "Table":
         """Return the table of the given rows, each of which remembers the original row that it is a copy of."""
         source = np.arange(len(self)) if self.drawn_from is None else self.drawn_from
         part = {"meanings": self.meanings[which], "messages": self.messages[which]}
@@ -143,7 +144,7 @@ class Table:
         names = self.value_names[attribute] if self.value_names else None
         return self.meanings.dtype.type(value).item() if names is None else names[value]
 
-    def _ended_by(self, eos: int) -> Table:
+    def _ended_by(self, eos: int) -> "Table":
         if self.token_names is not None:
             if eos not in self.token_names:
                 return self

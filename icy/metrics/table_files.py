@@ -1,7 +1,5 @@
 """Read tables of meanings and messages from files: languages saved by icy, your own tables, EGG's interactions."""
 
-from __future__ import annotations
-
 import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -97,7 +95,7 @@ def _read_parquet(file: Path, meaning_columns: list[str], message_columns: list[
     return _of_frame(frame, meaning_columns, message_columns)
 
 
-def _of_frame(frame: pd.DataFrame, meaning_columns: list[str], message_columns: list[str]) -> Table:
+def _of_frame(frame: "pd.DataFrame", meaning_columns: list[str], message_columns: list[str]) -> Table:
     if frame.empty:
         raise InvalidSettingError("The table has no rows.")
     attributes, tokens = storage.choose_columns([str(c) for c in frame.columns], meaning_columns, message_columns)

@@ -102,7 +102,7 @@ class PlayerCase:
                 self.seats[name] = None
             else:
                 self.seats[name] = settings
-        return {name: settings for name in names if (settings := self.seats[name]) is not None}
+        return {name: found for name in names if (found := self.seats[name]) is not None}
 
     def games(self) -> dict[str, GameSettings]:
         """Return the usual games, without and with distractors; or all that the player accepts, if it refuses both.

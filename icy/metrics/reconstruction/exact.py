@@ -1,7 +1,5 @@
 """Exact solutions of TRE for the additive and the permutation composition, with distance l1."""
 
-from __future__ import annotations
-
 from typing import Any, Literal
 
 import numpy as np

@@ -1,7 +1,5 @@
 """TRE by training the vectors, and the composition if it has parameters."""
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Callable

@@ -1,13 +1,12 @@
 """The reconstruction problem of TRE, shared by its solvers: what to reconstruct, training settings, and the result."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from jaxtyping import Float64, Int64
 from numpy.typing import NDArray
 
 from icy.metrics.entropy import number
@@ -32,13 +31,13 @@ class Target:
         symbols: number of symbols.
     """
 
-    atoms: NDArray[np.int64]
+    atoms: Int64[NDArray[np.int64], "batch attr"]
     count: int
-    said: NDArray[np.int64]
+    said: Int64[NDArray[np.int64], "batch length"]
     symbols: int
 
     @cached_property
-    def one_hot(self) -> Matrix:
+    def one_hot(self) -> Float64[Matrix, "batch length symbol={self.symbols}"]:
         """The messages as one-hot vectors, [N, S, symbols]."""
         return np.eye(self.symbols)[self.said]
 
@@ -91,5 +90,5 @@ class Reconstruction:
         details: further findings, for the details of the score.
     """
 
-    errors: Matrix
+    errors: Float64[Matrix, " batch"]
     details: dict[str, Any]

@@ -1,7 +1,5 @@
 """Tree reconstruction error (TRE): how far messages are from a composition of the parts of their meanings."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any

@@ -4,15 +4,15 @@ Distances between discrete rows take few values. So pairs of rows are counted by
 and never stored; one table per distance has the value of each key.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
+from jaxtyping import Float32, Float64, Int64, Real, UInt
 from numpy.typing import NDArray
 
 from icy.core.errors import InvalidSettingError, unknown
+from icy.metrics.entropy import Codes
 from icy.metrics.table import PAD, Table
 
 MEANING_DISTANCES = ("hamming", "cosine", "euclidean")
@@ -21,8 +21,10 @@ NORMALISED = ("none", "mean", "max")
 MOST_KEYS = 2**20  # values of a distance by which pairs are counted; with more, pairs are listed
 WIDEST = 2048  # width of one-hot vectors; above it, comparing column by column takes less memory and time
 RowDistance = Callable[[Any, Any], float]  # the distance of two meanings, or of two messages
-Rows = NDArray[np.int64]
-Keys = NDArray[Any]
+Rows = Int64[NDArray[np.int64], " pair"]  # one of the two rows of every pair
+Distances = Float64[NDArray[np.float64], " pair"]
+Keys = UInt[NDArray[Any], "left right"]
+Meanings = Real[NDArray[Any], "batch attr"]
 
 
 class Distance(Protocol):
@@ -35,7 +37,7 @@ class Distance(Protocol):
     name: str
 
     @property
-    def values(self) -> NDArray[np.float64] | None:
+    def values(self) -> Float64[NDArray[np.float64], " key"] | None:
         """The distance of each key, [keys]; None if there are too many values to have keys."""
         ...
 
@@ -43,7 +45,7 @@ class Distance(Protocol):
         """Return the keys of all pairs between two slices of rows: unsigned integers, [left, right]."""
         ...
 
-    def of_pairs(self, left: Rows, right: Rows) -> NDArray[np.float64]:
+    def of_pairs(self, left: Rows, right: Rows) -> Distances:
         """Return the distances of n pairs, given by their rows, [n] each: [n]."""
         ...
 
@@ -99,7 +101,7 @@ class Hamming:
         share: divide by the number of columns, which gives the cosine distance of concatenated one-hot vectors.
     """
 
-    def __init__(self, columns: Sequence[NDArray[np.int64]], share: bool = False) -> None:
+    def __init__(self, columns: Sequence[Codes], share: bool = False) -> None:
         self.name = "cosine" if share else "hamming"
         self.table = np.stack(columns, 1)
         self.width = len(columns)
@@ -108,7 +110,7 @@ class Hamming:
         self._one_hot: NDArray[np.float32] | None = None
 
     @property
-    def one_hot(self) -> NDArray[np.float32]:
+    def one_hot(self) -> Float32[NDArray[np.float32], "batch one_hot={self.one_hot_width}"]:
         """Concatenated one-hot vectors, [N, one_hot_width]; their products count equal columns, exactly in float32."""
         if self._one_hot is None:
             parts = [np.eye(column.max() + 1, dtype=np.float32)[column] for column in self.table.T]
@@ -124,9 +126,9 @@ class Hamming:
             equal += column[left][:, None] == column[right]
         return equal
 
-    def of_pairs(self, left: Rows, right: Rows) -> NDArray[np.float64]:
+    def of_pairs(self, left: Rows, right: Rows) -> Distances:
         """See Distance."""
-        found: NDArray[np.float64] = self.values[(self.table[left] == self.table[right]).sum(1)]
+        found: Distances = self.values[(self.table[left] == self.table[right]).sum(1)]
         return found
 
 
@@ -172,7 +174,7 @@ class Levenshtein:
         length = self._length(self.lengths[left][:, None], self.lengths[right])
         return edits.astype(np.uint32) * np.uint32(self.width) + length.astype(np.uint32)
 
-    def of_pairs(self, left: Rows, right: Rows) -> NDArray[np.float64]:
+    def of_pairs(self, left: Rows, right: Rows) -> Distances:
         """See Distance."""
         from rapidfuzz import process
         from rapidfuzz.distance import Levenshtein as Edits
@@ -181,7 +183,7 @@ class Levenshtein:
         keys = process.cpdist(*texts, scorer=Edits.distance, dtype=np.int64)
         if self.width > 1:
             keys = keys * self.width + self._length(self.lengths[left], self.lengths[right])
-        found: NDArray[np.float64] = self.values[keys]
+        found: Distances = self.values[keys]
         return found
 
 
@@ -195,7 +197,7 @@ class Euclidean:
 
     name = "euclidean"
 
-    def __init__(self, rows: NDArray[Any]) -> None:
+    def __init__(self, rows: Meanings) -> None:
         self.rows = rows.astype(float)
         span = float((np.ptp(self.rows, 0) ** 2).sum())
         whole = rows.dtype.kind == "i" and span < MOST_KEYS
@@ -207,9 +209,9 @@ class Euclidean:
 
         return cdist(self.rows[left], self.rows[right], "sqeuclidean").round().astype(np.uint32)
 
-    def of_pairs(self, left: Rows, right: Rows) -> NDArray[np.float64]:
+    def of_pairs(self, left: Rows, right: Rows) -> Distances:
         """See Distance."""
-        found: NDArray[np.float64] = np.linalg.norm(self.rows[left] - self.rows[right], axis=1)
+        found: Distances = np.linalg.norm(self.rows[left] - self.rows[right], axis=1)
         return found
 
 
@@ -228,13 +230,13 @@ class Cosine(Uncountable):
 
     name = "cosine"
 
-    def __init__(self, rows: NDArray[Any]) -> None:
+    def __init__(self, rows: Meanings) -> None:
         length = np.linalg.norm(rows, axis=1, keepdims=True)
         self.rows = np.divide(rows, length, out=np.zeros(rows.shape), where=length > 0)
 
-    def of_pairs(self, left: Rows, right: Rows) -> NDArray[np.float64]:
+    def of_pairs(self, left: Rows, right: Rows) -> Distances:
         """See Distance."""
-        found: NDArray[np.float64] = 1 - (self.rows[left] * self.rows[right]).sum(1)
+        found: Distances = 1 - (self.rows[left] * self.rows[right]).sum(1)
         return found
 
 
@@ -250,7 +252,7 @@ class FunctionDistance(Uncountable):
         self.rows, self.function = rows, function
         self.name = getattr(function, "__name__", type(function).__name__)
 
-    def of_pairs(self, left: Rows, right: Rows) -> NDArray[np.float64]:
+    def of_pairs(self, left: Rows, right: Rows) -> Distances:
         """See Distance."""
         pairs = zip(left.tolist(), right.tolist(), strict=True)
         found = np.array([float(self.function(self.rows[i], self.rows[j])) for i, j in pairs])

@@ -1,19 +1,18 @@
 """Count pairs of rows by their two distances, block by block on all cores, without listing the pairs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from jaxtyping import Int64
 from numpy.typing import NDArray
 
 from icy.core.memory import require_memory
 from icy.core.provenance import usable_cores
 
-from .distances import WIDEST, Distance, Hamming, Keys
+from .distances import WIDEST, Distance, Distances, Hamming, Keys, Rows
 from .progress import Progress
 
 BLOCK = 1024  # rows on either side of a block, which fits the caches
@@ -21,6 +20,7 @@ MOST_CELLS = 2**22  # cells of the table of counts; with more, pairs of rows are
 LISTED_AT_ONCE = 2**20
 BYTES_PER_LISTED_PAIR = 80  # two distances, two ranks, and what sorting takes
 Counts = NDArray[np.int64]
+JointCounts = Int64[Counts, "x_key y_key"]
 KeysOfBlock = Callable[[slice, slice], Keys]
 
 
@@ -48,7 +48,7 @@ class DistancePair:
 
 def joint_counts(
     two: DistancePair, progress: Progress | None = None, workers: int | None = None, device: str = "cpu"
-) -> Counts:
+) -> JointCounts:
     """Count the ordered pairs of rows by their two distances, including each row with itself.
 
     Args:
@@ -84,7 +84,7 @@ def joint_counts(
     return total.reshape(shape)
 
 
-def all_pairs(rows: int, ordered: bool) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def all_pairs(rows: int, ordered: bool) -> tuple[Rows, Rows]:
     """Return the two rows of every pair, [pairs] each.
 
     Args:
@@ -105,8 +105,8 @@ def all_pairs(rows: int, ordered: bool) -> tuple[NDArray[np.int64], NDArray[np.i
 
 
 def distances_of_pairs(
-    two: DistancePair, left: NDArray[np.int64], right: NDArray[np.int64], progress: Progress | None = None
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    two: DistancePair, left: Rows, right: Rows, progress: Progress | None = None
+) -> tuple[Distances, Distances]:
     """Return both distances of listed pairs, given by their rows, [n] each: [n] each."""
     found = np.empty((2, len(left)))
     for first in range(0, len(left), LISTED_AT_ONCE):
@@ -118,7 +118,7 @@ def distances_of_pairs(
     return found[0], found[1]
 
 
-def histogram(keys: Keys, cells: int) -> Counts:
+def histogram(keys: Keys, cells: int) -> Int64[Counts, "cells={cells}"]:
     """Count each key, [cells]; bytes are counted two at a time, which halves the work."""
     if keys.dtype != np.uint8 or keys.size % 2:
         return np.bincount(keys.ravel(), minlength=cells)

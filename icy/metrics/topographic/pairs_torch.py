@@ -1,12 +1,11 @@
 """Count pairs of rows by their joint distance keys on a GPU."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
+from jaxtyping import Float32, Int64
 from numpy.typing import NDArray
 
 ROWS_AT_ONCE = 4096
@@ -14,11 +13,11 @@ ROWS_AT_ONCE = 4096
 
 def histogram_on(
     device: str,
-    left: NDArray[np.float32],
-    right: NDArray[np.float32],
+    left: Float32[NDArray[np.float32], "batch width"],
+    right: Float32[NDArray[np.float32], "batch width"],
     cells: int,
     progress: Callable[[int, int], None] | None = None,
-) -> NDArray[np.int64]:
+) -> Int64[NDArray[np.int64], "cells={cells}"]:
     """Count each whole number in the product of two tables, left @ right.T, which is symmetric.
 
     Args:

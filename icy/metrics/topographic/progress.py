@@ -1,7 +1,5 @@
 """Report the progress of long counts."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator
 

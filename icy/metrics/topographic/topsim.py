@@ -1,12 +1,11 @@
 """Topographic similarity (topsim): do similar meanings have similar messages?"""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from jaxtyping import Float64
 from numpy.typing import NDArray
 
 from icy.core.checks import whole_number
@@ -17,7 +16,7 @@ from icy.metrics.score import Score
 from icy.metrics.table import Table
 
 from .distances import RowDistance, Rows, meaning_distance, message_distance
-from .pairs import Counts, DistancePair, all_pairs, distances_of_pairs, joint_counts
+from .pairs import DistancePair, JointCounts, all_pairs, distances_of_pairs, joint_counts
 from .progress import Progress, progress_callback
 
 CORRELATIONS = ("spearman", "pearson")
@@ -110,7 +109,7 @@ def topsim(
     return _score(found, number, table, conventions, sampled=drawn is not None)
 
 
-def spearman_of_counts(counts: Counts) -> float:
+def spearman_of_counts(counts: JointCounts) -> float:
     """Return the Spearman correlation of two ordinal variables from their joint counts, with average ranks for ties."""
     ranks = []
     for axis in (1, 0):
@@ -119,7 +118,9 @@ def spearman_of_counts(counts: Counts) -> float:
     return pearson_of_counts(counts, *ranks)
 
 
-def pearson_of_counts(counts: Counts, x: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+def pearson_of_counts(
+    counts: JointCounts, x: Float64[NDArray[np.float64], " x_key"], y: Float64[NDArray[np.float64], " y_key"]
+) -> float:
     """Return the Pearson correlation of two variables from their joint counts; NaN if one is constant.
 
     Args:
@@ -166,7 +167,9 @@ def _device(asked: str, rows: int) -> str:
     return resolve_device(asked) if worth_it else "cpu"
 
 
-def _of_counts(correlation: str, counts: Counts, two: DistancePair, table: Table, ordered: bool) -> tuple[float, int]:
+def _of_counts(
+    correlation: str, counts: JointCounts, two: DistancePair, table: Table, ordered: bool
+) -> tuple[float, int]:
     """Return the correlation and the number of pairs, from the counts of all ordered pairs."""
     assert two.x.values is not None
     assert two.y.values is not None
