@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -103,11 +104,15 @@ register_job_kind(JobKind("guess", "Guess a number.", GuessSpec, guess_jobs, mea
 
 
 @pytest.fixture(scope="module")
-def plugin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def plugin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The file of the plug-in, loaded for as long as this module's tests run."""
+    registry.load_all()
+    entries, files = dict(registry._entries), list(registry.plugin_files)
     file = tmp_path_factory.mktemp("plugin") / "guess.py"
     file.write_text(PLUGIN)
     registry.load_file(file)
-    return file
+    yield file
+    registry._entries, registry.plugin_files = entries, files
 
 
 @pytest.fixture
@@ -221,6 +226,17 @@ def test_has_a_command(plugin: Path, tmp_path: Path) -> None:
     assert "Share of the distance that an update covers" in said.output
     table = CliRunner().invoke(main, ["table", str(tmp_path), "--format", "csv"])
     assert "guesser" in table.output
+
+
+def test_the_documented_kind_runs(plugin: Path, tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text()
+    code = page.partition("```python\n")[2].partition("```")[0].replace('"guess"', '"guess_of_page"')
+    imports = PLUGIN.partition("@dataclass")[0]
+    file = tmp_path / "page.py"
+    file.write_text(imports + code)
+    registry.load_file(file)
+    result = run_plan(make_plan(job_kind("guess_of_page").load_spec()(out=str(tmp_path / "out"), workers=1, rate=0.2)))
+    assert result.to_dataframe()["distance"].tolist() == pytest.approx([0.877 * 0.8**3, 0.876 * 0.8**3])
 
 
 def test_results_are_read_without_the_plugin(tmp_path: Path) -> None:
