@@ -9,6 +9,9 @@ import pytest
 import icy
 from icy.core.registry import registry
 from tests.helpers import TINY
+from tests.shapes import check_shapes
+
+check_shapes()  # before a test imports a module that is checked; tests.shapes says what is, and what is exempt
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -17,6 +17,7 @@ from icy.core.errors import IcyError, InvalidSettingError, StoreError
 from icy.core.files import whole_file
 from icy.core.provenance import circumstances, now
 from icy.core.registry import SIDES
+from icy.records.kinds import kind_of
 from icy.records.load import ATLAS_FILE, load_records, long_of
 from icy.records.long_table import to_long
 
@@ -84,7 +85,7 @@ class Atlas:
         Raises:
             StoreError: no results are left.
         """
-        kept = [r for r in records if not r["failed"] and r["side"] != "pair"]
+        kept = [r for r in records if not r["failed"] and kind_of(r).name == "probe"]
         if not kept:
             raise StoreError("There is no result of a sender or a receiver here, of which an atlas could be made.")
         return cls(to_long(kept), _about(kept), name)

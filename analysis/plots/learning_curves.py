@@ -15,6 +15,7 @@ from icy.analysis import style
 from icy.analysis.cells import SPREADS, checked_spread
 from icy.analysis.order import in_order
 from icy.core.errors import InvalidSettingError
+from icy.records.kinds import kind_of
 from icy.records.load import Results, long_of
 from icy.records.record import Record
 
@@ -56,7 +57,7 @@ def curves(
         InvalidSettingError: no curves, only end-to-end runs, another spread, or a wrong number of axes.
     """
     checked_spread(spread)
-    records = [r for r in records_of(results, "curves") if r["side"] != "pair"]
+    records = [r for r in records_of(results, "curves") if _has_accuracy(r)]
     with_curve = [r for r in records if r.get("curve") and not r["failed"]]
     if not with_curve:
         raise InvalidSettingError(_nothing(records))
@@ -100,9 +101,18 @@ def _nothing(records: Sequence[Record]) -> str:
     )
 
 
+def _has_accuracy(record: Record) -> bool:
+    """Whether the learning curve of a record is one of accuracy; curves of pairs have a plot of their own."""
+    kind = kind_of(record)
+    return kind.table is None and "accuracy" in kind.curve
+
+
 def _evaluations(records: Sequence[Record]) -> pd.DataFrame:
     """Return a row per evaluation: key, grammar, seed, reason, steps, accuracy."""
-    rows = [(r["key"], r["grammar"], r["seed"], r["reason"], *point[:2]) for r in records for point in r["curve"]]
+    rows = []
+    for r in records:
+        place = kind_of(r).curve.index("accuracy")
+        rows += [(r["key"], r["grammar"], r["seed"], r["reason"], point[0], point[place]) for point in r["curve"]]
     return pd.DataFrame(rows, columns=["key", "grammar", "seed", "reason", "steps", "accuracy"])
 
 

@@ -91,7 +91,8 @@ def bias_table(
     alike = [name for name in ("side", *ROW[1:]) if name not in ("hidden_size", "settings", "options")]
     arrows = mark_ends(rows, alike, grammars, spread) if mark else {}
     labels = ["model", "parameters", *(heading(name) for name in shown), "seeds", "concat steps"]
-    if "concat" not in grammars and long["baseline_steps"].isna().all():  # a kind of job that compares with nothing
+    alone = len(long) and "concat" not in grammars and long["baseline_steps"].isna().all()
+    if alone:  # a kind of job that compares with nothing
         labels, rows = labels[:-1], [(key, names[:-1], cells) for key, names, cells in rows]
     return BiasTable(
         _title(long, varying),

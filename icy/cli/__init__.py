@@ -85,13 +85,14 @@ class LazyGroup(click.Group):
 
 def _registered_command(ctx: click.Context | None, name: str) -> click.Command | None:
     """Return the command of a kind of job that a plug-in registers, from a package or a --plugin file."""
+    from icy.core.entry import JOB
     from icy.core.registry import registry
 
     words = ctx.meta.get("icy.words", []) if ctx else []
     for word, following in pairwise([*words, ""]):
         if word == "--plugin" or word.startswith("--plugin="):
             registry.load_file(word.partition("=")[2] or following)
-    if not any(entry.name == name for entry in registry.entries("job")):
+    if registry.find(JOB, name) is None:
         return None
     from icy.records.kinds import job_kind
 

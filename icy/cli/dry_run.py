@@ -6,7 +6,6 @@ import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from icy.config.protocols import SCRATCH
 from icy.experiments.plan import Plan, Row
 
 from .output import counted, duration, note, print_rows, size, stderr
@@ -69,22 +68,25 @@ def _plan_cells(row: Row, varying: Sequence[str], found: Estimate | None) -> lis
 
 
 def _explain_estimate(plan: Plan, estimates: Sequence[Estimate]) -> None:
-    for side, names in {row.job.side: _grammars(row) for row in plan.rows}.items():
-        if names != [SCRATCH]:
-            note(f"Grammars of a {side}: {', '.join(names)}.")
+    for text in {row.job.side: row.job.conditions_text() for row in plan.rows}.values():
+        if text is not None:
+            note(text)
     if any(row.job.parameters.get("true") != row.job.parameters.get("published") for row in plan.rows):
         note("Parameters are the trained ones, and after the stroke the published count.")
     if not estimates:
         note(f"Nothing to train: {sum(len(row.filed) for row in plan.rows)} on file in {plan.store.folder}.")
         return
     least, most = sum(e.least for e in estimates), sum(e.most for e in estimates)
-    assumed = ", ".join(dict.fromkeys(f"{e.concat_steps:.0f}" + " (on file)" * e.known for e in estimates))
     what, workers = counted(plan.total, "replicate"), counted(max(1, plan.workers), "worker")
     where = "the Ray cluster" if plan.runner == "ray" else plan.device
     note(f"{what} on {where} with {workers}: {_between(least, most)}. Nothing was written.")
     if (memory := _memory(plan, estimates)) is not None:
         note(memory)
-    note(plan.rows[0].job.estimate_text(assumed))
+    for kind in plan.kinds:
+        mine = [e for e in estimates if e.row.job.kind == kind]
+        assumed = ", ".join(dict.fromkeys(f"{e.concat_steps:.0f}" + " (on file)" * e.known for e in mine))
+        if mine:
+            note(mine[0].row.job.estimate_text(assumed))
 
 
 def _memory(plan: Plan, estimates: Sequence[Estimate]) -> str | None:

@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import click
@@ -102,7 +102,7 @@ class SpecOptions:
         if default is dataclasses.MISSING or default == ():
             default = None
         if more.get("multiple") and default is not None:
-            default = [default]
+            default = [default] if isinstance(default, str) or not isinstance(default, Iterable) else list(default)
         flags = flags or (f"--{name.replace('_', '-')}",)
         shown = default is not None and default is not False
         text = _sentence(help or self._descriptions.get(name, ""))

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from icy.experiments.plan import Plan, Row
 from icy.experiments.watcher import Watcher
-from icy.records.kinds import RowKey, row_of
+from icy.records.kinds import RowKey
 from icy.records.record import Record, checked_accuracy
 from icy.training.job import Job, Reading, Replicate
 
@@ -132,6 +132,7 @@ class ProgressWatcher(Watcher):
         super().__init__()
         self.console, self.clock, self.engines = console, clock, engines
         self.rows: dict[RowKey, RowProgress] = {}
+        self._of_key: dict[str, RowProgress] = {}
         self.begun = clock()
 
     def started(self, plan: Plan) -> None:
@@ -140,6 +141,7 @@ class ProgressWatcher(Watcher):
         self.begun = self.clock()
         for row, label in zip(plan.rows, _labels(plan), strict=True):
             self.rows[row.job.row] = RowProgress(label, row)
+            self._of_key.update(dict.fromkeys(map(row.job.key, row.job.replicates), self.rows[row.job.row]))
 
     def read(self, job: Job, readings: Sequence[Reading]) -> None:
         """Called after every evaluation of every stack."""
@@ -147,7 +149,7 @@ class ProgressWatcher(Watcher):
 
     def filed(self, record: Record) -> None:
         """Called as soon as a replicate is recorded."""
-        self.rows[row_of(record)].filed(record)
+        self._of_key[record["key"]].filed(record)
 
     @property
     def done(self) -> int:
@@ -173,7 +175,7 @@ class ProgressWatcher(Watcher):
 
     def line(self, record: Record) -> str:
         """Return the line on a replicate that ended."""
-        row = self.rows[row_of(record)]
+        row = self._of_key[record["key"]]
         engine = f", engine {record['engine']}" if self.engines and record.get("engine") else ""
         return (
             f"[{self.done}/{self.total}] {row.label} {record['grammar']} seed {record['seed']}: "
@@ -192,7 +194,7 @@ def _labels(plan: Plan) -> list[str]:
     names = list(models.values())
     short = {model: name if names.count(name) == 1 else model for model, name in models.items()}
     return [
-        " ".join([short[row.name], *(PREFIXES.get(n, "") + row.facts.get(n, "-") for n in plan.varying)])
+        " ".join([short[row.name], *(PREFIXES.get(n, "") + row.facts[n] for n in plan.varying if n in row.facts)])
         for row in plan.rows
     ]
 

@@ -11,7 +11,8 @@ from .lazy import load_object
 
 SIDES = ("sender", "receiver")
 PLAYERS = SPEAKER, LISTENER = ("speaker", "listener")  # of S2B's games
-ENTRY_KINDS = (*SIDES, "cell", "grammar", "metric", *PLAYERS, "job")
+JOB = "job"
+ENTRY_KINDS = (*SIDES, "cell", "grammar", "metric", *PLAYERS, JOB)
 
 
 class Card(TypedDict, total=False):
@@ -32,7 +33,7 @@ class Entry:
     """One registered thing: what it is called, how to make it, and where it comes from.
 
     Attributes:
-        kind: "sender", "receiver", "cell", "grammar", "metric", "speaker" or "listener".
+        kind: "sender", "receiver", "cell", "grammar", "metric", "speaker", "listener" or "job".
         name: the canonical name; once a family is bound to a cell, `Family:Cell`.
         factory: a callable, or "module:object" to import it from.
         description: one line.

@@ -119,6 +119,11 @@ class Registry:
             if before is not None:
                 self._entries[key] = before
 
+    def find(self, kind: str, name: str) -> Entry | None:
+        """Return the entry of a kind by its name or an alias, or None."""
+        self.load_all()
+        return self._find(kind, name)
+
     def _find(self, kind: str, name: str) -> Entry | None:
         exact = self._entries.get((kind, name))
         if exact is not None:

@@ -8,7 +8,7 @@ losses `[...]`, one per model.
 """
 
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import torch
 from jaxtyping import Float, Integer
@@ -31,7 +31,6 @@ Losses = Float[Tensor, "*stack"]
 StepScores = Float[Tensor, "*stack batch vocab"]  # of a sender's step, or weights over symbols
 
 
-@runtime_checkable
 class Representation(Protocol):
     """Interface of a representation, for the training loop and for models with a feedback loop."""
 

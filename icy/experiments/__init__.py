@@ -24,6 +24,7 @@ register_job_kind(
         source="Perkins21 tables 6, 11, 17, 18; Icy22 table 18, figure 7",
         result="icy.experiments.results:EndToEndResult",
         table="icy.analysis.tables.end_to_end:end_to_end_table",
+        noun="pairs",
         measures=("sender_accuracy", "receiver_accuracy", "end_to_end_accuracy", "end_to_end_loss", "topsim"),
         curve=("steps", "accuracy", "loss", "topsim", "sender_accuracy", "receiver_accuracy"),
         # A pair's further configuration depends on whether it was pre-trained, which varies within a row.

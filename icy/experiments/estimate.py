@@ -93,12 +93,13 @@ def estimate(plan: Plan, updates: int = 3, told: Callable[[Row], None] = lambda 
 def _estimate_row(row: Row, plan: Plan, updates: int, known: dict[str, _Rehearsal]) -> Estimate:
     on_file = [steps for steps in row.baselines().values() if isinstance(steps, int)]
     expected = row.job.expected_steps(sum(on_file) / len(on_file) if on_file else None)
-    baselines = sum(row.job.is_baseline(r) for r in row.missing) if expected.cap != 1 else 0
+    baselines = sum(row.job.is_baseline(r) for r in row.missing) if expected.apart else 0
     job = replace(row.job, replicates=largest_stack(row, plan), device=_device(plan)).rehearsal
     # Rows that differ in when to stop, and in no more, are trained alike.
-    if job.alike not in known:
-        known[job.alike] = _rehearsed(job, updates, first=not known)
-    stack, seconds, memory, process = known[job.alike]
+    alike = f"{job.kind} {job.alike}"
+    if alike not in known:
+        known[alike] = _rehearsed(job, updates, first=not any(other.startswith(f"{job.kind} ") for other in known))
+    stack, seconds, memory, process = known[alike]
     return Estimate(
         row,
         seconds / stack / max(1, plan.workers),

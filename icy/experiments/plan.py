@@ -15,7 +15,7 @@ from icy.core.registry import registry
 from icy.records.kinds import job_kind
 from icy.records.record import Record
 from icy.records.store import Store, to_run
-from icy.training.job import Job, Replicate
+from icy.training.job import Job, Replicate, check_engine
 
 RUNNERS = ("local", "ray")
 ON_CLUSTERS = ("auto", "cpu", "cuda")  # devices
@@ -124,8 +124,11 @@ def make_plan(spec: RunSpec) -> Plan:
 def plan_rows(spec: RunSpec) -> list[Row]:
     """Return the rows of a spec: the jobs of its kind, each with what is on file of it."""
     load_plugins(spec.plugin_files)
-    jobs = job_kind(spec.job_kind).make_jobs(spec)
     where: dict[str, Any] = {"device": device_of(spec), "engine": spec.engine, "folder": str(spec.out)}
+    check_engine(spec.engine, where["device"])
+    jobs = job_kind(spec.job_kind).make_jobs(spec)
+    for job in jobs:
+        job.check_config()
     return [Row.of(replace(job, **where), Store(spec.out), spec.rerun) for job in jobs]
 
 

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 from icy.config.protocols import SCRATCH
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.files import write_atomically
+from icy.core.lazy import load_object
 from icy.languages.language import Language
-from icy.records.kinds import job_kind, kind_of, kind_of_rows
+from icy.records.kinds import JobKind, job_kind, kind_of, kind_of_rows
 from icy.records.load import Results, comparable, last_of_each, load_records, long_of, read_any
 from icy.records.long_table import game_curves, to_long
-from icy.records.record import Record
+from icy.records.record import Record, as_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,8 +27,16 @@ if TYPE_CHECKING:
 
 def result_class(kinds: Sequence[str]) -> type[ProbeResult]:
     """Return the class of the results of some kinds of jobs."""
-    found: type[ProbeResult] = job_kind(kinds[0]).load_result() if len(kinds) == 1 else ProbeResult
-    return found
+    own = job_kind(kinds[0]).result if len(kinds) == 1 else None
+    return ProbeResult if own is None else cast("type[ProbeResult]", load_object(own))
+
+
+def table_of(kind: JobKind, long: pd.DataFrame, spread: str, **options: Any) -> BiasTable:
+    """Return the table of some results of a kind of job; options as for `icy.analysis.bias_table`, if it has no own."""
+    from icy.analysis.tables.bias import bias_table
+
+    make = bias_table if kind.table is None else load_object(kind.table)
+    return cast("BiasTable", make(long, spread, **options))
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,6 +56,8 @@ class ProbeResult:
         >>> sorted(result.to_dataframe()["grammar"])
         ['concat', 'perm']
     """
+
+    kind: ClassVar[str] = "probe"  # whose table shows no results, or those of several kinds
 
     records: Sequence[Record] = field(repr=False)
     paths: Sequence[Path] = ()
@@ -80,14 +90,13 @@ class ProbeResult:
             InvalidSettingError: another format or spread.
         """
         if format == "json":
-            return json.dumps([without_nan(r) for r in self.records], indent=1)
+            return json.dumps([as_json(r) for r in self.records], indent=1)
         return self.bias_table(spread, **options).render(format)
 
     def bias_table(self, spread: str = "sd", **options: Any) -> BiasTable:
         """Return the table as an object; options as for `icy.analysis.bias_table`."""
         long = to_long(self.records)
-        table: BiasTable = kind_of_rows(long).make_table(long, spread, **options)
-        return table
+        return table_of(kind_of_rows(long, self.kind), long, spread, **options)
 
     def _repr_html_(self) -> str:
         return self.table("html")
@@ -139,15 +148,6 @@ class ProbeResult:
         return cls(load_records(path), [] if path.is_dir() else [path])
 
 
-def without_nan(value: Any) -> Any:
-    """Replace NaN, which JSON has no word for, by None."""
-    if isinstance(value, dict):
-        return {k: without_nan(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [without_nan(v) for v in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
 @dataclass(frozen=True, repr=False)
 class EndToEndResult(ProbeResult):
     """Results of an end-to-end run: a ProbeResult with curves and the languages that emerged.
@@ -155,6 +155,8 @@ class EndToEndResult(ProbeResult):
     Attributes:
         folder: the results folder, where the languages are.
     """
+
+    kind = "e2e"
 
     folder: Path | None = None
 
@@ -204,7 +206,7 @@ class EndToEndResult(ProbeResult):
         """
         path = Path(path)
         found = ProbeResult.load(path)
-        records = [r for r in found.records if kind_of(r).name == "e2e"]
+        records = [r for r in found.records if kind_of(r).name == cls.kind]
         if not records:
             raise StoreError(f"{path} holds no end-to-end runs.")
         return cls(records, found.paths, path if path.is_dir() else path.parent)

@@ -9,15 +9,15 @@ from __future__ import annotations
 import logging
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, fields, replace
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from icy.config.specs import RUNNING, RunSpec, SweepSpec, names, spell_out
+from icy.config.specs import RUNNING, ProbeSpec, RunSpec, SweepSpec, names, spell_out
 from icy.core.errors import IncompatibleError, InvalidSettingError, StoreError, unknown
 from icy.core.registry import SIDES
-from icy.core.text import several
+from icy.core.text import listed, several
 from icy.experiments.trackers.make import watching
 from icy.records.kinds import RowKey, job_kind
 from icy.records.store import Store
@@ -92,22 +92,36 @@ def read_sweep(file: str | Path) -> dict[str, Any]:
 
 
 def sweep_spec(**given: Any) -> SweepSpec:
-    """Return the spec of a sweep. Arguments that only the spec of its kind of job has go to every part.
+    """Return the spec of a sweep, whose parts may be several kinds of jobs.
+
+    Arguments of the whole sweep go to every part whose kind takes them.
 
     Raises:
-        UnknownNameError: an argument that neither has, or an unknown kind.
+        UnknownNameError: an argument that no part takes, or an unknown kind.
     """
-    kind = given.get("kind", SweepSpec.kind)
-    if kind != SweepSpec.kind:
-        load_plugins(given.get("plugin", ()))
-        own = [name for name in names(job_kind(kind).load_spec()) if name not in names(SweepSpec)]
-        for name in given:
-            if name not in (*own, *names(SweepSpec)):
-                raise unknown(f"option of a sweep of kind '{kind}'", name, [*own, *names(SweepSpec)])
-        mine = {name: given.pop(name) for name in own if name in given}
-        parts: Sequence[Mapping[str, Any]] = given.get("parts") or ({},)
-        given["parts"] = tuple({"kind": kind, **mine, **part} for part in parts)
-    return SweepSpec.asked(**given)
+    load_plugins(given.get("plugin", ()))
+    whole = given.get("kind", SweepSpec.kind)
+    parts: Sequence[Mapping[str, Any]] = given.get("parts") or ({},)
+    kinds = [str(part.get("kind", whole)) for part in parts]
+    if set(kinds) == {SweepSpec.kind}:
+        return SweepSpec.asked(**given)
+    takes = {kind: _takes(job_kind(kind).load_spec()) for kind in kinds}
+    of_whole = [n for n in names(SweepSpec) if n in RUNNING or n not in (*names(ProbeSpec), "side")]
+    of_parts = [name for known in takes.values() for name in known]
+    for name in given:
+        if name not in of_parts and name not in of_whole:
+            raise unknown(f"option of a sweep of {listed(sorted(takes))}", name, [*of_parts, *of_whole])
+    full = [
+        {**{name: value for name, value in given.items() if name in takes[kind]}, **part, "kind": kind}
+        for part, kind in zip(parts, kinds, strict=True)
+    ]
+    return SweepSpec.asked(**{n: v for n, v in given.items() if n in of_whole} | {"parts": tuple(full)})
+
+
+def _takes(one: type[RunSpec]) -> list[str]:
+    """Return the arguments that a part of a sweep takes."""
+    side = ["side"] if issubclass(SweepSpec, one) else []
+    return [name for name in names(one) if name not in RUNNING] + side
 
 
 def over(of_file: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -185,22 +199,17 @@ def expand(spec: SweepSpec) -> list[RunSpec]:
 
 
 def _check_part(own: Mapping[str, Any], one: type[RunSpec]) -> None:
-    known = [name for name in names(one) if name not in RUNNING] + ["side"] * issubclass(SweepSpec, one)
     for name in own:
         if name in RUNNING:
             raise InvalidSettingError(f"'{name}' is for the whole sweep, and cannot be said of a part.")
-        if name not in known:
-            raise unknown("argument of a part of a sweep", name, known)
+        if name not in _takes(one):
+            raise unknown("argument of a part of a sweep", name, _takes(one))
 
 
 def _shared(spec: SweepSpec, one: type[RunSpec]) -> dict[str, Any]:
-    """Return what a part takes from the whole sweep: of another kind of job, only what was given."""
-    values = {f.name: getattr(spec, f.name) for f in fields(spec)}
-    if issubclass(SweepSpec, one):
-        return values
-    usual = {f.name: f.default if f.default_factory is MISSING else f.default_factory() for f in fields(spec)}
-    small = spec.small if spec.quick else {}
-    return {n: v for n, v in values.items() if n in names(one) and v != small.get(n, usual[n])}
+    """Return what a part takes from the whole sweep; parts of other kinds have theirs from `sweep_spec`."""
+    shared = names(SweepSpec) if issubclass(SweepSpec, one) else RUNNING
+    return {name: getattr(spec, name) for name in shared}
 
 
 def _combinations(one: type[RunSpec], given: dict[str, Any]) -> Iterable[RunSpec]:

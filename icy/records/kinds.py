@@ -16,9 +16,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from icy.core.errors import UnknownNameError
+from icy.core.entry import JOB, Entry
 from icy.core.lazy import load_object
-from icy.core.registry import Entry, registry
+from icy.core.plugins import source_digest
+from icy.core.registry import registry
 
 from .record import Record, config_text
 
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 RowKey = str  # a configuration without grammar and seed
-BIAS_TABLE = "icy.analysis.tables.bias:bias_table"
-KIND = "job"  # of a job kind's entry in the registry
+STEPS_AND_ACCURACY = ("steps", "accuracy")
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,11 @@ class JobKind:
         spec: the dataclass of its arguments, a subclass of `icy.config.specs.RunSpec`.
         jobs: a function from such a spec to jobs, one per row of the table, each with all of its replicates.
         source: paper and section.
-        result: the class of its results, `ProbeResult` or a subclass.
-        table: a function from a long table and the name of a spread to a `BiasTable`.
+        result: the class of its results, a subclass of `ProbeResult`; unless given, that itself.
+        table: a function from a long table and the name of a spread to a `BiasTable`; unless given, `bias_table`.
         measures: numbers that its records hold beside `value`; columns of the long table.
         curve: names of the numbers of one point of its learning curves; the first is the number of updates.
+        noun: what one replicate trains, in the plural, for sentences.
         version: raised whenever a change could move results.
         row: names of the configuration that tell one row from another; unless given, all but grammar and seed.
     """
@@ -53,10 +54,11 @@ class JobKind:
     spec: Any
     jobs: Any
     source: str = ""
-    result: Any = "icy.experiments.results:ProbeResult"
-    table: Any = BIAS_TABLE
+    result: Any = None
+    table: Any = None
     measures: tuple[str, ...] = ()
-    curve: tuple[str, ...] = ("steps", "accuracy")
+    curve: tuple[str, ...] = STEPS_AND_ACCURACY
+    noun: str = "results"
     version: int = 1
     row: tuple[str, ...] = ()
 
@@ -73,18 +75,10 @@ class JobKind:
         """Return the class of its arguments."""
         return load_object(self.spec)
 
-    def load_result(self) -> Any:
-        """Return the class of its results."""
-        return load_object(self.result)
-
     @property
-    def has_own_table(self) -> bool:
-        """Whether its results are not shown as a bias table."""
-        return bool(self.table != BIAS_TABLE)
-
-    def make_table(self, long: Any, spread: str, **options: Any) -> Any:
-        """Return the table of some of its results."""
-        return load_object(self.table)(long, spread, **options)
+    def own_measures(self) -> list[str]:
+        """Measures that are no field of every record."""
+        return [name for name in self.measures if name not in Record.__annotations__]
 
 
 def register_job_kind(kind: JobKind) -> None:
@@ -94,7 +88,9 @@ def register_job_kind(kind: JobKind) -> None:
         DuplicateNameError: the name is taken by another module.
     """
     origin = sys._getframe(1).f_globals.get("__name__", "")
-    registry.add(Entry(KIND, kind.name, kind, kind.description, kind.source, kind.version, origin=origin))
+    card = kind.description, kind.source, kind.version
+    digest = source_digest(kind.jobs, origin)
+    registry.add(Entry(JOB, kind.name, kind, *card, origin=origin, digest=digest))
 
 
 def job_kind(name: str) -> JobKind:
@@ -103,13 +99,13 @@ def job_kind(name: str) -> JobKind:
     Raises:
         UnknownNameError: no kind has this name.
     """
-    found: JobKind = registry.get(name, KIND).load()
+    found: JobKind = registry.get(name, JOB).load()
     return found
 
 
 def job_kinds() -> list[JobKind]:
     """Return all kinds of jobs."""
-    return [entry.load() for entry in registry.entries(KIND)]
+    return [entry.load() for entry in registry.entries(JOB)]
 
 
 def kind_name(side: str, kind: str | None = None) -> str:
@@ -118,22 +114,27 @@ def kind_name(side: str, kind: str | None = None) -> str:
 
 
 def kind_of(record: Record) -> JobKind:
-    """Return the kind of job that a record is of."""
-    return kind_called(kind_name(record.get("side", ""), record.get("kind")))
+    """Return the kind of job that a record is of; of one whose plug-in is not loaded, what the record says of it."""
+    name = kind_name(record.get("side", ""), record.get("kind"))
+    measures, curve = tuple(record.get("measures", ())), tuple(record.get("points", STEPS_AND_ACCURACY))
+    return _registered(name) or JobKind(name, "", None, None, measures=measures, curve=curve)
 
 
-def kind_called(name: str) -> JobKind:
-    """Return a kind by its name; of one whose plug-in is not loaded, what all kinds share."""
-    try:
-        return job_kind(name)
-    except UnknownNameError:
-        return JobKind(name, "", None, None)
+def kind_of_rows(long: pd.DataFrame, otherwise: str = "probe") -> JobKind:
+    """Return the kind of job that the rows of a long table are of.
 
-
-def kind_of_rows(long: pd.DataFrame) -> JobKind:
-    """Return the kind of job that the rows of a long table are of; of several kinds, that of probes."""
+    Args:
+        long: a long table.
+        otherwise: the kind for rows of several kinds, or for none.
+    """
     names = list(dict.fromkeys(long["kind"]))
-    return kind_called(names[0] if len(names) == 1 else kind_name(""))
+    name = str(names[0]) if len(names) == 1 else otherwise
+    return _registered(name) or JobKind(name, "", None, None)
+
+
+def _registered(name: str) -> JobKind | None:
+    entry = registry.find(JOB, name)
+    return None if entry is None else cast(JobKind, entry.load())
 
 
 def row_of(record: Record) -> RowKey:

@@ -30,6 +30,7 @@ WHOLE = (
     *("game_steps", "most", "report_every", "steps", "baseline_steps"),
     *("parameters", "parameters_published", "seed"),
 )
+SIZES = ("vocab_size", "word_length", "hidden_size")
 NUMBERS = ("target", "cap", "held_out", "value", "accuracy", *EXTRA, "seconds")
 LONG = (
     *ROW,
@@ -62,7 +63,8 @@ def to_long(records: Iterable[Record]) -> pd.DataFrame:
     measures = tuple(dict.fromkeys(name for record in records for name in kind_of(record).measures if name not in LONG))
     rows = [_row(record, measures) for record in records]
     table = pd.DataFrame(rows, columns=[*LONG, *measures])
-    for name in WHOLE:
+    gaps = [name for name in SIZES if table[name].isna().any()]  # of kinds of jobs without them
+    for name in (*WHOLE, *gaps):
         table[name] = table[name].astype("Int64")
     for name in (*NUMBERS, *measures):
         table[name] = table[name].astype(float)

@@ -65,6 +65,8 @@ class Record(TypedDict, total=False):
         curve: one point per evaluation, in the order of `JobKind.curve`.
         engine: how the stack was trained.
         seconds: this replicate's share of the time of its stack.
+        measures: names of the numbers that only its kind of job has (since 0.2).
+        points: names of the numbers of a point of the curve, where these are not steps and accuracy (since 0.2).
         versions: of the parts that determine the numbers (model, grammar, protocol), and of the software.
         git: revision of the source, if it was run from a checkout.
         device: "cpu", "cuda", ...
@@ -116,6 +118,8 @@ class Record(TypedDict, total=False):
     curve: list[list[Any]]
     engine: str
     seconds: float
+    measures: list[str]
+    points: list[str]
     versions: dict[str, str]
     git: str | None
     device: str
@@ -152,7 +156,8 @@ def value_of(record: Record) -> float:
 
 def checked_accuracy(record: Record) -> float:
     """Return the accuracy on meanings like those of evaluations: trained on, where others are held out."""
-    accuracy = record.get("train_accuracy", record["accuracy"])
+    trained = record.get("train_accuracy")
+    accuracy = record["accuracy"] if trained is None else trained
     return math.nan if accuracy is None else float(accuracy)
 
 
@@ -171,6 +176,17 @@ def _canonical(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
+def as_json(value: Any) -> Any:
+    """Return a value as JSON has it: NumPy's numbers as Python's, tuples as lists, and None for NaN and infinity."""
+    if isinstance(value, Mapping):
+        return {str(name): as_json(inner) for name, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [as_json(inner) for inner in value]
+    if hasattr(value, "tolist"):
+        return as_json(value.tolist())
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def newest(records: Sequence[Record]) -> list[Record]:
     """Return the last record of each configuration, of the newest version of model, grammar and protocol with a result.
 
@@ -186,6 +202,8 @@ def newest(records: Sequence[Record]) -> list[Record]:
 def _versions(record: Record) -> dict[tuple[str, ...], Any]:
     """Return the versions of model, grammar and protocol that a record was measured with."""
     names = {"model": ("side", "model"), "grammar": ("grammar",), "protocol": ("protocol",)}
+    if kind := record.get("kind"):
+        names[kind] = ("side", "model")  # jobs of other kinds have the version of their kind
     found = record.get("versions", {})
     return {(what, *(str(record.get(name)) for name in parts)): found.get(what) for what, parts in names.items()}
 

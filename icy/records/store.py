@@ -69,6 +69,8 @@ class Store:
     def put(self, record: Record, files: Mapping[str, bytes] | None = None) -> None:
         """Store a record under its key, after the files that belong to it, given by their path in the folder."""
         for place, content in (files or {}).items():
+            if Path(place).is_absolute() or ".." in Path(place).parts:
+                raise StoreError(f"'{place}' is no path within the results folder {self.folder}.")
             write_atomically(self.folder / place, content)
         write_atomically(self.path(record["key"]), json.dumps(record, indent=1, allow_nan=False).encode())
 

@@ -13,8 +13,6 @@ Example:
     [1.0, 1.0]
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 from . import players as _players  # noqa: F401  registers them

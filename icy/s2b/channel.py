@@ -4,13 +4,12 @@ A sentence has L tokens in 0..V. Token 0 ends the sentence and is never renamed.
 follow its first zero. `library_of` and `regular` take NumPy arrays and torch tensors alike.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from types import ModuleType
 from typing import Any
 
 import numpy as np
+from jaxtyping import Int, Int64
 from numpy.typing import NDArray
 
 from .streams import EpisodeStreams, Wholes
@@ -28,7 +27,7 @@ def library_of(array: Array) -> ModuleType:
     return torch
 
 
-def regular(tokens: Array) -> Array:
+def regular(tokens: Int[Array, "batch length"]) -> Int[Array, "batch length"]:
     """Set everything after a sentence's first end to the end, [B, L]."""
     columns, going = [tokens[:, 0]], True
     for place in range(1, tokens.shape[1]):  # column by column, as reducing along such a short axis is slower
@@ -37,7 +36,7 @@ def regular(tokens: Array) -> Array:
     return library_of(tokens).stack(columns, 1)
 
 
-def permutations(streams: EpisodeStreams, vocab_size: int, asked: bool = True) -> Wholes:
+def permutations(streams: EpisodeStreams, vocab_size: int, asked: bool = True) -> Int64[Wholes, "batch vocab"]:
     """Draw the token that the listener hears for each of the speaker's: the end stays, others are renamed, [B, V + 1].
 
     The authors' program renames the tokens of each player. Two random renamings compose to one, so one is drawn here.
@@ -47,7 +46,7 @@ def permutations(streams: EpisodeStreams, vocab_size: int, asked: bool = True) -
     return np.concatenate([np.zeros((count, 1), dtype=np.int64), renamed + 1], axis=1)
 
 
-def inverses(mappings: Wholes) -> Wholes:
+def inverses(mappings: Int64[Wholes, "batch vocab"]) -> Int64[Wholes, "batch vocab"]:
     """Return the token that the speaker hears for each of the listener's, [B, V + 1]."""
     return np.argsort(mappings, axis=1)
 
@@ -66,7 +65,7 @@ def sentence_count(vocab_size: int, length: int) -> int:
 
 
 @cache
-def sentences(vocab_size: int, length: int) -> NDArray[np.int64]:
+def sentences(vocab_size: int, length: int) -> Int64[NDArray[np.int64], "sentence length={length}"]:
     """Return every regular sentence by its number, [sentences, L]: shorter ones first, the first token runs fastest.
 
     Example:

@@ -1,13 +1,12 @@
 """Distractors: the stimuli shown beside a target, drawn without replacement from those that an episode plays."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
+from jaxtyping import Bool, Float64, Int64
 from numpy.typing import NDArray
 
-from .streams import Reals, Wholes
+from .streams import OfGames, Reals, Wholes
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,17 +21,24 @@ class Candidates:
         samples: samples per meaning, O.
     """
 
-    keys: Wholes
+    keys: Int64[Wholes, " candidate"]
     size: int
     samples: int
 
     @classmethod
-    def of(cls, episodes: Wholes, stimuli: Wholes, size: int, samples: int, distinct: bool = True) -> Candidates:
+    def of(
+        cls,
+        episodes: Int64[Wholes, " stimulus"],
+        stimuli: Int64[Wholes, " stimulus"],
+        size: int,
+        samples: int,
+        distinct: bool = True,
+    ) -> "Candidates":
         """Collect stimuli [P] of episodes [P]: each once, or if not `distinct` as often as it occurs."""
         keys = episodes * size + stimuli
         return cls(_distinct(keys) if distinct else np.sort(keys), size, samples)
 
-    def without(self, episodes: Wholes, targets: Wholes, one: bool = False) -> Rest:
+    def without(self, episodes: OfGames, targets: OfGames, one: bool = False) -> "Rest":
         """Leave out the target's meaning in each of some games.
 
         Args:
@@ -64,13 +70,13 @@ class Rest:
     """
 
     candidates: Candidates
-    base: Wholes
-    first: Wholes
-    low: Wholes
-    high: Wholes
-    count: Wholes
+    base: OfGames
+    first: OfGames
+    low: OfGames
+    high: OfGames
+    count: OfGames
 
-    def draw(self, uniform: Reals) -> Wholes:
+    def draw(self, uniform: Float64[Reals, "game draw"]) -> Int64[Wholes, "game draw"]:
         """Draw stimuli without replacement, by uniform numbers [T, draws]: [T, draws].
 
         A game that runs out of candidates repeats one of its draws after the first; one without any shows its target.
@@ -101,7 +107,9 @@ def _distinct(keys: Wholes) -> Wholes:
     return keys[np.r_[True, keys[1:] != keys[:-1]]] if len(keys) else keys
 
 
-def widened(candidates: Candidates, short: Wholes, eligible: NDArray[np.bool_]) -> Candidates:
+def widened(
+    candidates: Candidates, short: Int64[Wholes, " short"], eligible: Bool[NDArray[np.bool_], "batch meaning"]
+) -> Candidates:
     """Add every stimulus of the eligible meanings [B, M] to the candidates of the episodes in `short`."""
     if not len(short):
         return candidates

@@ -4,14 +4,13 @@ The games of all episodes are concatenated in flat arrays. A step of the game is
 games take no more memory than they need.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from jaxtyping import Bool, Float, Int, Int64
 from numpy.typing import NDArray
 
 from icy.core.memory import require_memory
@@ -48,37 +47,37 @@ class Episodes:
         listener_numbers: the listener's stimuli as numbers, [T, K + 1].
     """
 
-    seeds: Array
-    numbers: Array
-    sizes: Array
-    first: Array
-    games: Array
-    heard: Array
-    heard_back: Array
+    seeds: Int[Array, " episode"]
+    numbers: Int[Array, " episode"]
+    sizes: Int[Array, "episode dimension"]
+    first: Int[Array, " episode"]
+    games: Int[Array, " episode"]
+    heard: Int[Array, "episode vocab"]
+    heard_back: Int[Array, "episode vocab"]
 
-    query: Array
-    answer: Array
-    speaker: Array
-    listener: Array
-    speaker_numbers: Array
-    listener_numbers: Array
+    query: Bool[Array, " game"]
+    answer: Int[Array, " game"]
+    speaker: Float[Array, "game speaker_slot width"]
+    listener: Float[Array, "game slot width"]
+    speaker_numbers: Int[Array, "game slot"]
+    listener_numbers: Int[Array, "game slot"]
 
     def __len__(self) -> int:
         return len(self.seeds)
 
-    def take(self, which: Wholes) -> Episodes:
+    def take(self, which: Int64[Wholes, " some"]) -> "Episodes":
         """Return the episodes at these indices, in that order, with their games."""
         games = ragged(self.first[which], self.games[which])
         own = {name: getattr(self, name)[which] for name in OF_EPISODES if name != "first"}
         return replace(self, **own, first=_firsts(own["games"]), **{n: getattr(self, n)[games] for n in OF_GAMES})
 
     @staticmethod
-    def join(parts: Sequence[Episodes]) -> Episodes:
+    def join(parts: Sequence["Episodes"]) -> "Episodes":
         """Concatenate episodes."""
         joined = {f.name: np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(Episodes)}
         return Episodes(**{**joined, "first": _firsts(joined["games"])})
 
-    def on(self, device: Any) -> Episodes:
+    def on(self, device: Any) -> "Episodes":
         """Return the episodes as tensors on a torch device."""
         import torch
 
@@ -90,7 +89,7 @@ OF_EPISODES = tuple(f.name for f in fields(Episodes))[:7]
 OF_GAMES = tuple(f.name for f in fields(Episodes))[7:]
 
 
-def ragged(first: Wholes, counts: Wholes) -> Wholes:
+def ragged(first: Int64[Wholes, " part"], counts: Int64[Wholes, " part"]) -> Int64[Wholes, " whole"]:
     """Concatenate the ranges first[i], first[i] + 1, ... of counts[i] numbers each."""
     return np.repeat(first - _firsts(counts), counts) + np.arange(int(counts.sum()))
 
@@ -100,7 +99,9 @@ def _firsts(counts: Wholes) -> Wholes:
     return found
 
 
-def deal(settings: GameSettings, seeds: Wholes, numbers: Wholes | None = None) -> Episodes:
+def deal(
+    settings: GameSettings, seeds: Int64[Wholes, " episode"], numbers: Int64[Wholes, " episode"] | None = None
+) -> Episodes:
     """Draw episodes, each a function of its seed and number alone, whatever else is in the batch.
 
     Args:
@@ -165,7 +166,9 @@ def _targets(settings: GameSettings, spaces: Spaces, streams: EpisodeStreams) ->
     return first.followed_by(second), of_query
 
 
-def eligible(settings: GameSettings, spaces: Spaces) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def eligible(
+    settings: GameSettings, spaces: Spaces
+) -> tuple[Bool[NDArray[np.bool_], "episode meaning"], Bool[NDArray[np.bool_], "episode meaning"]]:
     """Split the meanings of every episode into those of the support and those of the query, [E, M] each."""
     if settings.threshold > settings.dimensions:  # a common game of all meanings, which has no query
         return spaces.valid, np.zeros_like(spaces.valid)

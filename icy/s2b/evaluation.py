@@ -1,12 +1,11 @@
 """Play episodes with two players, and score them over episodes and seeds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from jaxtyping import Int64
 
 from icy.core.checks import seed_list, whole_number
 from icy.core.errors import InvalidSettingError
@@ -46,7 +45,8 @@ def play(
         speaker: name of a registered speaker, or a `Player`.
         listener: name of a registered listener, or a `Player`.
         seeds: seed of each episode.
-        watcher: callback, called before each step with the game, its turn, and the actions of the speaker and the listener.
+        watcher: callback, called before each step with the game, its turn, and the actions of the speaker and the
+            listener.
 
     Raises:
         IcyError: players that cannot play this game.
@@ -81,7 +81,7 @@ class Evaluation:
     seeds: tuple[int, ...]
     scores: Scores
 
-    def table(self) -> pd.DataFrame:
+    def table(self) -> "pd.DataFrame":
         """Return a row per seed, with means over its episodes.
 
         Columns are `seed`; `zsct`, the accuracy in the query; `support`, the accuracy in the support; `yes`, how often
@@ -99,7 +99,7 @@ class Evaluation:
         rows["illegal"] = self.scores.illegal.sum(1).reshape(len(self.seeds), self.episodes).mean(1)
         return pd.DataFrame(rows)
 
-    def summary(self) -> pd.DataFrame:
+    def summary(self) -> "pd.DataFrame":
         """Return a row per measure: its mean over seeds, and its standard deviation (NaN for one seed)."""
         table = self.table().drop(columns="seed")
         return table.agg(["mean", "std"]).T.rename_axis("measure")
@@ -164,7 +164,7 @@ def batch_size(settings: GameSettings) -> int:
     return max(1, min(AT_ONCE, MOST_AT_ONCE // stimuli))
 
 
-def episode_seeds(seed: int, episodes: int) -> Wholes:
+def episode_seeds(seed: int, episodes: int) -> Int64[Wholes, "batch={episodes}"]:
     """Return the seed of each episode for one seed of an evaluation, [episodes].
 
     Raises:

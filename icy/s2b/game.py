@@ -4,14 +4,13 @@ Everything random is drawn when an episode is dealt (`icy.s2b.episodes`). The ga
 scores, in NumPy arrays or in torch tensors on any device.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import cached_property
 from types import ModuleType
 from typing import Any
 
 import numpy as np
+from jaxtyping import Int
 
 from icy.core.checks import whole_number
 from icy.core.errors import IcyError, InvalidSettingError, unknown
@@ -24,6 +23,8 @@ from .settings import GameSettings
 from .stimuli import all_meanings
 from .streams import Wholes, seeds_of
 from .turn import Seen, Turn
+
+OfEpisodes = Int[Array, "batch={self.episodes}"]
 
 REWARDS = ((0.0, 1.0), (-2.0, 1.0))  # of a wrong and a right decision, in the support and in the query
 
@@ -326,45 +327,47 @@ class BatchedGame:
         return Scores.of_counts(self.cpu(self._counts), illegal)
 
     @property
-    def games(self) -> Array:
+    def games(self) -> OfEpisodes:
         """Number of games in each episode, [B]."""
         return self._data.games[self._episode]
 
     @property
-    def game_number(self) -> Array:
+    def game_number(self) -> OfEpisodes:
         """Number of the present game in its episode, from 0, [B]."""
         return self._at - self._data.first[self._episode]
 
     @property
-    def episode_number(self) -> Array:
+    def episode_number(self) -> OfEpisodes:
         """Number of the present episode among those of its seed, from 0, [B]."""
         return self._data.numbers[self._episode]
 
     @property
-    def sizes(self) -> Array:
+    def sizes(self) -> Int[Array, "batch={self.episodes} dimension={self.settings.dimensions}"]:
         """Number of values of each dimension, [B, N]. Privileged: no player sees it."""
         self._require_begun()
         return self._data.sizes[self._episode]
 
     @property
-    def answer(self) -> Array:
+    def answer(self) -> OfEpisodes:
         """The right decision, [B]. Privileged."""
         self._require_begun()
         return self._data.answer[self._at]
 
     @property
-    def heard_as(self) -> Array:
+    def heard_as(self) -> Int[Array, "batch={self.episodes} vocab={self.settings.vocab_size+1}"]:
         """The token that the listener hears for each of the speaker's, [B, V + 1]. Privileged."""
         return self._data.heard[self._episode]
 
-    def latents(self, player: str) -> Array:
+    def latents(
+        self, player: str
+    ) -> Int[Array, "batch={self.episodes} slot={self.settings.slots} dimension={self.settings.dimensions}"]:
         """Return the meanings of a player's stimuli, [B, K + 1, N]; the first of the speaker's is the target's.
 
         In a partial view they include those of the distractors, which the speaker does not see. Privileged.
         """
         return self._meanings[self._numbers(player) // self.settings.samples]
 
-    def sample_numbers(self, player: str) -> Array:
+    def sample_numbers(self, player: str) -> Int[Array, "batch={self.episodes} slot={self.settings.slots}"]:
         """Return which sample of its meaning each of a player's stimuli is, [B, K + 1]. Privileged."""
         return self._numbers(player) % self.settings.samples
 

@@ -1,7 +1,5 @@
 """Compositionality of frozen speakers' languages, and disentanglement of stimuli, by the metrics of icy."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +36,7 @@ def probe_language(
     episodes: int = 20,
     seed: int = 123,
     **given: Any,
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """Score the language of a speaker: it plays an episode, and then names every stimulus of its space (MetaRG24).
 
     Args:
@@ -92,7 +90,7 @@ def disentanglement(
     episodes: int = 5,
     seed: int = 123,
     **given: Any,
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """Score how disentangled stimuli are: whether each of their numbers codes one dimension (MetaRG22, table of SCS).
 
     Args:

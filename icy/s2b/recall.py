@@ -5,13 +5,12 @@ one dimension; the agent answers, and learns whether it was right. A one-hot sti
 a continuous one must be bound to values within the episode. The score is the accuracy in the last shot.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from jaxtyping import Bool, Float32, Float64, Int64
 from numpy.typing import NDArray
 
 from icy.config.presets import Departure
@@ -116,11 +115,11 @@ class RecallTurn:
         done: whether the episode has ended, [B].
     """
 
-    stimulus: NDArray[np.float32]
-    asked: Wholes
-    result: Wholes
-    reward: NDArray[np.float32]
-    done: NDArray[np.bool_]
+    stimulus: Float32[NDArray[np.float32], "batch width"]
+    asked: Int64[Wholes, " batch"]
+    result: Int64[Wholes, " batch"]
+    reward: Float32[NDArray[np.float32], " batch"]
+    done: Bool[NDArray[np.bool_], " batch"]
 
 
 @dataclass(eq=False)
@@ -206,13 +205,13 @@ class BatchedRecall:
         return self._turned(rewards)
 
     @property
-    def answers(self) -> Wholes:
+    def answers(self) -> Int64[Wholes, "batch={self.episodes}"]:
         """The right answers, [B]. Privileged."""
         rows = np.arange(self.episodes)
         found: Wholes = self._values()[rows, self._schedule.dimension[rows, self._at]]
         return found
 
-    def accuracy(self, shot: int = -1) -> Reals:
+    def accuracy(self, shot: int = -1) -> Float64[Reals, "batch={self.episodes}"]:
         """Return the share of right answers in a shot, by default the last one, [B]."""
         found: Reals = self._right[:, shot] / self._schedule.per_shot
         return found

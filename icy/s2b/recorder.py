@@ -1,7 +1,5 @@
 """Record episodes as a table, a row per game, for other tools and `icy metrics`."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,7 +66,7 @@ class Recorder:
         }
         self.rows.append({name: column[asked] for name, column in columns.items()})
 
-    def table(self) -> pd.DataFrame:
+    def table(self) -> "pd.DataFrame":
         """Return the recorded games; see `record` for the columns."""
         import pandas as pd
 
@@ -97,7 +95,7 @@ def record(
     seed: int = 123,
     told: ProgressCallback | None = None,
     **given: Any,
-) -> pd.DataFrame:
+) -> "pd.DataFrame":
     """Play episodes with two players, and record every game.
 
     Args:
@@ -149,7 +147,7 @@ def record(
     return table
 
 
-def write(table: pd.DataFrame, path: str | Path) -> Path:
+def write(table: "pd.DataFrame", path: str | Path) -> Path:
     """Write recorded games as parquet, atomically.
 
     Raises:

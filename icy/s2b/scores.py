@@ -1,10 +1,9 @@
 """Scores of episodes, from counts of the listener's decisions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields
 
 import numpy as np
+from jaxtyping import Float64, Int64
 
 from .streams import Reals, Wholes
 
@@ -23,19 +22,21 @@ class Scores:
         illegal: number of illegal actions, of the speaker and of the listener, [B, 2].
     """
 
-    zsct: Reals
-    support: Reals
-    yes: Reals
-    kept: Reals
-    illegal: Wholes
+    zsct: Float64[Reals, " batch"]
+    support: Float64[Reals, " batch"]
+    yes: Float64[Reals, " batch"]
+    kept: Float64[Reals, " batch"]
+    illegal: Int64[Wholes, "batch player=2"]
 
     @classmethod
-    def of_counts(cls, counts: Wholes, illegal: Wholes) -> Scores:
+    def of_counts(
+        cls, counts: Int64[Wholes, "batch phase=2 count=4"], illegal: Int64[Wholes, "batch player=2"]
+    ) -> "Scores":
         """Return the scores for counts [B, phase, GAMES | RIGHT | YES | KEPT]."""
         shares = counts / np.where(counts[..., :1] > 0, counts[..., :1], np.nan)
         return cls(shares[:, 1, RIGHT], shares[:, 0, RIGHT], shares[:, 1, YES], shares[:, 1, KEPT], illegal)
 
     @classmethod
-    def join(cls, parts: list[Scores]) -> Scores:
+    def join(cls, parts: list["Scores"]) -> "Scores":
         """Concatenate the scores of several batches."""
         return cls(*(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(cls)))

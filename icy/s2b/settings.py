@@ -1,7 +1,5 @@
 """Settings of the game, and those that the authors' program chooses differently."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -5,12 +5,11 @@ values. Players never see meanings but stimuli. A continuous stimulus (SCS) has 
 space is, so it does not reveal how many values there are (MetaRG22 and MetaRG24, section on stimuli).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from jaxtyping import Bool, Float32, Float64, Int64
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
@@ -26,12 +25,12 @@ INSIDE = 1e-4  # standard deviations that a clipped sample stays inside its sect
 WIDEST = 6.0  # standard deviations in a section with the widest density; with the narrowest there are twice as many
 
 
-def all_meanings(most: int, dimensions: int) -> Wholes:
+def all_meanings(most: int, dimensions: int) -> Int64[Wholes, "meaning={most**dimensions} dimension={dimensions}"]:
     """Return the meanings of a space with `most` values in every dimension, [M, N]; the last dimension runs fastest."""
     return np.indices((most,) * dimensions).reshape(dimensions, -1).T.astype(np.int64)
 
 
-def meaning_numbers(meanings: Wholes, most: int) -> Wholes:
+def meaning_numbers(meanings: Int64[Wholes, "*lead dimension"], most: int) -> Int64[Wholes, "*lead"]:
     """Return the numbers of meanings [..., N] in a space with `most` values in every dimension, [...]."""
     found: Wholes = meanings @ (most ** np.arange(meanings.shape[-1])[::-1])
     return found
@@ -49,11 +48,11 @@ class Spaces:
         most: largest number of values that any dimension may have.
     """
 
-    sizes: Wholes
+    sizes: Int64[Wholes, "batch dimension"]
     most: int
 
     @classmethod
-    def draw(cls, streams: EpisodeStreams, dimensions: int, least: int, most: int) -> Spaces:
+    def draw(cls, streams: EpisodeStreams, dimensions: int, least: int, most: int) -> "Spaces":
         """Draw spaces: the number of values of each dimension is uniform in least..most.
 
         Raises:
@@ -74,12 +73,12 @@ class Spaces:
         return int(self.sizes.shape[1])
 
     @cached_property
-    def meanings(self) -> Wholes:
+    def meanings(self) -> Int64[Wholes, "meaning dimension={self.dimensions}"]:
         """Every meaning that any episode may have, [M, N], with M = most ** N."""
         return all_meanings(self.most, self.dimensions)
 
     @cached_property
-    def valid(self) -> NDArray[np.bool_]:
+    def valid(self) -> Bool[NDArray[np.bool_], "batch={len(self)} meaning={len(self.meanings)}"]:
         """Which of the meanings each episode has, [B, M]."""
         found: NDArray[np.bool_] = np.all(self.meanings < self.sizes[:, None], axis=-1)
         return found
@@ -101,12 +100,12 @@ class Sections:
     """
 
     spaces: Spaces
-    means: Reals
-    deviations: Reals
-    samples: Reals
+    means: Float64[Reals, "batch dimension value"]
+    deviations: Float64[Reals, "batch dimension value"]
+    samples: Float64[Reals, "batch dimension value sample"]
 
     @classmethod
-    def draw(cls, streams: EpisodeStreams, spaces: Spaces, samples: int = 1, truncate: str = "resample") -> Sections:
+    def draw(cls, streams: EpisodeStreams, spaces: Spaces, samples: int = 1, truncate: str = "resample") -> "Sections":
         """Draw densities and samples.
 
         Args:
@@ -139,6 +138,6 @@ class Sections:
         return cls(spaces, means, deviations, means[..., None] + scores * deviations[..., None])
 
 
-def one_hot(spaces: Spaces) -> NDArray[np.float32]:
+def one_hot(spaces: Spaces) -> Float32[NDArray[np.float32], "meaning width"]:
     """Return the one-hot stimulus of every meaning (OHE), [M, N * most]: a block of `most` numbers per dimension."""
     return np.eye(spaces.most, dtype=np.float32)[spaces.meanings].reshape(len(spaces.meanings), -1)

@@ -5,14 +5,13 @@ Numbers are therefore computed by index, not taken from a generator in turn: the
 (splitmix64) of the episode's key, the stream's name and n.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from jaxtyping import Bool, Float64, Int64, Integer, UInt64
 from numpy.typing import ArrayLike, NDArray
 
 from icy.core.checks import whole_number
@@ -21,13 +20,16 @@ from icy.core.errors import InvalidSettingError
 Reals = NDArray[np.float64]
 Wholes = NDArray[np.int64]
 Keys = NDArray[np.uint64]
+OfGames = Int64[Wholes, " game"]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _UNIT = 2.0**-53
 
 
-def seeds_of(episodes: int, seed: int | None = None, seeds: Iterable[int] | None = None) -> Wholes:
+def seeds_of(
+    episodes: int, seed: int | None = None, seeds: Iterable[int] | None = None
+) -> Int64[Wholes, "batch={episodes}"]:
     """Return a seed per episode, [B]: `seeds`, or `seed` and those after it, or without either random ones.
 
     Raises:
@@ -56,31 +58,35 @@ class EpisodeStreams:
         True
     """
 
-    keys: Keys
+    keys: UInt64[Keys, " batch"]
 
     @classmethod
-    def of_seeds(cls, seeds: ArrayLike) -> EpisodeStreams:
+    def of_seeds(cls, seeds: ArrayLike) -> "EpisodeStreams":
         """Return the streams of episodes by their seeds, whole numbers of at least 0."""
         return cls(_mixed(np.asarray(seeds).astype(np.uint64)))
 
-    def rows(self, which: NDArray[np.integer] | NDArray[np.bool_]) -> EpisodeStreams:
+    def rows(
+        self, which: Integer[NDArray[np.integer], " some"] | Bool[NDArray[np.bool_], "batch={len(self.keys)}"]
+    ) -> "EpisodeStreams":
         """Return the streams of some of the episodes."""
         return EpisodeStreams(self.keys[which])
 
-    def within(self, *names: str | int) -> EpisodeStreams:
+    def within(self, *names: str | int) -> "EpisodeStreams":
         """Return streams of the same episodes in a namespace, independent of those outside it."""
         return EpisodeStreams(_mixed(self.keys ^ _name_key(names)))
 
-    def nth(self, numbers: ArrayLike) -> EpisodeStreams:
+    def nth(self, numbers: ArrayLike) -> "EpisodeStreams":
         """Return independent streams of the same episodes by a number per episode, [B]."""
         return EpisodeStreams(_mixed(self.keys ^ _mixed(np.asarray(numbers).astype(np.uint64))))
 
-    def uniform(self, name: str, shape: tuple[int, ...] = (), first: int = 0) -> Reals:
+    def uniform(self, name: str, shape: tuple[int, ...] = (), first: int = 0) -> Float64[Reals, "batch ..."]:
         """Draw uniform numbers in [0, 1), [B, *shape], from the stream's number `first` on."""
         places = np.arange(first, first + int(np.prod(shape)), dtype=np.uint64)
         return self._at(name, self.keys[:, None], places).reshape(len(self.keys), *shape)
 
-    def uniform_of_games(self, name: str, episodes: Wholes, games: Wholes, count: int) -> Reals:
+    def uniform_of_games(
+        self, name: str, episodes: OfGames, games: OfGames, count: int
+    ) -> Float64[Reals, "game count={count}"]:
         """Draw uniform numbers in [0, 1) for some games, [T, count], the same for a game whatever the other games are.
 
         Args:
@@ -97,12 +103,14 @@ class EpisodeStreams:
         found: Reals = (bits >> np.uint64(11)).astype(np.float64) * _UNIT
         return found
 
-    def integers(self, name: str, below: ArrayLike, shape: tuple[int, ...] = (), first: int = 0) -> Wholes:
+    def integers(
+        self, name: str, below: ArrayLike, shape: tuple[int, ...] = (), first: int = 0
+    ) -> Int64[Wholes, "batch ..."]:
         """Draw whole numbers in [0, below), [B, *shape]; `below` broadcasts against that shape."""
         found: Wholes = (self.uniform(name, shape, first) * np.asarray(below)).astype(np.int64)
         return found
 
-    def order(self, name: str, count: int) -> Wholes:
+    def order(self, name: str, count: int) -> Int64[Wholes, "batch={len(self.keys)} count={count}"]:
         """Draw a random order of 0..count-1 per episode, [B, count]."""
         return np.argsort(self.uniform(name, (count,)), axis=1, kind="stable")
 

@@ -1,11 +1,10 @@
 """Targets: the split of meanings into support and query, and which of them an episode plays in what order."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+from jaxtyping import Bool, Float32, Int64
 from numpy.typing import NDArray
 
 from icy.core.checks import whole_number
@@ -13,6 +12,8 @@ from icy.core.errors import InvalidSettingError
 
 from .stimuli import Spaces, all_meanings, meaning_numbers
 from .streams import EpisodeStreams, Wholes
+
+Eligible = Bool[NDArray[np.bool_], "batch meaning"]
 
 TEST_VALUES = 2  # dimensions in which a meaning of the query has a test value, at least
 WEIGHT = 100  # weight of a value that has been shown often enough
@@ -23,7 +24,7 @@ MOST_IN_TABLE = 1000  # meanings up to which their nearness is cached, 4 MB
 NOTHING = -1  # padding after an episode's last target
 
 
-def query_meanings(spaces: Spaces, threshold: int = TEST_VALUES) -> NDArray[np.bool_]:
+def query_meanings(spaces: Spaces, threshold: int = TEST_VALUES) -> Bool[NDArray[np.bool_], " meaning"]:
     """Return which meanings belong to the query: those with test values in at least `threshold` dimensions.
 
     Test values are the odd ones, counted from 0. With the default threshold of 2 every value occurs in the support, and
@@ -53,22 +54,22 @@ class Targets:
         samples: number of each target's sample, [B, G].
     """
 
-    meanings: Wholes
-    samples: Wholes
+    meanings: Int64[Wholes, "batch game"]
+    samples: Int64[Wholes, "batch game"]
 
     @property
-    def counts(self) -> Wholes:
+    def counts(self) -> Int64[Wholes, " batch"]:
         """Number of games of each episode, [B]."""
         found: Wholes = (self.meanings != NOTHING).sum(1)
         return found
 
-    def followed_by(self, others: Targets) -> Targets:
+    def followed_by(self, others: "Targets") -> "Targets":
         """Append other targets of the same episodes; NOTHING may remain between the two."""
         return Targets(
             *(np.concatenate([getattr(t, n) for t in (self, others)], axis=1) for n in ("meanings", "samples"))
         )
 
-    def replaced(self, which: Wholes, others: Targets) -> Targets:
+    def replaced(self, which: Int64[Wholes, " some"], others: "Targets") -> "Targets":
         """Replace the targets of some episodes."""
         longest = max(self.meanings.shape[1], others.meanings.shape[1])
         meanings, samples = (np.full((len(self.meanings), longest), n) for n in (NOTHING, 0))
@@ -79,7 +80,7 @@ class Targets:
         return Targets(meanings, samples)
 
 
-def every_meaning(eligible: NDArray[np.bool_], samples: int, streams: EpisodeStreams | None = None) -> Targets:
+def every_meaning(eligible: Eligible, samples: int, streams: EpisodeStreams | None = None) -> Targets:
     """Return every eligible meaning and sample once, as targets.
 
     Args:
@@ -94,7 +95,7 @@ def every_meaning(eligible: NDArray[np.bool_], samples: int, streams: EpisodeStr
     return Targets(np.where(there, order // samples, NOTHING), np.where(there, order % samples, 0))
 
 
-def shots(streams: EpisodeStreams, spaces: Spaces, eligible: NDArray[np.bool_], shots: int, samples: int) -> Targets:
+def shots(streams: EpisodeStreams, spaces: Spaces, eligible: Eligible, shots: int, samples: int) -> Targets:
     """Draw targets that show every value of every dimension at least S times (TSS, target stimulus sampling, MetaRG22).
 
     A target's values are drawn dimension by dimension, with weights that fall each time a value is shown, until every
@@ -220,7 +221,9 @@ class _Drawing:
         return found
 
 
-def nearness(meanings: Wholes, drawn: Wholes) -> NDArray[np.float32]:
+def nearness(
+    meanings: Int64[Wholes, "meaning dimension"], drawn: Int64[Wholes, " drawn"]
+) -> Float32[NDArray[np.float32], "drawn meaning"]:
     """Return the relative odds that each meaning [M, N] replaces a drawn one, given by number [n]: [n, M]."""
     if len(meanings) <= MOST_IN_TABLE:
         return _table_of_nearness(int(meanings.max()) + 1, meanings.shape[1])[drawn]

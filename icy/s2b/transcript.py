@@ -1,11 +1,10 @@
 """Transcripts: an episode in words, for a person to follow."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from jaxtyping import UInt8
 from numpy.typing import NDArray
 
 from icy.core.registry import LISTENER, PLAYERS, SPEAKER
@@ -115,7 +114,7 @@ def answer(decision: int, settings: GameSettings) -> str:
     return "none of them" if decision == settings.slots else f"stimulus {decision}"
 
 
-def picture(lines: Sequence[str]) -> NDArray[np.uint8]:
+def picture(lines: Sequence[str]) -> UInt8[NDArray[np.uint8], "height width colour=3"]:
     """Draw the last lines as a picture of a fixed size, [height, width, 3]."""
     from PIL import Image, ImageDraw, ImageFont
 

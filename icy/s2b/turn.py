@@ -1,8 +1,8 @@
 """The result of a step: what both players observe, and the outcome."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
+
+from jaxtyping import Bool, Float, Int
 
 from icy.core.registry import SPEAKER
 
@@ -28,16 +28,16 @@ class Seen:
         over: whether the episode has ended, so that actions have no effect, [B].
     """
 
-    stimulus: Array
-    message: Array
-    query: Array
-    round: Array
-    result: Array
-    reward: Array
-    fresh: Array
-    may_speak: Array
-    may_decide: Array
-    over: Array
+    stimulus: Float[Array, "batch slot width"]
+    message: Int[Array, "batch length"]
+    query: Bool[Array, " batch"]
+    round: Int[Array, " batch"]
+    result: Int[Array, " batch"]
+    reward: Float[Array, " batch"]
+    fresh: Bool[Array, " batch"]
+    may_speak: Bool[Array, " batch"]
+    may_decide: Bool[Array, " batch"]
+    over: Bool[Array, " batch"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +55,10 @@ class Turn:
 
     speaker: Seen
     listener: Seen
-    reward: Array
-    done: Array
-    decided: Array
-    correct: Array
+    reward: Float[Array, " batch"]
+    done: Bool[Array, " batch"]
+    decided: Bool[Array, " batch"]
+    correct: Bool[Array, " batch"]
 
     def seen_by(self, player: str) -> Seen:
         """Return what the speaker or the listener observes."""

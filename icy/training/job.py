@@ -12,20 +12,29 @@ import time
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from numbers import Number
 from typing import Any, ClassVar, cast
 
-from icy.config.protocols import BASELINE
 from icy.config.settings import ENGINES
-from icy.core.errors import InvalidSettingError, unknown, what_and_where
+from icy.core.entry import JOB, Entry
+from icy.core.errors import IcyError, InvalidSettingError, unknown, what_and_where
 from icy.core.lazy import load_object
 from icy.core.provenance import device_name, git_revision, now, software
-from icy.core.registry import Entry
-from icy.records.kinds import RowKey, job_kind
-from icy.records.record import FAILURES, Record, record_key, value_of
+from icy.core.registry import registry
+from icy.core.text import listed
+from icy.records.kinds import STEPS_AND_ACCURACY, RowKey, job_kind
+from icy.records.record import FAILURES, Record, as_json, record_key, value_of
 
 Report = Callable[[list["Reading"]], None]
 ASSUMED_STEPS = 500  # of a baseline, in estimates, where none is on file
+IDENTITY = ("model", "grammar", "seed", "settings", "options")  # of a configuration: what no fact tells
+# Fields of records that neither a configuration nor the extra numbers of an outcome may overwrite.
+RESERVED = {
+    *("key", "config", "kind", "side", "measure", "value", "preset", "parameters", "failed", "reason", "error"),
+    *("traceback", "accuracy", "baseline_steps", "curve", "engine", "seconds", "versions", "git", "device"),
+    *("device_name", "finished", "measures", "points"),
+}
 
 
 @dataclass(frozen=True, order=True)
@@ -59,7 +68,8 @@ class Outcome:
         engine: how the stack was trained.
         seconds: this replicate's share of the time its stacks took.
         baseline_steps: the baseline's steps at the same seed, if it reached the target.
-        extra: further measures, by their names in the record.
+        extra: further numbers, by their names in the record; see `JobKind.measures`.
+        error: why there is no result, in a sentence, for a reason of one's own.
         files: files to keep with the record, by their path in the results folder.
     """
 
@@ -72,12 +82,13 @@ class Outcome:
     seconds: float = 0.0
     baseline_steps: int | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
+    error: str | None = None
     files: Mapping[str, bytes] = field(default_factory=dict)
 
     @property
     def failed(self) -> bool:
         """Whether there is no result."""
-        return self.reason in FAILURES
+        return self.error is not None or self.reason in FAILURES
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,10 +120,9 @@ class Job(ABC):
     trainer: ClassVar[str] = ""  # "module:function" of (job, report), for `train`
 
     def __post_init__(self) -> None:
-        if self.engine not in ENGINES:
-            raise unknown("engine", self.engine, ENGINES)
-        if self.engine.endswith("+graph") and self.device == "cpu":
-            raise InvalidSettingError("Updates can be captured as a graph only on a GPU; leave out '+graph'.")
+        check_engine(self.engine, self.device)
+        if not self.trainer and type(self).train is Job.train:
+            raise TypeError(f"{type(self).__name__} has neither a method `train` nor a `trainer`.")
 
     # -- what it is --------------------------------------------------------------------------------------------------
 
@@ -139,12 +149,13 @@ class Job(ABC):
     @property
     def facts(self) -> dict[str, str]:
         """What rows of one name may differ in."""
-        return {}
+        config = self.config(self._any_replicate)
+        return {name: str(value) for name, value in config.items() if name not in IDENTITY}
 
     @property
     def entries(self) -> list[Entry]:
         """Registry entries that it needs where it is trained."""
-        return []
+        return [registry.get(self.kind, JOB)]
 
     @abstractmethod
     def config(self, replicate: Replicate) -> dict[str, Any]:
@@ -152,7 +163,7 @@ class Job(ABC):
 
     def versions(self, replicate: Replicate) -> dict[str, str]:
         """Return the versions of the parts that determine the numbers."""
-        return {self.kind: str(job_kind(self.kind).version)}
+        return {self.kind: registry.get(self.kind, JOB).full_version}
 
     def key(self, replicate: Replicate) -> str:
         """Return the name that the result of a replicate is filed under."""
@@ -161,8 +172,23 @@ class Job(ABC):
     @property
     def row(self) -> RowKey:
         """What tells this job's row from the others of a plan."""
-        any_replicate = Replicate(self.replicates[0].grammar if self.replicates else BASELINE, 0)
-        return job_kind(self.kind).row_key(self.config(any_replicate))
+        return job_kind(self.kind).row_key(self.config(self._any_replicate))
+
+    @property
+    def _any_replicate(self) -> Replicate:
+        return Replicate(self.replicates[0].grammar if self.replicates else "", 0)
+
+    def check_config(self) -> None:
+        """Check that the configuration can be filed: it names model, grammar and seed, and uses no name of a result.
+
+        Raises:
+            IcyError: it cannot.
+        """
+        config = self.config(self._any_replicate)
+        if missing := [name for name in IDENTITY[:3] if name not in config]:
+            raise IcyError(f"The configuration of a job of kind '{self.kind}' lacks {listed(missing)}.")
+        if wrong := sorted(RESERVED & set(config)):
+            raise IcyError(f"The configuration of a job of kind '{self.kind}' cannot hold {listed(wrong)}.")
 
     # -- training ----------------------------------------------------------------------------------------------------
 
@@ -178,11 +204,7 @@ class Job(ABC):
     def baselines_in(self, records: Iterable[Record]) -> dict[int, int | str]:
         """Return the steps of the baseline by seed, as far as they are among records; for one that failed, why."""
         # A pair may fail in the game, after its pre-training gave the steps.
-        return {
-            r["seed"]: r["reason"] if (steps := r.get("baseline_steps")) is None else steps
-            for r in records
-            if self.is_baseline(Replicate(r["grammar"], r["seed"]))
-        }
+        return {r["seed"]: _steps_or_reason(r) for r in records if self.is_baseline(Replicate(r["grammar"], r["seed"]))}
 
     def length(self, baseline: int | None) -> int | None:
         """Return the most updates of a replicate, given the baseline's at the same seed; None if not known."""
@@ -196,26 +218,28 @@ class Job(ABC):
         return float(self.parameters.get("true", 1))
 
     def rehearse(self, updates: int) -> float:
-        """Train some updates, keep nothing, and return the seconds that one took: those between two evaluations."""
-        seen: list[tuple[float, int]] = []
+        """Return the seconds of one update of all replicates: those between two evaluations. Nothing is kept."""
+        seen: list[tuple[float, list[Reading]]] = []
 
         def report(readings: list[Reading]) -> None:
-            seen.append((time.perf_counter(), max(r.steps for r in readings)))
+            seen.append((time.perf_counter(), readings))
             if len(seen) == 2:
-                raise _EnoughError
+                raise _Enough
 
-        with contextlib.suppress(_EnoughError):
+        with contextlib.suppress(_Enough):
             for _ in self.train(report):
                 pass
-        if len(seen) < 2 or seen[1][1] == seen[0][1]:
+        if len(seen) < 2:
             return math.nan
         (began, first), (ended, last) = seen
-        return (ended - began) / (last - first)
+        steps = max(r.steps for r in last) - max(r.steps for r in first)
+        together = len({r.replicate for r in last})  # of those that are trained one after another, one
+        return (ended - began) / steps * len(self.replicates) / together if steps > 0 else math.nan
 
     @property
     def rehearsal(self) -> Job:
-        """The job that is rehearsed in its place for an estimate."""
-        return self
+        """The job that is rehearsed in its place for an estimate: with baselines, as it may need them."""
+        return replace(self, baselines={r.seed: 1 for r in self.replicates})
 
     @property
     def alike(self) -> str:
@@ -224,7 +248,8 @@ class Job(ABC):
 
     def expected_steps(self, baseline: float | None) -> ExpectedSteps:
         """Return how many updates replicates may take, given the mean of the baselines on file, if there are any."""
-        return ExpectedSteps(ASSUMED_STEPS, False, 1)
+        own = self.length(None if baseline is None else round(baseline))
+        return ExpectedSteps(ASSUMED_STEPS if own is None else own, baseline is not None)
 
     # -- words -------------------------------------------------------------------------------------------------------
 
@@ -244,16 +269,21 @@ class Job(ABC):
         """Return what an estimate rests on, given the steps that it supposes."""
         return f"This is an estimate for {steps} updates of every replicate."
 
+    def conditions_text(self) -> str | None:
+        """Return a sentence on what its replicates are trained on, if it says more than the row's name."""
+        return None
+
     def summary(self, record: Record) -> str:
         """Return the result of a replicate in a few words."""
         return f"{record['measure']} {value_of(record):.3f} after {record['steps']} steps"
 
     def explain(self, outcome: Outcome) -> str:
         """Return why a replicate failed, in a sentence."""
-        return {
-            "no_baseline": f"{BASELINE} failed at this seed, so there is nothing to compare with",
+        known = {
+            "no_baseline": "the baseline failed at this seed, so there is nothing to compare with",
             "diverged": "the loss is no longer a finite number",
-        }.get(outcome.reason, outcome.reason)
+        }
+        return outcome.error or known.get(outcome.reason, outcome.reason)
 
     # -- records -----------------------------------------------------------------------------------------------------
 
@@ -265,12 +295,12 @@ class Job(ABC):
             reason=outcome.reason,
             error=self.explain(outcome) if outcome.failed else None,
             steps=outcome.steps,
-            accuracy=outcome.accuracy if math.isfinite(outcome.accuracy) else None,  # JSON has no word for NaN
+            accuracy=outcome.accuracy,
             baseline_steps=outcome.baseline_steps,
-            curve=[list(point) for point in outcome.curve],  # as JSON gives it back
+            curve=outcome.curve,
             engine=outcome.engine,
             seconds=round(outcome.seconds, 2),
-            **outcome.extra,
+            extra=outcome.extra,
         )
 
     def failure(self, replicate: Replicate, error: BaseException) -> Record:
@@ -279,8 +309,14 @@ class Job(ABC):
         trace = "".join(traceback.format_exception(error))
         return self._record(replicate, failed=True, reason="error", error=sentence, traceback=trace)
 
-    def _record(self, replicate: Replicate, **result: Any) -> Record:
-        config = self.config(replicate)
+    def _record(self, replicate: Replicate, extra: Mapping[str, Any] | None = None, **result: Any) -> Record:
+        kind, config, extra = job_kind(self.kind), self.config(replicate), extra or {}
+        if wrong := sorted(({*RESERVED, "steps"} - set(kind.measures)) & set(extra)):
+            raise IcyError(f"A result of a job of kind '{self.kind}' cannot hold {listed(wrong)} beside the outcome.")
+        for name in kind.measures:
+            if not isinstance(extra.get(name), (Number, type(None))):
+                raise IcyError(f"The measure '{name}' of a job of kind '{self.kind}' is a number, not {extra[name]!r}.")
+        points = {} if kind.curve == STEPS_AND_ACCURACY else {"points": list(kind.curve)}
         record = {
             "key": self.key(replicate),
             **{name: value for name, value in config.items() if name not in ("settings", "options")},
@@ -290,6 +326,9 @@ class Job(ABC):
             "preset": self.preset,
             "parameters": dict(self.parameters),
             **result,
+            **extra,
+            **({"measures": kind.own_measures} if kind.own_measures else {}),
+            **points,
             "config": config,
             "versions": {**software(), **self.versions(replicate)},
             "git": git_revision(),
@@ -297,7 +336,28 @@ class Job(ABC):
             "device_name": device_name(self.device),
             "finished": now(),
         }
-        return cast(Record, record)
+        return cast(Record, as_json(record))
+
+
+def check_engine(engine: str, device: str) -> None:
+    """Check the name of an engine.
+
+    Raises:
+        UnknownNameError: no such engine.
+        InvalidSettingError: a CUDA graph without a GPU.
+    """
+    if engine not in ENGINES:
+        raise unknown("engine", engine, ENGINES)
+    if engine.endswith("+graph") and device == "cpu":
+        raise InvalidSettingError("Updates can be captured as a graph only on a GPU; leave out '+graph'.")
+
+
+def _steps_or_reason(record: Record) -> int | str:
+    """Return the steps that a baseline gives the others of its seed, or why it gives none."""
+    steps = record.get("baseline_steps")
+    if steps is None and not record["failed"]:
+        steps = record["steps"]
+    return record["reason"] if steps is None else steps
 
 
 @dataclass(frozen=True)
@@ -308,12 +368,14 @@ class ExpectedSteps:
         steps: of the baseline, or of every replicate where there is none.
         known: whether results on file say so.
         cap: the longest another replicate is trained, as a multiple of these.
+        apart: whether baselines are trained for as long as `steps`, and others up to the cap.
     """
 
     steps: float
     known: bool
-    cap: float
+    cap: float = 1
+    apart: bool = False
 
 
-class _EnoughError(Exception):
+class _Enough(BaseException):  # no Exception: a `train` that catches those lets it pass
     """Two evaluations have been made."""

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from icy.config.protocols import BASELINE, Protocol
+from icy.config.protocols import Protocol
 from icy.config.settings import TrainingSettings
 from icy.core.errors import InvalidSettingError
 from icy.core.lazy import load_object
-from icy.core.registry import Entry, registry
+from icy.core.registry import Entry
 from icy.grammars import grammar_version
 from icy.languages.meanings import MeaningSpace
 from icy.languages.splits import Split
 from icy.records.record import Record, checked_accuracy, value_of
 
 from .job import ASSUMED_STEPS, ExpectedSteps, Job, Outcome, Replicate
+from .language_job import LanguageJob
 
 
 @dataclass(frozen=True)
@@ -54,40 +55,8 @@ class Task:
         return self.space.attributes * self.word_length
 
 
-def task_config(task: Any, replicate: Replicate) -> dict[str, Any]:
-    """Return the part of a configuration that says what is trained on what: of a `Task`, or of one like it."""
-    return {
-        "model": task.entry.qualified,
-        "options": dict(task.options),
-        "grammar": replicate.grammar,
-        "seed": replicate.seed,
-        "meanings": str(task.space),
-        "vocab_size": task.vocab_size,
-        "word_length": task.word_length,
-        "hidden_size": task.hidden_size,
-        "representation": task.representation,
-    }
-
-
-def task_facts(task: Any) -> dict[str, str]:
-    """Return what rows of one model may differ in, by name."""
-    return {
-        "hidden size": str(task.hidden_size),
-        "meanings": str(task.space),
-        "V": str(task.vocab_size),
-        "w": str(task.word_length),
-        "representation": task.representation,
-    }
-
-
-def grammar_entries(replicates: Iterable[Replicate]) -> list[Entry]:
-    """Return the registry entries of the grammars of replicates, each part of a chain once."""
-    names = dict.fromkeys(name for replicate in replicates for name in replicate.grammar.split("+"))
-    return [registry.get(name, "grammar") for name in names]
-
-
 @dataclass(frozen=True)
-class ProbeJob(Job):
+class ProbeJob(LanguageJob):
     """Supervised training of one model on several grammars, each compared with concat.
 
     Attributes:
@@ -112,46 +81,15 @@ class ProbeJob(Job):
             raise InvalidSettingError(f"The protocol '{self.protocol.name}' {needs}.")
 
     @property
-    def name(self) -> str:
-        """Name of the model, with its side."""
-        return self.task.entry.qualified
-
-    @property
-    def short_name(self) -> str:
-        """The same without the side."""
-        return self.task.entry.name
-
-    @property
-    def side(self) -> str:
-        """ "sender" or "receiver"."""
-        return self.task.side
-
-    @property
-    def measure(self) -> str:
-        """The protocol's."""
-        return self.protocol.measure
-
-    @property
-    def facts(self) -> dict[str, str]:
-        """What rows of one model may differ in."""
-        return {
-            **task_facts(self.task),
-            "protocol": self.protocol.name,
-            "target": f"{self.protocol.target:g}",
-            "cap": f"{self.protocol.cap:g}",
-            "preset": self.preset,
-        }
-
-    @property
     def entries(self) -> list[Entry]:
-        """The model, its cell, and the grammars."""
+        """The model and its cell, and all that a language needs."""
         entry = self.task.entry
-        return [entry, *([entry.cell] if entry.cell else []), *grammar_entries(self.replicates)]
+        return [entry, *([entry.cell] if entry.cell else []), *super().entries]
 
     def config(self, replicate: Replicate) -> dict[str, Any]:
         """Return all choices that can change the numbers of a replicate."""
         return {
-            **task_config(self.task, replicate),
+            **self.task_config(replicate),
             "protocol": self.protocol.name,
             "target": self.protocol.target,
             "cap": self.protocol.cap,
@@ -167,18 +105,9 @@ class ProbeJob(Job):
             "protocol": str(self.protocol.version),
         }
 
-    def is_baseline(self, replicate: Replicate) -> bool:
-        """Whether it is concat."""
-        return replicate.grammar == BASELINE
-
     def length(self, baseline: int | None) -> int | None:
         """Return the updates after which a grammar is stopped; None while concat's are not known."""
         return None if baseline is None else self.protocol.limit(baseline)
-
-    @property
-    def update_cost(self) -> float:
-        """Parameters times tokens."""
-        return self.parameters.get("true", 0) * self.task.message_length * 1e-6
 
     def rehearse(self, updates: int) -> float:
         """Return the seconds of one update of the whole stack, the first few left out as they are slower."""
@@ -192,11 +121,8 @@ class ProbeJob(Job):
 
     def expected_steps(self, baseline: float | None) -> ExpectedSteps:
         """Return concat's steps, and the cap of the protocol."""
-        return ExpectedSteps(ASSUMED_STEPS if baseline is None else baseline, baseline is not None, self.protocol.cap)
-
-    def waiting_text(self) -> str:
-        """Return what it is doing while its length is not known."""
-        return "learning concat first"
+        steps = ASSUMED_STEPS if baseline is None else baseline
+        return ExpectedSteps(steps, baseline is not None, self.protocol.cap, apart=True)
 
     def limit_text(self) -> str:
         """Return the word before the time left."""

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import icy
 from icy.cli import main
-from icy.core.errors import UnknownNameError
+from icy.core.errors import IcyError, StoreError, UnknownNameError
 from icy.core.registry import registry
 from icy.experiments.estimate import estimate
 from icy.experiments.plan import make_plan
@@ -24,6 +28,7 @@ from icy.experiments.trackers.base import curve_of
 from icy.records.kinds import job_kind, job_kinds, kind_of, row_of
 from icy.records.load import load_records
 from icy.records.store import Store
+from icy.training.job import Job, Outcome, Replicate
 
 # The guesser: each update covers a share of the distance to 1. Its training is ten lines.
 PLUGIN = '''
@@ -196,6 +201,8 @@ def test_is_estimated(module: ModuleType, tmp_path: Path) -> None:
     (found,) = estimate(plan)
     assert found.others == 2
     assert 0 < found.least == found.most < 60
+    shown = CliRunner().invoke(main, ["guess", "--dry-run", "-o", str(tmp_path), "--format", "json"])
+    assert json.loads(shown.stdout)[0]["to_train"] == 2
 
 
 def test_sweeps_and_shards(plugin: Path, tmp_path: Path) -> None:
@@ -209,6 +216,16 @@ def test_sweeps_and_shards(plugin: Path, tmp_path: Path) -> None:
     parts = ({"kind": "guess", "rate": 0.5}, {"model": "sender/FC1L", "grammar": "perm"})
     rows = make_sweep(sweep_spec(parts=parts, quick=True, out=str(tmp_path))).rows
     assert {row.job.kind for row in rows} == {"guess", "probe"}
+    for seeds in (1, 3, 4):  # 3 is the sweep's own default, 2 the guesser's
+        (row,) = make_sweep(sweep_spec(kind="guess", seeds=seeds, out=str(tmp_path))).rows
+        assert len(row.job.replicates) == seeds
+    shared = sweep_spec(seeds=3, parts=({"kind": "guess"}, {"model": "sender/FC1L", "grammar": "concat"}))
+    assert [len(row.job.replicates) for row in make_sweep(shared).rows] == [3, 3]
+    whole = sweep_spec(kind="guess", rate=0.4, parts=({}, {"kind": "probe", "model": "sender/FC1L"}))
+    assert {row.facts.get("rate") for row in make_sweep(whole).rows} == {"0.4", None}
+    for wrong in ({"grammar": "perm"}, {"side": "sender"}, {"model": "sender/FC1L"}):
+        with pytest.raises(UnknownNameError, match=next(iter(wrong))):
+            sweep_spec(kind="guess", **wrong)
     with pytest.raises(UnknownNameError, match="did you mean rate"):
         sweep_spec(kind="guess", ratte=1)
     with pytest.raises(UnknownNameError, match="did you mean rate"):
@@ -237,6 +254,110 @@ def test_the_documented_kind_runs(plugin: Path, tmp_path: Path) -> None:
     registry.load_file(file)
     result = run_plan(make_plan(job_kind("guess_of_page").load_spec()(out=str(tmp_path / "out"), workers=1, rate=0.2)))
     assert result.to_dataframe()["distance"].tolist() == pytest.approx([0.877 * 0.8**3, 0.876 * 0.8**3])
+
+
+def breaking(module: ModuleType, out: Path, **changes: Any) -> ProbeResult:
+    """Results of guessers whose training does something wrong."""
+    kind = type("Breaking", (module.GuessJob,), changes)
+    (row,) = make_plan(module.GuessSpec(out=str(out), workers=1)).rows
+    job = kind(row.job.rate, replicates=row.job.replicates, folder=str(out))
+    plan = make_plan(module.GuessSpec(out=str(out), workers=1))
+    return run_plan(replace(plan, rows=(replace(plan.rows[0], job=job),)))
+
+
+def outcomes(**changes: Any) -> Any:
+    def train(job: Any, report: Any = None) -> Iterator[Outcome]:
+        for replicate in job.replicates:
+            yield Outcome(**{"replicate": replicate, "reason": "steps", "steps": 1, "accuracy": 0.5, **changes})
+
+    return train
+
+
+@pytest.mark.parametrize(
+    ("train", "error"),
+    [
+        (lambda job, report=None: iter(()), "ended without a result"),
+        (outcomes(extra={"steps": 3}), "cannot hold steps"),
+        (outcomes(extra={"distance": "far"}), "is a number, not 'far'"),
+        (outcomes(replicate=Replicate("number", 9)), "was not asked for"),
+        (outcomes(error="no idea"), "no idea"),
+    ],
+    ids=["nothing", "reserved", "text", "foreign", "own reason"],
+)
+def test_training_that_breaks_the_contract_fails(module: ModuleType, tmp_path: Path, train: Any, error: str) -> None:
+    result = breaking(module, tmp_path, train=train)
+    assert [record["seed"] for record in result.failures] == [123, 124]
+    assert all(error in str(record["error"]) for record in result.failures)
+
+
+def test_numbers_of_numpy_and_those_that_are_none_are_stored(module: ModuleType, tmp_path: Path) -> None:
+    train = outcomes(
+        steps=np.int64(7), accuracy=np.float32(0.5), extra={"distance": math.nan}, curve=[(np.int64(7), 1)]
+    )
+    result = breaking(module, tmp_path, train=train)
+    assert not result.failures
+    first = load_records(tmp_path)[0]
+    assert (first["steps"], first["accuracy"], first["curve"]) == (7, 0.5, [[7, 1]])
+    assert result.to_dataframe()["distance"].isna().all()
+
+
+def test_jobs_are_checked_before_they_run(module: ModuleType) -> None:
+    with pytest.raises(TypeError, match="neither a method `train` nor a `trainer`"):
+        type("Idle", (module.GuessJob,), {"train": Job.train})(0.1)
+    nameless = type("Nameless", (module.GuessJob,), {"config": lambda job, replicate: {"seed": 1}})(0.1)
+    with pytest.raises(IcyError, match="lacks model and grammar"):
+        nameless.check_config()
+    rude = type("Rude", (module.GuessJob,), {"config": lambda *_: {"model": "", "grammar": "", "seed": 1, "value": 3}})
+    with pytest.raises(IcyError, match="cannot hold value"):
+        rude(0.1).check_config()
+
+
+def test_versions_are_not_mixed(module: ModuleType, tmp_path: Path) -> None:
+    run(module, tmp_path, seeds=2)
+    entry = registry.get("guess", "job")
+    with registry.holding(replace(entry, version=2, digest="")):
+        result = run(module, tmp_path, seeds=1)
+    assert len(load_records(tmp_path)) == 1
+    assert result.records[0]["versions"]["guess"] == "2"
+    assert entry.full_version.startswith("1-")  # an edited file is another version
+
+
+def test_other_tables_of_the_folder_stay_as_they_are(module: ModuleType, tmp_path: Path) -> None:
+    given: Any = {"grammar": "perm", "quick": True, "seeds": 1, "workers": 1, "out": str(tmp_path)}
+    alone = icy.probe("sender/FC1L", **given).table()
+    run(module, tmp_path)
+    both = ProbeResult.load(tmp_path)
+    assert both.to_dataframe()["vocab_size"].dropna().astype(str).unique().tolist() == ["4"]
+    shown = CliRunner().invoke(main, ["table", str(tmp_path)]).output
+    assert all(line in shown for line in alone.splitlines())
+    assert "guesser" in shown
+
+
+def test_a_kind_of_a_notebook_is_refused_by_a_cluster(
+    module: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = replace(registry.get("guess", "job"), origin="__main__")
+    monkeypatch.setattr(registry, "_entries", {**registry._entries, ("job", "guess"): entry})
+    with pytest.raises(IcyError, match="other machines cannot import"):
+        make_plan(module.GuessSpec(out=str(tmp_path), runner="ray"))
+
+
+def test_files_stay_in_the_folder(tmp_path: Path) -> None:
+    record: Any = {"key": "0", "config": {}, "failed": False, "finished": ""}
+    with pytest.raises(StoreError, match="no path within"):
+        Store(tmp_path / "results").put(record, {"../escaped": b""})
+    assert not (tmp_path / "escaped").exists()
+
+
+def test_measures_are_kept_without_the_plugin(module: ModuleType, tmp_path: Path) -> None:
+    run(module, tmp_path)
+    entries = dict(registry._entries)
+    del registry._entries[("job", "guess")]
+    try:
+        assert load_records(tmp_path)[0]["measures"] == ["distance"]
+        assert ProbeResult.load(tmp_path).to_dataframe()["distance"].notna().all()
+    finally:
+        registry._entries.update(entries)
 
 
 def test_results_are_read_without_the_plugin(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_shapes_and_repeats() -> None:
     """A stimulus has a number per dimension whatever the space; sample o is sample o in every dimension."""
     sections = make(4)
     show = shown(GameSettings(samples=4), EpisodeStreams.of_seeds(SEEDS), sections.spaces)
-    meaning = int(meaning_numbers(np.array([1, 0, 1]), 5))
+    meaning = int(meaning_numbers(np.array([[1, 0, 1]]), 5)[0])
     stimuli = show(np.array([3, 7]), np.array([[4 * meaning + 2]] * 2))
     assert stimuli.shape == (2, 1, 3)
     assert stimuli.dtype == np.float32

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import types
 import typing
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import click
 
-from icy.cli.options import SHOWN, Assignment, Decorator, SpecOptions, given_by_user, together
+from icy.cli.options import SHOWN, Assignment, Decorator, Seeds, SpecOptions, given_by_user, together
 from icy.cli.session import Output, print_result, run_command
 from icy.config.specs import RUNNING
 from icy.experiments.plan import make_plan
@@ -51,15 +52,26 @@ def job_command(kind: JobKind) -> click.Command:
 def _option(options: SpecOptions, field: dataclasses.Field[Any], hint: Any) -> Decorator:
     """Return the option of a field, by the type that it is annotated with."""
     needed = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-    if hint is bool:
-        return options.option(field.name, is_flag=True)
-    parts = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, type(int | str)) else (hint,)
-    origins = {typing.get_origin(part) or part for part in parts}
-    if any(isinstance(one, type) and issubclass(one, Mapping) for one in origins):
+    parts = typing.get_args(hint) if typing.get_origin(hint) in (typing.Union, types.UnionType) else (hint,)
+    parts = tuple(part for part in parts if part is not type(None))
+    if bool in parts:
+        flag = f"--{field.name.replace('_', '-')}"
+        return options.option(field.name, f"{flag}/--no-{flag[2:]}" if field.default is True else flag, is_flag=True)
+    if any(_is(part, Mapping) for part in parts):
         return options.option(field.name, multiple=True, type=Assignment(), required=needed)
-    if field.name == "seeds":
-        return options.seeds()
-    if any(isinstance(one, type) and one is not str and issubclass(one, Iterable) for one in origins):
-        return options.option(field.name, multiple=True, required=needed)
-    number = next((one for one in (float, int) if one in origins and str not in origins), str)
-    return options.option(field.name, type=number, required=needed)
+    if any(typing.get_origin(part) is Literal for part in parts):
+        words = [str(word) for part in parts for word in typing.get_args(part)]
+        return options.option(field.name, type=click.Choice(words), required=needed)
+    many = [part for part in parts if part is not str and _is(part, Iterable)]
+    if many and int in parts:  # one number, several, or text, as `icy.config.specs.Numbers`
+        return options.option(field.name, type=Seeds(), metavar="N[,N...]", required=needed)
+    of_one = next(iter(typing.get_args(many[0])), str) if many else None
+    numbers = [one for one in (float, int) if one in ((of_one,) if many else parts)]
+    value = numbers[0] if numbers and str not in parts else str
+    return options.option(field.name, type=value, multiple=bool(many), required=needed)
+
+
+def _is(hint: Any, base: type) -> bool:
+    """Whether an annotation is a class derived from `base`, with or without arguments."""
+    origin = typing.get_origin(hint) or hint
+    return isinstance(origin, type) and issubclass(origin, base)

@@ -33,8 +33,8 @@ Examples:
 @plugin_option
 @format_option
 def list_command(kind: str, pattern: str | None, plugin: tuple[str, ...], format_: str) -> None:
-    """List models, grammars, metrics, players, protocols, recurrent cells, changes of presets, kinds of jobs, or published
-    tables.
+    """List models, grammars, metrics, players, protocols, recurrent cells, changes of presets, kinds of jobs, or
+    published tables.
 
     PATTERN is a name, part of one, or a shell pattern such as '*GRU' or 'sender/RNN*'.
     """

@@ -51,6 +51,7 @@ WHAT = together(
 @click.option("--list", "list_", is_flag=True, help="List the published tables, and do nothing.")
 @WHAT
 @_spec.running()
+@_spec.runner()
 @click.option("--dry-run", is_flag=True, help="Show what would be trained and an estimate of the time; do nothing.")
 @click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
 @click.option("--save", type=click.Path(), metavar="FILE", help="Write the page (.md) or the cells (.csv) there too.")

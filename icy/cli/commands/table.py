@@ -13,6 +13,7 @@ from icy.cli.options import FORMATS, SPREADS, selection
 from icy.cli.output import checked_file, note, print_table
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.files import write_atomically
+from icy.experiments.results import table_of
 from icy.records.kinds import kind_of_rows
 
 if TYPE_CHECKING:
@@ -125,10 +126,12 @@ def _tables(long: pd.DataFrame, spread: str, compare: str | None, look: dict[str
     for protocol, part in _protocols(long):
         kind = kind_of_rows(part)
         about = _about(other, kind.name) if isinstance(other, str) else other
-        if kind.has_own_table:
+        if kind.table is not None:
             if (look["by"], look["sort"]) != ("representation", "given"):
-                raise InvalidSettingError(f"Rows of {kind.name} are not grouped or sorted; leave out --by and --sort.")
-            found[protocol] = kind.make_table(part, spread, compare=about)
+                raise InvalidSettingError(
+                    f"Rows of {kind.noun} are neither grouped nor sorted; leave out --by and --sort."
+                )
+            found[protocol] = table_of(kind, part, spread, compare=about)
         else:
             found[protocol] = bias_table(part, spread, compare=about, compared=name, **look)
     return found
@@ -141,8 +144,10 @@ def _differences(long: pd.DataFrame, diff: str, spread: str, look: dict[str, Any
     found: dict[str, BiasTable] = {}
     alone: list[tuple[str, IncompatibleError]] = []
     for protocol, part in _protocols(long):
-        if (kind := kind_of_rows(part)).has_own_table:
-            raise InvalidSettingError(f"Results of {kind.name} are not subtracted; choose others, with --model.")
+        if (kind := kind_of_rows(part)).table is not None:
+            raise InvalidSettingError(
+                f"Games of {kind.noun} are not subtracted; choose what learnt alone, with --model."
+            )
         try:
             found[protocol] = difference_table(part, diff, Path(diff).stem, spread, **look)
         except IncompatibleError as error:
@@ -155,8 +160,10 @@ def _differences(long: pd.DataFrame, diff: str, spread: str, look: dict[str, Any
 
 
 def _protocols(long: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    parts = long.groupby("protocol", sort=False, dropna=False)
-    return [(str(protocol), part.reset_index(drop=True)) for protocol, part in parts]
+    """Split results by protocol; those of kinds of jobs that have none, by kind."""
+    names = long["protocol"].where(long["protocol"].notna(), long["kind"])
+    parts = long.groupby(names, sort=False, dropna=False)
+    return [(str(name), part.reset_index(drop=True)) for name, part in parts]
 
 
 def _about(compare: str | None, kind: str) -> str | None:

@@ -1,13 +1,10 @@
 """The batched game behind all environments, with actions, observations and infos as Gymnasium has them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
-from numpy.typing import NDArray
 
 from icy.core.errors import unknown
 from icy.core.registry import LISTENER, PLAYERS, SPEAKER
@@ -17,7 +14,7 @@ from icy.s2b.settings import GameSettings
 from icy.s2b.transcript import Transcript, picture
 from icy.s2b.turn import Turn
 
-from .spaces import MESSAGES, Actions, Arrays, observation_space, observed, privileged
+from .spaces import MESSAGES, Actions, Arrays, Masks, observation_space, observed, privileged
 
 RENDER_MODES = ("ansi", "rgb_array")
 METADATA: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 1}
@@ -72,7 +69,7 @@ class GameAdapter:
         """Begin an episode in every slot; see BatchedGame.reset."""
         turn = self.game.reset(seed, seeds)
         self.illegal = {player: np.zeros(self.game.episodes, dtype=np.int64) for player in PLAYERS}
-        self._masks: dict[str, NDArray[np.int8]] = {}
+        self._masks: dict[str, Masks] = {}
         if self.transcript is not None:
             self.transcript.begin(turn)
         return turn
@@ -99,7 +96,7 @@ class GameAdapter:
         forbidden = self.actions[player].forbidden(given, self.masks(player))
         self.illegal[player] = self.illegal[player] + (forbidden & ~self.game.turn.done)
 
-    def masks(self, player: str) -> NDArray[np.int8]:
+    def masks(self, player: str) -> Masks:
         """Return the legal choices of a player, see Actions.masks."""
         if player not in self._masks:
             self._masks[player] = self.actions[player].masks(self.game.turn.seen_by(player))

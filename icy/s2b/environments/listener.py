@@ -36,8 +36,6 @@ one batch; the step after an episode has ended begins another.
 * v0: first release
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium
@@ -53,7 +51,7 @@ from icy.s2b.settings import GameSettings
 from icy.s2b.turn import Turn
 
 from .adapter import METADATA, OF_MANY, GameAdapter
-from .spaces import Arrays, one_of
+from .spaces import Arrays, Flags, Mask, Rewards, one_of
 
 
 class _WithSpeaker:
@@ -114,7 +112,7 @@ class ListenerEnv(gymnasium.Env[dict[str, Any], Any]):
         over = bool(turn.done[0])
         return one_of(self.adapter.observed(LISTENER)), float(turn.reward[0]), over, False, self._info(over)
 
-    def action_masks(self) -> NDArray[np.int8]:
+    def action_masks(self) -> Mask:
         """Return the legal choices, all in one row, in the form that sb3-contrib's MaskablePPO takes."""
         mask: NDArray[np.int8] = self.adapter.infos(LISTENER)["action_mask"][0]
         return mask
@@ -167,7 +165,7 @@ class ListenerVectorEnv(VectorEnv[dict[str, NDArray[Any]], NDArray[Any], NDArray
         self._seat.reset(*((None, seed) if isinstance(seed, list) else (seed, None)))
         return self.adapter.observed(LISTENER), self.adapter.infos(LISTENER)
 
-    def step(self, actions: Any) -> tuple[Arrays, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
+    def step(self, actions: Any) -> tuple[Arrays, Rewards, Flags, Flags, dict[str, Any]]:
         """Let the speaker and the listener act, in all episodes."""
         turn = self._seat.step(actions)
         infos = self.adapter.infos(LISTENER)

@@ -67,12 +67,11 @@ authors' program.
 * v0: first release
 """
 
-from __future__ import annotations
-
 from typing import Any, ClassVar
 
 import numpy as np
 from gymnasium import spaces
+from jaxtyping import Float32
 from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
@@ -81,7 +80,7 @@ from icy.core.registry import LISTENER, PLAYERS
 from icy.s2b.settings import GameSettings
 
 from .adapter import METADATA, GameAdapter
-from .spaces import one_of
+from .spaces import Mask, one_of
 
 Observations = dict[str, dict[str, Any]]
 
@@ -147,13 +146,13 @@ class MetaReferentialGame(ParallelEnv):  # type: ignore[misc]
             self._infos(over),
         )
 
-    def state(self) -> NDArray[np.float32]:
+    def state(self) -> Float32[NDArray[np.float32], " number"]:
         """Return both agents' observations in one row, for centralised training."""
         seen = self._observations()
         parts = [np.asarray(spaces.flatten(self.adapter.spaces[player], seen[player])) for player in PLAYERS]
         return np.concatenate(parts).astype(np.float32)
 
-    def action_masks(self, agent: str = LISTENER) -> NDArray[np.int8]:
+    def action_masks(self, agent: str = LISTENER) -> Mask:
         """Return the legal choices of an agent, all in one row."""
         mask: NDArray[np.int8] = self.adapter.infos(agent)["action_mask"][0]
         return mask

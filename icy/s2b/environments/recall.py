@@ -39,8 +39,6 @@ pass, which shows the last stimulus over and over).
 * v0: first release
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium
@@ -55,7 +53,7 @@ from icy.s2b.recall import ASKED, BatchedRecall, RecallSettings, RecallTurn
 from icy.s2b.transcript import picture
 
 from .adapter import METADATA, OF_MANY, checked_mode
-from .spaces import WIDE, Arrays, one_of
+from .spaces import WIDE, Arrays, Flags, Mask, Rewards, one_of
 
 
 def _spaces(settings: RecallSettings) -> tuple[spaces.Dict, spaces.Discrete]:
@@ -127,7 +125,7 @@ class RecallEnv(gymnasium.Env[dict[str, Any], Any]):
             self._told.append(f"answered {int(action)}, {result}" + ("" if over else f"; shown {_numbers(turn)}"))
         return one_of(_observed(turn)), float(turn.reward[0]), over, False, one_of(_infos(self.task, self.latents))
 
-    def action_masks(self) -> NDArray[np.int8]:
+    def action_masks(self) -> Mask:
         """Return the legal answers, in the form that sb3-contrib's MaskablePPO takes."""
         mask: NDArray[np.int8] = _infos(self.task, False)["action_mask"][0]
         return mask
@@ -170,7 +168,7 @@ class RecallVectorEnv(VectorEnv[dict[str, NDArray[Any]], NDArray[Any], NDArray[A
         turn = self.task.reset(*((None, seed) if isinstance(seed, list) else (seed, None)))
         return _observed(turn), _infos(self.task, self.latents)
 
-    def step(self, actions: Any) -> tuple[Arrays, NDArray[Any], NDArray[Any], NDArray[Any], dict[str, Any]]:
+    def step(self, actions: Any) -> tuple[Arrays, Rewards, Flags, Flags, dict[str, Any]]:
         """Answer, or at a shown stimulus do nothing, in all episodes."""
         turn = self.task.step(actions)
         infos: dict[str, Any] = _infos(self.task, self.latents)

@@ -1,7 +1,5 @@
 """Register the environments with Gymnasium and PettingZoo under versioned names."""
 
-from __future__ import annotations
-
 import gymnasium
 from pettingzoo.env_registry.registration import parallel_registry
 from pettingzoo.env_registry.registration import register as register_parallel

@@ -1,13 +1,12 @@
 """Observation spaces, action spaces and action masks of the game, for Gymnasium."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
+from jaxtyping import Bool, Float, Int8, Shaped
 from numpy.typing import NDArray
 
 from icy.core.errors import InvalidSettingError, unknown
@@ -23,7 +22,11 @@ FORMS = ("factored", "flat", "role")
 MESSAGES = ("one-hot", "tokens")
 MOST_SENTENCES = 100_000  # in the flat form, at most
 WIDE = 2.0  # bound of stimuli whose samples may leave their section
-Arrays = dict[str, NDArray[Any]]
+Arrays = dict[str, Shaped[NDArray[Any], "batch ..."]]
+Rewards = Float[NDArray[Any], " batch"]
+Flags = Bool[NDArray[Any], " batch"]
+Masks = Int8[NDArray[np.int8], "batch choice"]
+Mask = Int8[NDArray[np.int8], " choice"]  # of one episode
 
 
 def observation_space(settings: GameSettings, player: str, messages: str = "one-hot") -> spaces.Dict:
@@ -71,7 +74,7 @@ def observed(seen: Seen, player: str, settings: GameSettings, messages: str = "o
     }
 
 
-def one_of(arrays: Mapping[str, NDArray[Any]], row: int = 0) -> dict[str, Any]:
+def one_of(arrays: Mapping[str, Shaped[NDArray[Any], "batch ..."]], row: int = 0) -> dict[str, Any]:
     """Return one row of batched arrays."""
     return {name: array[row] for name, array in arrays.items()}
 
@@ -139,7 +142,7 @@ class Actions:
         given = given.reshape(len(given), len(self.sizes))
         return Action(given[:, 1:], given[:, 0]) if self._decides else Action(given, None)
 
-    def forbidden(self, actions: Any, masks: NDArray[np.int8]) -> NDArray[np.bool_]:
+    def forbidden(self, actions: Any, masks: Masks) -> Bool[NDArray[np.bool_], " batch"]:
         """Return where actions are invalid, or not allowed by masks [B, choices]: [B]."""
         given = np.asarray(actions, dtype=np.int64).reshape(len(masks), -1)
         sizes = np.array([masks.shape[1]] if self.form == "flat" else self.sizes)
@@ -148,7 +151,7 @@ class Actions:
         allowed: NDArray[np.bool_] = np.all(there & (np.take_along_axis(masks, places, 1) > 0), axis=1)
         return ~allowed
 
-    def masks(self, seen: Seen) -> NDArray[np.int8]:
+    def masks(self, seen: Seen) -> Masks:
         """Return the legal choices, [B, choices], for a flat action, or for the decision and then each token.
 
         There is always a legal choice: if a player has nothing to decide or say, 0, or in the flat form the last.
@@ -174,7 +177,7 @@ class Actions:
             legal = (decide & silent) | (speak & undecided)
         return np.concatenate([legal, ~legal.any(1, keepdims=True)], axis=1).astype(np.int8)
 
-    def sampling_mask(self, mask: NDArray[np.int8]) -> Any:
+    def sampling_mask(self, mask: Mask) -> Any:
         """Convert the mask of one episode to the form that `space.sample` takes."""
         if not isinstance(self.space, spaces.MultiDiscrete):
             return mask

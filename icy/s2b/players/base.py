@@ -1,11 +1,10 @@
 """The interface of players, which play many episodes at once."""
 
-from __future__ import annotations
-
 import warnings
 from dataclasses import dataclass
 from typing import Any
 
+from jaxtyping import Int64, Real
 from numpy.typing import NDArray
 
 from icy.core.errors import IcyError, IncompatibleError, PluginError
@@ -14,6 +13,11 @@ from icy.s2b.game import BatchedGame
 from icy.s2b.settings import GameSettings
 from icy.s2b.streams import EpisodeStreams, Wholes
 from icy.s2b.turn import Seen
+
+Decisions = Int64[Wholes, " batch"]
+Stimuli = Real[NDArray[Any], "stimulus width"]
+Meanings = Int64[Wholes, "stimulus dimension"]
+Sentences = Int64[Wholes, "stimulus length"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +52,8 @@ class Action:
         decision: a listener's decision, [B]; None is decision 0.
     """
 
-    message: Wholes | None = None
-    decision: Wholes | None = None
+    message: Int64[Wholes, "batch length"] | None = None
+    decision: Decisions | None = None
 
 
 class Player:
@@ -85,7 +89,7 @@ class Player:
         """Return the action for an observation; every player implements this."""
         raise NotImplementedError
 
-    def utter(self, stimuli: NDArray[Any], meanings: Wholes, episode: int) -> Wholes:
+    def utter(self, stimuli: Stimuli, meanings: Meanings, episode: int) -> Sentences:
         """Return what a speaker would say now of stimuli of one episode, [n, tokens], without changing its state.
 
         Args:

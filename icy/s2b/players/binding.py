@@ -6,9 +6,8 @@ better they fit, the likelier the hypothesis. A section holds the numbers of one
 under each hypothesis a token heard before identifies a section.
 """
 
-from __future__ import annotations
-
 import numpy as np
+from jaxtyping import Float64, Int64
 
 from icy.core.errors import IncompatibleError
 from icy.s2b.stimuli import SAFE, WIDEST
@@ -17,6 +16,10 @@ from icy.s2b.turn import SUCCESS, Seen
 
 from .base import Action, Seat
 from .listeners import Decider
+
+Rows = Int64[Wholes, " some"]  # some of the episodes
+Numbers = Float64[Reals, "some dimension"]
+Tokens = Int64[Wholes, "some dimension"]
 
 UNLIKELY = -30.0  # log-likelihood of a fault: a section with two tokens, or with more numbers than samples
 NARROW, PLACES = 6, 12  # numbers of standard deviations and of means that evidence is averaged over
@@ -91,7 +94,9 @@ class Memory:
     Axes: B episodes, N dimensions, D hypotheses (numbers of values), at most S sections, V tokens.
     """
 
-    def __init__(self, episodes: int, dimensions: int, counts: Wholes, vocab_size: int, samples: int) -> None:
+    def __init__(
+        self, episodes: int, dimensions: int, counts: Int64[Wholes, " hypothesis"], vocab_size: int, samples: int
+    ) -> None:
         self.counts, self.samples = counts, samples
         most, hypotheses = int(counts[-1]), len(counts)
         shape = episodes, dimensions, hypotheses
@@ -105,13 +110,13 @@ class Memory:
         self.section = np.full((*shape, vocab_size + 1), -1)  # section of a token; -1 if not known
         self.blank = {n: v.flat[0] for n, v in vars(self).items() if isinstance(v, np.ndarray) and n != "counts"}
 
-    def forget(self, rows: Wholes) -> None:
+    def forget(self, rows: Rows) -> None:
         """Forget everything in some episodes."""
         if len(rows):
             for name, value in self.blank.items():
                 getattr(self, name)[rows] = value
 
-    def see(self, rows: Wholes, numbers: Reals) -> None:
+    def see(self, rows: Rows, numbers: Numbers) -> None:
         """Remember numbers [n, N] seen in some episodes [n]; those seen before add nothing."""
         fresh = ~(self.numbers[rows] == numbers[..., None]).any(-1)
         which, dimension = np.nonzero(fresh)
@@ -127,7 +132,7 @@ class Memory:
         self.faults[at[:3]] += sums[..., 0] > self.samples
         self.evidence[at] = evidence(sums)
 
-    def bind(self, rows: Wholes, numbers: Reals, tokens: Wholes) -> None:
+    def bind(self, rows: Rows, numbers: Numbers, tokens: Tokens) -> None:
         """Remember that tokens [n, N] stood for numbers [n, N]."""
         if not len(rows):
             return
@@ -143,7 +148,7 @@ class Memory:
         self.owner[(*at, section)] = np.where(heard, tokens[..., None], owner)
         self.section[(*at, tokens[..., None])] = np.where(heard, section, -1)
 
-    def ratio(self, rows: Wholes, numbers: Reals, tokens: Wholes) -> Reals:
+    def ratio(self, rows: Rows, numbers: Numbers, tokens: Tokens) -> Float64[Reals, " some"]:
         """Return the likelihood ratio of stimuli [n, N] having the meaning of tokens [n, N], against any other: [n]."""
         weights = self._weights(rows)
         meant = self._meant(rows, numbers, tokens)
@@ -191,7 +196,7 @@ def _grid() -> tuple[Reals, Reals]:
 _DEVIATIONS, _MEANS = _grid()
 
 
-def evidence(sums: Reals) -> Reals:
+def evidence(sums: Float64[Reals, "*lead 3"]) -> Float64[Reals, "*lead"]:
     """Return the log-density of a section's numbers, averaged over the densities that a value may have.
 
     Args:

@@ -1,15 +1,14 @@
 """Listeners without learning, as references for speakers and other listeners."""
 
-from __future__ import annotations
-
 import numpy as np
+from jaxtyping import Float64, Int64
 
 from icy.core.errors import IncompatibleError
 from icy.core.registry import LISTENER, SPEAKER
 from icy.s2b.streams import Reals, Wholes
 from icy.s2b.turn import Seen
 
-from .base import Action, Player, Seat
+from .base import Action, Decisions, Player, Seat
 from .digital import check_digital, digits
 
 
@@ -21,7 +20,7 @@ class Decider(Player):
         super().begin(seat)
         self.words: Wholes = np.zeros((seat.episodes, seat.settings.rounds * seat.settings.length), dtype=np.int64)
 
-    def decide(self, seen: Seen) -> Wholes:
+    def decide(self, seen: Seen) -> Decisions:
         """Return decisions, [B]; `words` holds the messages of the game so far."""
         raise NotImplementedError
 
@@ -38,7 +37,7 @@ class Decider(Player):
             now = seen.round == place + 1
             self.words[now, place * settings.length : (place + 1) * settings.length] = seen.message[now]
 
-    def numbers_of(self, seen: Seen) -> Reals:
+    def numbers_of(self, seen: Seen) -> Float64[Reals, "batch slot dimension={self.seat.settings.dimensions}"]:
         """Return one number per dimension, [B, slots, N]; for a one-hot block, the middle of its value's section."""
         settings = self.seat.settings
         if settings.representation == "scs":
@@ -48,7 +47,7 @@ class Decider(Player):
         found: Reals = -1 + (blocks.argmax(-1) + 0.5) * 2 / settings.most
         return found
 
-    def sentence(self) -> Wholes:
+    def sentence(self) -> Int64[Wholes, "batch dimension={self.seat.settings.dimensions}"]:
         """Return the token for each dimension, [B, N], from one message, or several that each begin one token later."""
         settings = self.seat.settings
         if settings.length >= settings.dimensions:
@@ -63,7 +62,7 @@ class PosdisListener(Decider):
 
     privileged = True
 
-    def decide(self, seen: Seen) -> Wholes:
+    def decide(self, seen: Seen) -> Decisions:
         """Return the first slot that agrees in most positions."""
         agree = self.game.latents(LISTENER) == self.sentence()[:, None] - 1
         best: Wholes = agree.sum(-1).argmax(1)
@@ -75,7 +74,7 @@ class OracleListener(Decider):
 
     privileged = True
 
-    def decide(self, seen: Seen) -> Wholes:
+    def decide(self, seen: Seen) -> Decisions:
         """Return the first slot with the target's meaning, or "none"."""
         same = (self.game.latents(LISTENER) == self.game.latents(SPEAKER)[:, :1]).all(-1)
         return np.where(same.any(1), same.argmax(1), min(self.seat.settings.slots, self.seat.settings.decisions - 1))
@@ -84,7 +83,7 @@ class OracleListener(Decider):
 class RandomListener(Decider):
     """Decides at random."""
 
-    def decide(self, seen: Seen) -> Wholes:
+    def decide(self, seen: Seen) -> Decisions:
         """Draw uniformly from all decisions."""
         return self.seat.streams.integers("decide", self.seat.settings.decisions, (1,), self.steps)[:, 0]
 
@@ -98,7 +97,7 @@ class AlwaysNo(Decider):
         if not seat.settings.descriptive:
             raise IncompatibleError("In a game that is not descriptive nobody can answer that the target is not there.")
 
-    def decide(self, seen: Seen) -> Wholes:
+    def decide(self, seen: Seen) -> Decisions:
         """Return K + 1, "none"."""
         return np.full(self.seat.episodes, self.seat.settings.slots)
 
@@ -111,7 +110,7 @@ class DigitalListener(Decider):
         super().begin(seat)
         check_digital(seat.settings)
 
-    def decide(self, seen: Seen) -> Wholes:
+    def decide(self, seen: Seen) -> Decisions:
         """Return the slot that agrees in most positions; in a descriptive game "none", unless it agrees in all."""
         settings = self.seat.settings
         agree = (digits(seen.stimulus, settings.vocab_size) == self.sentence()[:, None]).sum(-1)

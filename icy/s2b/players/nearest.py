@@ -1,14 +1,12 @@
 """The nearest listener: memory without inference."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from icy.core.errors import IncompatibleError
 from icy.s2b.streams import Wholes
 from icy.s2b.turn import Seen
 
-from .base import Action, Seat
+from .base import Action, Decisions, Seat
 from .listeners import Decider
 
 
@@ -47,7 +45,7 @@ class NearestListener(Decider):
             return Action(decision=np.zeros(self.seat.episodes, dtype=np.int64))
         return Action(decision=np.where(seen.may_decide, self.decide(seen), 0))
 
-    def decide(self, seen: Seen) -> Wholes:
+    def decide(self, seen: Seen) -> Decisions:
         """Return the slot that agrees in most dimensions; in a descriptive game "none", unless it agrees in all."""
         settings, heard = self.seat.settings, self.sentence()
         known = (self.tokens == heard[:, None]) & ~np.isnan(self.numbers)

@@ -4,11 +4,10 @@ Most of them are privileged: they are given the meanings that learning players h
 whose structure is known.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
+from jaxtyping import Shaped
 from numpy.typing import NDArray
 
 from icy.core.errors import IncompatibleError
@@ -17,7 +16,7 @@ from icy.s2b.stimuli import meaning_numbers
 from icy.s2b.streams import EpisodeStreams, Wholes
 from icy.s2b.turn import Seen
 
-from .base import Action, Player, Seat
+from .base import Action, Meanings, Player, Seat, Sentences, Stimuli
 from .digital import check_digital, digits
 
 
@@ -34,7 +33,7 @@ class LanguageSpeaker(Player):
         """Return the number of tokens in a sentence."""
         return self.seat.settings.dimensions
 
-    def say(self, meanings: Wholes, rows: NDArray[Any]) -> Wholes:
+    def say(self, meanings: Meanings, rows: Shaped[NDArray[Any], " stimulus"]) -> Sentences:
         """Return the sentences for meanings [n, N] in some episodes [n]: [n, sentence length]."""
         raise NotImplementedError
 
@@ -60,7 +59,7 @@ class LanguageSpeaker(Player):
         speaks = seen.may_speak & (seen.round <= self.seat.settings.rounds)
         return Action(message=said * speaks[:, None])
 
-    def utter(self, stimuli: NDArray[Any], meanings: Wholes, episode: int) -> Wholes:
+    def utter(self, stimuli: Stimuli, meanings: Meanings, episode: int) -> Sentences:
         """Return whole sentences; see Player."""
         return self.say(meanings, np.full(len(meanings), episode))
 
@@ -85,7 +84,7 @@ class PosdisSpeaker(LanguageSpeaker):
         super().begin(seat)
         self.needs_tokens(seat.settings.most, "a token per value")
 
-    def say(self, meanings: Wholes, rows: NDArray[Any]) -> Wholes:
+    def say(self, meanings: Meanings, rows: Shaped[NDArray[Any], " stimulus"]) -> Sentences:
         """Say value v as token v + 1."""
         return meanings + 1
 
@@ -98,7 +97,7 @@ class BosdisSpeaker(LanguageSpeaker):
         super().begin(seat)
         self.needs_tokens(seat.settings.most * seat.settings.dimensions, "a token per value of every dimension")
 
-    def say(self, meanings: Wholes, rows: NDArray[Any]) -> Wholes:
+    def say(self, meanings: Meanings, rows: Shaped[NDArray[Any], " stimulus"]) -> Sentences:
         """Say the tokens in an arbitrary order, always the same for a meaning."""
         settings = self.seat.settings
         tokens = meanings + 1 + settings.most * np.arange(settings.dimensions)
@@ -129,7 +128,7 @@ class HolisticSpeaker(LanguageSpeaker):
         while self._tokens ** self.sentence_length() < seat.settings.most**seat.settings.dimensions:
             self._tokens += 1
 
-    def say(self, meanings: Wholes, rows: NDArray[Any]) -> Wholes:
+    def say(self, meanings: Meanings, rows: Shaped[NDArray[Any], " stimulus"]) -> Sentences:
         """Return the sentence of each meaning in its episode."""
         settings, length = self.seat.settings, self.sentence_length()
         place = meaning_numbers(meanings, settings.most)
@@ -160,7 +159,7 @@ class DigitalSpeaker(Player):
         said[:, : settings.dimensions] = digits(seen.stimulus[:, 0], settings.vocab_size)
         return Action(message=said * seen.may_speak[:, None])
 
-    def utter(self, stimuli: NDArray[Any], meanings: Wholes, episode: int) -> Wholes:
+    def utter(self, stimuli: Stimuli, meanings: Meanings, episode: int) -> Sentences:
         """Return the parts of each stimulus; see Player."""
         return digits(stimuli, self.seat.settings.vocab_size)
 
@@ -176,7 +175,7 @@ class RandomSpeaker(Player):
         )
         return Action(message=said * seen.may_speak[:, None])
 
-    def utter(self, stimuli: NDArray[Any], meanings: Wholes, episode: int) -> Wholes:
+    def utter(self, stimuli: Stimuli, meanings: Meanings, episode: int) -> Sentences:
         """Return random tokens, independent of those of `acting`."""
         settings = self.seat.settings
         streams = self.seat.streams.rows(np.array([episode])).within("utter")

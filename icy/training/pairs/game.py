@@ -211,7 +211,7 @@ class Game:
             player.seconds,
             player.baseline,
             extra,
-            {str(place): language.to_bytes()},
+            files={str(place): language.to_bytes()},
         )
 
     def _languages(self, which: Sequence[int]) -> dict[int, Language]:

@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from icy.config.protocols import BASELINE, SCRATCH, EndToEndProtocol
+from icy.config.protocols import SCRATCH, EndToEndProtocol
 from icy.config.settings import TrainingSettings
 from icy.core.registry import Entry
 from icy.grammars import grammar_version
 from icy.languages.meanings import MeaningSpace
 from icy.records.record import NOT_LEARNT, Record
-from icy.training.job import ASSUMED_STEPS, ExpectedSteps, Job, Outcome, Replicate
-from icy.training.probe_job import Task, grammar_entries, task_config, task_facts
+from icy.training.job import ASSUMED_STEPS, ExpectedSteps, Outcome, Replicate
+from icy.training.language_job import LanguageJob
+from icy.training.probe_job import Task
 
 GAMES_ON_CPU = 4  # that are timed for an estimate: a larger stack brings little more
 GAME = "game"  # the phase of readings; before it, the side that learns
@@ -96,7 +97,7 @@ class PairTask:
 
 
 @dataclass(frozen=True)
-class PairJob(Job):
+class PairJob(LanguageJob):
     """Joint training of the pairs of one row, each from scratch or after both sides have learnt a grammar.
 
     `baselines` holds, by seed, the supervised updates that concat took (the slower side's), or why there are none.
@@ -115,44 +116,17 @@ class PairJob(Job):
     trainer = "icy.training.pairs.train:train_pairs"
 
     @property
-    def name(self) -> str:
-        """Both names, joined."""
-        return self.task.entry.name
-
-    @property
-    def side(self) -> str:
-        """ "pair"."""
-        return self.task.side
-
-    @property
-    def measure(self) -> str:
-        """The protocol's."""
-        return self.protocol.measure
-
-    @property
-    def facts(self) -> dict[str, str]:
-        """What rows of one pair may differ in."""
-        return {
-            **task_facts(self.task),
-            "protocol": self.protocol.name,
-            "target": f"{self.protocol.target:g}",
-            "cap": f"{self.protocol.cap:g}",
-            "preset": self.preset,
-        }
-
-    @property
     def entries(self) -> list[Entry]:
-        """Both models, their cells, and the grammars."""
+        """Both models and their cells, and all that a language needs."""
         both = (self.task.entry.sender, self.task.entry.receiver)
-        taught = [r for r in self.replicates if r.grammar != SCRATCH]
-        return [one for entry in both for one in (entry, entry.cell) if one is not None] + grammar_entries(taught)
+        return [one for entry in both for one in (entry, entry.cell) if one is not None] + super().entries
 
     def config(self, replicate: Replicate) -> dict[str, Any]:
         """Return all choices that can change the numbers of a pair."""
         task, scratch = self.task, replicate.grammar == SCRATCH
         before = {} if scratch else {"pretrain_representation": task.pretrain_representation}
         return {
-            **task_config(task, replicate),
+            **self.task_config(replicate),
             "protocol": self.protocol.name,
             **self.protocol.config(scratch),
             **before,
@@ -171,20 +145,11 @@ class PairJob(Job):
         models = f"{both.sender.full_version}+{both.receiver.full_version}"
         return {"model": models, **grammar, "protocol": str(self.protocol.version)}
 
-    def is_baseline(self, replicate: Replicate) -> bool:
-        """Whether it was pre-trained on concat."""
-        return replicate.grammar == BASELINE
-
     def length(self, baseline: int | None) -> int | None:
         """Return the updates of a game; None while they depend on concat's, which are not known."""
         if self.protocol.steps is not None:
             return self.protocol.steps
         return None if baseline is None else self.protocol.limit(baseline)
-
-    @property
-    def update_cost(self) -> float:
-        """Parameters times tokens."""
-        return self.parameters.get("true", 0) * self.task.message_length * 1e-6
 
     @property
     def rehearsal(self) -> PairJob:
@@ -206,15 +171,11 @@ class PairJob(Job):
     def expected_steps(self, baseline: float | None) -> ExpectedSteps:
         """Return the updates of a game."""
         steps = self.length(round(ASSUMED_STEPS if baseline is None else baseline)) or 0
-        return ExpectedSteps(steps, baseline is not None and self.protocol.steps is None, 1)
+        return ExpectedSteps(steps, baseline is not None and self.protocol.steps is None)
 
     def phase_text(self, phase: str) -> str | None:
         """Return which side learns its language; None during the game."""
         return None if phase in ("", GAME) else f"pre-training {phase}s"
-
-    def waiting_text(self) -> str:
-        """Return what it is doing while the length of the game is not known."""
-        return "learning concat first"
 
     def estimate_text(self, steps: str) -> str:
         """Return what an estimate rests on."""

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from icy.core.devices import release
-from icy.core.errors import StoreError
+from icy.core.errors import IcyError, StoreError
 from icy.records.record import Record
 from icy.records.store import Store
 from icy.training.job import Job, Reading, Replicate
@@ -71,8 +71,12 @@ def run_job(job: Job, report: JobReport | None = None, put: Recorder | None = No
 
     try:
         for outcome in job.train(None if report is None else lambda readings: report(job, readings)):
-            remaining.discard(outcome.replicate)
+            if outcome.replicate not in remaining:
+                raise IcyError(f"{job.name} gave a result of {outcome.replicate}, which was not asked for.")
             file(job.record(outcome), outcome.files)
+            remaining.discard(outcome.replicate)
+        if remaining:
+            raise IcyError(f"{job.name} ended without a result of it.")
     except StoreError:
         raise  # a full disk or a vanished folder: nothing can be stored anywhere
     except Exception as error:

@@ -1,0 +1,170 @@
+"""What probes and pairs have in common: jobs that learn languages of grammars, measured relative to concat."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from icy.config.protocols import BASELINE, SCRATCH
+from icy.config.settings import TrainingSettings
+from icy.core.registry import Entry, registry
+from icy.languages.meanings import MeaningSpace
+
+from .job import Job, Outcome, Replicate
+
+
+class LanguageTask(Protocol):
+    """A model or a pair, over a space, in a representation."""
+
+    @property
+    def entry(self) -> Any:
+        """Registry entry of the model, or those of a pair."""
+
+    @property
+    def space(self) -> MeaningSpace:
+        """The meanings."""
+
+    @property
+    def vocab_size(self) -> int:
+        """V."""
+
+    @property
+    def word_length(self) -> int:
+        """w."""
+
+    @property
+    def hidden_size(self) -> int:
+        """E."""
+
+    @property
+    def representation(self) -> str:
+        """Its name."""
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """Further arguments of the models."""
+
+    @property
+    def side(self) -> str:
+        """ "sender", "receiver" or "pair"."""
+
+    @property
+    def message_length(self) -> int:
+        """L."""
+
+
+class LanguageProtocol(Protocol):
+    """When to stop, and what is measured."""
+
+    @property
+    def name(self) -> str:
+        """As typed."""
+
+    @property
+    def target(self) -> float:
+        """Accuracy at which concat counts as learnt."""
+
+    @property
+    def cap(self) -> float:
+        """Longest training, as a multiple of concat's steps."""
+
+    @property
+    def measure(self) -> str:
+        """What is reported."""
+
+
+@dataclass(frozen=True)
+class LanguageJob(Job):
+    """Replicates of one row that learn languages of grammars; subclasses narrow the types of task and protocol.
+
+    Attributes:
+        task: the model, or the pair, and its setting.
+        protocol: when to stop, and what is measured.
+        settings: how to train.
+    """
+
+    task: LanguageTask
+    protocol: LanguageProtocol
+    settings: TrainingSettings
+
+    @property
+    def name(self) -> str:
+        """Name of the model with its side, or of the pair."""
+        return str(self.task.entry.qualified)
+
+    @property
+    def short_name(self) -> str:
+        """The same without the side."""
+        return str(self.task.entry.name)
+
+    @property
+    def side(self) -> str:
+        """ "sender", "receiver" or "pair"."""
+        return self.task.side
+
+    @property
+    def measure(self) -> str:
+        """The protocol's."""
+        return self.protocol.measure
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What rows of one model may differ in."""
+        return {
+            "hidden size": str(self.task.hidden_size),
+            "meanings": str(self.task.space),
+            "V": str(self.task.vocab_size),
+            "w": str(self.task.word_length),
+            "representation": self.task.representation,
+            "protocol": self.protocol.name,
+            "target": f"{self.protocol.target:g}",
+            "cap": f"{self.protocol.cap:g}",
+            "preset": self.preset,
+        }
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The kind of job, and the grammars; each part of a chain once."""
+        taught = [r.grammar for r in self.replicates if r.grammar != SCRATCH]
+        names = dict.fromkeys(name for grammar in taught for name in grammar.split("+"))
+        return [*super().entries, *(registry.get(name, "grammar") for name in names)]
+
+    def task_config(self, replicate: Replicate) -> dict[str, Any]:
+        """Return the part of a configuration that says what is trained on what."""
+        task = self.task
+        return {
+            "model": task.entry.qualified,
+            "options": dict(task.options),
+            "grammar": replicate.grammar,
+            "seed": replicate.seed,
+            "meanings": str(task.space),
+            "vocab_size": task.vocab_size,
+            "word_length": task.word_length,
+            "hidden_size": task.hidden_size,
+            "representation": task.representation,
+        }
+
+    def is_baseline(self, replicate: Replicate) -> bool:
+        """Whether it is concat."""
+        return replicate.grammar == BASELINE
+
+    @property
+    def update_cost(self) -> float:
+        """Parameters times tokens."""
+        return self.parameters.get("true", 0) * self.task.message_length * 1e-6
+
+    def waiting_text(self) -> str:
+        """Return what it is doing while its length is not known."""
+        return "learning concat first"
+
+    def conditions_text(self) -> str | None:
+        """Return a sentence that lists the grammars."""
+        names = list(dict.fromkeys(r.grammar for r in self.replicates))
+        return None if names == [SCRATCH] else f"Grammars of a {self.side}: {', '.join(names)}."
+
+    def explain(self, outcome: Outcome) -> str:
+        """Return why a replicate failed, in a sentence."""
+        if outcome.reason == "no_baseline":
+            return f"{BASELINE} failed at this seed, so there is nothing to compare with"
+        return super().explain(outcome)

@@ -1,0 +1,183 @@
+"""Shapes are checked in every room that takes arrays, whenever a test calls a public function of it."""
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any, get_args, get_origin
+
+import jaxtyping
+import numpy as np
+import pytest
+import torch
+from torch.autograd import Function
+
+import icy
+from icy.core.errors import InvalidSettingError
+from icy.core.registry import registry
+from tests.shapes import ROOMS, SHAPE_ERRORS, is_checked, is_private
+
+LATE = {"pd.DataFrame", "nn.Module"}  # pandas and torch are imported when they are needed, by functions without shapes
+TOKENS = torch.zeros(3, 4, dtype=torch.int64)
+
+
+def modules() -> list[ModuleType]:
+    """Every module of the rooms."""
+    rooms = [importlib.import_module(room) for room in ROOMS]
+    below = [
+        m.name for room in rooms for m in pkgutil.walk_packages(getattr(room, "__path__", ()), f"{room.__name__}.")
+    ]
+    return rooms + [importlib.import_module(name) for name in below]
+
+
+def functions() -> Iterator[tuple[str, Any]]:
+    """Every function and method of the rooms as its module has it, with its name."""
+    for module in modules():
+        own = [c for c in vars(module).values() if isinstance(c, type) and c.__module__ == module.__name__]
+        own = [c for c in own if not issubclass(c, Function)]  # halves of autograd nodes, which torch calls
+        for owner in (module, *own):
+            for name, thing in vars(owner).items():
+                if isinstance(thing, property):
+                    thing = thing.fget
+                thing = getattr(thing, "func", getattr(thing, "__func__", thing))  # a cached property; a class method
+                if (
+                    callable(thing)
+                    and inspect.isfunction(inspect.unwrap(thing))
+                    and thing.__module__ == module.__name__
+                ):
+                    path = f"{owner.__qualname__}.{name}" if isinstance(owner, type) else name
+                    yield f"{module.__name__}.{path}", thing
+
+
+def public_functions() -> dict[str, Any]:
+    """Those without a private name in their path."""
+    return {name: thing for name, thing in functions() if not any(map(is_private, name.split(".")))}
+
+
+def bare_array(hint: Any) -> bool:
+    """Whether a type is that of an array without a shape, or contains one."""
+    if isinstance(hint, type) and issubclass(hint, jaxtyping.AbstractArray):
+        return False
+    if hint is torch.Tensor or np.ndarray in (hint, get_origin(hint)):
+        return True
+    return get_origin(hint) is not Callable and any(map(bare_array, get_args(hint)))
+
+
+def rot_table() -> Any:
+    from icy.grammars.base import Table
+
+    table = Table(icy.MeaningSpace(2, 3), 4, 2, np.random.default_rng(0))
+    return table, np.zeros((9, 4), dtype=np.int64)
+
+
+def wrong_sender() -> Any:
+    return icy.create_sender("FC2L", "2x3", message_length=4)(torch.zeros(3, dtype=torch.int64))
+
+
+def wrong_receiver() -> Any:
+    return icy.create_receiver("RNN1L:GRU", "2x3", message_length=4)(TOKENS[0])
+
+
+def wrong_grammar() -> Any:
+    table, messages = rot_table()
+    return registry.get("rot", "grammar").load()().apply(messages[0], table)
+
+
+def wrong_size() -> Any:
+    table, messages = rot_table()
+    return registry.get("rot", "grammar").load()().apply(messages[:, :3], table)
+
+
+def wrong_codes() -> Any:
+    from icy.metrics.entropy import entropy
+
+    return entropy(np.zeros((3, 2), dtype=np.int64))
+
+
+def wrong_table() -> Any:
+    return icy.metrics.Table(np.zeros(3), np.zeros((3, 2), dtype=np.int64))
+
+
+def wrong_sentence() -> Any:
+    from icy.s2b.channel import regular
+
+    return regular(np.zeros(3, dtype=np.int64))
+
+
+def wrong_action() -> Any:
+    from icy.s2b import Action
+
+    return Action(decision=np.zeros((3, 1), dtype=np.int64))
+
+
+def wrong_loss() -> Any:
+    from icy.core.representations import cross_entropy
+
+    return cross_entropy(torch.zeros(3, 4, 5), TOKENS[:, :3])
+
+
+def wrong_noise() -> Any:
+    from icy.core.noise import Noise
+
+    return Noise(torch.zeros((), dtype=torch.int64)).gumbel(torch.zeros(4), 0)
+
+
+WRONG = (
+    wrong_sender,
+    wrong_receiver,
+    wrong_grammar,
+    wrong_size,
+    wrong_codes,
+    wrong_table,
+    wrong_sentence,
+    wrong_action,
+    wrong_loss,
+    wrong_noise,
+)
+
+
+@pytest.mark.parametrize("call", WRONG)
+def test_a_wrong_shape_is_refused(call: Callable[[], Any]) -> None:
+    with pytest.raises(SHAPE_ERRORS):
+        call()
+
+
+def test_a_wrong_result_is_refused() -> None:
+    from icy.core.representations import Soft
+    from icy.models.symbols import Feedback
+
+    class Summed(Soft):
+        def feed_back(self, scores: Any, step: int = 0, training: bool = True) -> Any:
+            return scores.sum(-1)
+
+    scores = torch.zeros(3, 5)
+    assert Feedback(5, 8, Soft()).seen(scores, 0).shape == (3, 5)
+    with pytest.raises(SHAPE_ERRORS):
+        Feedback(5, 8, Summed()).seen(scores, 0)
+
+
+def test_what_users_get_wrong_is_still_answered_in_a_sentence() -> None:
+    with pytest.raises(InvalidSettingError, match="message_length must be a whole number"):
+        icy.create_sender("FC2L", "2x3", message_length="4")
+
+
+def test_every_public_function_that_names_a_shape_is_checked() -> None:
+    found = {name: thing for name, thing in public_functions().items() if is_checked(thing)}
+    assert len(found) > 250
+    assert {room for room in ROOMS for name in found if name.startswith(room)} == set(ROOMS)
+    assert [name for name, thing in found.items() if not hasattr(thing, "__wrapped__")] == []
+
+
+def test_every_public_function_with_arrays_names_their_shapes() -> None:
+    public = public_functions().items()
+    assert [name for name, thing in public if any(map(bare_array, thing.__annotations__.values()))] == []
+
+
+def test_no_annotation_is_text_where_it_would_be_checked() -> None:
+    """Text may name a class that does not exist yet, or a type whose library is imported late."""
+    assert [m.__name__ for m in modules() if "annotations" in vars(m)] == []  # as of `from __future__`
+    for name, thing in functions():
+        text = {hint for hint in thing.__annotations__.values() if isinstance(hint, str)}
+        own = set(vars(inspect.getmodule(inspect.unwrap(thing))))
+        assert text <= own | LATE, name
