@@ -312,7 +312,7 @@ def bound_checks(
     """Return every check of some registered plug-ins, ready to run.
 
     Args:
-        names: names or shell patterns, as in "sender/Mine*", "rot" or "metric/*".
+        names: names or shell patterns, as in `"sender/Mine*"`, `"rot"` or `"metric/*"`.
         expected_failures: names of checks that none of them can pass, each with the reason.
         representation: the representation of models; models that do not work with it are left out. By default each is
             checked in the first that it works with.
@@ -357,7 +357,7 @@ def parametrize_with_checks(
     model; a check that does not apply is skipped, and one that is expected to fail is marked so.
 
     Args:
-        names: names or shell patterns, as in "sender/Mine*", "rot" or "metric/*".
+        names: names or shell patterns, as in `"sender/Mine*"`, `"rot"` or `"metric/*"`.
         expected_failures: names of checks that none of them can pass, each with the reason.
         representation: see `bound_checks`.
 

@@ -22,7 +22,7 @@ def watching(watcher: Watcher | None, track: str | Iterable[str], out: str | Pat
     """Combine callbacks and trackers.
 
     Args:
-        watcher: told of progress, if there is one.
+        watcher: callbacks of the run, if there are any.
         track: the names of trackers, if any.
         out: the results folder.
 
