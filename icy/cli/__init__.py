@@ -23,6 +23,7 @@ COMMANDS = {
     "s2b": ("s2b", "Play and measure meta-referential games."),
     "table": ("table", "Print results as a table, beside published or other results."),
     "reproduce": ("reproduce", "Measure a published table again."),
+    "pack": ("pack", "Keep complete results in one file, to read or to go on from."),
     "atlas": ("atlas", "Show what icy measured of its own zoo."),
     "list": ("list", "List models, grammars, metrics, players, protocols, cells, presets, jobs or published tables."),
     "show": ("languages", "Show example messages of a grammar, and its facts."),

@@ -169,6 +169,7 @@ class SpecOptions:
                 metavar="|".join(RERUN),
                 help="; ".join(f"{name}: {what}" for name, what in RERUN.items()) + ".",
             ),
+            self.option("start", "--from", multiple=True, type=click.Path(), metavar="PACK"),
             self.option(
                 "track",
                 multiple=True,

@@ -41,6 +41,8 @@ class RunSpec:
             "auto+graph", one CUDA graph per update, or "auto+plain".
         out: the results folder.
         rerun: "missing", "failed", "always" or "never"; see icy.records.store.RERUN.
+        start: packs, results folders or saved results (of `icy pack`) to start from: what they hold is copied into the
+            results folder and not trained again.
         plugin: files that register models, grammars or kinds of jobs.
         track: also show each result, as soon as it is recorded, in "tensorboard", "mlflow" or "wandb", or several; all
             of them local. See icy.experiments.trackers.
@@ -59,6 +61,7 @@ class RunSpec:
     engine: str = "auto"
     out: str | Path = "icy-results"
     rerun: str = "missing"
+    start: Paths = ()
     plugin: Paths = ()
     track: str | Iterable[str] = ()
 
@@ -78,7 +81,16 @@ class RunSpec:
     @property
     def plugin_files(self) -> list[str | Path]:
         """The plug-in files as a list."""
-        return [self.plugin] if isinstance(self.plugin, (str, Path)) else list(self.plugin)
+        return _list(self.plugin)
+
+    @property
+    def start_files(self) -> list[str | Path]:
+        """The packs to start from as a list."""
+        return _list(self.start)
+
+
+def _list(paths: Paths) -> list[str | Path]:
+    return [paths] if isinstance(paths, (str, Path)) else list(paths)
 
 
 RUNNING = tuple(f.name for f in fields(RunSpec))

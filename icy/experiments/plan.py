@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from icy.core.errors import InvalidSettingError, unknown
 from icy.core.provenance import usable_cores
 from icy.core.registry import registry
 from icy.records.kinds import job_kind
+from icy.records.pack import Pack
 from icy.records.record import Record
 from icy.records.store import Store, to_run
 from icy.training.job import Job, Replicate, check_engine
@@ -76,6 +78,7 @@ class Plan:
         workers: processes at once; 0, as many as a cluster has places.
         runner: "local" or "ray".
         per_gpu: processes that share one GPU of a cluster.
+        start: packs whose records are copied into the store before anything is trained.
     """
 
     rows: tuple[Row, ...]
@@ -84,6 +87,7 @@ class Plan:
     workers: int
     runner: str = "local"
     per_gpu: int = 1
+    start: tuple[Pack, ...] = ()
 
     @property
     def total(self) -> int:
@@ -129,7 +133,32 @@ def plan_rows(spec: RunSpec) -> list[Row]:
     jobs = job_kind(spec.job_kind).make_jobs(spec)
     for job in jobs:
         job.check_config()
-    return [Row.of(replace(job, **where), Store(spec.out), spec.rerun) for job in jobs]
+    store = store_of(spec)
+    return [Row.of(replace(job, **where), store, spec.rerun) for job in jobs]
+
+
+def packs_of(spec: RunSpec) -> tuple[Pack, ...]:
+    """Return the packs that a spec starts from.
+
+    Raises:
+        StoreError: one cannot be read.
+    """
+    return tuple(_pack(str(path), _changed(Path(path))) for path in spec.start_files)
+
+
+def store_of(spec: RunSpec) -> Store:
+    """Return the results folder of a spec, with what the packs hold that it starts from."""
+    return Store(spec.out, {record["key"]: record for pack in packs_of(spec) for record in pack.records})
+
+
+@lru_cache(maxsize=8)
+def _pack(path: str, changed: int) -> Pack:
+    """Read a pack once, however many rows are looked up in it."""
+    return Pack.read(path)
+
+
+def _changed(path: Path) -> int:
+    return path.stat().st_mtime_ns if path.exists() else 0
 
 
 def load_plugins(files: str | Path | Iterable[str | Path]) -> None:
@@ -152,10 +181,11 @@ def planned(spec: RunSpec, rows: Sequence[Row]) -> Plan:
     if spec.runner == "local":
         if spec.per_gpu != 1:
             raise InvalidSettingError("per_gpu is for --runner ray; on this machine --workers share the GPU.")
-        return Plan(tuple(rows), Store(spec.out), device, workers)
+        return Plan(tuple(rows), store_of(spec), device, workers, start=packs_of(spec))
     for row in rows:
         _refuse_notebook(row)
-    return Plan(tuple(rows), Store(spec.out), device, spec.workers or 0, spec.runner, spec.per_gpu)
+    where = device, spec.workers or 0, spec.runner, spec.per_gpu, packs_of(spec)
+    return Plan(tuple(rows), store_of(spec), *where)
 
 
 def device_of(spec: RunSpec) -> str:

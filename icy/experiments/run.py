@@ -37,8 +37,10 @@ def run_plan(plan: Plan, watcher: Watcher | None = None, retries: int = 0) -> Pr
     """
     watcher = watcher or Watcher()
     rows = list(plan.rows)
-    if plan.total:
+    if plan.total or plan.start:
         plan.store.prepare()
+    for pack in plan.start:
+        pack.unpack(plan.store)
     with contextlib.ExitStack() as at_the_end:  # also after an error or Ctrl-C
         at_the_end.callback(watcher.ended)
         watcher.started(plan)
@@ -47,7 +49,7 @@ def run_plan(plan: Plan, watcher: Watcher | None = None, retries: int = 0) -> Pr
             rows = _run_rows(plan, watcher, retries)
     records = [record for row in rows for record in row.filed]
     paths = [plan.store.folder / name for name in ("results.csv", "results.parquet")]
-    if records and not all(path.exists() for path in paths):  # someone removed them
+    if plan.start or (records and not all(path.exists() for path in paths)):  # someone removed them
         write_tables(plan.store)
     written = [path for path in paths if path.exists()]
     return result_class(plan.kinds).collect(sorted(records, key=_order(rows)), written, plan.store.folder)

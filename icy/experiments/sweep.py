@@ -22,7 +22,7 @@ from icy.experiments.trackers.make import watching
 from icy.records.kinds import RowKey, job_kind
 from icy.records.store import Store
 
-from .plan import Plan, Row, load_plugins, plan_rows, planned
+from .plan import Plan, Row, load_plugins, plan_rows, planned, store_of
 from .results import ProbeResult
 from .run import run_plan
 from .watcher import Watcher
@@ -160,7 +160,7 @@ def make_sweep(spec: SweepSpec) -> Plan:
     if spec.order not in ("longest", "given"):
         raise unknown("order", spec.order, ("longest", "given"))
     load_plugins(spec.plugin_files)
-    store = Store(spec.out)
+    store = store_of(spec)
     found: dict[RowKey, Row] = {}
     refused: list[IncompatibleError] = []
     for one in expand(spec):

@@ -14,6 +14,7 @@ from icy.core.text import listed
 
 from .kinds import kind_name
 from .long_table import EXTRA, LONG, NUMBERS, ROW, WHOLE, to_long
+from .pack import Pack, is_pack
 from .record import HasRecords, Record, config_text, newest
 from .store import Store
 
@@ -41,11 +42,12 @@ def read_long(path: str | Path) -> pd.DataFrame:
 def read_any(path: str | Path) -> list[Record] | pd.DataFrame:
     """Read one place: records, or a long table that was made from some. Errors as for `load_records`."""
     path = ATLAS_FILE if str(path) == ATLAS and not Path(path).exists() else Path(path)
-    return _table(path) if path.suffix.lower() in TABLES and not path.is_dir() else load_records(path)
+    table = path.suffix.lower() in TABLES and not path.is_dir() and not is_pack(path)
+    return _table(path) if table else load_records(path)
 
 
 def load_records(path: str | Path) -> list[Record]:
-    """Load the records of a results folder, or of a file that `ProbeResult.save` wrote.
+    """Load the records of a results folder, of a pack, or of a file that `ProbeResult.save` wrote.
 
     Of a model, grammar or protocol with several versions only the newest is kept, with a warning.
 
@@ -58,6 +60,8 @@ def load_records(path: str | Path) -> list[Record]:
         if not records:
             raise StoreError(f"The folder {path} holds no results; `icy probe ... -o {path}` makes some.")
         return records
+    if is_pack(path):
+        return comparable(Pack.read(path).records)
     try:
         return list(json.loads(path.read_text())["records"])
     except FileNotFoundError as error:

@@ -62,6 +62,7 @@ class Record(TypedDict, total=False):
         sender_steps: updates of the sender's pre-training.
         receiver_steps: updates of the receiver's pre-training.
         language: file of the emerged language, relative to the results folder.
+        files: files that belong to the record, relative to the results folder (since 0.2).
         curve: one point per evaluation, in the order of `JobKind.curve`.
         engine: how the stack was trained.
         seconds: this replicate's share of the time of its stack.
@@ -115,6 +116,7 @@ class Record(TypedDict, total=False):
     sender_steps: int
     receiver_steps: int
     language: str
+    files: list[str]
     curve: list[list[Any]]
     engine: str
     seconds: float

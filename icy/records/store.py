@@ -34,6 +34,7 @@ class Store:
 
     Args:
         folder: made when the first result is written.
+        packed: further records by key, which are not in the folder yet.
 
     Example:
         >>> import tempfile
@@ -43,8 +44,8 @@ class Store:
         'sender/FC2L'
     """
 
-    def __init__(self, folder: str | Path) -> None:
-        self.folder = Path(folder)
+    def __init__(self, folder: str | Path, packed: Mapping[str, Record] | None = None) -> None:
+        self.folder, self._packed = Path(folder), packed or {}
 
     def prepare(self) -> None:
         """Make the folder and check that it can be written, before hours are spent.
@@ -76,7 +77,7 @@ class Store:
 
     def get(self, key: str) -> Record | None:
         """Return the record of a key, or None."""
-        return _read(self.path(key)) if self.path(key).exists() else None
+        return _read(self.path(key)) if self.path(key).exists() else self._packed.get(key)
 
     def records(self) -> list[Record]:
         """Return the records that tables show: the newest of each configuration (see `newest`)."""

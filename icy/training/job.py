@@ -33,7 +33,7 @@ IDENTITY = ("model", "grammar", "seed", "settings", "options")  # of a configura
 RESERVED = {
     *("key", "config", "kind", "side", "measure", "value", "preset", "parameters", "failed", "reason", "error"),
     *("traceback", "accuracy", "baseline_steps", "curve", "engine", "seconds", "versions", "git", "device"),
-    *("device_name", "finished", "measures", "points"),
+    *("device_name", "finished", "measures", "points", "files"),
 }
 
 
@@ -301,6 +301,7 @@ class Job(ABC):
             engine=outcome.engine,
             seconds=round(outcome.seconds, 2),
             extra=outcome.extra,
+            **({"files": sorted(outcome.files)} if outcome.files else {}),
         )
 
     def failure(self, replicate: Replicate, error: BaseException) -> Record:

@@ -1,0 +1,38 @@
+"""`icy pack`: keep complete results in one file."""
+
+from __future__ import annotations
+
+import click
+
+from icy.cli.exit_codes import DONE
+from icy.cli.output import counted, note, size
+
+EPILOG = """\b
+Examples:
+  icy pack icy-results -o bias.parquet
+  icy pack bias.parquet shard-1 shard-2 -o whole.parquet
+  icy probe -m HierZero:GRU -g all --from bias.parquet
+
+\b
+A pack holds complete records, with learning curves, emerged languages, versions and a checksum. All commands that read
+a results folder read a pack; with --from, commands that train go on from it, and train only what it lacks.
+"""
+
+
+@click.command("pack", epilog=EPILOG)
+@click.argument("results", nargs=-1, required=True, type=click.Path())
+@click.option("--out", "-o", required=True, metavar="FILE", type=click.Path(), help="The pack: a .parquet file.")
+@click.option("--quiet", "-q", is_flag=True, help="No remarks.")
+def pack_command(results: tuple[str, ...], out: str, quiet: bool) -> int:
+    """Pack complete results into one compressed file, from which runs can go on.
+
+    RESULTS are results folders, packs, or files of ProbeResult.save; together they become one pack, in which no
+    replicate is lost and each stands once.
+    """
+    from icy.records.pack import Pack, merged
+
+    pack = merged(map(Pack.read, results))
+    path = pack.write(out)
+    if not quiet:
+        note(f"Written: {path}, {counted(len(pack.records), 'replicate')}, {size(path.stat().st_size)}.")
+    return DONE

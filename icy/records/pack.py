@@ -1,0 +1,166 @@
+"""Packs: complete records, with their curves and files, in one compressed file with a checksum.
+
+A results folder is for working in, a pack for keeping: it is small enough to commit, everything that reads a folder
+reads it, and a run can start from it (`--from`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from icy.core.errors import StoreError
+from icy.core.files import whole_file
+from icy.core.provenance import git_revision, now, software
+
+from .record import Record
+from .store import Store
+
+SUFFIX = ".parquet"
+ABOUT = b"icy pack"  # the key of a pack's description in the file's metadata
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Pack:
+    """Records and their files.
+
+    Attributes:
+        records: one per replicate.
+        files: content of the files that belong to records, by their path in a results folder.
+        about: when and with what it was made, the number of records, and their checksum.
+    """
+
+    records: Sequence[Record]
+    files: dict[str, bytes] = field(default_factory=dict)
+    about: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, records: Iterable[Record], files: dict[str, bytes] | None = None) -> Pack:
+        """Return the pack of some records; of those with one key the newest, results before failures."""
+        kept: dict[str, Record] = {}
+        for record in sorted(records, key=lambda r: (not r["failed"], str(r["finished"]))):
+            kept[record["key"]] = record
+        ordered = sorted(kept.values(), key=lambda r: (str(r["finished"]), r["key"]))
+        about = {"format": FORMAT, **software(), "git": git_revision(), "made": now(), "records": len(ordered)}
+        return cls(ordered, dict(files or {}), {**about, "sha256": _checksum(ordered)})
+
+    @classmethod
+    def read(cls, place: str | Path) -> Pack:
+        """Read a pack, a results folder, or a file that `ProbeResult.save` wrote.
+
+        Raises:
+            StoreError: there is no such file or folder, it holds no records, or it is damaged.
+        """
+        path = Path(place)
+        if path.is_dir():
+            found = Store(path).all_records()
+            if not found:
+                raise StoreError(f"The folder {path} holds no results.")
+            names = [name for record in found for name in files_of(record)]
+            return cls.of(found, {name: (path / name).read_bytes() for name in names if (path / name).is_file()})
+        if path.suffix.lower() != SUFFIX:
+            try:
+                return cls.of(json.loads(path.read_text())["records"])
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                raise StoreError(f"{path} is no results folder, no pack and no saved result.") from error
+        return _read(path)
+
+    def write(self, path: str | Path) -> Path:
+        """Write the pack to a .parquet file.
+
+        Raises:
+            StoreError: another suffix, or the file cannot be written.
+        """
+        import pyarrow
+        import pyarrow.parquet
+
+        file = Path(path)
+        if file.suffix.lower() != SUFFIX:
+            raise StoreError(f"A pack is a .parquet file, not '{file.name}'.")
+        texts = [_text(record) for record in self.records]
+        contents = [[(name, self.files[name]) for name in files_of(r) if name in self.files] for r in self.records]
+        types = pyarrow.map_(pyarrow.string(), pyarrow.binary())
+        columns = {
+            "key": pyarrow.array([record["key"] for record in self.records], pyarrow.string()),
+            "record": pyarrow.array(texts, pyarrow.string()),
+            "files": pyarrow.array(contents, types),
+        }
+        table = pyarrow.table(columns).replace_schema_metadata({ABOUT: json.dumps(self.about).encode()})
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            with whole_file(file) as stream:
+                pyarrow.parquet.write_table(table, stream, compression="zstd", compression_level=9)
+        except OSError as error:
+            raise StoreError(f"Cannot write {file}: {error.strerror or error}.") from error
+        return file
+
+    def unpack(self, store: Store) -> int:
+        """Write to a store what it does not have; return the number of records written."""
+        folder = Store(store.folder)  # without what is packed
+        missing = [record for record in self.records if _is_better(record, folder.get(record["key"]))]
+        for record in missing:
+            store.put(record, {name: self.files[name] for name in files_of(record) if name in self.files})
+        return len(missing)
+
+
+def merged(packs: Iterable[Pack]) -> Pack:
+    """Return all of several packs as one; no replicate is dropped."""
+    found = list(packs)
+    files = {name: content for pack in found for name, content in pack.files.items()}
+    return Pack.of((record for pack in found for record in pack.records), files)
+
+
+def is_pack(path: str | Path) -> bool:
+    """Whether a file is a pack, and not another table."""
+    import pyarrow.parquet
+
+    path = Path(path)
+    if path.suffix.lower() != SUFFIX or not path.is_file():
+        return False
+    try:
+        return ABOUT in (pyarrow.parquet.read_schema(path).metadata or {})
+    except (OSError, ValueError):
+        return False
+
+
+def _is_better(record: Record, other: Record | None) -> bool:
+    """Whether a record of a pack goes into a store: one that is not there, or a result where there is a failure."""
+    return other is None or (other["failed"] and not record["failed"])
+
+
+def files_of(record: Record) -> list[str]:
+    """Return the paths of the files that belong to a record; records of version 0.1 name their language only."""
+    names = record.get("files") or ([record["language"]] if record.get("language") else [])
+    return [name for name in names if not Path(name).is_absolute() and ".." not in Path(name).parts]
+
+
+def _read(path: Path) -> Pack:
+    import pyarrow.parquet
+
+    try:
+        table = pyarrow.parquet.read_table(path)
+        about = json.loads((table.schema.metadata or {})[ABOUT])
+        records: list[Record] = [json.loads(text) for text in table["record"].to_pylist()]
+        files = {name: content for of_one in table["files"].to_pylist() for name, content in of_one}
+    except FileNotFoundError as error:
+        raise StoreError(f"There is no pack {path}.") from error
+    except (OSError, ValueError, KeyError) as error:
+        raise StoreError(f"{path} is no pack; `icy pack FOLDER -o FILE` makes one.") from error
+    if _checksum(records) != about.get("sha256"):
+        raise StoreError(f"The pack {path} is damaged: its records do not match its checksum.")
+    return Pack(records, files, about)
+
+
+def _text(record: Record) -> str:
+    return json.dumps(record, sort_keys=True, allow_nan=False)
+
+
+def _checksum(records: Iterable[Record]) -> str:
+    """Return the hash of records, whatever their order."""
+    parts = sorted(hashlib.sha256(_text(record).encode()).hexdigest() for record in records)
+    return hashlib.sha256("".join(parts).encode()).hexdigest()

@@ -1,0 +1,150 @@
+"""Packs keep everything, are read like folders, and runs go on from them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import icy
+from icy.cli import main
+from icy.config.specs import ProbeSpec
+from icy.core.errors import StoreError
+from icy.experiments.plan import make_plan
+from icy.records.load import load_records, long_of
+from icy.records.pack import Pack, is_pack, merged
+from icy.records.store import Store
+
+OLD = Path(__file__).parent / "version-0.1"
+GIVEN: dict[str, Any] = {
+    "model": "sender/FC1L",
+    "grammar": "perm",
+    "target": 0.5,
+    "cap": 2,
+    "seeds": 1,
+    "meanings": "3x4",
+    "word_length": 2,
+    "hidden": 16,
+    "workers": 1,
+}
+
+
+@pytest.fixture
+def pack(tmp_path: Path) -> Path:
+    """A pack of results that version 0.1 wrote."""
+    return Pack.read(OLD).write(tmp_path / "old.parquet")
+
+
+def test_everything_is_kept(pack: Path) -> None:
+    assert is_pack(pack)
+    found = Pack.read(pack)
+    assert list(found.records) == Store(OLD).all_records()
+    assert found.files == {f"languages/{path.name}": path.read_bytes() for path in (OLD / "languages").iterdir()}
+    assert found.about["records"] == len(found.records) == 7
+
+
+def test_it_is_small(tmp_path: Path) -> None:
+    many: Any = [{**record, "key": f"{record['key']}-{i}"} for record in load_records(OLD) for i in range(50)]
+    size = Pack.of(many).write(tmp_path / "many.parquet").stat().st_size
+    assert size < len(json.dumps(many)) / 10
+
+
+def test_it_is_read_like_the_folder(pack: Path, tmp_path: Path) -> None:
+    assert load_records(pack) == load_records(OLD)
+    assert long_of(pack).equals(long_of(OLD))
+    folder = shutil.copytree(OLD, tmp_path / "folder")
+    shown = [CliRunner().invoke(main, ["table", str(place), "--format", "markdown"]).output for place in (pack, folder)]
+    assert shown[0] == shown[1]
+    assert "sender/FC1L" in shown[0]
+
+
+def test_a_run_goes_on_from_it(pack: Path, tmp_path: Path) -> None:
+    out = tmp_path / "new"
+    plan = make_plan(ProbeSpec.asked(**GIVEN, out=str(out), start=pack))
+    assert plan.total == 0
+    assert not out.exists()  # planned, and nothing written
+    result = icy.probe(**GIVEN, out=str(out), start=pack)
+    assert result.records == [r for r in load_records(OLD) if r["model"] == "sender/FC1L"]
+    assert {r["key"] for r in load_records(out)} == {r["key"] for r in load_records(OLD)}
+    assert icy.EndToEndResult.load(out).language("perm").message_length == 6
+    more = make_plan(ProbeSpec.asked(**{**GIVEN, "grammar": ["perm", "rot"]}, out=str(out), start=pack))
+    assert [r.grammar for row in more.rows for r in row.missing] == ["rot"]
+
+
+def test_pack_delete_resume(pack: Path, tmp_path: Path) -> None:
+    """Nothing is trained twice and nothing is lost, through the command line."""
+    out, whole = tmp_path / "results", tmp_path / "whole.parquet"
+    words = [
+        "probe",
+        "-m",
+        "sender/FC1L",
+        "-g",
+        "rot",
+        "--target",
+        "0.5",
+        "--cap",
+        "2",
+        "--seeds",
+        "1",
+        "--hidden",
+        "16",
+    ]
+    words += ["--meanings", "3x4", "--word-length", "2", "--workers", "1", "-o", str(out), "--from", str(pack)]
+    assert CliRunner().invoke(main, words).exit_code == 0
+    trained = {r["key"]: r["finished"] for r in load_records(out)}
+    assert len(trained) == 8
+    assert CliRunner().invoke(main, ["pack", str(pack), str(out), "-o", str(whole)]).exit_code == 0
+    shutil.rmtree(out)
+    again = CliRunner().invoke(main, [*words[:-1], str(whole)])
+    assert "Nothing to train: 2 of 2 on file" in again.stderr
+    assert {r["key"]: r["finished"] for r in load_records(out)} == trained
+
+
+def test_merging_drops_nothing_and_prefers_results() -> None:
+    records: Any = [
+        {"key": "a", "config": {}, "failed": True, "finished": "2026-02"},
+        {"key": "a", "config": {}, "failed": False, "finished": "2026-01"},
+        {"key": "b", "config": {}, "failed": True, "finished": "2026-01"},
+        {"key": "c", "config": {}, "failed": False, "finished": "2026-01", "files": ["x"]},
+        {"key": "c", "config": {}, "failed": False, "finished": "2026-03", "files": ["x"]},
+    ]
+    one = merged([Pack.of(records[:2]), Pack.of(records[2:4], {"x": b"1"}), Pack.of(records[4:], {"x": b"2"})])
+    assert [(r["key"], r["failed"], r["finished"]) for r in one.records] == [
+        ("a", False, "2026-01"),
+        ("b", True, "2026-01"),
+        ("c", False, "2026-03"),
+    ]
+    assert one.files == {"x": b"2"}
+
+
+def test_unpacking_replaces_failures_only(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    here: Any = [
+        {"key": "a", "config": {}, "failed": True, "finished": "here"},
+        {"key": "b", "config": {}, "failed": False, "finished": "here"},
+    ]
+    for record in here:
+        store.put(record)
+    packed: Any = [{"key": key, "config": {}, "failed": False, "finished": "packed"} for key in "abc"]
+    assert Pack.of(packed).unpack(store) == 2
+    assert {key: store.get(key)["finished"] for key in "abc"} == {"a": "packed", "b": "here", "c": "packed"}  # type: ignore[index]
+
+
+def test_a_damaged_pack_is_refused(tmp_path: Path) -> None:
+    pack = Pack.read(OLD)
+    changed = [dict(pack.records[0], steps=1), *pack.records[1:]]
+    forged = Pack(changed, {}, pack.about).write(tmp_path / "forged.parquet")  # type: ignore[arg-type]
+    with pytest.raises(StoreError, match="do not match its checksum"):
+        Pack.read(forged)
+    with pytest.raises(StoreError, match=r"is a \.parquet file"):
+        pack.write(tmp_path / "pack.json")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(StoreError, match="holds no results"):
+        Pack.read(tmp_path / "empty")
+    (tmp_path / "text.parquet").write_text(json.dumps({}))
+    with pytest.raises(StoreError, match="is no pack"):
+        Pack.read(tmp_path / "text.parquet")
