@@ -1,9 +1,9 @@
 """Reproduce published tables: `python benchmarks/reproduce.py [--train] [--table TEXT] [--only MODEL ...]`.
 
-Writes benchmarks/reproduced: a page per table with a verdict on every cell, the cells as csv, and all replicates behind
-them in replicates.parquet, which `icy table` and `icy plot` read. Without --train it only collects what is on file in
-benchmarks/published/results; with --train it first trains what is missing of the named models (run it again to
-continue).
+Writes benchmarks/reproduced: a page per table with a verdict on every cell, the cells as csv, all replicates behind
+them in replicates.parquet, which `icy table` and `icy plot` read, and their records in records.parquet. There the
+next run starts, on any machine: with --train, what it lacks of the named models is trained first, in
+benchmarks/published/results (run it again to continue), and goes into it; without, the pages are written from it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,11 @@ from icy.analysis.plots.end_to_end import e2e
 from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.experiments.reproduction import Reproduction
 from icy.records.long_table import to_long
+from icy.records.pack import Pack, merged
 
 HERE = Path(__file__).parent
-RESULTS, PAIRS, PAGES = HERE / "published" / "results", HERE / "published" / "pairs", HERE / "reproduced"
+RESULTS, PAGES = HERE / "published" / "results", HERE / "reproduced"
+RECORDS = PAGES / "records.parquet"  # committed, as folders that git ignores do not reach the next machine
 # Perkins21 looked at the clock, not at the steps, before it looked at the accuracy: its fast models were looked at
 # every few hundred updates, and overshot their target by as many. A wide grid stands in for that.
 CLOCK = {"check_every": 400}
@@ -36,13 +38,11 @@ class Page:
         table: name of the published table.
         settings: that differ from the preset's.
         remark: printed on the page.
-        out: results folder.
     """
 
     table: str
     settings: dict[str, Any] = field(default_factory=dict)
     remark: str = ""
-    out: Path = RESULTS
 
     @property
     def name(self) -> str:
@@ -74,8 +74,8 @@ TABLES = [
     Page("perkins21/table13", remark=SENDERS_REMARK),
     Page("perkins21/table15", remark=RECEIVERS_REMARK),
     *(Page(f"perkins21/table{number}", CLOCK, CLOCK_REMARK) for number in (13, 15)),
-    Page("perkins21/table6", out=PAIRS),
-    Page("perkins21/table17", remark=DRIFT_REMARK, out=PAIRS),
+    Page("perkins21/table6"),
+    Page("perkins21/table17", remark=DRIFT_REMARK),
 ]
 
 
@@ -83,9 +83,8 @@ def reproduce(page: Page, only: list[str], train: bool, workers: int | None) -> 
     """Reproduce a table, training what is missing or only with what is on file; None if it has nothing of `only`."""
     rerun = "missing" if train else "never"
     try:
-        return icy.reproduce(
-            page.table, only, settings=page.settings, rerun=rerun, out=page.out, device="cpu", workers=workers
-        )
+        where = {"out": RESULTS, "start": RECORDS if RECORDS.exists() else (), "device": "cpu", "workers": workers}
+        return icy.reproduce(page.table, only, settings=page.settings, rerun=rerun, **where)
     except (InvalidSettingError, UnknownNameError):  # nothing of `only` is in this table
         if not only:
             raise
@@ -121,14 +120,18 @@ def summary(found: list[tuple[Page, Reproduction]]) -> str:
         "",
         "*measured*: cells with a result; *agree*: those within two combined standard errors of the printed value;",
         "*by chance*: how many would if both had measured the same thing, with so few runs on either side.",
-        "The replicates are in replicates.parquet: `icy table benchmarks/reproduced/replicates.parquet`.",
+        "The replicates are in replicates.parquet: `icy table benchmarks/reproduced/replicates.parquet`;",
+        "their records, from which further runs start, in records.parquet (before 2026-11-22 without curves).",
     ]
     return "\n".join([*lines, *notes, ""])
 
 
 def draw_pairs() -> None:
-    """Draw the curves of the games, from scratch and after pre-training on a grammar."""
-    curves = icy.EndToEndResult.load(PAIRS).curves()
+    """Draw the curves of the games, unless some have none on file: the first were kept without their curves."""
+    games = icy.EndToEndResult.load(RECORDS)
+    if not all(record.get("curve") for record in games.records if not record["failed"]):
+        return
+    curves = games.curves()
     scratch = curves["grammar"] == "none"
     for name, part in (("scratch", curves[scratch]), ("drift", curves[~scratch])):
         e2e(part).savefig(PAGES / f"end-to-end-{name}.png", dpi=110)
@@ -146,6 +149,7 @@ def main() -> None:
             if given.table in page.name:
                 reproduce(page, given.only, True, given.workers)
     PAGES.mkdir(exist_ok=True)
+    merged([Pack.read(place) for place in (RECORDS, RESULTS) if place.exists()]).write(RECORDS)
     written = [(page, *found) for page in TABLES if (found := write(page)) is not None]
     draw_pairs()
     replicates = pd.concat([long for _, _, long in written]).drop_duplicates("key")
