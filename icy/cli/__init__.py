@@ -59,6 +59,21 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that a line names.
+
+        Raises:
+            UnknownNameError: there is none of that name; the sentence suggests the most similar.
+        """
+        name = args[0]
+        if not ctx.resilient_parsing and not name.startswith("-") and self.get_command(ctx, name) is None:
+            from icy.core.errors import unknown
+
+            raise unknown("command", name, list(COMMANDS), "`icy --help` lists them.")
+        return super().resolve_command(ctx, args)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands in the help, without importing any."""
         with formatter.section("Commands"):

@@ -15,6 +15,12 @@ from tests.cli.helpers import ROOT, assert_one_sentence, run
 # -- help and lists ----------------------------------------------------------------------------------------------------
 
 
+def test_an_unknown_command_suggests_one() -> None:
+    result = run("prob", "-m", "sender/FC1L")
+    assert result.exit_code == 2
+    assert "No command is called 'prob'; did you mean probe" in result.stderr
+
+
 def test_help_names_every_command_and_how_to_complete() -> None:
     result = run("--help")
     assert result.exit_code == 0
