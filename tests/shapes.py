@@ -3,27 +3,26 @@
 Every public function, method and dataclass of ROOMS whose annotations name a shape is checked whenever a test calls it,
 its arguments and its result. Exempt are
 
-- private functions, which stand in inner loops and are handed what a checked function was given: with them, the tests
-  of models take twice as long;
+- private functions, which stand in inner loops and are handed what a checked function was given;
 - what is no array, such as numbers and names: a wrong one is a user's mistake, which the function answers with an error
-  sentence of its own, or a plug-in's, which its contract finds, and tests hold both.
+  sentence of its own, or a plug-in's, which its contract finds, and tests hold both;
+- a call whose arrays have the types and sizes of an earlier one, which was checked: some functions are called 10,000
+  times in a test, and checking every call would double the time of some folders.
 """
 
 import functools
-import operator
+import inspect
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from types import UnionType
-from typing import Annotated, Any, Union, get_args, get_origin
+from typing import Any, Union, get_args, get_origin
 
 import jaxtyping
-from beartype import beartype
 from beartype.door import is_bearable
-from beartype.roar import BeartypeCallHintViolation
-from beartype.vale import Is
 
 ROOMS = ("icy.core.noise", "icy.core.representations", "icy.grammars", "icy.metrics", "icy.models", "icy.s2b")
-SHAPE_ERRORS = (jaxtyping.TypeCheckError, BeartypeCallHintViolation)
+ShapeError = jaxtyping.TypeCheckError
 
 _jaxtyped = jaxtyping.jaxtyped
 
@@ -38,13 +37,7 @@ def check_shapes() -> None:
     if early:
         raise RuntimeError(f"Imported before their shapes could be checked: {', '.join(early)}.")
     jaxtyping.jaxtyped = _decorated  # the name that the hook writes into the modules
-    jaxtyping.install_import_hook(ROOMS, "tests.shapes.typechecker")
-
-
-def typechecker(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Apply beartype to a function's arrays."""
-    function.__annotations__ = {name: _arrays_of(hint) for name, hint in function.__annotations__.items()}
-    return beartype(function)
+    jaxtyping.install_import_hook(ROOMS, "beartype.beartype")
 
 
 def names_shape(hint: Any) -> bool:
@@ -65,45 +58,96 @@ def is_checked(thing: Any) -> bool:
     return not is_private(thing.__name__) and any(map(names_shape, hints.values()))
 
 
-def _arrays_of(hint: Any) -> Any:
-    """Return what is checked of a type.
-
-    beartype by itself checks one item of a sequence, drawn from the global generator, whose state some tests compare.
-    """
-    origin, args = get_origin(hint), get_args(hint)
-    if not names_shape(hint):
-        return Any
-    if not args:
-        return hint
-    if origin in (Union, UnionType):
-        return functools.reduce(operator.or_, (_arrays_of(arg) if names_shape(arg) else arg for arg in args))
-    if origin is tuple and args[-1] is not ...:
-        return tuple[tuple(map(_arrays_of, args))]
-    if origin in (tuple, list, Sequence):
-        item = _arrays_of(args[0])
-        return Annotated[object, Is[lambda items: all(is_bearable(one, item) for one in items)]]
-    if origin in (dict, Mapping):
-        value = _arrays_of(args[1])
-        return Annotated[object, Is[lambda items: all(is_bearable(one, value) for one in items.values())]]
-    return Any
-
-
 def _decorated(thing: Any = None, *, typechecker: Any) -> Any:
-    """Decorate as `jaxtyping.jaxtyped` does, but leave out what is exempt, and check arguments once, not twice."""
+    """Check a function or class unless it is exempt; stands in for `jaxtyping.jaxtyped`, which checks every call."""
     if thing is None:
         return lambda thing: _decorated(thing, typechecker=typechecker)
-    if not is_checked(thing):
-        return thing
-    if isinstance(thing, type):
-        thing.__init__ = _decorated(thing.__init__, typechecker=typechecker)
-        return thing
-    if any("{" in str(hint) for hint in thing.__annotations__.values()):  # a size that is read off the arguments
-        return _jaxtyped(thing, typechecker=typechecker)
-    checked = typechecker(thing)
+    if is_checked(thing):
+        if not isinstance(thing, type):
+            return _checked(thing)
+        thing.__init__ = _checked(thing.__init__)
+    return thing
 
-    @functools.wraps(thing)
-    def in_own_scope(*args: Any, **kwargs: Any) -> Any:
+
+def _checked(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function with its arrays checked: all arguments before a call, and after it the result beside them."""
+    signature, hints = inspect.signature(function), dict(function.__annotations__)
+    for name, parameter in signature.parameters.items():
+        if parameter.kind is parameter.VAR_POSITIONAL and name in hints:
+            hints[name] = tuple[hints[name], ...]
+    sizes, sizes_of = _sizes(function, signature, hints)
+    known: dict[Any, set[Any]] = {}
+
+    def check(values: Mapping[str, Any], found: tuple[int, ...]) -> None:
         with _jaxtyped("context"):
-            return checked(*args, **kwargs)
+            for name, value in values.items():
+                if not _fits(value, hints.get(name), dict(zip(sizes, found, strict=True))):
+                    where = f"{function.__module__}.{function.__qualname__}"
+                    raise ShapeError(f"{where}: {name} is {_seen(value)}, not {hints[name]}; {sizes} are {found}")
 
-    return in_own_scope
+    @functools.wraps(function)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        found = sizes_of(*args, **kwargs) if sizes else ()
+        given = _seen(args), _seen(kwargs), found
+        results = known.get(given)
+        if results is None:
+            check(signature.bind(*args, **kwargs).arguments, found)
+            results = known[given] = set()
+        result = function(*args, **kwargs)
+        if _seen(result) not in results:
+            check({**signature.bind(*args, **kwargs).arguments, "return": result}, found)
+            results.add(_seen(result))
+        return result
+
+    return checked
+
+
+def _sizes(
+    function: Callable[..., Any], signature: inspect.Signature, hints: Mapping[str, Any]
+) -> tuple[list[str], Callable[..., tuple[int, ...]]]:
+    """Return the sizes that types give in braces, such as `{self.episodes}`, and a function of a call's arguments."""
+    sizes = sorted({size for hint in hints.values() for size in re.findall(r"{(.+?)}", str(hint))})
+    parameters = [
+        p.replace(annotation=p.empty, default=p.empty if p.default is p.empty else None)
+        for p in signature.parameters.values()
+    ]
+    plain = str(signature.replace(parameters=parameters, return_annotation=signature.empty))[1:-1]
+    sizes_of = eval(f"lambda {plain}: ({''.join(f'{size}, ' for size in sizes)})", function.__globals__)
+    sizes_of.__defaults__, sizes_of.__kwdefaults__ = function.__defaults__, function.__kwdefaults__
+    return sizes, sizes_of
+
+
+def _seen(value: Any) -> Any:
+    """Return all that decides whether an argument or result fits."""
+    kind = type(value)
+    if kind is tuple or kind is list:
+        return tuple(map(_seen, value))
+    if kind is dict:
+        return tuple((name, _seen(one)) for name, one in value.items()) if value else ()
+    dtype = getattr(value, "dtype", None)
+    return kind if dtype is None else (kind, dtype, getattr(value, "shape", None))
+
+
+def _fits(value: Any, hint: Any, sizes: Mapping[str, int]) -> bool:
+    """Return whether the arrays of a value have the shapes that its type names; `sizes` are those named in braces."""
+    origin, args = get_origin(hint), get_args(hint)
+    if not names_shape(hint):
+        return True
+    if not args:
+        return is_bearable(value, _sized(hint, re.sub(r"{(.+?)}", lambda match: str(sizes[match[1]]), hint.dim_str)))
+    if origin in (Union, UnionType):
+        return any(_fits(value, arg, sizes) if names_shape(arg) else is_bearable(value, arg) for arg in args)
+    if origin in (dict, Mapping):
+        return isinstance(value, Mapping) and all(_fits(one, args[1], sizes) for one in value.values())
+    if origin in (tuple, list, Sequence):
+        if not isinstance(value, Sequence):
+            return False
+        items = args if origin is tuple and args[-1] is not ... else len(value) * args[:1]
+        return len(value) == len(items) and all(_fits(*pair, sizes) for pair in zip(value, items, strict=True))
+    return True
+
+
+@functools.cache
+def _sized(hint: Any, axes: str) -> Any:
+    """Return the type of the same array with other axes; kept, as beartype compiles a check for each."""
+    return hint.dtype[hint.array_type, axes]

@@ -16,7 +16,7 @@ from torch.autograd import Function
 import icy
 from icy.core.errors import InvalidSettingError
 from icy.core.registry import registry
-from tests.shapes import ROOMS, SHAPE_ERRORS, is_checked, is_private
+from tests.shapes import ROOMS, ShapeError, is_checked, is_private
 
 LATE = {"pd.DataFrame", "nn.Module"}  # pandas and torch are imported when they are needed, by functions without shapes
 TOKENS = torch.zeros(3, 4, dtype=torch.int64)
@@ -139,8 +139,18 @@ WRONG = (
 
 @pytest.mark.parametrize("call", WRONG)
 def test_a_wrong_shape_is_refused(call: Callable[[], Any]) -> None:
-    with pytest.raises(SHAPE_ERRORS):
+    with pytest.raises(ShapeError):
         call()
+
+
+def test_what_passed_once_is_checked_again_with_other_sizes() -> None:
+    from icy.models.layers import rows_times
+
+    matrix = torch.zeros(4, 5)
+    for _ in range(2):
+        assert rows_times(torch.zeros(3, 4), matrix).shape == (3, 5)
+        with pytest.raises(ShapeError, match=r"layers.rows_times: matrix is .* not .*inputs outputs"):
+            rows_times(torch.zeros(3, 6), matrix)
 
 
 def test_a_wrong_result_is_refused() -> None:
@@ -153,7 +163,7 @@ def test_a_wrong_result_is_refused() -> None:
 
     scores = torch.zeros(3, 5)
     assert Feedback(5, 8, Soft()).seen(scores, 0).shape == (3, 5)
-    with pytest.raises(SHAPE_ERRORS):
+    with pytest.raises(ShapeError):
         Feedback(5, 8, Summed()).seen(scores, 0)
 
 

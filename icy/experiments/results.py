@@ -81,6 +81,8 @@ class ProbeResult:
     def table(self, format: str = "text", spread: str = "sd", **options: Any) -> str:
         """Return the bias table as text: one row per model, one column per grammar.
 
+        Results of several kinds of jobs or protocols, which measure different things, have a table each; in csv, one.
+
         Args:
             format: "text", "markdown", "latex", "csv", "json" or "html".
             spread: "sd" over seeds, "sem" its standard error, or "ci95", 1.96 standard errors.
@@ -91,7 +93,17 @@ class ProbeResult:
         """
         if format == "json":
             return json.dumps([as_json(r) for r in self.records], indent=1)
+        parts = self.parts() if format != "csv" else []
+        if len(parts) > 1:
+            return "\n\n".join(part.table(format, spread, **options) for part in parts)
         return self.bias_table(spread, **options).render(format)
+
+    def parts(self) -> list[ProbeResult]:
+        """Split the results by kind of job and protocol, each of which has a measure of its own."""
+        found: dict[tuple[str, str], list[Record]] = {}
+        for record in self.records:
+            found.setdefault((kind_of(record).name, record.get("protocol", "")), []).append(record)
+        return [replace(self, records=records) for records in found.values()]
 
     def bias_table(self, spread: str = "sd", **options: Any) -> BiasTable:
         """Return the table as an object; options as for `icy.analysis.bias_table`."""

@@ -9,10 +9,12 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from pandas.testing import assert_frame_equal
 
 import icy
 from icy.analysis.tables.bias import bias_table
+from icy.cli import main
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.experiments.results import ProbeResult, read_results
 from icy.records.load import read_long
@@ -77,7 +79,7 @@ def test_a_table_of_held_out_accuracy_says_what_its_mark_means() -> None:
 def test_results_from_before_there_were_splits_stand_beside_new_ones() -> None:
     old = [record("concat", 1, 100), record("hol", 1, 2000, **CUT)]
     assert to_long(old)[["held_out", "split", "train_accuracy"]].isna().all(axis=None)
-    table = ProbeResult([*old, held_out("hol", 0.25, key="new", **CUT)]).table()
+    table = ProbeResult([*old, held_out("hol", 0.25, key="new", **CUT)]).bias_table().render("text")
     assert "held out" in table.splitlines()[2]
     assert " - " in table.splitlines()[4]
     assert table.count("†") == 4  # a mark in each row, and what it means there
@@ -188,3 +190,21 @@ def test_of_several_tables_the_last_counts(order: tuple[int, int], tmp_path: Pat
     found = read_results([tmp_path / f"{place}.csv" for place in order])
     assert isinstance(found, pd.DataFrame)
     assert found["value"].tolist() == tables[order[1]]["value"].tolist()
+
+
+def test_what_measures_different_things_has_tables_of_its_own() -> None:
+    result = icy.ProbeResult.load(Path(__file__).parents[1] / "records" / "version-0.1")
+    texts = result.table().split("\n\n\n")[0]
+    titles = ("acquire: steps", "generalise: accuracy on meanings held out", "budget: accuracy", "end to end: meanings")
+    assert [texts.count(title) for title in titles] == [1, 1, 1, 1]
+    assert [len(part.records) for part in result.parts()] == [2, 2, 2, 1]
+    assert repr(result) == "\n\n".join(repr(part) for part in result.parts())
+    assert result._repr_html_().count("<table") == 4
+
+
+def test_games_in_the_folder_do_not_break_a_comparison() -> None:
+    folder = Path(__file__).parents[1] / "records" / "version-0.1"
+    done = CliRunner().invoke(main, ["table", str(folder), "--compare", str(folder)])
+    assert done.exit_code == 0, done.output
+    assert "Games of pairs are compared with what was published, and with nothing else." in done.stderr
+    assert "FC1L+RNN1L:GRU" in done.stdout

@@ -13,8 +13,6 @@ from icy.config.specs import SweepSpec
 from icy.experiments.results import ProbeResult
 from icy.experiments.sweep import make_sweep, over, read_sweep, sweep_spec
 from icy.languages.splits import SPLITS
-from icy.records.kinds import kind_of
-from icy.records.record import Record
 
 EPILOG = """\b
 Examples:
@@ -96,13 +94,11 @@ def sweep_command(ctx: click.Context, /, file: str | None, **given: Any) -> int:
 
 def print_by_protocol(result: ProbeResult, format_: str, spread: str) -> None:
     """Print a table per kind of job and protocol, since each has its own measure; in json, replicate by replicate."""
-    parts: dict[tuple[str, str], list[Record]] = {}
-    for record in result.records:
-        parts.setdefault((kind_of(record).name, record.get("protocol", "")), []).append(record)
+    parts = result.parts()
     if format_ == "json" or len(parts) < 2:
         print_result(result, format_, spread)
         return
-    for place, records in enumerate(parts.values()):
+    for place, part in enumerate(parts):
         if place:
             click.echo()
-        print_result(ProbeResult(records), format_, spread)
+        print_result(part, format_, spread)

@@ -123,7 +123,8 @@ def _tables(long: pd.DataFrame, spread: str, compare: str | None, look: dict[str
 
     other, name = compared_with(compare)
     found: dict[str, BiasTable] = {}
-    for protocol, part in _protocols(long):
+    groups = _protocols(long)
+    for protocol, part in groups:
         kind = kind_of_rows(part)
         about = _about(other, kind.name) if isinstance(other, str) else other
         if kind.table is not None:
@@ -131,6 +132,9 @@ def _tables(long: pd.DataFrame, spread: str, compare: str | None, look: dict[str
                 raise InvalidSettingError(
                     f"Rows of {kind.noun} are neither grouped nor sorted; leave out --by and --sort."
                 )
+            if not isinstance(about, str | None) and len(groups) > 1:  # the others can be compared
+                note(f"Games of {kind.noun} are compared with what was published, and with nothing else.")
+                about = None
             found[protocol] = table_of(kind, part, spread, compare=about)
         else:
             found[protocol] = bias_table(part, spread, compare=about, compared=name, **look)
