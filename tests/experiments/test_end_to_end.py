@@ -16,7 +16,7 @@ from icy.analysis.plots.end_to_end import e2e
 from icy.config.protocols import EndToEndProtocol
 from icy.config.specs import EndToEndSpec
 from icy.core.errors import IncompatibleError, InvalidSettingError, StoreError, UnknownNameError
-from icy.experiments.end_to_end import make_plan
+from icy.experiments.plan import make_plan
 from icy.experiments.results import EndToEndResult
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
