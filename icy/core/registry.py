@@ -116,8 +116,7 @@ class Registry:
             yield
         finally:
             del self._entries[key]
-            if before is not None:
-                self._entries[key] = before
+            self._entries |= {} if before is None else {key: before}
 
     def find(self, kind: str, name: str) -> Entry | None:
         """Return the entry of a kind by its name or an alias, or None."""
@@ -125,8 +124,7 @@ class Registry:
         return self._find(kind, name)
 
     def _find(self, kind: str, name: str) -> Entry | None:
-        exact = self._entries.get((kind, name))
-        if exact is not None:
+        if (exact := self._entries.get((kind, name))) is not None:
             return exact
         return next((e for e in self._entries.values() if e.kind == kind and name in e.aliases), None)
 
@@ -273,8 +271,11 @@ class Registry:
         self.load_all()
         if not file.is_file():
             raise PluginError(f"The plug-in file '{path}' does not exist.")
+        before = dict(self._entries)
         import_file(file, str(file))
         self.plugin_files.append(str(file))
+        if self._entries == before:
+            log.warning("The plug-in file '%s' registers nothing; does it lack @icy.register_sender?", path)
 
     def load_text(self, path: str, text: str) -> None:
         """Import the text of a plug-in file of another machine, as if it were at its path there.

@@ -57,6 +57,13 @@ def test_a_plugin_file_registers_what_it_holds(tmp_path: Path) -> None:
     )
 
 
+def test_a_plugin_file_that_registers_nothing_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    file = tmp_path / "idle.py"
+    file.write_text("def sender(): pass\n")
+    registry.load_file(file)
+    assert f"The plug-in file '{file}' registers nothing" in caplog.text
+
+
 def test_a_missing_plugin_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(PluginError, match=r"absent\.py' does not exist"):
         registry.load_file(tmp_path / "absent.py")
