@@ -63,6 +63,8 @@ class Record(TypedDict, total=False):
         receiver_steps: updates of the receiver's pre-training.
         language: file of the emerged language, relative to the results folder.
         files: files that belong to the record, relative to the results folder (since 0.2).
+        rebuilt: from what the record was made again, and what is not known of it, where the original was not kept
+            (since 0.2).
         curve: one point per evaluation, in the order of `JobKind.curve`.
         engine: how the stack was trained.
         seconds: this replicate's share of the time of its stack.
@@ -117,6 +119,7 @@ class Record(TypedDict, total=False):
     receiver_steps: int
     language: str
     files: list[str]
+    rebuilt: str
     curve: list[list[Any]]
     engine: str
     seconds: float
