@@ -1,8 +1,12 @@
 """Make the atlas: `python benchmarks/atlas.py [--train small|main] [--representation soft] [--shard i/n] [--dry-run]`.
 
-Run the sweep benchmarks/sweeps/atlas-small.toml or atlas-main.toml into benchmarks/atlas/results, and pack everything
-on file there into analysis/data/atlas.parquet, which comes with icy. Run it again to continue; several machines that
-share the folder can train a shard each.
+Run the sweep benchmarks/sweeps/atlas-small.toml or atlas-main.toml into benchmarks/atlas/results, starting from the
+records in benchmarks/atlas/records.parquet, which is committed; put all records back into it, and make of them
+analysis/data/atlas.parquet, which comes with icy. Run it again to continue, on any machine; several machines that share
+the folder can train a shard each.
+
+What was measured with a check every 50 updates, before the grid of checks was geometric, is in older.parquet without
+its records; it stays in the atlas under the setting check_every=50.
 """
 
 from __future__ import annotations
@@ -10,12 +14,27 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+import pandas as pd
+
 import icy
 from icy.analysis.atlas.atlas import FILE
 from icy.cli import main as command
+from icy.records.pack import Pack, merged
 
 HERE = Path(__file__).parent
-RESULTS = HERE / "atlas" / "results"
+RESULTS, RECORDS, OLDER = (HERE / "atlas" / name for name in ("results", "records.parquet", "older.parquet"))
+
+
+def make() -> icy.Atlas:
+    """Make the atlas of all records and of the older table."""
+    merged([Pack.read(place) for place in (RECORDS, RESULTS) if place.exists()]).write(RECORDS)
+    atlas, older = icy.Atlas.load(RECORDS), icy.Atlas.load(OLDER)
+    about = {
+        name: sorted({*value, *older.about[name]}) if isinstance(value, list) else value
+        for name, value in atlas.about.items()
+    }
+    about |= {name: round(atlas.about[name] + older.about[name], 2) for name in ("runs", "hours")}
+    return icy.Atlas(pd.concat([atlas.table, older.table], ignore_index=True), about)
 
 
 def main() -> None:
@@ -25,9 +44,10 @@ def main() -> None:
     given, more = parser.parse_known_args()  # the rest is for icy sweep
     if given.train:
         words = ["sweep", str(HERE / "sweeps" / f"atlas-{given.train}.toml"), "-o", str(RESULTS)]
+        words += ["--from", str(RECORDS)] if RECORDS.exists() else []
         command([*words, "--representation", given.representation, *more], standalone_mode=False)
     if "--dry-run" not in more:
-        atlas = icy.Atlas.load(RESULTS)
+        atlas = make()
         atlas.save(FILE)
         print(atlas.settings().to_string(index=False))
 

@@ -20,6 +20,7 @@ from icy.core.registry import SIDES
 from icy.records.kinds import kind_of
 from icy.records.load import ATLAS_FILE, load_records, long_of
 from icy.records.long_table import to_long
+from icy.records.pack import is_pack
 
 from .placement import Placement
 
@@ -57,14 +58,14 @@ class Atlas:
 
     @classmethod
     def load(cls, path: str | Path = FILE) -> Atlas:
-        """Load the atlas that comes with icy, another that `save` wrote, or a results folder.
+        """Load the atlas that comes with icy, another that `save` wrote, a results folder, or a pack of one.
 
         Raises:
             StoreError: there is no atlas.
         """
         path = Path(path)
-        if path.is_dir():
-            return cls.of(load_records(path), path.name)
+        if path.is_dir() or is_pack(path):
+            return cls.of(load_records(path), path.stem)
         import pyarrow.parquet
 
         try:

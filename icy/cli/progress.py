@@ -40,13 +40,13 @@ class RowProgress:
     row: Row
     latest: dict[Replicate, Reading] = field(default_factory=dict)
     finished: dict[Replicate, Record] = field(default_factory=dict)
-    baseline_steps: dict[int, int] = field(default_factory=dict)
+    baseline_steps: dict[int, float] = field(default_factory=dict)
     started: float | None = None
     updated: float = 0.0
     phase: str = ""
 
     def __post_init__(self) -> None:
-        self.baseline_steps = {s: n for s, n in self.row.baselines().items() if isinstance(n, int)}
+        self.baseline_steps = {s: n for s, n in self.row.baselines().items() if not isinstance(n, str)}
 
     @property
     def doing(self) -> str:
@@ -88,7 +88,7 @@ class RowProgress:
         self.finished[replicate] = record
         if not record["failed"]:
             known = self.row.job.baselines_in([record])
-            self.baseline_steps |= {seed: steps for seed, steps in known.items() if isinstance(steps, int)}
+            self.baseline_steps |= {seed: steps for seed, steps in known.items() if not isinstance(steps, str)}
 
     def accuracies(self) -> Iterator[tuple[str, float, bool]]:
         """Yield each grammar with the mean of its seeds' last readings, and whether all its seeds are done."""

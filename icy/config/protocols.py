@@ -18,8 +18,9 @@ SCRATCH = "none"  # in place of a grammar: sender and receiver have learnt no la
 class Protocol:
     """A measurement relative to the baseline grammar, concat, at the same seed.
 
-    Concat is trained until a check reads `target`; call the steps N. Every other grammar is a new model with the same
-    initial weights and the same meanings, trained for at most `cap` * N steps.
+    Concat is trained until it reaches `target`; call the steps N. Every other grammar is a new model with the same
+    initial weights and the same meanings, trained for at most `cap` * N steps. Accuracies are read at checks; the step
+    at which a target is reached is interpolated between two of them (`reached_at`), unless their grid is fixed.
 
     Attributes:
         name: as typed.
@@ -49,9 +50,9 @@ class Protocol:
         """Whether a part of the meanings is kept out of training; `target` is then read on the others."""
         return self.measure == "held_out"
 
-    def limit(self, baseline_steps: int) -> int:
-        """Return the steps at which a grammar is stopped, whatever its accuracy."""
-        return int(self.cap * baseline_steps)
+    def limit(self, baseline_steps: float) -> int:
+        """Return the steps from which on a check stops a grammar, whatever its accuracy."""
+        return math.ceil(self.cap * baseline_steps)
 
 
 PROTOCOLS = {
@@ -117,15 +118,34 @@ def get_protocol(
     return protocol
 
 
+def reached_at(target: float, before: tuple[int, float] | None, now: tuple[int, float]) -> float | None:
+    """Return the step at which an accuracy was reached, on a straight line between two checks.
+
+    Args:
+        target: the accuracy.
+        before: steps and accuracy at the check before, which read less; None if there was none.
+        now: the same at this one.
+
+    Returns:
+        None if this check reads less. The step of this check if there was none before.
+    """
+    if now[1] < target:
+        return None
+    if before is None:
+        return now[0]
+    (began, low), (ended, high) = before, now
+    return began + (ended - began) * (target - low) / (high - low)
+
+
 def decide(
-    protocol: Protocol, grammar: str, accuracy: float, steps: int, baseline: int | str | None, max_steps: int
+    protocol: Protocol, grammar: str, reached: float | None, steps: int, baseline: float | str | None, max_steps: int
 ) -> str | None:
     """Decide at an evaluation whether a replicate is finished, and why.
 
     Args:
         protocol: what is measured.
         grammar: the replicate's.
-        accuracy: the check's reading.
+        reached: the step at which it reached the target; None if this check reads less.
         steps: so far.
         baseline: concat's steps at the same seed; None while it is still training; a word if it failed.
         max_steps: limit of the baseline itself.
@@ -134,13 +154,13 @@ def decide(
         None to go on; or "target", "cap", "budget", "max_steps" (a baseline that did not get there), or "no_baseline".
     """
     if grammar == BASELINE:
-        if accuracy >= protocol.target:
+        if reached is not None:
             return "target"
         return "max_steps" if steps >= max_steps else None
     if isinstance(baseline, str):
         return "no_baseline"
-    if protocol.stops_at_target and accuracy >= protocol.target:
-        return "target"
+    if protocol.stops_at_target and reached is not None:
+        return "cap" if baseline is not None and reached > protocol.cap * baseline else "target"
     if baseline is not None and steps >= protocol.limit(baseline):
         return "cap" if protocol.stops_at_target else "budget"
     return None
@@ -185,7 +205,7 @@ class EndToEndProtocol:
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, whole_number(f"setting {name}", getattr(self, name)))
 
-    def limit(self, baseline_steps: int) -> int:
+    def limit(self, baseline_steps: float) -> int:
         """Return the updates of a game after pre-training."""
         if self.steps is not None:
             return self.steps

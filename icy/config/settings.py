@@ -16,6 +16,8 @@ STACKINGS = ("auto", "broadcast", "vmap", "loop")
 ISSUES = ("plain", "graph")
 ENGINES = (*STACKINGS, *(f"{stacking}+{issue}" for stacking in STACKINGS for issue in ISSUES))
 
+SMALL_CHECK = 128  # meanings of the smallest check, the papers' number
+
 # Marks a setting that came later: at its default it is left out of configurations, so that the results that were on
 # file before keep their keys.
 SILENT = "silent"
@@ -34,9 +36,14 @@ class TrainingSettings:
         batch_size: meanings per update, each attribute drawn uniformly.
         learning_rate: of Adam, whose other settings are the library's.
         clip_norm: the gradient of each replicate is scaled down to this norm; None leaves it.
-        check_every: updates between two evaluations; a fixed grid, never the wall clock.
-        evaluation_size: meanings per evaluation. 1024 instead of the papers' 128: a reading's standard deviation falls
-            to a third, for about 5 % more time, so that chance readings stop fewer runs early.
+        check_growth: updates between two evaluations, as a share of the updates made so far, and at least one: a
+            geometric grid, the same for every replicate, never the wall clock. The step at which a target is crossed
+            is interpolated between the checks around it.
+        check_every: updates between two evaluations on a fixed grid, in place of the geometric one; the check that
+            reads the target then counts, as in the papers.
+        evaluation_size: meanings per evaluation; 1024 instead of the papers' 128: a reading's standard deviation falls
+            to a third, so that chance readings stop fewer runs early. Checks that follow each other closely read fewer
+            (`check_size`).
         steps_from_zero: count as the authors' loop does: the first evaluation is after one update and called step 0.
         fresh_reading: report the accuracy on meanings drawn anew at the stop. The reading that crossed the target is
             biased upwards, having been selected for it.
@@ -55,7 +62,8 @@ class TrainingSettings:
     batch_size: int = 128
     learning_rate: float = 1e-3
     clip_norm: float | None = 5.0
-    check_every: int = 50
+    check_growth: float = 0.1
+    check_every: int | None = None
     evaluation_size: int = 1024
     steps_from_zero: bool = False
     fresh_reading: bool = True
@@ -72,8 +80,14 @@ class TrainingSettings:
 
     def __post_init__(self) -> None:
         for name in ("batch_size", "check_every", "evaluation_size", "max_steps"):
-            if getattr(self, name) < 1:
-                raise InvalidSettingError(f"{name} must be at least 1, not {getattr(self, name)}.")
+            if (value := getattr(self, name)) is not None and value < 1:
+                raise InvalidSettingError(f"{name} must be at least 1, not {value}.")
+        if self.steps_from_zero and self.check_every is None:
+            raise InvalidSettingError(
+                "steps_from_zero counts on a fixed grid of checks: set check_every too, as in 50."
+            )
+        if not 0 < self.check_growth <= 1:
+            raise InvalidSettingError(f"check_growth must be above 0 and at most 1, not {self.check_growth}.")
         if not self.learning_rate > 0 or not math.isfinite(self.learning_rate):
             raise InvalidSettingError(f"learning_rate must be positive, not {self.learning_rate}.")
         if self.clip_norm is not None and not self.clip_norm > 0:
@@ -85,15 +99,47 @@ class TrainingSettings:
                 raise InvalidSettingError(f"{name} must be at least 0, not {getattr(self, name)}.")
 
     @property
-    def first_check(self) -> int:
-        """Updates before the first evaluation."""
-        return 1 if self.steps_from_zero else self.check_every
+    def interpolates(self) -> bool:
+        """Whether the step at which a target is crossed is read off between two checks."""
+        return self.check_every is None
+
+    def next_check(self, updates: int) -> int:
+        """Return the updates at the evaluation that follows one after so many; 0 is before the first.
+
+        The last grid point before `max_steps` is followed by `max_steps` itself.
+        """
+        if self.check_every is not None:
+            return updates + (1 if self.steps_from_zero and not updates else self.check_every)
+        following = updates + max(1, int(updates * self.check_growth))
+        return min(following, self.max_steps) if updates < self.max_steps else following
+
+    def check_size(self, updates: int) -> int:
+        """Return the number of meanings of the check after so many updates.
+
+        On the geometric grid an eighth of those trained on since the last check, but at least SMALL_CHECK: an
+        evaluation then costs some 5 % of the updates before it. Powers of two, so that few sizes occur.
+        """
+        if self.check_every is not None or self.evaluation_size <= SMALL_CHECK:
+            return self.evaluation_size
+        share = max(SMALL_CHECK, int(updates * self.check_growth) * self.batch_size // 8)
+        return min(self.evaluation_size, 1 << share.bit_length() - 1)
+
+    def checks_around(self, steps: float) -> tuple[int, int]:
+        """Return the steps at the last check before so many, 0 if there is none, and at the first check from there."""
+        if self.check_every is not None:
+            after = max(1, math.ceil(steps / self.check_every)) * self.check_every
+            return after - self.check_every, after
+        before, after = 0, self.next_check(0)
+        while after < steps:
+            before, after = after, self.next_check(after)
+        return before, after
 
     def under(self, representation: str, kind: str = "probe") -> dict[str, Any]:
         """Return the settings that can change the numbers of a kind of run under a representation."""
         here = {"representation": representation, "kind": kind}
         idle = {f.name for f in fields(self) if any(f.metadata.get(name, here[name]) != here[name] for name in here)}
         idle |= {f.name for f in fields(self) if SILENT in f.metadata and getattr(self, f.name) == f.default}
+        idle.add("check_every" if self.check_every is None else "check_growth")
         return {name: value for name, value in asdict(self).items() if name not in idle}
 
     def steps(self, updates: int) -> int:
@@ -107,7 +153,8 @@ PUBLISHED: dict[str, Departure] = {
     ),
     "small readings": Departure({"evaluation_size": 128}, "accuracy is read from one batch of 128 meanings"),
     "steps from zero": Departure(
-        {"steps_from_zero": True}, "steps are the loop index at a check, and checks fall on 0, 50, 100, ..."
+        {"steps_from_zero": True, "check_every": 50},
+        "steps are the loop index at a check, checks fall on 0, 50, 100, ..., and nothing is interpolated",
     ),
     "stopping reading": Departure(
         {"fresh_reading": False}, "the accuracy reported is the one that stopped the run, biased upwards for concat"
@@ -175,11 +222,13 @@ def _checked(name: str, value: Any) -> Any:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
     if isinstance(default, bool):
         wanted, good = "true or false", isinstance(value, bool)
-    elif isinstance(default, int):
+    elif value is None and name in ("clip_norm", "check_every"):
+        return value
+    elif isinstance(default, int) or name == "check_every":
         wanted, good = "a whole number", is_number and float(value).is_integer()
         value = int(value) if good else value
     else:
-        wanted, good = "a number", is_number or (name == "clip_norm" and value is None)
+        wanted, good = "a number", is_number
     if not good:
         raise InvalidSettingError(f"The training setting {name} is {wanted}, not {value!r}.")
     return value

@@ -91,7 +91,7 @@ def estimate(plan: Plan, updates: int = 3, told: Callable[[Row], None] = lambda 
 
 
 def _estimate_row(row: Row, plan: Plan, updates: int, known: dict[str, _Rehearsal]) -> Estimate:
-    on_file = [steps for steps in row.baselines().values() if isinstance(steps, int)]
+    on_file = [steps for steps in row.baselines().values() if not isinstance(steps, str)]
     expected = row.job.expected_steps(sum(on_file) / len(on_file) if on_file else None)
     baselines = sum(row.job.is_baseline(r) for r in row.missing) if expected.apart else 0
     job = replace(row.job, replicates=largest_stack(row, plan), device=_device(plan)).rehearsal

@@ -56,7 +56,7 @@ class Row:
         """What rows of one model may differ in, by name."""
         return self.job.facts
 
-    def baselines(self) -> dict[int, int | str]:
+    def baselines(self) -> dict[int, float | str]:
         """Return the baseline's steps by seed, as far as they are on file."""
         return self.job.baselines_in(self.filed)
 

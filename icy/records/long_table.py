@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from icy.config.settings import PRESETS, settings_for
+from icy.config.protocols import BASELINE
+from icy.config.settings import PRESETS, TrainingSettings, settings_for
 from icy.core.files import write_atomically
 
 from .kinds import job_kind, kind_of
-from .record import Record, value_of
+from .record import CROSSINGS, Record, value_of
 from .store import Store
 
 if TYPE_CHECKING:
@@ -31,13 +33,13 @@ WHOLE = (
     *("parameters", "parameters_published", "seed"),
 )
 SIZES = ("vocab_size", "word_length", "hidden_size")
-NUMBERS = ("target", "cap", "held_out", "value", "accuracy", *EXTRA, "seconds")
+NUMBERS = ("target", "cap", "held_out", "value", "resolution", *CROSSINGS, "accuracy", *EXTRA, "seconds")
 LONG = (
     *ROW,
     *("side", "parameters", "parameters_published", "grammar", "seed", "measure", "value", "cut", "accuracy"),
     *EXTRA,
     *("steps", "baseline_steps", "reason", "failed", "error", "engine", "device", "seconds"),
-    *("finished", "key", "kind"),
+    *("finished", "key", "kind", "resolution", *CROSSINGS),
 )
 
 
@@ -78,6 +80,7 @@ def _row(record: Record, measures: Sequence[str]) -> dict[str, Any]:
     return {
         **{name: found.get(name) for name in (*LONG, *measures)},
         "value": value_of(record),
+        "resolution": resolution_of(record),
         "kind": kind_of(record).name,
         "settings": _changes(config.get("settings", {}), record["preset"], kind_of(record).name),
         "options": _listed(options),
@@ -86,6 +89,27 @@ def _row(record: Record, measures: Sequence[str]) -> dict[str, Any]:
         "parameters": record["parameters"].get("true"),
         "parameters_published": record["parameters"].get("published"),
     }
+
+
+def resolution_of(record: Record) -> float:
+    """Return the relative standard uncertainty that the checks leave in a ratio: 0.05 is 5 %.
+
+    The step at which the target was reached lies between two checks, as does the baseline's; taken as anywhere between
+    them, each has a standard uncertainty of half the gap over the root of three (JCGM 100:2008, section 4.3.7), and the
+    two add in squares. 0 for the baseline, whose ratio is 1; NaN for what is no ratio, failed or was cut.
+    """
+    baseline = record.get("baseline_crossing") or record.get("baseline_steps")
+    if record["measure"] != "ratio" or record["failed"] or record["reason"] == "cap" or not baseline:
+        return math.nan
+    if record["grammar"] == BASELINE:
+        return 0.0
+    known = record["config"].get("settings", {})
+    checks = {name: known[name] for name in ("check_every", "check_growth", "max_steps") if name in known}
+    if not checks.get("check_every") and not checks.get("check_growth"):
+        return math.nan  # a kind of job with checks of its own
+    settings, crossing = TrainingSettings(**checks), record.get("crossing") or record["steps"]
+    gaps = [settings.checks_around(steps) for steps in (crossing, baseline)]
+    return math.sqrt(sum(((after - before) / (after + before)) ** 2 / 3 for before, after in gaps))
 
 
 def game_curves(records: Iterable[Record]) -> pd.DataFrame:

@@ -51,6 +51,9 @@ class Record(TypedDict, total=False):
         traceback: of an exception.
         steps: updates made.
         baseline_steps: updates that the baseline took at the same seed.
+        crossing: the step at which the target was reached, interpolated between the checks around it; absent where it
+            was not reached, or is not interpolated (since 0.2).
+        baseline_crossing: the same of the baseline at the same seed (since 0.2).
         accuracy: at the end, 0 to 1; on the held-out meanings where there are any; of a pair that was pre-trained, its
             sender's on the language. None if it diverged.
         train_accuracy: at the end on the meanings that were trained on, where others are held out.
@@ -108,6 +111,8 @@ class Record(TypedDict, total=False):
     traceback: str
     steps: int
     baseline_steps: int | None
+    crossing: float
+    baseline_crossing: float
     accuracy: float | None
     train_accuracy: float
     sender_accuracy: float | None
@@ -131,6 +136,7 @@ class Record(TypedDict, total=False):
     device_name: str
 
 
+CROSSINGS = ("crossing", "baseline_crossing")
 FAILURES = ("max_steps", "not_learnt", "no_baseline", "diverged")
 NOT_LEARNT = "not_learnt"  # the reason of a pair whose pre-training did not reach its target
 
@@ -153,9 +159,10 @@ def value_of(record: Record) -> float:
     if record["measure"] != "ratio":
         accuracy = record["accuracy"]
         return math.nan if accuracy is None else float(accuracy)
-    if not record["baseline_steps"]:
+    baseline = record.get("baseline_crossing", record["baseline_steps"])
+    if not baseline:
         return math.nan  # concat was learnt before the first step was counted
-    ratio = record["steps"] / record["baseline_steps"]
+    ratio = record["cap"] if record["reason"] == "cap" else record.get("crossing", record["steps"]) / baseline
     return float(round(ratio, 1) if record["config"]["settings"]["round_ratio"] else ratio)
 
 

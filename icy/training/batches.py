@@ -92,7 +92,9 @@ class Batches:
         self._place = self.space.values ** torch.arange(self.space.attributes - 1, -1, -1, device=device)
         self._pools = None if split is None else _pools(self.space, distinct, split, device)
 
-    def batches(self, purpose: str, first: int, count: int, size: int) -> tuple[Tensor, Tensor]:
+    def batches(
+        self, purpose: str, first: int, count: int, size: int, which: Sequence[int] | None = None
+    ) -> tuple[Tensor, Tensor]:
         """Return meanings [batches, replicate, batch, attr] and their messages [batches, replicate, batch, length].
 
         Args:
@@ -101,9 +103,14 @@ class Batches:
             first: index of the first batch in the stream.
             count: number of batches.
             size: meanings in each.
+            which: places of the replicates that they are for; all unless given.
         """
-        meanings = self._meanings(purpose, first, count, size).transpose(0, 1)[:, self._seed_of]
-        rows = (meanings * self._place).sum(-1) + self._first_row[:, None]
+        seed_of, first_row = self._seed_of, self._first_row
+        if which is not None:
+            index = torch.tensor(which, device=self.device)
+            seed_of, first_row = seed_of[index], first_row[index]
+        meanings = self._meanings(purpose, first, count, size).transpose(0, 1)[:, seed_of]
+        rows = (meanings * self._place).sum(-1) + first_row[:, None]
         return meanings, self._tables[rows].long()  # tables are stored small, but nn.Embedding takes no 8-bit tokens
 
     def _meanings(self, purpose: str, first: int, count: int, size: int) -> Int[Tensor, "seed batches batch attr"]:

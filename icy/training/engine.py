@@ -8,7 +8,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from icy.config.protocols import BASELINE, decide
+from icy.config.protocols import BASELINE, decide, reached_at
 from icy.config.settings import TrainingSettings
 from icy.core.devices import make_current
 from icy.core.errors import IncompatibleError, InvalidSettingError
@@ -97,6 +97,7 @@ class Run:
             if Replicate(BASELINE, seed) not in replicates:
                 raise InvalidSettingError(f"Seed {seed} has no run of {BASELINE}, which all others are compared to.")
         self.updates = 0
+        self.reached: dict[Replicate, float] = {}  # the step at which each was seen to have reached the target
         self.curves: dict[Replicate, list[tuple[int, float]]] = {r: [] for r in replicates}
         self.seconds = dict.fromkeys(replicates, 0.0)
         self.early: list[Outcome] = []  # finished before the baseline they are to be compared with
@@ -118,16 +119,17 @@ class Run:
             job.engine,
         )
 
-    def _batches(self, purpose: str, first: int, count: int, size: int) -> tuple[Tensor, Tensor]:
-        meanings, messages = self.draws.batches(purpose, first, count, size)
+    def _batches(
+        self, purpose: str, first: int, count: int, size: int, which: list[int] | None = None
+    ) -> tuple[Tensor, Tensor]:
+        meanings, messages = self.draws.batches(purpose, first, count, size, which)
         return (meanings, messages) if self.task.side == "sender" else (messages, meanings)
 
     def go(self, report: Callable[[list[Reading]], None] | None) -> Iterator[Outcome]:
         """Train blocks of updates with an evaluation after each, until every replicate is finished."""
-        next_check = self.settings.first_check
         while self.active:
             started = time.perf_counter()
-            self._update(next_check - self.updates)
+            self._update(self.settings.next_check(self.updates) - self.updates)
             readings = self._check()
             share = (time.perf_counter() - started) / len(self.active)
             for r in self.active:
@@ -137,7 +139,6 @@ class Run:
             finished = self._finished(readings)
             if finished:
                 yield from self._retire(finished)
-            next_check += self.settings.check_every
 
     def rehearse(self, updates: int, look: bool = True) -> None:
         """Train some updates and, if asked, evaluate; no replicate ends."""
@@ -153,14 +154,14 @@ class Run:
             self.learner.train(inputs, targets, noise)
             self.updates += few
 
-    def _read(self, purpose: str) -> list[float]:
-        inputs, targets = self._batches(purpose, self.updates, 1, self.settings.evaluation_size)
-        readings: list[float] = accuracy(self.learner, inputs[0], targets[0]).tolist()
+    def _read(self, purpose: str, size: int, which: list[int] | None = None) -> list[float]:
+        inputs, targets = self._batches(purpose, self.updates, 1, size, which)
+        readings: list[float] = accuracy(self.learner, inputs[0], targets[0], which).tolist()
         return readings
 
     def _check(self) -> list[Reading]:
-        steps = self.settings.steps(self.updates)
-        readings = [Reading(r, steps, a) for r, a in zip(self.active, self._read("check"), strict=True)]
+        steps, size = self.settings.steps(self.updates), self.settings.check_size(self.updates)
+        readings = [Reading(r, steps, a) for r, a in zip(self.active, self._read("check", size), strict=True)]
         for reading in readings:
             self.curves[reading.replicate].append((steps, reading.accuracy))
         return readings
@@ -172,27 +173,32 @@ class Run:
         finished: dict[Replicate, str] = {}
         for i, reading in sorted(enumerate(readings), key=lambda item: item[1].replicate.grammar != BASELINE):
             replicate = reading.replicate
-            reason = "diverged" if diverged[i] else self._verdict(reading)
+            if (reached := self._reached(reading)) is not None:
+                self.reached[replicate] = reached
+            reason = "diverged" if diverged[i] else self._verdict(reading, reached)
             if reason is not None:
                 finished[replicate] = reason
                 if replicate.grammar == BASELINE:
-                    self.baselines[replicate.seed] = reading.steps if reason == "target" else reason
+                    self.baselines[replicate.seed] = self.reached[replicate] if reason == "target" else reason
         return finished
 
-    def _verdict(self, reading: Reading) -> str | None:
+    def _verdict(self, reading: Reading, reached: float | None) -> str | None:
         replicate = reading.replicate
         baseline = self.baselines.get(replicate.seed)
-        return decide(
-            self.protocol, replicate.grammar, reading.accuracy, reading.steps, baseline, self.settings.max_steps
-        )
+        return decide(self.protocol, replicate.grammar, reached, reading.steps, baseline, self.settings.max_steps)
+
+    def _reached(self, reading: Reading) -> float | None:
+        """Return the step at which a replicate reached the target, which is this check's on a fixed grid."""
+        curve = self.curves[reading.replicate]
+        before = curve[-2] if self.settings.interpolates and len(curve) > 1 else None
+        return reached_at(self.protocol.target, before, (reading.steps, reading.accuracy))
 
     def _retire(self, finished: dict[Replicate, str]) -> Iterator[Outcome]:
-        measured = self._measure()
+        places = [i for i, r in enumerate(self.active) if r in finished]
         steps = self.settings.steps(self.updates)
         ended = [
-            self._outcome(replicate, finished[replicate], steps, **values)
-            for replicate, values in zip(self.active, measured, strict=True)
-            if replicate in finished
+            self._outcome(self.active[i], finished[self.active[i]], steps, **values)
+            for i, values in zip(places, self._measure(places), strict=True)
         ]
         staying = [i for i, r in enumerate(self.active) if r not in finished]
         self.active = [self.active[i] for i in staying]
@@ -201,35 +207,44 @@ class Run:
             self.draws.keep(staying)
         yield from self._compared(ended)
 
-    def _measure(self) -> list[dict[str, float]]:
-        """Measure what the record of each replicate holds if it ends now; on held-out meanings where there are any."""
-        fresh = self.settings.fresh_reading
-        stopping = None if fresh else [self.curves[r][-1][1] for r in self.active]
+    def _measure(self, places: list[int]) -> list[dict[str, float]]:
+        """Measure what the records of some replicates hold; on held-out meanings where there are any."""
+        size = self.settings.evaluation_size
+        stopping = None if self.settings.fresh_reading else [self.curves[self.active[i]][-1][1] for i in places]
         if not self.protocol.holds_out:
-            return [{"accuracy": a} for a in stopping or self._read("report")]
-        trained = stopping or self._read("report on training")
-        pairs = zip(self._read("report"), trained, strict=True)
+            return [{"accuracy": a} for a in stopping or self._read("report", size, places)]
+        trained = stopping or self._read("report on training", size, places)
+        pairs = zip(self._read("report", size, places), trained, strict=True)
         return [{"accuracy": accuracy, "train_accuracy": other} for accuracy, other in pairs]
 
     def _outcome(self, replicate: Replicate, reason: str, steps: int, accuracy: float, **extra: float) -> Outcome:
         curve, seconds = self.curves.pop(replicate), self.seconds.pop(replicate)
         if reason == "diverged":
             accuracy, extra = math.nan, {}
-        return Outcome(replicate, reason, steps, accuracy, curve, self.learner.engine, seconds, extra=extra)
+        crossing = self.reached.get(replicate) if reason == "target" and self.settings.interpolates else None
+        return Outcome(
+            replicate, reason, steps, accuracy, curve, self.learner.engine, seconds, crossing=crossing, extra=extra
+        )
 
     def _compared(self, ended: list[Outcome]) -> Iterator[Outcome]:
         """Yield outcomes with their baseline; hold back those that ended before it."""
         waiting, self.early = [*self.early, *ended], []
         for outcome in waiting:
             baseline = self.baselines.get(outcome.replicate.seed)
-            if isinstance(baseline, int):
-                yield replace(outcome, baseline_steps=baseline)
+            if baseline is not None and not isinstance(baseline, str):
+                yield self._relative(outcome, baseline)
             elif outcome.failed:
                 yield outcome
             elif baseline is None:
                 self.early.append(outcome)
             else:
                 yield replace(outcome, reason="no_baseline")
+
+    def _relative(self, outcome: Outcome, baseline: float) -> Outcome:
+        """Return an outcome with the baseline that it is compared with."""
+        if not self.settings.interpolates:
+            return replace(outcome, baseline_steps=int(baseline))
+        return replace(outcome, baseline_steps=self.settings.checks_around(baseline)[1], baseline_crossing=baseline)
 
 
 def _check_shape(task: Task, model: nn.Module, inputs: Tensor, targets: Tensor) -> None:

@@ -24,7 +24,7 @@ from icy.core.provenance import device_name, git_revision, now, software
 from icy.core.registry import registry
 from icy.core.text import listed
 from icy.records.kinds import STEPS_AND_ACCURACY, RowKey, job_kind
-from icy.records.record import FAILURES, Record, as_json, record_key, value_of
+from icy.records.record import CROSSINGS, FAILURES, Record, as_json, record_key, value_of
 
 Report = Callable[[list["Reading"]], None]
 ASSUMED_STEPS = 500  # of a baseline, in estimates, where none is on file
@@ -33,7 +33,7 @@ IDENTITY = ("model", "grammar", "seed", "settings", "options")  # of a configura
 RESERVED = {
     *("key", "config", "kind", "side", "measure", "value", "preset", "parameters", "failed", "reason", "error"),
     *("traceback", "accuracy", "baseline_steps", "curve", "engine", "seconds", "versions", "git", "device"),
-    *("device_name", "finished", "measures", "points", "files"),
+    *("device_name", "finished", "measures", "points", "files", *CROSSINGS),
 }
 
 
@@ -67,10 +67,12 @@ class Outcome:
         curve: a point per evaluation, in the order of `JobKind.curve`: (steps, accuracy), unless it says otherwise.
         engine: how the stack was trained.
         seconds: this replicate's share of the time its stacks took.
-        baseline_steps: the baseline's steps at the same seed, if it reached the target.
+        baseline_steps: updates that the baseline was trained for at the same seed, if it reached the target.
         extra: further numbers, by their names in the record; see `JobKind.measures`.
         error: why there is no result, in a sentence, for a reason of one's own.
         files: files to keep with the record, by their path in the results folder.
+        crossing: the step at which it reached the target, if that was interpolated between two checks.
+        baseline_crossing: the same of the baseline.
     """
 
     replicate: Replicate
@@ -84,6 +86,8 @@ class Outcome:
     extra: Mapping[str, Any] = field(default_factory=dict)
     error: str | None = None
     files: Mapping[str, bytes] = field(default_factory=dict)
+    crossing: float | None = None
+    baseline_crossing: float | None = None
 
     @property
     def failed(self) -> bool:
@@ -109,7 +113,7 @@ class Job(ABC):
     """
 
     replicates: tuple[Replicate, ...] = ()
-    baselines: Mapping[int, int | str] = field(default_factory=dict)
+    baselines: Mapping[int, float | str] = field(default_factory=dict)
     device: str = "cpu"
     engine: str = "auto"
     folder: str = "."
@@ -201,12 +205,12 @@ class Job(ABC):
         """Whether the other replicates of its seed are measured relative to this one, and need its steps."""
         return False
 
-    def baselines_in(self, records: Iterable[Record]) -> dict[int, int | str]:
+    def baselines_in(self, records: Iterable[Record]) -> dict[int, float | str]:
         """Return the steps of the baseline by seed, as far as they are among records; for one that failed, why."""
         # A pair may fail in the game, after its pre-training gave the steps.
         return {r["seed"]: _steps_or_reason(r) for r in records if self.is_baseline(Replicate(r["grammar"], r["seed"]))}
 
-    def length(self, baseline: int | None) -> int | None:
+    def length(self, baseline: float | None) -> int | None:
         """Return the most updates of a replicate, given the baseline's at the same seed; None if not known."""
         return None
 
@@ -297,6 +301,7 @@ class Job(ABC):
             steps=outcome.steps,
             accuracy=outcome.accuracy,
             baseline_steps=outcome.baseline_steps,
+            **{name: value for name in CROSSINGS if (value := getattr(outcome, name)) is not None},
             curve=outcome.curve,
             engine=outcome.engine,
             seconds=round(outcome.seconds, 2),
@@ -353,9 +358,10 @@ def check_engine(engine: str, device: str) -> None:
         raise InvalidSettingError("Updates can be captured as a graph only on a GPU; leave out '+graph'.")
 
 
-def _steps_or_reason(record: Record) -> int | str:
+def _steps_or_reason(record: Record) -> float | str:
     """Return the steps that a baseline gives the others of its seed, or why it gives none."""
-    steps = record.get("baseline_steps")
+    steps: float | None = record.get("baseline_crossing")
+    steps = record.get("baseline_steps") if steps is None else steps
     if steps is None and not record["failed"]:
         steps = record["steps"]
     return record["reason"] if steps is None else steps

@@ -46,8 +46,11 @@ class Learner(Interface):
     def train(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
         """Update once per batch; batches are the first axis of all arguments."""
 
-    def scores(self, inputs: Tensor) -> Tensor:
-        """Return scores [replicate, batch, ..., choice] in evaluation mode, without gradients."""
+    def scores(self, inputs: Tensor, which: Sequence[int] | None = None) -> Tensor:
+        """Return scores [replicate, batch, ..., choice] in evaluation mode, without gradients.
+
+        `which` gives the places of the replicates that `inputs` are for; all unless given.
+        """
 
     def losses(self) -> Tensor | None:
         """Return the loss [replicate] at the last update, or None."""
@@ -56,14 +59,17 @@ class Learner(Interface):
         """Keep only these replicates."""
 
 
-def accuracy(learner: Learner, inputs: Tensor, targets: Tensor) -> Float[Tensor, " replicate"]:
+def accuracy(
+    learner: Learner, inputs: Tensor, targets: Tensor, which: Sequence[int] | None = None
+) -> Float[Tensor, " replicate"]:
     """Return the accuracy of each replicate: over tokens of a sender, attribute values of a receiver.
 
-    Counted in whole numbers and divided once, in double precision, so that a reading of exactly the target is one.
+    `which` gives the places of the replicates that `inputs` and `targets` are for; all unless given. Counted in whole
+    numbers and divided once, in double precision, so that a reading of exactly the target is one.
     """
     step = examples_at_once(inputs)
     right = [
-        (learner.scores(some).argmax(-1) == answers).flatten(1).sum(1)
+        (learner.scores(some, which).argmax(-1) == answers).flatten(1).sum(1)
         for some, answers in zip(inputs.split(step, 1), targets.split(step, 1), strict=True)
     ]
     return torch.stack(right).sum(0).double() / targets[0].numel()
@@ -264,9 +270,10 @@ class GradientLearner:
         assert self._issued is not None
         self._issued(inputs, targets, keys)
 
-    def scores(self, inputs: Tensor) -> Tensor:
-        """Return scores in evaluation mode."""
-        scores: Tensor = self.run(inputs)
+    def scores(self, inputs: Tensor, which: Sequence[int] | None = None) -> Tensor:
+        """Return scores in evaluation mode, of all replicates or of some."""
+        # Of some it is asked once, when they end, so that capturing it would cost more than it saves.
+        scores: Tensor = self.run(inputs) if which is None else self._evaluate(inputs, which=which)
         return scores
 
     def run(self, *inputs: Tensor) -> Any:
@@ -274,9 +281,9 @@ class GradientLearner:
         return self._forward(*inputs)
 
     @torch.no_grad()
-    def _evaluate(self, *inputs: Tensor) -> Any:
+    def _evaluate(self, *inputs: Tensor, which: Sequence[int] | None = None) -> Any:
         with _products(self._tf32):
-            return self._stack.forward(inputs, self._stacking)
+            return self._stack.forward(inputs, self._stacking, which=which)
 
     def weights(self, place: int) -> dict[str, Tensor]:
         """Return a copy of the weights at a place of the stack, as `load_state_dict` takes them."""
@@ -327,9 +334,10 @@ class MemoryLearner:
             self.update(*batch)
 
     @torch.no_grad()
-    def scores(self, inputs: Tensor) -> Tensor:
+    def scores(self, inputs: Tensor, which: Sequence[int] | None = None) -> Tensor:
         """Return scores from what is stored."""
-        scores = [model(x) for model, x in zip(self._models, inputs.cpu(), strict=True)]
+        models = self._models if which is None else [self._models[i] for i in which]
+        scores = [model(x) for model, x in zip(models, inputs.cpu(), strict=True)]
         return torch.stack(scores).to(self._device)
 
     def losses(self) -> Tensor | None:

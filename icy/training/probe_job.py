@@ -105,7 +105,7 @@ class ProbeJob(LanguageJob):
             "protocol": str(self.protocol.version),
         }
 
-    def length(self, baseline: int | None) -> int | None:
+    def length(self, baseline: float | None) -> int | None:
         """Return the updates after which a grammar is stopped; None while concat's are not known."""
         return None if baseline is None else self.protocol.limit(baseline)
 

@@ -76,34 +76,43 @@ class Stack:
         self.modules = [self.modules[i] for i in which]
         self._random_states = [self._random_states[i] for i in which]
 
-    def forward(self, inputs: Sequence[Tensor], engine: str, keys: Tensor | None = None) -> Output:
+    def forward(
+        self, inputs: Sequence[Tensor], engine: str, keys: Tensor | None = None, which: Sequence[int] | None = None
+    ) -> Output:
         """Run every replicate on its own inputs; return scores [replicate, batch, ...], or several tensors.
 
         Args:
             inputs: arguments of the modules, each [replicate, ...].
             engine: "broadcast", "vmap" or "loop".
             keys: of the noise of each replicate [replicate], in training; None in evaluation.
+            which: places of the replicates to run, which `inputs` and `keys` are for; all unless given.
         """
+        if which is not None and len(which) == len(self.modules):
+            which = None
         for module in self.modules if engine == "loop" else self.modules[:1]:
             module.train(keys is not None)
         one = self.modules[0]
+        if engine == "loop":
+            return self._one_by_one(inputs, keys, range(len(self.modules)) if which is None else which)
+        values = self.parameters
+        if which is not None:
+            index = torch.tensor(which, device=self.flat.device)
+            values = {name: value[index] for name, value in values.items()}
         if engine == "broadcast":
-            return _call(one, self.parameters, keys, *inputs)
-        if engine == "vmap":
-            placed = (0, None if keys is None else 0, *[0] * len(inputs))
-            found: Output = vmap(partial(_call, one), in_dims=placed)(self.parameters, keys, *inputs)
-            return found
-        return self._one_by_one(inputs, keys)
+            return _call(one, values, keys, *inputs)
+        placed = (0, None if keys is None else 0, *[0] * len(inputs))
+        found: Output = vmap(partial(_call, one), in_dims=placed)(values, keys, *inputs)
+        return found
 
-    def _one_by_one(self, inputs: Sequence[Tensor], keys: Tensor | None) -> Output:
+    def _one_by_one(self, inputs: Sequence[Tensor], keys: Tensor | None, which: Sequence[int]) -> Output:
         device = self.flat.device
         outputs = []
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-            for i, module in enumerate(self.modules):
+            for at, i in enumerate(which):
                 _set_state(self._random_states[i], device)
                 mine = {name: p[i] for name, p in self.parameters.items()}
-                key = None if keys is None else keys[i]
-                outputs.append(_call(module, mine, key, *(x[i] for x in inputs)))
+                key = None if keys is None else keys[at]
+                outputs.append(_call(self.modules[i], mine, key, *(x[at] for x in inputs)))
                 self._random_states[i] = _get_state(device)
         if isinstance(outputs[0], tuple):
             return tuple(torch.stack(of_all) for of_all in zip(*outputs, strict=True))

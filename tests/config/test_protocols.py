@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from icy.config.protocols import EndToEndProtocol, decide, get_protocol
+from icy.config.protocols import EndToEndProtocol, decide, get_protocol, reached_at
 from icy.core.errors import InvalidSettingError
 from icy.languages.meanings import MeaningSpace
 
@@ -24,31 +24,36 @@ BUDGET, ACQUIRE = get_protocol("budget"), get_protocol("acquire")
 
 
 @pytest.mark.parametrize(
-    ("protocol", "grammar", "reading", "steps", "baseline", "expected"),
+    ("protocol", "grammar", "reached", "steps", "baseline", "expected"),
     [
-        (BUDGET, "concat", 0.98, 50, None, None),
-        (BUDGET, "concat", 0.99, 50, None, "target"),
-        (BUDGET, "concat", 0.99, 1000, None, "target"),
-        (BUDGET, "concat", 0.98, 1000, None, "max_steps"),
-        (BUDGET, "rot", 1.00, 50, None, None),
-        (BUDGET, "rot", 1.00, 50, 100, None),
-        (BUDGET, "rot", 0.10, 100, 100, "budget"),
-        (BUDGET, "rot", 0.10, 150, 100, "budget"),
-        (BUDGET, "rot", 1.00, 50, "max_steps", "no_baseline"),
-        (BUDGET, "rot", 0.10, 2000, None, None),
-        (ACQUIRE, "concat", 0.80, 50, None, "target"),
-        (ACQUIRE, "rot", 0.80, 50, None, "target"),
-        (ACQUIRE, "rot", 0.79, 1999, 100, None),
-        (ACQUIRE, "rot", 0.79, 2000, 100, "cap"),
-        (ACQUIRE, "rot", 0.80, 2000, 100, "target"),
-        (ACQUIRE, "rot", 0.80, 50, "diverged", "no_baseline"),
-        (replace(ACQUIRE, cap=1.5), "rot", 0.1, 75, 50, "cap"),
+        (BUDGET, "concat", None, 50, None, None),
+        (BUDGET, "concat", 47.5, 50, None, "target"),
+        (BUDGET, "concat", 1000, 1000, None, "target"),
+        (BUDGET, "concat", None, 1000, None, "max_steps"),
+        (BUDGET, "rot", 50, 50, None, None),
+        (BUDGET, "rot", 50, 50, 100, None),
+        (BUDGET, "rot", None, 100, 100, "budget"),
+        (BUDGET, "rot", None, 99, 98.5, "budget"),
+        (BUDGET, "rot", None, 98, 98.5, None),
+        (BUDGET, "rot", None, 150, 100, "budget"),
+        (BUDGET, "rot", 50, 50, "max_steps", "no_baseline"),
+        (BUDGET, "rot", None, 2000, None, None),
+        (ACQUIRE, "concat", 50, 50, None, "target"),
+        (ACQUIRE, "rot", 50, 50, None, "target"),
+        (ACQUIRE, "rot", None, 1999, 100, None),
+        (ACQUIRE, "rot", None, 2000, 100, "cap"),
+        (ACQUIRE, "rot", 2000, 2000, 100, "target"),
+        (ACQUIRE, "rot", 1999.5, 2050, 100, "target"),
+        (ACQUIRE, "rot", 2000.5, 2050, 100, "cap"),
+        (ACQUIRE, "rot", 2000.5, 2050, None, "target"),
+        (ACQUIRE, "rot", 50, 50, "diverged", "no_baseline"),
+        (replace(ACQUIRE, cap=1.5), "rot", None, 75, 50, "cap"),
     ],
 )
 def test_decisions(
-    protocol: Any, grammar: str, reading: float, steps: int, baseline: int | str | None, expected: str | None
+    protocol: Any, grammar: str, reached: float | None, steps: int, baseline: float | str | None, expected: str | None
 ) -> None:
-    assert decide(protocol, grammar, reading, steps, baseline, max_steps=1000) == expected
+    assert decide(protocol, grammar, reached, steps, baseline, max_steps=1000) == expected
 
 
 @pytest.mark.parametrize(
@@ -58,3 +63,11 @@ def test_decisions(
 def test_a_protocol_takes_numbers_only(protocol: dict[str, Any]) -> None:
     with pytest.raises(InvalidSettingError):
         EndToEndProtocol(**protocol)
+
+
+def test_a_crossing_lies_on_the_line_between_two_checks() -> None:
+    assert reached_at(0.8, (100, 0.7), (110, 0.9)) == 105
+    assert reached_at(0.8, (100, 0.7), (110, 0.8)) == 110
+    assert reached_at(0.8, (100, 0.79999), (110, 0.9)) == pytest.approx(100.001, abs=1e-3)
+    assert reached_at(0.8, (100, 0.7), (110, 0.79)) is None
+    assert reached_at(0.8, None, (1, 0.9)) == 1

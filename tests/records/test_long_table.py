@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+import pytest
 
-from icy.records.long_table import write_tables
+from icy.records.long_table import resolution_of, to_long, write_tables
+from icy.records.record import value_of
 from icy.records.store import Store
+from tests.helpers import record
 
 
 def test_tables_are_rebuilt_from_the_records(tiny: object, tiny_folder: Path) -> None:
@@ -16,3 +21,38 @@ def test_tables_are_rebuilt_from_the_records(tiny: object, tiny_folder: Path) ->
     assert len(csv) == len(parquet) == 6
     assert list(csv.columns) == list(parquet.columns)
     assert csv["value"].tolist() == parquet["value"].tolist()
+
+
+def checked(grammar: str, settings: dict[str, Any], **changes: Any) -> Any:
+    found = record(grammar, 1, 100, **changes)
+    found["config"]["settings"] |= settings
+    return found
+
+
+def test_resolution_is_what_the_checks_leave_open() -> None:
+    every = {"check_every": 50}
+    # Between 50 and 100 updates, relative to one between 0 and 50.
+    assert resolution_of(checked("rot", every, baseline=50)) == pytest.approx(math.sqrt(((25 / 75) ** 2 + 1) / 3))
+    assert resolution_of(checked("rot", every, baseline=5000)) == pytest.approx(
+        math.sqrt(((25 / 75) ** 2 + (25 / 4975) ** 2) / 3)
+    )
+    crossed = {"crossing": 100.3, "baseline_crossing": 40.5, "steps": 101, "baseline": 42}
+    growing = checked("rot", {"check_growth": 0.1}, **crossed)
+    # Between 94 and 103 updates, relative to one between 39 and 42.
+    assert resolution_of(growing) == pytest.approx(math.sqrt(((9 / 197) ** 2 + (3 / 81) ** 2) / 3))
+    assert value_of(growing) == pytest.approx(100.3 / 40.5)
+
+
+def test_resolution_is_only_that_of_ratios() -> None:
+    every = {"check_every": 50}
+    assert resolution_of(checked("concat", every)) == 0
+    for changes in ({"reason": "cap"}, {"failed": True}, {"measure": "accuracy"}, {"baseline": 0}):
+        assert math.isnan(resolution_of(checked("rot", every, **changes)))
+    assert math.isnan(resolution_of(checked("rot", {})))  # a kind of job with checks of its own
+
+
+def test_a_cut_ratio_is_the_cap() -> None:
+    # The last check may be some per cent beyond it.
+    cut = checked("rot", {"check_growth": 0.05}, reason="cap", baseline_crossing=4.9)
+    assert value_of(cut) == 20
+    assert to_long([cut])["cut"].tolist() == [True]

@@ -22,10 +22,11 @@ from icy.records.record import Record, record_key
 
 OLD = Path(__file__).parent / "version-0.1"
 SIZES: dict[str, Any] = {"seeds": 1, "meanings": "3x4", "word_length": 2, "hidden": 16, "workers": 1}
+EVERY_50 = {"settings": {"check_every": 50}}  # the grid of checks that was the default then
 RUNS: list[tuple[type[RunSpec], dict[str, Any], str]] = [
     (
         ProbeSpec,
-        {"model": "sender/FC1L", "grammar": "perm", "target": 0.5, "cap": 2},
+        {"model": "sender/FC1L", "grammar": "perm", "target": 0.5, "cap": 2, **EVERY_50},
         "| sender/FC1L | 390 | 1 | 100 | 1.00 | 1.00 |",
     ),
     (
@@ -37,6 +38,7 @@ RUNS: list[tuple[type[RunSpec], dict[str, Any], str]] = [
             "protocol": "generalise",
             "target": 0.3,
             "cap": 2,
+            **EVERY_50,
         },
         "| receiver/RNN1L:GRU | 1916 | 1 | 50 | 0.48 | 0.28 |",
     ),
@@ -61,6 +63,7 @@ RUNS: list[tuple[type[RunSpec], dict[str, Any], str]] = [
             "steps": 40,
             "report_every": 20,
             "target": 0.5,
+            **EVERY_50,
         },
         "| FC1L+RNN1L:GRU | 1 | topsim | 0.291 |",
     ),

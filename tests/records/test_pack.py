@@ -30,6 +30,7 @@ GIVEN: dict[str, Any] = {
     "word_length": 2,
     "hidden": 16,
     "workers": 1,
+    "settings": {"check_every": 50},
 }
 
 
@@ -93,7 +94,20 @@ def test_pack_delete_resume(pack: Path, tmp_path: Path) -> None:
         "--hidden",
         "16",
     ]
-    words += ["--meanings", "3x4", "--word-length", "2", "--workers", "1", "-o", str(out), "--from", str(pack)]
+    words += [
+        "--meanings",
+        "3x4",
+        "--word-length",
+        "2",
+        "--workers",
+        "1",
+        "--set",
+        "check_every=50",
+        "-o",
+        str(out),
+        "--from",
+        str(pack),
+    ]
     assert CliRunner().invoke(main, words).exit_code == 0
     trained = {r["key"]: r["finished"] for r in load_records(out)}
     assert len(trained) == 8

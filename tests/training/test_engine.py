@@ -108,11 +108,14 @@ def test_held_out_meanings_are_never_trained_on(kind: str, monkeypatch: pytest.M
     seen: dict[tuple[str, int], set[int]] = {}
     original = Batches.batches
 
-    def spy(draws: Batches, purpose: str, *place: int) -> tuple[Tensor, Tensor]:
-        meanings, messages = original(draws, purpose, *place)
-        for i, which in enumerate(draws._seed_of.tolist()):  # of the seeds in order
+    def spy(
+        draws: Batches, purpose: str, first: int, count: int, size: int, which: list[int] | None = None
+    ) -> tuple[Tensor, Tensor]:
+        meanings, messages = original(draws, purpose, first, count, size, which)
+        seeds = draws._seed_of if which is None else draws._seed_of[torch.tensor(which)]
+        for i, seed in enumerate(seeds.tolist()):  # of the seeds in order
             numbers = SMALL.index(meanings[:, i].flatten(0, 1).numpy())
-            seen.setdefault((purpose, (1, 2)[which]), set()).update(numbers.tolist())
+            seen.setdefault((purpose, (1, 2)[seed]), set()).update(numbers.tolist())
         return meanings, messages
 
     monkeypatch.setattr(Batches, "batches", spy)
@@ -200,8 +203,9 @@ class Scripted:
         for batch in zip(inputs, targets, keys, strict=True):
             self.update(*batch)
 
-    def readings(self, *_: Any) -> Tensor:
-        return torch.tensor([self.script[r.grammar, r.seed](self.updates) for r in self.active])
+    def readings(self, _: Any = None, __: Any = None, ___: Any = None, which: list[int] | None = None) -> Tensor:
+        read = [self.script[r.grammar, r.seed](self.updates) for r in self.active]
+        return torch.tensor(read if which is None else [read[i] for i in which])
 
     def losses(self) -> Tensor:
         return self.readings()  # NaN where the script says so
@@ -289,6 +293,65 @@ def test_without_a_baseline_there_is_no_result(play: Any, protocol: Any) -> None
     assert [o.replicate.seed for o in ended if not o.failed] == [2, 2]
 
 
+# -- the geometric grid ------------------------------------------------------------------------------------------------
+
+GEOMETRIC = replace(SETTINGS, check_every=None, check_growth=0.05, max_steps=5000)
+
+
+def rises(per_update: float) -> Callable[[int], float]:
+    """Reads this much more with every update."""
+    return lambda updates: min(1.0, per_update * updates)
+
+
+def test_the_step_of_the_target_is_interpolated(play: Any) -> None:
+    script = {("concat", 1): rises(0.8 / 33.3), ("rot", 1): rises(0.8 / 101.7), ("perm", 1): rises(0.8 / 7.25)}
+    ended, _ = play(script, protocol=ACQUIRE, settings=GEOMETRIC)
+    found = {o.replicate.grammar: o for o in ended}
+    assert {name: o.crossing for name, o in found.items()} == pytest.approx(
+        {"concat": 33.3, "rot": 101.7, "perm": 7.25}
+    )
+    assert {name: o.steps for name, o in found.items()} == {"concat": 34, "rot": 106, "perm": 8}
+    for outcome in ended:
+        assert outcome.baseline_crossing == pytest.approx(33.3)
+        assert outcome.baseline_steps == 34
+    assert found["rot"].curve[0][0] == 1
+
+
+def test_a_crossing_beyond_the_cap_is_cut(play: Any) -> None:
+    # The cap is at 3 * 33.3 = 99.9, between the checks after 97 and 101 updates.
+    settings = replace(GEOMETRIC, max_steps=97 + 4)
+    script = {("concat", 1): rises(0.8 / 33.3), ("rot", 1): rises(0.8 / 99.5), ("hol", 1): rises(0.8 / 100.5)}
+    ended, _ = play(script, protocol=get_protocol("acquire", cap=3), settings=settings)
+    found = {o.replicate.grammar: (o.reason, o.crossing) for o in ended}
+    assert found["rot"] == ("target", pytest.approx(99.5))
+    assert found["hol"] == ("cap", None)
+
+
+def test_the_budget_is_the_check_at_which_concat_stopped(play: Any) -> None:
+    script = {("concat", 1): rises(0.99 / 33.3), ("rot", 1): rises(0.001)}
+    ended, _ = play(script, protocol=BUDGET, settings=GEOMETRIC)
+    assert told(ended) == {("concat", 1): ("target", 34, 34), ("rot", 1): ("budget", 34, 34)}
+    ended, _ = play({("rot", 1): rises(0.001)}, protocol=BUDGET, settings=GEOMETRIC, baselines={1: 33.3})
+    assert told(ended) == {("rot", 1): ("budget", 34, 34)}  # the same from a record of concat
+
+
+def test_a_fixed_grid_interpolates_nothing(play: Any) -> None:
+    ended, _ = play({("concat", 1): rises(0.8 / 33.3), ("rot", 1): rises(0.8 / 51)}, protocol=ACQUIRE)
+    assert told(ended) == {("concat", 1): ("target", 40, 40), ("rot", 1): ("target", 60, 40)}
+    assert [(o.crossing, o.baseline_crossing) for o in ended] == [(None, None)] * 2
+
+
+def test_baselines_on_file_give_the_same_ratio_as_those_trained_beside() -> None:
+    both = job(
+        "sender/FC2L", [("concat", 1), ("perm", 1)], protocol=ACQUIRE, settings=replace(GEOMETRIC, batch_size=64)
+    )
+    together = outcomes(both)
+    known = both.baselines_in([both.record(together["concat", 1])])
+    assert known == {1: together["concat", 1].crossing}
+    apart = outcomes(replace(both, replicates=(Replicate("perm", 1),), baselines=known))["perm", 1]
+    assert (apart.crossing, apart.baseline_crossing) == (together["perm", 1].crossing, known[1])
+
+
 def test_what_diverges_ends_at_once(play: Any) -> None:
     script = {
         ("concat", 1): crosses(30),
@@ -327,7 +390,9 @@ def test_published_steps_count_from_zero(play: Any) -> None:
 def test_the_reading_that_stopped_a_run_is_reported_only_if_asked(monkeypatch: pytest.MonkeyPatch, fresh: bool) -> None:
     purposes: list[str] = []
     original = engine.Run._read
-    monkeypatch.setattr(engine.Run, "_read", lambda run, purpose: purposes.append(purpose) or original(run, purpose))
+    monkeypatch.setattr(
+        engine.Run, "_read", lambda run, purpose, *more: purposes.append(purpose) or original(run, purpose, *more)
+    )
     settings = replace(SETTINGS, fresh_reading=fresh)
     outcome = outcomes(job("sender/FC2L", [("rot", 1)], settings=settings, baselines={1: 20}))["rot", 1]
     assert purposes == ["check", "check", *(["report"] if fresh else [])]

@@ -78,6 +78,14 @@ def test_modules_with_a_state_of_their_own_survive_leaving_one_out(extra: Any) -
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
 
 
+@pytest.mark.parametrize("how", ["broadcast", "vmap", "loop"])
+def test_some_replicates_are_evaluated_as_all_are(how: str) -> None:
+    learner = stacked(task("sender/FC2L"), SEEDS, how=how)
+    inputs, _ = batches("sender", len(SEEDS))
+    found, expected = learner.scores(inputs[[3, 0]], [3, 0]), learner.scores(inputs)[[3, 0]]
+    torch.testing.assert_close(found, expected, atol=1e-6, rtol=0)
+
+
 def test_a_module_that_vmap_can_run_but_not_differentiate_trains_one_at_a_time(
     caplog: pytest.LogCaptureFixture,
 ) -> None:

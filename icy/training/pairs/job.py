@@ -145,7 +145,7 @@ class PairJob(LanguageJob):
         models = f"{both.sender.full_version}+{both.receiver.full_version}"
         return {"model": models, **grammar, "protocol": str(self.protocol.version)}
 
-    def length(self, baseline: int | None) -> int | None:
+    def length(self, baseline: float | None) -> int | None:
         """Return the updates of a game; None while they depend on concat's, which are not known."""
         if self.protocol.steps is not None:
             return self.protocol.steps

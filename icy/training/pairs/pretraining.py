@@ -50,8 +50,8 @@ class Pretraining(Run):
         self.learnt: dict[Replicate, Learnt] = {}
         yield from super().go(report)
 
-    def _verdict(self, reading: Reading) -> str | None:
-        if reading.accuracy >= self.protocol.target:
+    def _verdict(self, reading: Reading, reached: float | None) -> str | None:
+        if reached is not None:
             return "target"
         return "max_steps" if reading.steps >= self.settings.max_steps else None
 
@@ -85,9 +85,9 @@ def pretrain(
     return run.learnt
 
 
-def measured_baselines(learnt: dict[str, dict[Replicate, Learnt]]) -> dict[int, int | str]:
+def measured_baselines(learnt: dict[str, dict[Replicate, Learnt]]) -> dict[int, float | str]:
     """Return concat's supervised steps by seed (the slower side's), as far as it was trained here."""
-    found: dict[int, int | str] = {}
+    found: dict[int, float | str] = {}
     for replicate in learnt["sender"]:
         if replicate.grammar == BASELINE:
             sides = [learnt[side][replicate] for side in LEARNING_ORDER]

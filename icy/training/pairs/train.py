@@ -50,19 +50,19 @@ def _lacks_baseline(job: PairJob, replicate: Replicate) -> bool:
 
 
 def _ready_player(
-    job: PairJob, replicate: Replicate, sides: dict[str, Learnt], baselines: dict[int, int | str]
+    job: PairJob, replicate: Replicate, sides: dict[str, Learnt], baselines: dict[int, float | str]
 ) -> Player | Outcome:
     """Return a pair after pre-training, or its outcome if that failed."""
     before: dict[str, Any] = {f"{side}_steps": found.steps for side, found in sides.items()}
     seconds, baseline = sum(found.seconds for found in sides.values()), baselines.get(replicate.seed)
     learnt = all(found.weights is not None for found in sides.values())
-    if not learnt or (job.protocol.steps is None and not isinstance(baseline, int)):
+    if not learnt or (job.protocol.steps is None and (baseline is None or isinstance(baseline, str))):
         readings = {f"{side}_accuracy": found.accuracy for side, found in sides.items()}
         diverged = [side for side, found in sides.items() if found.diverged]
         lost = {"diverged": " and ".join(diverged)} if diverged else {}
         reason, steps = "no_baseline" if learnt else NOT_LEARNT, max(found.steps for found in sides.values())
         return _failure(replicate, reason, steps, seconds, {**before, **readings, **lost})
-    known = baseline if isinstance(baseline, int) else None
+    known = None if baseline is None or isinstance(baseline, str) else int(baseline)
     pair = make_pair(job.task, replicate.seed, job.settings)
     for side, found in sides.items():
         assert found.weights is not None

@@ -1,0 +1,76 @@
+"""Training settings: the grid of checks and what may be set."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from icy.config.settings import TrainingSettings, settings_for
+from icy.core.errors import InvalidSettingError
+
+DEFAULT, PUBLISHED = settings_for("default"), settings_for("published")
+
+
+def checks(settings: TrainingSettings, count: int) -> list[int]:
+    found = [0]
+    for _ in range(count):
+        found.append(settings.next_check(found[-1]))
+    return found[1:]
+
+
+def test_the_grid_is_geometric() -> None:
+    assert checks(DEFAULT, 25) == [*range(1, 21), 22, 24, 26, 28, 30]
+    later = checks(DEFAULT, 120)[45:]
+    assert all(0.09 < (after - before) / before <= 0.1 for before, after in pairwise(later) if after < 50_000)
+    assert checks(replace(DEFAULT, check_growth=0.5), 8) == [1, 2, 3, 4, 6, 9, 13, 19]
+
+
+def test_the_limit_of_a_baseline_is_a_check() -> None:
+    settings = replace(DEFAULT, max_steps=101, check_growth=0.05)
+    assert [n for n in checks(settings, 70) if 95 < n < 110] == [97, 101, 106]
+
+
+def test_published_keeps_its_grid() -> None:
+    assert checks(PUBLISHED, 4) == [1, 51, 101, 151]  # which are called steps 0, 50, 100, 150
+    assert not PUBLISHED.interpolates
+    assert "check_growth" not in PUBLISHED.under("soft")
+    assert PUBLISHED.under("soft")["check_every"] == 50
+    assert "check_every" not in DEFAULT.under("soft")
+
+
+@given(st.floats(0.5, 40_000))
+def test_a_step_lies_between_the_checks_around_it(steps: float) -> None:
+    before, after = DEFAULT.checks_around(steps)
+    assert before < steps <= after == DEFAULT.next_check(before)
+    before, after = PUBLISHED.checks_around(steps)
+    assert before < steps <= after == before + 50
+
+
+def test_close_checks_read_fewer_meanings() -> None:
+    sizes = {n: DEFAULT.check_size(n) for n in checks(DEFAULT, 90)}
+    assert {sizes[n] for n in (1, 42, 79)} == {128}
+    assert sorted(set(sizes.values())) == [128, 256, 512, 1024]
+    for updates, size in sizes.items():  # an eighth of what was trained on since the last check
+        assert size == 128 or size <= 16 * max(1, int(0.1 * updates))
+    assert list(sizes.values()) == sorted(sizes.values())
+    assert {PUBLISHED.check_size(n) for n in (1, 51)} == {128}
+    assert replace(DEFAULT, check_every=50).check_size(50) == 1024
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"check_growth": 0}, "check_growth must be above 0 and at most 1, not 0"),
+        ({"check_growth": 1.5}, "check_growth must be above 0"),
+        ({"check_every": 0}, "check_every must be at least 1"),
+        ({"check_every": 2.5}, "check_every is a whole number, not 2.5"),
+        ({"steps_from_zero": True}, "fixed grid"),
+    ],
+)
+def test_grids_that_cannot_be(given: dict[str, float], said: str) -> None:
+    with pytest.raises(InvalidSettingError, match=said):
+        settings_for("default", **given)
