@@ -70,6 +70,7 @@ setup(
         "pyarrow",
         "rapidfuzz",
         "rich",
+        "safetensors",
         "scikit-learn",
         "scipy",
         "torch>=2.6",

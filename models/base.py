@@ -109,6 +109,15 @@ class MemoryModel(Model):
         """Store a batch of examples: `inputs` as for `forward`, `targets` as the argmax of its scores."""
         raise NotImplementedError
 
+    def stored(self) -> dict[str, Tensor]:
+        """Return all that is stored, as tensors by name: the buffers, unless a subclass stores elsewhere."""
+        return dict(self.named_buffers())
+
+    def restore(self, stored: dict[str, Tensor]) -> None:
+        """Take over what `stored` returned."""
+        for name, buffer in self.named_buffers():
+            buffer.copy_(stored[name])
+
 
 def time_last(steps: list[Float[Tensor, "*stack batch size"]]) -> Float[Tensor, "*stack batch length size"]:
     """Stack one slice per step into a sequence."""

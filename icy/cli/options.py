@@ -170,6 +170,7 @@ class SpecOptions:
                 help="; ".join(f"{name}: {what}" for name, what in RERUN.items()) + ".",
             ),
             self.option("start", "--from", multiple=True, type=click.Path(), metavar="PACK"),
+            self.option("keep_models", is_flag=True),
             self.option(
                 "track",
                 multiple=True,

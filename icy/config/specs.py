@@ -43,6 +43,8 @@ class RunSpec:
         rerun: "missing", "failed", "always" or "never"; see icy.records.store.RERUN.
         start: packs, results folders or saved results (of `icy pack`) to start from: what they hold is copied into the
             results folder and not trained again.
+        keep_models: keep the weights of every replicate in the results folder, as safetensors; `ProbeResult.model`
+            gives the modules back. What is on file without its weights is trained again.
         plugin: files that register models, grammars or kinds of jobs.
         track: also show each result, as soon as it is recorded, in "tensorboard", "mlflow" or "wandb", or several; all
             of them local. See icy.experiments.trackers.
@@ -62,6 +64,7 @@ class RunSpec:
     out: str | Path = "icy-results"
     rerun: str = "missing"
     start: Paths = ()
+    keep_models: bool = False
     plugin: Paths = ()
     track: str | Iterable[str] = ()
 
@@ -222,6 +225,8 @@ class EndToEndSpec(RunSpec):
         most: limit of these; 0 for none.
         target: accuracy that each side must reach in pre-training.
         pretrain_representation: in which each side learns its grammar; as published, soft whatever the link is.
+        pretrained: results of a probe that kept its models (`keep_models`): its senders and receivers of each grammar
+            and seed play, in place of pre-training.
         report_every: updates between two readings of the game.
         meanings: the space, "attributes x values".
         vocab_size: V.
@@ -249,6 +254,7 @@ class EndToEndSpec(RunSpec):
     most: int = 10_000
     target: float = 0.99
     pretrain_representation: str = "soft"
+    pretrained: str | Path | None = None
     report_every: int = 100
     meanings: str | MeaningSpace | tuple[int, int] = "5x10"
     vocab_size: int = 4

@@ -13,6 +13,7 @@ register_job_kind(
         jobs="icy.experiments.probe:probe_jobs",
         source="Perkins21; Icy22",
         measures=("train_accuracy",),
+        model="icy.training.kept:probe_model",
     )
 )
 register_job_kind(
@@ -25,9 +26,20 @@ register_job_kind(
         result="icy.experiments.results:EndToEndResult",
         table="icy.analysis.tables.end_to_end:end_to_end_table",
         noun="pairs",
+        model="icy.training.pairs.model:kept_pair",
         measures=("sender_accuracy", "receiver_accuracy", "end_to_end_accuracy", "end_to_end_loss", "topsim"),
         curve=("steps", "accuracy", "loss", "topsim", "sender_accuracy", "receiver_accuracy"),
         # A pair's further configuration depends on whether it was pre-trained, which varies within a row.
-        row=("model", "options", "meanings", "vocab_size", "word_length", "hidden_size", "representation", "protocol"),
+        row=(
+            "model",
+            "options",
+            "meanings",
+            "vocab_size",
+            "word_length",
+            "hidden_size",
+            "representation",
+            "protocol",
+            "pretrained",
+        ),
     )
 )

@@ -20,6 +20,7 @@ from icy.models.factory import cannot_use
 from icy.training.job import Replicate
 from icy.training.pairs.job import PairEntry, PairJob, PairTask
 
+from .kept import with_kept_models
 from .plan import make_plan
 from .probe import require_language, warn_of_idle
 from .results import EndToEndResult
@@ -49,9 +50,9 @@ def end_to_end(
         receiver: names of receivers.
         pretrain: grammars, or "none".
         watcher: callbacks that observe the run.
-        **options: representation, steps, cap, most, target, pretrain_representation, report_every, meanings,
-            vocab_size, word_length, seeds, hidden, preset, sender_options, receiver_options, settings, quick, device,
-            workers, engine, out, rerun, plugin, track; EndToEndSpec describes each.
+        **options: representation, steps, cap, most, target, pretrain_representation, pretrained, report_every,
+            meanings, vocab_size, word_length, seeds, hidden, preset, sender_options, receiver_options, settings, quick,
+            device, workers, engine, out, rerun, keep_models, plugin, track; EndToEndSpec describes each.
 
     Returns:
         The results of this call's runs, trained now or on file. A run whose pre-training did not reach its target is
@@ -111,6 +112,8 @@ def pair_jobs(spec: EndToEndSpec) -> list[PairJob]:
     if spec.steps is not None and (spec.cap, spec.most) != (EndToEndSpec.cap, EndToEndSpec.most):
         log.warning("The game has %s updates, as steps are given; cap and most do nothing.", spec.steps)
     jobs = [replace(blank, task=replace(task, entry=entry)) for entry in entries]
+    if spec.pretrained is not None:
+        jobs = with_kept_models(jobs, spec.pretrained)
     return [replace(job, parameters=_parameters(job)) for job in jobs]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from icy.core.errors import InvalidSettingError, unknown
 from icy.core.provenance import usable_cores
 from icy.core.registry import registry
 from icy.records.kinds import job_kind
-from icy.records.pack import Pack
+from icy.records.pack import Pack, read_once
 from icy.records.record import Record
 from icy.records.store import Store, to_run
 from icy.training.job import Job, Replicate, check_engine
@@ -41,7 +40,7 @@ class Row:
     def of(cls, job: Job, store: Store, rerun: str) -> Row:
         """Return the row of a job: what is on file, and what is missing or to be run again."""
         keys = {job.key(r): r for r in job.replicates}
-        wanted = to_run(keys, store, rerun)
+        wanted = to_run(keys, store, rerun, job.keep_models)
         found = [store.get(key) for key in keys if key not in wanted]
         missing = tuple(r for key, r in keys.items() if key in wanted)
         return cls(job, missing, tuple(r for r in found if r is not None))
@@ -130,7 +129,11 @@ def plan_rows(spec: RunSpec) -> list[Row]:
     load_plugins(spec.plugin_files)
     where: dict[str, Any] = {"device": device_of(spec), "engine": spec.engine, "folder": str(spec.out)}
     check_engine(spec.engine, where["device"])
-    jobs = job_kind(spec.job_kind).make_jobs(spec)
+    kind = job_kind(spec.job_kind)
+    if spec.keep_models and kind.model is None:
+        raise InvalidSettingError(f"Jobs of kind '{kind.name}' keep no models; leave out keep_models (--keep-models).")
+    where["keep_models"] = spec.keep_models
+    jobs = kind.make_jobs(spec)
     for job in jobs:
         job.check_config()
     store = store_of(spec)
@@ -143,22 +146,12 @@ def packs_of(spec: RunSpec) -> tuple[Pack, ...]:
     Raises:
         StoreError: one cannot be read.
     """
-    return tuple(_pack(str(path), _changed(Path(path))) for path in spec.start_files)
+    return tuple(map(read_once, spec.start_files))
 
 
 def store_of(spec: RunSpec) -> Store:
     """Return the results folder of a spec, with what the packs hold that it starts from."""
     return Store(spec.out, {record["key"]: record for pack in packs_of(spec) for record in pack.records})
-
-
-@lru_cache(maxsize=8)
-def _pack(path: str, changed: int) -> Pack:
-    """Read a pack once, however many rows are looked up in it."""
-    return Pack.read(path)
-
-
-def _changed(path: Path) -> int:
-    return path.stat().st_mtime_ns if path.exists() else 0
 
 
 def load_plugins(files: str | Path | Iterable[str | Path]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,17 +13,42 @@ from icy.config.protocols import SCRATCH
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.files import write_atomically
 from icy.core.lazy import load_object
+from icy.core.text import listed
 from icy.languages.language import Language
 from icy.records.kinds import JobKind, job_kind, kind_of, kind_of_rows
 from icy.records.load import Results, comparable, last_of_each, load_records, long_of, read_any
 from icy.records.long_table import game_curves, to_long
-from icy.records.record import Record, as_json
+from icy.records.pack import is_pack, read_once
+from icy.records.record import Record, as_json, model_file
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
+    from torch.nn import Module
 
     from icy.analysis.tables.table import BiasTable
+
+
+MOST_NAMED = 5  # replicates in an error
+
+
+def kept_model(record: Record, content: bytes) -> Module:
+    """Return the trained model of a record.
+
+    Args:
+        record: of the replicate.
+        content: of the file of its weights.
+
+    Raises:
+        StoreError: the file is damaged, or the model of that name is another one now.
+    """
+    from icy.training.weights import unpack_weights  # imports torch
+
+    return cast("Module", load_object(kind_of(record).model)(record, unpack_weights(content)))
+
+
+def _replicate(record: Record) -> str:
+    return f"{record['model']} on {record['grammar']} with seed {record['seed']}"
 
 
 def result_class(kinds: Sequence[str]) -> type[ProbeResult]:
@@ -48,6 +74,7 @@ class ProbeResult:
     Attributes:
         records: one per replicate, as filed in the results folder.
         paths: the files written.
+        folder: the results folder, or the pack, where the files of the records are.
 
     Example:
         >>> import icy, tempfile
@@ -61,6 +88,7 @@ class ProbeResult:
 
     records: Sequence[Record] = field(repr=False)
     paths: Sequence[Path] = ()
+    folder: Path | None = None
 
     def to_dataframe(self, format: Literal["long", "wide"] = "long") -> pd.DataFrame:
         """Return the results as a DataFrame.
@@ -130,7 +158,57 @@ class ProbeResult:
     @classmethod
     def collect(cls, records: Sequence[Record], paths: Sequence[Path], folder: Path) -> Self:
         """Return the results of a run: its records, the tables written, and the results folder."""
-        return cls(records, paths)
+        return cls(records, paths, folder)
+
+    def model(self, grammar: str, seed: int | None = None, model: str | None = None) -> Module:
+        """Return the trained model of one replicate, in evaluation mode; of a pair, both sides as one module.
+
+        Its weights are those that training ended with, to the bit.
+
+        Args:
+            grammar: that it was trained on; of a pair from scratch, "none".
+            seed: by default the first.
+            model: its name, with or without its side; by default the first.
+
+        Raises:
+            StoreError: there is no such replicate, its model was not kept, or it is of another version.
+
+        Example:
+            >>> import icy, tempfile
+            >>> result = icy.probe("sender/FC2L", "perm", quick=True, seeds=1, keep_models=True, out=tempfile.mkdtemp())
+            >>> result.model("perm").training
+            False
+        """
+        record = self._find(grammar, seed, model)
+        place = model_file(record)
+        if place is None:
+            raise StoreError(f"The model of {_replicate(record)} was not kept: ask for it with keep_models=True.")
+        return kept_model(record, self.content(place))
+
+    def _find(self, grammar: str, seed: int | None, model: str | None) -> Record:
+        """Return the record of one replicate that gave a result."""
+        good = [r for r in self.records if not r["failed"]]
+        for record in good:
+            names = (record["model"], record["model"].rpartition("/")[2])
+            if record["grammar"] == grammar and seed in (None, record["seed"]) and (model is None or model in names):
+                return record
+        asked = (
+            f"'{grammar}'" + ("" if seed is None else f" with seed {seed}") + ("" if model is None else f" of {model}")
+        )
+        there = listed(list(dict.fromkeys(map(_replicate, good)))[:MOST_NAMED]) or "nothing"
+        raise StoreError(f"There is no result for {asked}; there is {there}.")
+
+    def content(self, place: str) -> bytes:
+        """Return a file that belongs to a record, by its path in the results folder.
+
+        Raises:
+            StoreError: it is no longer there.
+        """
+        folder = self.folder or Path()
+        try:
+            return read_once(folder).files[place] if is_pack(folder) else (folder / place).read_bytes()
+        except (OSError, KeyError) as error:
+            raise StoreError(f"{folder} no longer has the file {place}.") from error
 
     @property
     def failures(self) -> list[Record]:
@@ -157,25 +235,15 @@ class ProbeResult:
             StoreError: there is no such file or folder, or it holds no results.
         """
         path = Path(path)
-        return cls(load_records(path), [] if path.is_dir() else [path])
+        here = path if path.is_dir() or is_pack(path) else path.parent
+        return cls(load_records(path), [] if path.is_dir() else [path], here)
 
 
 @dataclass(frozen=True, repr=False)
 class EndToEndResult(ProbeResult):
-    """Results of an end-to-end run: a ProbeResult with curves and the languages that emerged.
-
-    Attributes:
-        folder: the results folder, where the languages are.
-    """
+    """Results of an end-to-end run: a ProbeResult with curves and the languages that emerged."""
 
     kind = "e2e"
-
-    folder: Path | None = None
-
-    @classmethod
-    def collect(cls, records: Sequence[Record], paths: Sequence[Path], folder: Path) -> Self:
-        """Return the results of a run, which know their folder."""
-        return cls(records, paths, folder)
 
     def curves(self) -> pd.DataFrame:
         """Return a row per pair and reading: model, representation, grammar, seed, and the points of its curve.
@@ -205,7 +273,10 @@ class EndToEndResult(ProbeResult):
         for record in self.records:
             fits = record["grammar"] == grammar and seed in (None, record["seed"]) and model in (None, record["model"])
             if fits and record.get("language") and not record["failed"]:
-                return Language.load((self.folder or Path()) / record["language"])
+                with tempfile.TemporaryDirectory() as scratch:  # as the results may be in a pack
+                    copy = Path(scratch) / Path(record["language"]).name
+                    copy.write_bytes(self.content(record["language"]))
+                    return Language.load(copy)
         runs = ", ".join(dict.fromkeys(f"{r['model']} on {r['grammar']} with seed {r['seed']}" for r in self.records))
         raise StoreError(f"There is no language of '{grammar}' with seed {seed}; there is {runs or 'nothing'}.")
 
@@ -221,7 +292,7 @@ class EndToEndResult(ProbeResult):
         records = [r for r in found.records if kind_of(r).name == cls.kind]
         if not records:
             raise StoreError(f"{path} holds no end-to-end runs.")
-        return cls(records, found.paths, path if path.is_dir() else path.parent)
+        return cls(records, found.paths, found.folder)
 
 
 def read_results(paths: Sequence[str | Path]) -> Results:

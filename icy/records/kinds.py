@@ -47,6 +47,8 @@ class JobKind:
         noun: what one replicate trains, in the plural, for sentences.
         version: raised whenever a change could move results.
         row: names of the configuration that tell one row from another; unless given, all but grammar and seed.
+        model: a function from a record and its kept weights (tensors by name) to the trained module; without, no models
+            of such jobs can be kept.
     """
 
     name: str
@@ -61,6 +63,7 @@ class JobKind:
     noun: str = "results"
     version: int = 1
     row: tuple[str, ...] = ()
+    model: Any = None
 
     def make_jobs(self, spec: Any) -> Sequence[Any]:
         """Return the jobs of a spec."""
@@ -69,7 +72,7 @@ class JobKind:
     def row_key(self, config: Mapping[str, Any]) -> RowKey:
         """Return what tells the row of a configuration from all others."""
         names = self.row or [name for name in config if name not in ("grammar", "seed")]
-        return config_text({name: config[name] for name in names})
+        return config_text({name: config[name] for name in names if name in config})
 
     def load_spec(self) -> Any:
         """Return the class of its arguments."""

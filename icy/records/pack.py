@@ -10,6 +10,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,17 @@ class Pack:
         for record in missing:
             store.put(record, {name: self.files[name] for name in files_of(record) if name in self.files})
         return len(missing)
+
+
+def read_once(path: str | Path) -> Pack:
+    """Read a pack, or take it from memory if it was read before and has not changed. Errors as for `Pack.read`."""
+    path = Path(path)
+    return _read_at(str(path), path.stat().st_mtime_ns if path.exists() else 0)
+
+
+@lru_cache(maxsize=8)
+def _read_at(path: str, changed: int) -> Pack:
+    return Pack.read(path)
 
 
 def merged(packs: Iterable[Pack]) -> Pack:

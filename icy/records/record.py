@@ -137,6 +137,7 @@ class Record(TypedDict, total=False):
 
 
 CROSSINGS = ("crossing", "baseline_crossing")
+MODELS = "models"  # folder of kept models, in a results folder
 FAILURES = ("max_steps", "not_learnt", "no_baseline", "diverged")
 NOT_LEARNT = "not_learnt"  # the reason of a pair whose pre-training did not reach its target
 
@@ -148,6 +149,11 @@ class HasRecords(Protocol):
     @property
     def records(self) -> Sequence[Record]:
         """One per replicate."""
+
+
+def model_file(record: Record) -> str | None:
+    """Return the path of the kept model of a record, relative to the results folder; None if none was kept."""
+    return next((name for name in record.get("files", ()) if name.startswith(f"{MODELS}/")), None)
 
 
 def value_of(record: Record) -> float:

@@ -16,7 +16,7 @@ from pathlib import Path
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.files import write_atomically
 
-from .record import REQUIRED, Record, _order, newest
+from .record import REQUIRED, Record, _order, model_file, newest
 
 log = logging.getLogger(__name__)
 RECORDS = "records"
@@ -107,8 +107,8 @@ def _read(path: Path) -> Record:
     return record
 
 
-def to_run(keys: Iterable[str], store: Store, rerun: str) -> set[str]:
-    """Return the keys to be trained now.
+def to_run(keys: Iterable[str], store: Store, rerun: str, keep_models: bool = False) -> set[str]:
+    """Return the keys to be trained now; with `keep_models`, also of what is on file without its model.
 
     Raises:
         InvalidSettingError: `rerun` is not one of the words of RERUN.
@@ -122,6 +122,7 @@ def to_run(keys: Iterable[str], store: Store, rerun: str) -> set[str]:
     wanted = set()
     for key in keys:
         record = store.get(key)
-        if record is None or (rerun == "failed" and record["failed"]):
+        lacks_model = keep_models and record is not None and not record["failed"] and model_file(record) is None
+        if record is None or lacks_model or (rerun == "failed" and record["failed"]):
             wanted.add(key)
     return wanted

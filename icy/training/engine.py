@@ -16,12 +16,14 @@ from icy.core.representations import Representation, get_representation
 from icy.core.streams import stream_key
 from icy.grammars import make_language
 from icy.models.factory import create
+from icy.records.record import FAILURES
 
 from .batches import Batches
 from .cuda_graphs import WARM_UP
 from .job import Outcome, Reading, Replicate
 from .learners import Learner, accuracy, make_learner, supervised_loss
 from .probe_job import ProbeJob, Task
+from .weights import pack_weights
 
 DRAWN_AT_ONCE = 64  # batches; bounds the memory they take, whatever the grid of checks
 
@@ -90,7 +92,7 @@ class Run:
 
     def __init__(self, job: ProbeJob) -> None:
         make_current(job.device)
-        self.task, self.protocol, self.settings = job.task, job.protocol, job.settings
+        self.job, self.task, self.protocol, self.settings = job, job.task, job.protocol, job.settings
         task, settings, replicates, device = job.task, job.settings, list(job.replicates), torch.device(job.device)
         self.active, self.baselines = replicates, dict(job.baselines)
         for seed in {r.seed for r in replicates} - set(self.baselines) if self.needs_baseline else ():
@@ -222,8 +224,15 @@ class Run:
         if reason == "diverged":
             accuracy, extra = math.nan, {}
         crossing = self.reached.get(replicate) if reason == "target" and self.settings.interpolates else None
+        files = {}
+        if self.job.keep_models and reason not in FAILURES:
+            weights = self.learner.weights(self.active.index(replicate))
+            files[self.job.model_file(replicate)] = pack_weights(weights)
         return Outcome(
-            replicate, reason, steps, accuracy, curve, self.learner.engine, seconds, crossing=crossing, extra=extra
+            *(replicate, reason, steps, accuracy, curve, self.learner.engine, seconds),
+            extra=extra,
+            files=files,
+            crossing=crossing,
         )
 
     def _compared(self, ended: list[Outcome]) -> Iterator[Outcome]:

@@ -24,7 +24,7 @@ from icy.core.provenance import device_name, git_revision, now, software
 from icy.core.registry import registry
 from icy.core.text import listed
 from icy.records.kinds import STEPS_AND_ACCURACY, RowKey, job_kind
-from icy.records.record import CROSSINGS, FAILURES, Record, as_json, record_key, value_of
+from icy.records.record import CROSSINGS, FAILURES, MODELS, Record, as_json, record_key, value_of
 
 Report = Callable[[list["Reading"]], None]
 ASSUMED_STEPS = 500  # of a baseline, in estimates, where none is on file
@@ -110,6 +110,7 @@ class Job(ABC):
         folder: the results folder.
         parameters: numbers of parameters by convention, for the record.
         preset: name that the settings started from, for the record.
+        keep_models: whether the weights of every replicate are kept beside its record.
     """
 
     replicates: tuple[Replicate, ...] = ()
@@ -119,6 +120,7 @@ class Job(ABC):
     folder: str = "."
     parameters: Mapping[str, int] = field(default_factory=dict)
     preset: str = "default"
+    keep_models: bool = False
 
     kind: ClassVar[str]
     trainer: ClassVar[str] = ""  # "module:function" of (job, report), for `train`
@@ -308,6 +310,10 @@ class Job(ABC):
             extra=outcome.extra,
             **({"files": sorted(outcome.files)} if outcome.files else {}),
         )
+
+    def model_file(self, replicate: Replicate) -> str:
+        """Return the path of a replicate's kept model in the results folder."""
+        return f"{MODELS}/{self.key(replicate)}.safetensors"
 
     def failure(self, replicate: Replicate, error: BaseException) -> Record:
         """Return the record of a replicate that raised."""

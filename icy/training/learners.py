@@ -24,6 +24,7 @@ from icy.core.representations import Representation
 
 from .cuda_graphs import CapturedCall, CapturedUpdates, PlainUpdates, choose_issue
 from .stack import Stack
+from .weights import state_of
 
 log = logging.getLogger(__name__)
 Loss = Callable[[Any, Tensor, Noise], Tensor]  # scores, targets, noise -> a loss per replicate
@@ -51,6 +52,9 @@ class Learner(Interface):
 
         `which` gives the places of the replicates that `inputs` are for; all unless given.
         """
+
+    def weights(self, place: int) -> dict[str, Tensor]:
+        """Return a copy of what the replicate at a place of the stack has learnt, as tensors by name."""
 
     def losses(self) -> Tensor | None:
         """Return the loss [replicate] at the last update, or None."""
@@ -339,6 +343,10 @@ class MemoryLearner:
         models = self._models if which is None else [self._models[i] for i in which]
         scores = [model(x) for model, x in zip(models, inputs.cpu(), strict=True)]
         return torch.stack(scores).to(self._device)
+
+    def weights(self, place: int) -> dict[str, Tensor]:
+        """Return a copy of what is stored."""
+        return {name: value.clone() for name, value in state_of(self._models[place]).items()}
 
     def losses(self) -> Tensor | None:
         """Return None: there is no loss."""

@@ -35,6 +35,13 @@ class _Remembering(Receiver, MemoryModel):
             self._messages.append(inputs[fresh])
             self._meanings.append(targets[fresh].long())
 
+    def stored(self) -> dict[str, Tensor]:
+        return dict(zip(("messages", "meanings"), self.memory(), strict=True)) if self.known else {}
+
+    def restore(self, stored: dict[str, Tensor]) -> None:
+        if stored:
+            self.observe(stored["messages"], stored["meanings"])
+
     @staticmethod
     def tokens(message: Message) -> Tokens:
         """Return a message as tokens; of weights over symbols, the largest."""

@@ -21,6 +21,7 @@ Examples:
   icy e2e --sender FC2L --receiver RNN1L:GRU --representation discr --quick
   icy e2e --sender RNNZero:GRU --receiver RNN:GRU --pretrain perm --pretrain rot --plot drift.png
   icy e2e --sender FC1L --sender FC2L --receiver FC --steps 5000 --format csv
+  icy e2e --sender FC2L --receiver CNN --pretrain perm --pretrained my-probe
 
 \b
 From scratch (--pretrain none) the table shows accuracy and topsim at the end; after pre-training also how well each
@@ -51,6 +52,7 @@ WHAT = together(
     _spec.option("most", type=int),
     _spec.option("target", type=float),
     _spec.option("pretrain_representation", metavar="soft|gumb|discr"),
+    _spec.option("pretrained", type=click.Path(), metavar="RESULTS"),
     _spec.option("report_every", type=int),
     _spec.sizes(),
     _spec.option("hidden", type=int),

@@ -25,6 +25,7 @@ from icy.training.batches import Batches
 from icy.training.engine import DRAWN_AT_ONCE
 from icy.training.job import Outcome, Reading, Replicate, Report
 from icy.training.learners import GradientLearner, examples_at_once, make_learner
+from icy.training.weights import pack_weights
 
 from .job import GAME, PairJob, PairTask
 from .model import Pair, link_of
@@ -198,6 +199,10 @@ class Game:
             "receiver_accuracy": of_receiver,
             "language": str(place),
         }
+        files = {str(place): language.to_bytes()}
+        if self.job.keep_models and not diverged:
+            weights = self.learner.weights(self.players.index(player))
+            files[self.job.model_file(player.replicate)] = pack_weights(weights)
         curve: Any = [[_finite(value) for value in row] for row in player.curve]
         reading = accuracy if of_sender is None else of_sender
         assert reading is not None
@@ -211,7 +216,7 @@ class Game:
             player.seconds,
             player.baseline,
             extra,
-            files={str(place): language.to_bytes()},
+            files=files,
         )
 
     def _languages(self, which: Sequence[int]) -> dict[int, Language]:

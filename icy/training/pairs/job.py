@@ -97,6 +97,21 @@ class PairTask:
 
 
 @dataclass(frozen=True)
+class KeptSide:
+    """One side of a pair as a probe left it.
+
+    Attributes:
+        weights: content of the file of its weights.
+        steps: updates that it was trained for.
+        accuracy: on the language, at the end.
+    """
+
+    weights: bytes
+    steps: int
+    accuracy: float
+
+
+@dataclass(frozen=True)
 class PairJob(LanguageJob):
     """Joint training of the pairs of one row, each from scratch or after both sides have learnt a grammar.
 
@@ -106,14 +121,23 @@ class PairJob(LanguageJob):
         task: sender, receiver and their setting.
         protocol: how long they are trained.
         settings: how to train.
+        pretrained: what tells the probes whose models play from others; empty if the sides are pre-trained here.
+        learnt: these models, by side and replicate.
     """
 
     task: PairTask
     protocol: EndToEndProtocol
     settings: TrainingSettings
+    pretrained: str = ""
+    learnt: Mapping[tuple[str, Replicate], KeptSide] = field(default_factory=dict, repr=False)
 
     kind = "e2e"
     trainer = "icy.training.pairs.train:train_pairs"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        mine = {place: kept for place, kept in self.learnt.items() if place[1] in self.replicates}
+        object.__setattr__(self, "learnt", mine)  # a part of the job carries its own models only
 
     @property
     def entries(self) -> list[Entry]:
@@ -125,6 +149,7 @@ class PairJob(LanguageJob):
         """Return all choices that can change the numbers of a pair."""
         task, scratch = self.task, replicate.grammar == SCRATCH
         before = {} if scratch else {"pretrain_representation": task.pretrain_representation}
+        before |= {"pretrained": self.pretrained} if self.pretrained and not scratch else {}
         return {
             **self.task_config(replicate),
             "protocol": self.protocol.name,

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
 from icy.config.settings import TrainingSettings
 from icy.core.errors import IncompatibleError
 from icy.core.noise import current_noise
+from icy.core.registry import SIDES, registry
 from icy.core.representations import Representation, get_representation
+from icy.languages.meanings import MeaningSpace
+from icy.records.record import Record
 from icy.training.engine import make_model
+from icy.training.weights import restore
 
-from .job import PairTask
+from .job import PairEntry, PairTask
 
 
 class Pair(nn.Module):
@@ -57,6 +64,26 @@ def make_pair(task: PairTask, seed: int, settings: TrainingSettings) -> Pair:
 def link_of(task: PairTask, settings: TrainingSettings) -> Representation:
     """Return the representation of a link under some settings."""
     return get_representation(task.representation, **settings.under(task.representation, "e2e"))
+
+
+def kept_pair(record: Record, weights: Mapping[str, Tensor]) -> nn.Module:
+    """Return the trained pair of a record: a `Pair`, with its `sender` and `receiver`. Errors as for `restore`."""
+    config, sides = record["config"], record["model"].split("+")
+    options = {side: _options_of(config["options"], side) for side in SIDES}
+    task = PairTask(
+        PairEntry(*(registry.get(name, side) for name, side in zip(sides, SIDES, strict=True))),
+        MeaningSpace.of(config["meanings"]),
+        *(config[name] for name in ("vocab_size", "word_length", "hidden_size", "representation")),
+        sender_options=options["sender"],
+        receiver_options=options["receiver"],
+    )
+    pair = make_pair(task, record["seed"], TrainingSettings(**config["settings"]))
+    return restore(pair, weights, record["model"])
+
+
+def _options_of(options: Mapping[str, Any], side: str) -> dict[str, Any]:
+    """Return the options of one side of a pair."""
+    return {name.partition(".")[2]: value for name, value in options.items() if name.startswith(f"{side}.")}
 
 
 def try_pair(task: PairTask, settings: TrainingSettings) -> Pair:

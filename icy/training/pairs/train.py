@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from icy.config.protocols import SCRATCH
 from icy.records.record import NOT_LEARNT
 from icy.training.job import Outcome, Replicate, Report
+from icy.training.weights import unpack_weights
 
 from .game import Game, Player
 from .job import PairJob
@@ -32,7 +33,7 @@ def train_pairs(job: PairJob, report: Report | None = None) -> Iterator[Outcome]
             taught.remove(replicate)
             yield _failure(replicate, "no_baseline", 0, 0.0, {})
     if taught:
-        learnt = {side: pretrain(job, side, taught, report) for side in LEARNING_ORDER}
+        learnt = {side: _learnt(job, side, taught, report) for side in LEARNING_ORDER}
         baselines = {**measured_baselines(learnt), **job.baselines}
         for replicate in taught:
             ready = _ready_player(job, replicate, {side: learnt[side][replicate] for side in LEARNING_ORDER}, baselines)
@@ -42,6 +43,14 @@ def train_pairs(job: PairJob, report: Report | None = None) -> Iterator[Outcome]
                 players.append(ready)
     if players:
         yield from Game(job, players).play(report)
+
+
+def _learnt(job: PairJob, side: str, replicates: Sequence[Replicate], report: Report | None) -> dict[Replicate, Learnt]:
+    """Return one side of several pairs after its language was learnt: here, or before in a probe."""
+    if not job.pretrained:
+        return pretrain(job, side, replicates, report)
+    kept = {replicate: job.learnt[side, replicate] for replicate in replicates}
+    return {r: Learnt(one.steps, one.accuracy, unpack_weights(one.weights), 0.0) for r, one in kept.items()}
 
 
 def _lacks_baseline(job: PairJob, replicate: Replicate) -> bool:

@@ -1,0 +1,89 @@
+"""Pairs that start from the kept models of probes, in place of pre-training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from icy.config.protocols import SCRATCH
+from icy.core.errors import InvalidSettingError
+from icy.core.registry import SIDES
+from icy.core.text import listed
+from icy.records.kinds import kind_of
+from icy.records.record import Record, checked_accuracy, model_file, record_key
+from icy.training.job import Replicate
+from icy.training.pairs.job import KeptSide, PairJob
+
+from .results import ProbeResult
+
+DIGITS = 12  # of the hash of a row in the configuration of a pair
+
+
+def with_kept_models(jobs: Sequence[PairJob], path: str | Path) -> list[PairJob]:
+    """Return jobs whose pairs start from the models that a probe kept.
+
+    Args:
+        jobs: pairs after grammars.
+        path: results folder or pack of the probe.
+
+    Raises:
+        StoreError: there are no results.
+        InvalidSettingError: a pair from scratch, or a model that was not kept, or was in several ways.
+    """
+    if any(r.grammar == SCRATCH for job in jobs for r in job.replicates):
+        raise InvalidSettingError("Pairs from scratch take no models: say with `pretrain` after which grammars.")
+    found = ProbeResult.load(path)
+    kept = [r for r in found.records if kind_of(r).name == "probe" and not r["failed"] and model_file(r) is not None]
+    return [_with_models(job, replace(found, records=kept)) for job in jobs]
+
+
+def _with_models(job: PairJob, probes: ProbeResult) -> PairJob:
+    records = {(side, r): _record(job, side, r, probes) for side in SIDES for r in job.replicates}
+    rows = [{_row(record) for (of, _), record in records.items() if of == side} for side in SIDES]
+    for side, row in zip(SIDES, rows, strict=True):
+        if len(row) > 1:
+            raise _ambiguous(side, job, probes)
+    learnt = {
+        place: KeptSide(probes.content(str(model_file(record))), record["steps"], checked_accuracy(record))
+        for place, record in records.items()
+    }
+    return replace(job, pretrained="+".join(min(row) for row in rows), learnt=learnt)
+
+
+def _record(job: PairJob, side: str, replicate: Replicate, probes: ProbeResult) -> Record:
+    """Return the one record of a side's model, grammar and seed under the sizes of a pair."""
+    task = job.task.alone(side, job.task.pretrain_representation)
+    wanted = {
+        "model": task.entry.qualified, "grammar": replicate.grammar, "seed": replicate.seed,
+        "meanings": str(task.space), "vocab_size": task.vocab_size, "word_length": task.word_length,
+        "hidden_size": task.hidden_size, "representation": task.representation, "options": dict(task.options),
+    }  # fmt: skip
+    found = [r for r in probes.records if all(r["config"][name] == value for name, value in wanted.items())]
+    if len(found) > 1:
+        raise _ambiguous(side, job, probes)
+    if not found:
+        sizes = ", ".join(
+            f"{name} {value}" for name, value in wanted.items() if name not in ("model", "grammar", "seed")
+        )
+        raise InvalidSettingError(
+            f"{probes.folder} has no kept model of {wanted['model']} on {replicate.grammar} with seed {replicate.seed} "
+            f"({sizes}): probe it with keep_models (--keep-models), or leave out pretrained."
+        )
+    return found[0]
+
+
+def _row(record: Record) -> str:
+    """Return what tells the row of a record from others, in a few letters."""
+    config = {name: value for name, value in record["config"].items() if name not in ("grammar", "seed")}
+    own = {name: record["versions"][name] for name in ("model", "protocol")}
+    return record_key(config, own)[:DIGITS]
+
+
+def _ambiguous(side: str, job: PairJob, probes: ProbeResult) -> InvalidSettingError:
+    name = job.task.alone(side, job.task.pretrain_representation).entry.qualified
+    ways = {f"{r['protocol']} to {r['target']:g}, preset {r['preset']}" for r in probes.records if r["model"] == name}
+    return InvalidSettingError(
+        f"{probes.folder} has models of {name} that were trained in several ways ({listed(sorted(ways))}): give a "
+        "folder or a pack with one of them."
+    )

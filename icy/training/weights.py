@@ -1,0 +1,66 @@
+"""Weights of trained models as safetensors, in files beside their records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from icy.core.errors import StoreError
+
+
+def pack_weights(weights: Mapping[str, Tensor]) -> bytes:
+    """Return tensors by name as the content of a .safetensors file."""
+    from safetensors.torch import save
+
+    return save({name: value.detach().cpu().contiguous().clone() for name, value in weights.items()})
+
+
+def unpack_weights(content: bytes) -> dict[str, Tensor]:
+    """Return the tensors of a .safetensors file by name.
+
+    Raises:
+        StoreError: it is damaged.
+    """
+    from safetensors import SafetensorError
+    from safetensors.torch import load
+
+    try:
+        return load(content)
+    except SafetensorError as error:
+        raise StoreError(f"The file of a kept model is damaged ({error}).") from error
+
+
+def state_of(model: nn.Module) -> dict[str, Tensor]:
+    """Return what a model has learnt: what it says it has stored, or its parameters and buffers."""
+    stored = getattr(model, "stored", None)
+    return stored() if callable(stored) else {**dict(model.named_parameters()), **dict(model.named_buffers())}
+
+
+def restore(model: nn.Module, weights: Mapping[str, Tensor], name: str) -> nn.Module:
+    """Give a model what it had learnt, to the bit, and put it in evaluation mode.
+
+    Args:
+        model: a new one of the same architecture.
+        weights: as of `state_of`.
+        name: of the model, for errors.
+
+    Raises:
+        StoreError: they are not of this architecture.
+    """
+    if callable(take := getattr(model, "restore", None)):
+        take(dict(weights))
+        return model.eval()
+    own = {**dict(model.named_parameters()), **dict(model.named_buffers())}
+    shapes = [{n: tuple(value.shape) for n, value in tensors.items()} for tensors in (own, weights)]
+    if shapes[0] != shapes[1]:
+        odd = min(n for n in {*own, *weights} if shapes[0].get(n) != shapes[1].get(n))
+        raise StoreError(
+            f"What is kept of {name} does not fit the model of that name as it is now ('{odd}' is of another shape, or "
+            "only one of them has it): load the version of the model that was trained."
+        )
+    with torch.no_grad():
+        for n, value in own.items():
+            value.copy_(weights[n])
+    return model.eval()

@@ -1,0 +1,124 @@
+"""Kept models: the module comes back as it was when training ended."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import icy
+from icy.core.errors import StoreError
+from icy.grammars import make_language
+from icy.records.pack import Pack
+from icy.records.record import model_file
+from icy.training.engine import make_model
+from icy.training.learners import GradientLearner, MemoryLearner
+from icy.training.weights import pack_weights, restore, state_of, unpack_weights
+from tests.training.helpers import SEEDS, SETTINGS, batches, stacked, step, task
+
+SMALL: dict[str, Any] = {
+    "meanings": "3x4", "word_length": 2, "hidden": 16, "seeds": 1, "workers": 1, "target": 0.5, "cap": 2,
+}  # fmt: skip
+# Of each way to keep what is learnt: stacked parameters, a cell with a state, layer norms, buffers, examples.
+MODELS = [
+    "sender/FC2L", "sender/HierZero:GRU", "sender/TransDecSoft", "sender/Hashtable",
+    "receiver/RNN2L:SRU", "receiver/Transformer", "receiver/Hashtable", "receiver/kNN",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_is_restored_to_the_bit(name: str) -> None:
+    of = task(name)
+    learner = stacked(of, SEEDS[:2])
+    for n in range(3):
+        step(learner, *batches(of.side, 2, n))
+    assert isinstance(learner, GradientLearner | MemoryLearner)
+    kept = unpack_weights(pack_weights(learner.weights(1)))
+    assert {n: value.dtype for n, value in kept.items()} == {n: v.dtype for n, v in learner.weights(1).items()}
+    for n, value in learner.weights(1).items():
+        assert torch.equal(kept[n], value), n
+    inputs = batches(of.side, 1, 9)[0][0]
+    again = restore(make_model(of, 77, SETTINGS), kept, name)
+    direct = restore(make_model(of, 78, SETTINGS), learner.weights(1), name)
+    assert torch.equal(again(inputs), direct(inputs))
+    torch.testing.assert_close(again(inputs), learner.scores(inputs.expand(2, *inputs.shape))[1], atol=1e-5, rtol=1e-5)
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    out = tmp_path_factory.mktemp("kept")
+    return icy.probe(["sender/FC2L", "receiver/Hashtable"], "perm", keep_models=True, out=out, **SMALL)
+
+
+def test_the_module_scores_what_the_record_says(kept: Any) -> None:
+    """Over all meanings, as its accuracy was over a sample of them."""
+    module = kept.model("perm", 123, "FC2L")
+    language = make_language("perm", "3x4", 4, 2, 123)
+    said = module(torch.tensor(language.space.meanings(range(64)))).argmax(-1)
+    record = next(r for r in kept.records if r["grammar"] == "perm" and r["model"] == "sender/FC2L")
+    right = float((said == torch.tensor(language.messages)).double().mean())
+    assert record["accuracy"] == pytest.approx(right, abs=0.05)
+    assert not module.training
+
+
+def test_one_file_per_result_travels_with_its_record(kept: Any, tmp_path: Path) -> None:
+    names = {model_file(record) for record in kept.records}
+    assert names == {f"models/{record['key']}.safetensors" for record in kept.records}
+    assert {f"models/{path.name}" for path in (kept.folder / "models").iterdir()} == names
+    pack = Pack.read(kept.folder).write(tmp_path / "kept.parquet")
+    loaded = icy.ProbeResult.load(pack)
+    for model in ("sender/FC2L", "receiver/Hashtable"):
+        theirs, ours = (
+            loaded.model("concat", model=model),
+            icy.ProbeResult.load(kept.folder).model("concat", model=model),
+        )
+        assert {n: v.tolist() for n, v in state_of(theirs).items()} == {
+            n: v.tolist() for n, v in state_of(ours).items()
+        }
+
+
+def test_what_is_on_file_without_its_model_is_trained_again(tmp_path: Path) -> None:
+    first = icy.probe("sender/FC1L", "perm", out=tmp_path, **SMALL)
+    with pytest.raises(StoreError, match=r"sender/FC1L on perm with seed 123 was not kept: .* keep_models=True"):
+        first.model("perm")
+    again = icy.probe("sender/FC1L", "perm", keep_models=True, out=tmp_path, **SMALL)
+    assert [r["key"] for r in again.records] == [r["key"] for r in first.records]
+    assert [r["curve"] for r in again.records] == [r["curve"] for r in first.records]
+    finished = [r["finished"] for r in again.records]
+    assert finished > [r["finished"] for r in first.records]
+    for flag in (True, False):  # nothing is left to do, whether asked again or not
+        later = icy.probe("sender/FC1L", "perm", keep_models=flag, out=tmp_path, **SMALL)
+        assert [r["finished"] for r in later.records] == finished
+    assert isinstance(later.model("perm"), nn.Module)
+
+
+def test_a_pair_is_kept_whole(tmp_path: Path) -> None:
+    sizes = {n: SMALL[n] for n in ("meanings", "word_length", "hidden", "seeds", "workers")}
+    result = icy.end_to_end("FC1L", "RNN1L:GRU", steps=20, report_every=20, keep_models=True, out=tmp_path, **sizes)
+    pair, language = result.model("none"), result.language()
+    said = pair.sender(torch.tensor(language.space.meanings(range(64)))).argmax(-1)
+    assert said.tolist() == language.messages.tolist()
+    assert pair.receiver(said).shape == (64, 3, 4)
+
+
+def test_a_pool_keeps_the_same_models(kept: Any, tmp_path: Path) -> None:
+    pooled = icy.probe("sender/FC2L", "perm", keep_models=True, out=tmp_path, **{**SMALL, "workers": 2})
+    for grammar in ("concat", "perm"):
+        mine, theirs = (state_of(one.model(grammar, model="FC2L")) for one in (pooled, kept))
+        for name, value in mine.items():
+            torch.testing.assert_close(value, theirs[name], atol=1e-5, rtol=1e-5)
+
+
+def test_errors_say_what_there_is(kept: Any, tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="no result for 'rot'; there is sender/FC2L on concat with seed 123"):
+        kept.model("rot")
+    with pytest.raises(StoreError, match="no longer has the file models/"):
+        icy.ProbeResult(kept.records, folder=tmp_path).model("perm")
+    wider = make_model(task("sender/FC1L"), 1, SETTINGS)
+    with pytest.raises(StoreError, match="does not fit the model of that name as it is now"):
+        restore(wider, state_of(kept.model("perm", model="FC2L")), "sender/FC2L")
+    with pytest.raises(StoreError, match="damaged"):
+        unpack_weights(b"nonsense")
