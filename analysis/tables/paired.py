@@ -299,7 +299,7 @@ def two_models(long: pd.DataFrame, models: Sequence[str] = ()) -> tuple[str, str
     sides = {name.partition("/")[0] for name in chosen}
     if len(chosen) != 2 or len(sides) != 1:
         raise InvalidSettingError(
-            f"Two models of one side are told apart, and here are {', '.join(chosen)}: name two, as in -m FC1L -m FC2L."
+            f"Two models of one side are told apart, and here are {', '.join(chosen)}: name two, with their side."
         )
     ordered = sorted(chosen, key=[str(one) for one in long["model"]].index)
     return ordered[0], ordered[1]

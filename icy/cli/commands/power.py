@@ -65,11 +65,11 @@ def power_command(
         click.echo(table.to_csv(index=False), nl=False)
     else:
         one, other = two_models(long)
-        ratios = table["measure"].eq("ratio").all()
-        of = "quotient of their ratios" if ratios else "difference between them"
-        click.echo(f"{one} and {other}: seeds for a power of {power:g} at alpha {alpha:g}; effect: {of}\n")
+        sought = "the pilot's effect" if effect is None else f"an effect of {effect:g}"
+        click.echo(f"{one} and {other}: seeds that find {sought} with a power of {power:g} at alpha {alpha:g}\n")
         print_rows(*_shown(table), format_)
-        click.echo("\n" + "\n".join(_LEGEND))
+        effects = "quotient of their ratios" if table["measure"].eq("ratio").all() else "difference between them"
+        click.echo("\n" + "\n".join([f"effect: of the pilot, {effects}; spread: over pairs", *_LEGEND]))
     return DONE
 
 
