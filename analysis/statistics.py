@@ -78,13 +78,13 @@ class LogSummary:
         return f"{self.centre:.{decimals}f}{wide}"
 
 
-def log_summary(values: Sequence[float], cut: Sequence[bool]) -> LogSummary:
+def log_summary(values: Sequence[float] | Values, cut: Sequence[bool] | Mask) -> LogSummary:
     """Summarise ratios on the log scale, where cut runs count as larger than their value.
 
     Without cut runs, these are the mean and the standard deviation of the logarithms. With some, a log-normal
     distribution is fitted by maximum likelihood, in which a run contributes its density, and a cut one the probability
-    of a larger value (Tobin 1958, "Estimation of Relationships for Limited Dependent Variables"; chapter 6 of Helsel
-    2012, "Statistics for Censored Environmental Data"). Its variance is scaled by u / (u - 1), where u runs were not
+    of a larger value (Tobin 1958, "Estimation of Relationships for Limited Dependent Variables"; Helsel 2012,
+    "Statistics for Censored Environmental Data"). Its variance is scaled by u / (u - 1), where u runs were not
     cut, and its interval has u - 1 degrees of freedom, as without cut runs. Fewer than two that were not cut
     leave a lower bound: the geometric mean of the values as they stand.
 
@@ -175,7 +175,11 @@ class Paired:
 
 
 def paired(
-    ours: Sequence[float], theirs: Sequence[float], cut: Sequence[bool], their_cut: Sequence[bool], log: bool
+    ours: Sequence[float] | Values,
+    theirs: Sequence[float] | Values,
+    cut: Sequence[bool] | Mask,
+    their_cut: Sequence[bool] | Mask,
+    log: bool,
 ) -> Paired:
     """Compare runs that share their seeds, pair by pair.
 
@@ -203,7 +207,7 @@ def paired(
     effect = float(told.mean()) if len(told) else math.nan
     bound = _bound(above & one, below & one, pointing)
     spread = float(told.std(ddof=1)) if len(told) > 1 and not one.any() else math.nan
-    p, test = _test(told, directions, one.any(), int(known.sum()))
+    p, test = _test(told, directions, bool(one.any()), int(known.sum()))
     shown = math.nan if bound == "?" else math.exp(effect) if log else effect
     counts = len(a), int(both.sum()), int(one.sum())
     return Paired(*counts, shown, bound.strip("?"), spread, p, test, directions, log)
@@ -213,9 +217,7 @@ def _logs(values: Values) -> Values:
     return np.asarray(np.log(np.maximum(values, LEAST_RATIO)))
 
 
-def _bound(
-    above: Mask, below: Mask, pointing: Values
-) -> str:
+def _bound(above: Mask, below: Mask, pointing: Values) -> str:
     """Return how the true effect lies to the mean of what is known: "", ">", "<", or "?" where it may be either."""
     if not above.any() and not below.any():
         return ""
@@ -224,9 +226,7 @@ def _bound(
     return ">" if above.any() else "<"
 
 
-def _test(
-    gaps: Values, directions: tuple[int, int], bounded: bool, known: int
-) -> tuple[float, str]:
+def _test(gaps: Values, directions: tuple[int, int], bounded: bool, known: int) -> tuple[float, str]:
     if len(gaps) < 2:
         return math.nan, ""
     if not bounded and gaps.std() >= LEAST_SPREAD:

@@ -114,7 +114,7 @@ def summary(found: list[tuple[Page, Reproduction]]) -> str:
     for page, done in found:
         verdict = done.verdict
         name = page.table + "".join(f", {k}={v}" for k, v in page.settings.items())
-        chance = "-" if not verdict.decided else f"{verdict.expected:.1f}"
+        chance = "-" if not verdict.decided else f"{verdict.expected:.2f}"
         counts = [f"{verdict.measured} of {verdict.cells}", str(verdict.decided), str(verdict.agree), chance]
         lines.append(f"| {' | '.join([f'[{name}]({page.name}.md)', done.source.title, *counts, verdict.phrase])} |")
     notes = [

@@ -29,7 +29,19 @@ UNDECIDED = {  # verdicts on what was measured and cannot be told: what is the m
 CELL = ["representation", "side", "model", "hidden_size", "grammar", "measure"]
 COLUMNS = [
     *CELL,
-    *("icy", "icy_error", "seeds", "cut", "published", "published_error", "n", "combined_error", "distance", "freedom", "p"),
+    *(
+        "icy",
+        "icy_error",
+        "seeds",
+        "cut",
+        "published",
+        "published_error",
+        "n",
+        "combined_error",
+        "distance",
+        "freedom",
+        "p",
+    ),
     "verdict",
 ]
 
@@ -260,7 +272,9 @@ def shown(cells: pd.DataFrame) -> pd.DataFrame:
                 "model": model_name(cell["model"], cell["hidden_size"]),
                 "grammar": cell["grammar"],
                 **({"measure": cell["measure"]} if several else {}),
-                "icy": number(cell["icy"], cell["icy_error"], decimals) + CUT * (cell["cut"] > 0) if cell["seeds"] else "-",
+                "icy": number(cell["icy"], cell["icy_error"], decimals) + CUT * (cell["cut"] > 0)
+                if cell["seeds"]
+                else "-",
                 "seeds": str(cell["seeds"]),
                 "published": number(cell["published"], cell["published_error"], decimals),
                 "distance": "-" if math.isnan(away) else f"{round(away, 1) + 0.0:+.1f}",

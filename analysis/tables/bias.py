@@ -240,12 +240,11 @@ def _rows(
 
 
 def _cell(part: pd.DataFrame, spread: str, log: bool) -> Cell:
-    """Return the cell of some replicates; of several ratios to concat, with their summary on the log scale."""
+    """Return the cell of some replicates; of ratios to concat, with their summary on the log scale."""
     first = part.iloc[0]
     if not log or first["measure"] != "ratio" or first["grammar"] == BASELINE:
         return cell_of(part, spread)
-    cell = ratio_cell(part, spread)
-    return cell if cell.seeds > 1 else replace(cell, log=None)
+    return ratio_cell(part, spread)
 
 
 def _with_reference(cell: Cell, reference: Reference | None, ratio: bool) -> Cell:
@@ -369,8 +368,9 @@ def failures(long: pd.DataFrame) -> list[str]:
 
 
 def _log_cells(rows: Sequence[TableRow]) -> list[Cell]:
-    """Return the cells with a summary on the log scale."""
-    return [cell for _, _, cells in rows for cell in cells.values() if cell.log is not None]
+    """Return the cells with a summary on the log scale; none where all are of a single seed, which it would repeat."""
+    found = [cell for _, _, cells in rows for cell in cells.values() if cell.log is not None]
+    return found if any(cell.seeds > 1 for cell in found) else []
 
 
 def _log_notes(rows: Sequence[TableRow], spread: str) -> list[str]:

@@ -23,6 +23,7 @@ from .compare import IDENTITY, matched_rows, numbered, training_differences
 EACH = "each"  # in place of a model: every model is held against every other
 SETTING = [name for name in IDENTITY if name not in ("model", "options", "hidden_size")]  # that two models share
 FEW_PAIRS = 10  # with fewer the spread of a pilot is hardly known
+NEEDED = ("seeds", "seeds_holm", "seeds_cautious")  # columns of `seeds_needed`
 Differences = tuple[pd.DataFrame, list[tuple[str, ...]], int, str]
 
 
@@ -73,12 +74,14 @@ def _model_called(long: pd.DataFrame, name: Any) -> str | None:
         return None
     if len(found) > 1:
         raise InvalidSettingError(f"'{name}' may be {' or '.join(found)}; name one of them.")
-    return found[0]
+    return str(found[0])
 
 
 def _each(long: pd.DataFrame) -> Differences:
     """Hold every model against every other of its side, as rows "one - other"."""
-    parts, training, lone = [], [], 0
+    parts: list[pd.DataFrame] = []
+    training: list[tuple[str, ...]] = []
+    lone = 0
     for _, side in long.groupby("side", sort=False):
         for one, other in combinations(dict.fromkeys(side["model"]), 2):
             mine, theirs = side[side["model"] == one], side[side["model"] == other]
@@ -117,9 +120,9 @@ def _subtracted(
 
 def paired_of(part: pd.DataFrame) -> Paired:
     """Compare the replicates of one cell of `paired_differences`."""
-    names = ("ours", "theirs", "our_cut", "their_cut")
-    values = (part[name].to_numpy(bool if "cut" in name else float) for name in names)
-    return paired(*values, log=part["measure"].iloc[0] == "ratio")  # type: ignore[arg-type]
+    values = [part[name].to_numpy(float) for name in ("ours", "theirs")]
+    cuts = [part[name].to_numpy(bool) for name in ("our_cut", "their_cut")]
+    return paired(values[0], values[1], cuts[0], cuts[1], part["measure"].iloc[0] == "ratio")
 
 
 # -- as data -----------------------------------------------------------------------------------------------------------
@@ -128,11 +131,11 @@ def paired_of(part: pd.DataFrame) -> Paired:
 def paired_tests(results: Results, other: Results = EACH) -> pd.DataFrame:
     """Compare models, or two results, on each grammar: paired by seed, and corrected for the number of tests.
 
-    Ratios are compared by their logarithms, accuracies as they are. How cut runs count: `icy.analysis.statistics.paired`.
+    Ratios are compared by their logarithms, accuracies as they are; `icy.analysis.statistics.paired` has more.
 
     Args:
         results: a ProbeResult, or a long table.
-        other: what to hold them against: other results, the name of a model, or "each", for every model and every other.
+        other: to hold them against: other results, the name of a model, or "each", for every model and every other.
 
     Returns:
         A row per model (or pair of models, "A - B"), setting and grammar, without concat: `pairs`, of which `one_cut`
@@ -172,7 +175,7 @@ def _cells(both: pd.DataFrame) -> list[tuple[dict[str, Any], Paired]]:
         for grammar in in_order(row["grammar"]):
             if grammar != BASELINE:
                 part = row[row["grammar"] == grammar]
-                found.append((part.iloc[0][_CELL].to_dict(), paired_of(part)))
+                found.append(({name: part[name].iloc[0] for name in _CELL}, paired_of(part)))
     return found
 
 
@@ -203,7 +206,7 @@ def seeds_needed(
     Returns:
         A row per setting and grammar, without concat: `pairs`, of which `one_cut` and `both_cut` were cut; `effect`,
         `bound` and `spread` as in `paired_tests`; `seeds`, the number needed; `seeds_holm`, if all grammars of the table
-        are tested and corrected by Holm's method, whose first step takes alpha / grammars; `seeds_cautious`, with the
+        are tested and corrected by Holm's method (first step: alpha / grammars); `seeds_cautious`, with the
         spread at its upper limit of 80 % confidence (Browne 1995), for alpha alone; and a `remark`. Missing numbers
         cannot be told.
 
@@ -222,9 +225,7 @@ def seeds_needed(
     asked = None if effect is None else _effect(effect, {cell.log for _, cell in found})
     family = [tuple(map(str, (about[name] for name in _CELL[:-1]))) for about, _ in found]
     tests = Counter(family)
-    return pd.DataFrame(
-        [_needed(*one, power, alpha, tests[of], asked) for one, of in zip(found, family, strict=True)]
-    )
+    return pd.DataFrame([_needed(*one, power, alpha, tests[of], asked) for one, of in zip(found, family, strict=True)])
 
 
 def _needed(
@@ -237,11 +238,10 @@ def _needed(
     cautious = pairs_needed(effect, limit, power, alpha) if limit > 0 else None
     if found.one_cut and asked is None and min(found.directions) == 0 < max(found.directions):
         seeds = [signs_needed(alpha / n) for n in (1, tests)]
-    names = ("seeds", "seeds_holm", "seeds_cautious")
     return {
         **{name: about[name] for name in _CELL if name != "model"},
         **{name: getattr(found, name) for name in ("pairs", "one_cut", "both_cut", "effect", "bound", "spread")},
-        **{name: None if n is None else n for name, n in zip(names, (*seeds, cautious), strict=True)},
+        **dict(zip(NEEDED, (*seeds, cautious), strict=True)),
         "remark": _remark(found, seeds[0], asked is not None),
     }
 

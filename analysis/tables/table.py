@@ -180,7 +180,7 @@ class BiasTable:
             shown = [text for place, text in enumerate(labels) if place not in places]
             lines = found.setdefault(heading, [])
             lines.append([*shown, *self._texts(cells, marker)])
-            lines += [[f"  {label}", *[""] * (len(shown) - 1), *texts] for label, texts in self._below(cells)]
+            lines += [[f"  {label}", *[""] * (len(shown) - 1), *texts] for label, texts in self._below(cells, marker)]
         return list(found.items())
 
     def texts(self) -> list[list[str]]:
@@ -197,13 +197,13 @@ class BiasTable:
                 texts.append("-" if cell.reference is None else marker(cell.reference.text(self.decimals), ""))
         return texts
 
-    def _below(self, cells: Mapping[str, Cell]) -> list[tuple[str, list[str]]]:
+    def _below(self, cells: Mapping[str, Cell], marker: Marker) -> list[tuple[str, list[str]]]:
         """Return the lines below a row, label and texts; those that would be empty are left out."""
         lines = []
         for label, what in self.below.items():
             texts = []
             for grammar in self.grammars:
-                texts.append(cells.get(grammar, EMPTY).below(what, self.decimals, self.spread))
+                texts.append(marker(cells.get(grammar, EMPTY).below(what, self.decimals, self.spread), ""))
                 texts += [""] if grammar in self.referenced else []
             lines += [(label, texts)] if any(texts) else []
         return lines

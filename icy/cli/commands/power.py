@@ -77,14 +77,27 @@ def _shown(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     """Return headings and texts of the table."""
     setting = [name for name in _SETTING if table[name].nunique(dropna=False) > 1]
     headings = [*setting, "grammar", "pairs", "cut", "effect", "spread", "seeds", "Holm", "cautious", "remark"]
-    return headings, [_texts(row, setting) for row in table.to_dict("records")]
+    return headings, [_texts(row, setting) for _, row in table.iterrows()]
 
 
-def _texts(row: dict[str, Any], setting: list[str]) -> list[str]:
+def _texts(row: pd.Series[Any], setting: list[str]) -> list[str]:
+    import pandas as pd
+
+    from icy.analysis.tables.paired import NEEDED
+
     ratio = row["measure"] == "ratio"
     effect, spread = row["effect"], row["spread"]
     shown = "-" if math.isnan(effect) else f"{row['bound']} {effect:{'.2f' if ratio else '+.3f'}}".strip()
     wide = "-" if math.isnan(spread) else f"×/{math.exp(min(spread, 700)):.2f}" if ratio else f"{spread:.3f}"
-    counts = [str(row[name]) if row[name] == row[name] else "-" for name in ("seeds", "seeds_holm", "seeds_cautious")]
+    counts = ["-" if pd.isna(row[name]) else str(int(row[name])) for name in NEEDED]
     cut = row["one_cut"] + row["both_cut"]
-    return [*(str(row[n]) for n in setting), row["grammar"], str(row["pairs"]), str(cut), shown, wide, *counts, row["remark"]]
+    return [
+        *(str(row[n]) for n in setting),
+        row["grammar"],
+        str(row["pairs"]),
+        str(cut),
+        shown,
+        wide,
+        *counts,
+        row["remark"],
+    ]
