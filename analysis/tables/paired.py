@@ -205,10 +205,10 @@ def seeds_needed(
 
     Returns:
         A row per setting and grammar, without concat: `pairs`, of which `one_cut` and `both_cut` were cut; `effect`,
-        `bound` and `spread` as in `paired_tests`; `seeds`, the number needed; `seeds_holm`, if all grammars of the table
-        are tested and corrected by Holm's method (first step: alpha / grammars); `seeds_cautious`, with the
-        spread at its upper limit of 80 % confidence (Browne 1995), for alpha alone; and a `remark`. Missing numbers
-        cannot be told.
+        `bound` and `spread` as in `paired_tests`; `seeds`, the number needed; `seeds_holm`, if all grammars of a
+        setting are tested and corrected by Holm's method, whose first step takes alpha / grammars; `seeds_cautious`,
+        with the spread at its upper limit of 80 % confidence (Browne 1995), for alpha alone; and a `remark`. Missing
+        numbers cannot be told.
 
     Raises:
         InvalidSettingError: other than two models of one side, or a power, level or effect that cannot be.
