@@ -71,7 +71,7 @@ setup(
         "rapidfuzz",
         "rich",
         "scikit-learn",
-        "scipy",
+        "scipy>=1.11",  # for censored data
         "torch>=2.6",
     ],
     extras_require={
