@@ -72,7 +72,7 @@ setup(
         "rich",
         "safetensors",
         "scikit-learn",
-        "scipy",
+        "scipy>=1.11",  # for censored data
         "torch>=2.6",
     ],
     extras_require={

@@ -25,9 +25,11 @@ _WHERE = {
     "end_to_end_agreement": "literature.agreement",
     "end_to_end_table": "tables.end_to_end",
     "find_table": "literature.catalogue",
+    "paired_tests": "tables.paired",
     "plots": "plots",
     "published": "literature.catalogue",
     "published_tables": "literature.catalogue",
+    "seeds_needed": "tables.paired",
 }
 
 __all__ = [
@@ -40,9 +42,11 @@ __all__ = [
     "end_to_end_agreement",
     "end_to_end_table",
     "find_table",
+    "paired_tests",
     "plots",
     "published",
     "published_tables",
+    "seeds_needed",
 ]
 
 if TYPE_CHECKING:  # the same names once more, for type checkers and editors, which cannot see through __getattr__
@@ -53,6 +57,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors, wh
     from .literature.catalogue import PublishedTable, find_table, published, published_tables
     from .tables.bias import bias_table, difference_table
     from .tables.end_to_end import end_to_end_table
+    from .tables.paired import paired_tests, seeds_needed
     from .tables.table import BiasTable
 else:  # hidden from type checkers: they would take any misspelt name for Any
 

@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import pandas as pd
 
 from icy.core.errors import InvalidSettingError
 
+from .statistics import LEAST_RATIO as LEAST_RATIO
+from .statistics import LogSummary, log_summary, student
+
 CUT = "†"  # marks a mean over runs of which some were cut at the cap
 CAP_SLACK = 0.05  # how far below a cut ratio another still counts as cut
-LEAST_RATIO = 0.01  # smaller ratios are raised to this before their logarithm is taken; 0 is possible
-Z95 = 1.96  # half the width of a 95 % confidence interval, in standard errors
+COARSE = "~"  # marks a mean whose checks leave more open than its seeds vary
 SPREADS: dict[str, tuple[str, Callable[[pd.Series[float]], float]]] = {  # name: (description, function)
     "sd": ("standard deviation over seeds", lambda v: float(v.std(ddof=1))),
     "sem": ("standard error of the mean", lambda v: float(v.std(ddof=1)) / math.sqrt(len(v))),
-    "ci95": ("1.96 standard errors", lambda v: Z95 * float(v.std(ddof=1)) / math.sqrt(len(v))),
+    "ci95": (
+        "95 % interval (Student's t)",
+        lambda v: student(len(v) - 1) * float(v.std(ddof=1)) / math.sqrt(len(v)),
+    ),
 }
+LOG_COLUMNS = ("geometric_mean", "geometric_spread", "low", "high")  # of `Cell.to_dict`
+OTHER_COLUMNS = ("other", "other_error", "distance")
 Mark = Literal["", "best", "worst"]
 
 
@@ -62,6 +69,10 @@ class Cell:
         failed: number of failed runs. An undefined value, such as topsim where all messages are equal, is no failure.
         mark: "best" or "worst" of its column, or "".
         reference: value to compare with, if any.
+        log: of ratios, their summary on the log scale, or that of their quotients to others.
+        p: of differences, the p-value of a paired test, corrected for the number of cells of the table; NaN without.
+        resolution: how much of the mean the checks leave open, as a share of it; NaN if unknown.
+        coarse: whether that is more than the seeds vary.
     """
 
     mean: float
@@ -71,25 +82,40 @@ class Cell:
     failed: int
     mark: Mark = ""
     reference: Reference | None = None
+    log: LogSummary | None = None
+    p: float = math.nan
+    resolution: float = math.nan
+    coarse: bool = False
 
     def to_dict(self) -> dict[str, Any]:
-        """Return mean, spread (None if undefined) and seeds; numbers of cut and failed runs if any; and the reference
-        value if there is one."""
+        """Return mean, spread (None if undefined) and seeds; numbers of cut and failed runs if any; and what else there
+        is: the summary on the log scale, p, the resolution, and the reference value."""
         numbers = {"mean": self.mean, "spread": self.spread}
         rare = {name: count for name, count in (("cut", self.cut), ("failed", self.failed)) if count}
         shown: dict[str, Any] = {**{k: finite(v) for k, v in numbers.items()}, "seeds": self.seeds, **rare}
-        if self.reference is None:
-            return shown
-        other = {"other": self.reference.mean, "other_error": self.reference.error, "distance": self.reference.distance}
-        return {**shown, **{k: finite(v) for k, v in other.items()}}
+        more: dict[str, float] = {}
+        if self.log is not None:
+            low, high = self.log.interval
+            centre = math.nan if self.log.bound else self.log.centre
+            more |= dict(zip(LOG_COLUMNS, (centre, self.log.factor("sd"), low, high), strict=True))
+        more |= {name: v for name, v in (("p", self.p), ("resolution", self.resolution)) if math.isfinite(v)}
+        if self.reference is not None:
+            about = self.reference
+            more |= dict(zip(OTHER_COLUMNS, (about.mean, about.error, about.distance), strict=True))
+        return {**shown, **{k: finite(v) for k, v in more.items()}}
+
+    def below(self, what: str, decimals: int, spread: str) -> str:
+        """Return what stands in a line below the cell: "log" or "p"; "" for nothing."""
+        if what == "p":
+            return "" if math.isnan(self.p) else p_text(self.p)
+        return "" if self.log is None or math.isnan(self.log.centre) else self.log.text(decimals, spread)
 
     def text(self, decimals: int, signed: bool = False) -> str:
         """Return mean and spread as printed, with marks for cut and failed runs."""
         if not self.seeds:
             return "failed" if self.failed else "-"
         shown = number(self.mean, self.spread, decimals, "+" if signed else "")
-        if self.cut:
-            shown += CUT
+        shown = (COARSE if self.coarse else "") + shown + (CUT if self.cut else "")
         return shown + (f" ({self.failed} failed)" if self.failed else "")
 
 
@@ -109,6 +135,23 @@ def cell_of(part: pd.DataFrame, spread: str) -> Cell:
         return Cell(math.nan, math.nan, 0, 0, failed)
     width = SPREADS[spread][1](values) if len(values) > 1 else math.nan
     return Cell(float(values.mean()), width, len(values), int(good["cut"].sum()), failed)
+
+
+def ratio_cell(part: pd.DataFrame, spread: str) -> Cell:
+    """Return the cell of some ratios, with their summary on the log scale, and whether their checks were too coarse.
+
+    Args:
+        part: as for `cell_of`; a column `resolution` says how much of a ratio its checks leave open, as a share of it.
+        spread: a name of SPREADS.
+    """
+    good = part[~part["failed"].astype(bool) & part["value"].notna()]
+    cell = cell_of(part, spread)
+    if not cell.seeds:
+        return cell
+    log = log_summary(good["value"].to_numpy(float), good["cut"].to_numpy(bool))
+    open_ = pd.to_numeric(good["resolution"], errors="coerce").mean() if "resolution" in good else math.nan
+    varies = float(good["value"].std(ddof=1)) / cell.mean if cell.seeds > 1 and cell.mean else math.nan
+    return replace(cell, log=log, resolution=float(open_), coarse=bool(open_ > varies))
 
 
 def cell_of_values(values: pd.Series[float], spread: str) -> Cell:
@@ -140,6 +183,16 @@ def number(mean: float, spread: float, decimals: int, sign: str = "") -> str:
     """Format a mean and, where it is finite, its spread."""
     shown = f"{mean:{sign}.{decimals}f}"
     return shown + (f"±{spread:.{decimals}f}" if math.isfinite(spread) else "")
+
+
+def p_text(p: float) -> str:
+    """Format a p-value with two digits.
+
+    Example:
+        >>> p_text(0.0321), p_text(0.00001), p_text(1.0)
+        ('0.032', '<0.001', '1')
+    """
+    return "<0.001" if p < 0.001 else f"{p:.2g}"
 
 
 def finite(value: float) -> float | None:

@@ -109,17 +109,19 @@ def summary(found: list[tuple[Page, Reproduction]]) -> str:
         "Made by `python benchmarks/reproduce.py`: a page per table.",
         "",
     ]
-    lines += ["| table | what it shows | measured | agree | by chance | verdict |", "|---|---|---:|---:|---:|---|"]
+    heads = ["table", "what it shows", "measured", "can be told", "agree", "by chance", "verdict"]
+    lines += [f"| {' | '.join(heads)} |", "|---|---|---:|---:|---:|---:|---|"]
     for page, done in found:
         verdict = done.verdict
         name = page.table + "".join(f", {k}={v}" for k, v in page.settings.items())
-        chance = "-" if verdict.word == "undecided" else f"{verdict.expected:.1f}"
-        counts = [f"{verdict.measured} of {verdict.cells}", str(verdict.agree), chance]
+        chance = "-" if not verdict.decided else f"{verdict.expected:.2f}"
+        counts = [f"{verdict.measured} of {verdict.cells}", str(verdict.decided), str(verdict.agree), chance]
         lines.append(f"| {' | '.join([f'[{name}]({page.name}.md)', done.source.title, *counts, verdict.phrase])} |")
     notes = [
         "",
-        "*measured*: cells with a result; *agree*: those within two combined standard errors of the printed value;",
-        "*by chance*: how many would if both had measured the same thing, with so few runs on either side.",
+        "*measured*: cells with a result; *can be told*: those of several seeds that were not all cut at the cap;",
+        "*agree*: those whose 95 % interval of the difference (Welch's t) holds 0;",
+        "*by chance*: how many would if both had measured the same thing.",
         "The replicates are in replicates.parquet: `icy table benchmarks/reproduced/replicates.parquet`;",
         "their records, from which further runs start, in records.parquet (before 2026-11-22 without curves).",
     ]

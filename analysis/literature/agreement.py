@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
+from icy.analysis.statistics import CONFIDENCE
 from icy.config.protocols import SCRATCH
 from icy.records.long_table import EXTRA
 
 from .catalogue import KEYS, PAIR_KEYS, end_to_end, supervised
 
-NEAR = 2.0  # combined standard errors within which a cell agrees
 NAMES = {"mean": "published", "standard_error": "published_error"}  # of published columns next to measured ones
 TRAINED_AS = ["preset", "settings", "options"]  # columns in which runs of one published cell may differ
 # Lengths of the papers' games: 50,000 updates from scratch; after pre-training 20 times concat's, at most 10,000.
@@ -31,7 +32,7 @@ def agreement(long: pd.DataFrame, table: str = "", by: Sequence[str] = ()) -> pd
     Returns:
         One row per model, preset, changed settings, grammar and published table: mean (`icy`), its standard error and
         number of seeds, the published mean and error, `distance` in combined standard errors, and `within`, whether
-        that is at most 2.
+        the two agree by the 95 % interval of their difference (`with_distance`).
     """
     good = long[_as_published(long)].copy()
     good["model"] = good["model"].str.replace(r"^\w+/", "", regex=True)
@@ -73,8 +74,9 @@ def with_distance(cells: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         The cells with `combined_error`; `distance` in units of it, NaN if neither has an error; `freedom`, the degrees
-        of freedom of the distance as Student's t (Welch's, or those of the one that has an error); and `within`,
-        whether the distance is at most 2.
+        of freedom of the distance as Student's t (Welch's, or those of the one that has an error); `p`, the
+        probability of such a distance or a larger one if both measure the same thing, NaN if unknown; and `within`,
+        whether the 95 % interval of the difference holds 0.
     """
     seeds = cells["seeds"].clip(lower=1).astype(float)
     runs = cells["n"].fillna(seeds).astype(float)
@@ -88,8 +90,9 @@ def with_distance(cells: pd.DataFrame) -> pd.DataFrame:
     terms = [e**4 / (n - 1).clip(lower=1) for e, n in ((ours, seeds), (sampled, runs))]
     welch = (combined**4 / (terms[0] + terms[1]).replace(0, np.nan)).fillna(np.inf)
     freedom = welch.mask(own.isna(), runs - 1).mask(printed.isna(), seeds - 1).clip(lower=1)
-    found = {"combined_error": combined, "distance": distance, "freedom": freedom}
-    return cells.assign(**found, within=distance.abs() <= NEAR)
+    p = 2 * stats.t.sf(distance.abs().to_numpy(float), freedom.to_numpy(float))
+    found = {"combined_error": combined, "distance": distance, "freedom": freedom, "p": p}
+    return cells.assign(**found, within=p >= 1 - CONFIDENCE)
 
 
 def _as_published(long: pd.DataFrame) -> pd.Series[bool]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+PAPERS_CI95 = 1.96  # half the width of the papers' 95 % intervals, in standard errors
 DATA = Path(__file__).parents[1] / "data" / "published"
 # Columns that identify a cell that `icy probe` can measure, and one that `icy e2e` can.
 KEYS = ["protocol", "representation", "side", "model", "hidden_size", "grammar", "target"]
@@ -233,10 +234,8 @@ def _rounding(cells: pd.DataFrame, mean: pd.Series[str]) -> pd.Series[float]:
 
 
 def _standard_error(cells: pd.DataFrame, ddof: int | None) -> pd.Series[float]:
-    from icy.analysis.cells import Z95  # the papers' intervals use the same factor
-
     n = cells["n"].astype(float)
-    scale = cells["error_kind"].map({"sem": 1.0, "ci95": 1 / Z95, "sd": 1.0, "none": math.nan})
+    scale = cells["error_kind"].map({"sem": 1.0, "ci95": 1 / PAPERS_CI95, "sd": 1.0, "none": math.nan})
     scale = scale.where(cells["error_kind"] != "sd", n**-0.5)
     # Perkins21 and Icy22 divide the population deviation by sqrt(n); with so few runs the sample deviation is fair.
     unbiased = 1.0 if ddof == 1 else (n / (n - 1)) ** 0.5

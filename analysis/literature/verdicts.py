@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,18 +11,37 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from icy.analysis.cells import both_cut, number
+from icy.analysis.cells import CAP_SLACK, CUT, both_cut, number, p_text
 from icy.analysis.order import in_order
+from icy.analysis.statistics import CONFIDENCE
 
-from .agreement import NAMES, NEAR, with_distance
+from .agreement import NAMES, with_distance
 
-FAR = 3.0  # combined standard errors beyond which a cell differs
-CONFIDENCE = 0.95  # of the verdict "reproduced"
-MIN_CELLS = 5  # for a verdict on all cells
+FAR = 0.99  # confidence of the interval beyond which a cell differs
+MIN_CELLS = 5  # that can be told, for a verdict on all
+DECIDED = ("agrees", "near", "differs", "failed")
+UNDECIDED = {  # verdicts on what was measured and cannot be told: what is the matter with so many cells
+    "one seed": "{} of one seed",
+    "cut in both": "{} cut at the cap in both",
+    "cut in one": "{} cut at the cap in one of the two",
+    "undecided": "{} without an error here or in the paper",
+}
 CELL = ["representation", "side", "model", "hidden_size", "grammar", "measure"]
 COLUMNS = [
     *CELL,
-    *("icy", "icy_error", "seeds", "cut", "published", "published_error", "n", "combined_error", "distance", "freedom"),
+    *(
+        "icy",
+        "icy_error",
+        "seeds",
+        "cut",
+        "published",
+        "published_error",
+        "n",
+        "combined_error",
+        "distance",
+        "freedom",
+        "p",
+    ),
     "verdict",
 ]
 
@@ -31,15 +51,19 @@ def judged(long: pd.DataFrame, wanted: pd.DataFrame) -> pd.DataFrame:
 
     The verdict on a cell is
 
-    - "agrees": within 2 combined standard errors, or both were cut at the cap;
-    - "near": within 3;
-    - "differs": more than 3 apart;
+    - "agrees": the 95 % interval of the difference, by Welch's t, holds 0;
+    - "near": its 99 % interval does;
+    - "differs": neither does;
+    - "one seed": icy has a single run, of which the spread is unknown;
+    - "cut in both": all runs were cut at the cap here and in the paper, so that both are larger, and no more is known;
+    - "cut in one": all were in one of the two, so that its ratio is larger than it says, and the other is not so far
+      away that it differs all the same;
     - "undecided": neither has an error, or icy's mean is undefined;
     - "failed": no seed gave a result;
     - "missing": it was not measured.
 
-    If one of the two has no error (a single seed, or a paper that prints none), its runs are assumed to vary as much
-    as the other's.
+    Means over runs of which some were cut are compared like all others, since the papers cut their runs likewise. If
+    one of the two has no error (a paper that prints none), its runs are assumed to vary as much as the other's.
 
     Args:
         long: results in long form.
@@ -69,32 +93,37 @@ def _measured(long: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     alone = long[~pairs].assign(model=long["model"].str.replace(r"^\w+/", "", regex=True))
     names = [name for name in theirs["measure"].unique() if name in long]
     tall = long[pairs].drop(columns=["measure", "value"])
-    kept = [*CELL[:-1], "failed", "cut"]
+    kept = [*CELL[:-1], "failed", "cut", "cap"]
     both = pd.concat([alone[[*kept, "measure", "value"]], tall.melt(kept, names, "measure", "value")])
     both["value"] = both["value"].where(~both["failed"].astype(bool))
     groups = both.groupby(CELL, sort=False)
     found = groups["value"].agg(["mean", "sem", "count"]).set_axis(["icy", "icy_error", "seeds"], axis=1)
-    return found.join(groups[["failed", "cut"]].sum()).assign(tried=groups.size()).reset_index()
+    counts = groups[["failed", "cut"]].sum().assign(tried=groups.size(), cap=groups["cap"].max())
+    return found.join(counts).reset_index()
 
 
 def _verdict(cell: pd.Series[Any]) -> str:
     if not cell["seeds"]:
         return "failed" if cell["failed"] else "undecided" if cell["tried"] else "missing"
-    if _cut(cell):
-        return "agrees"
-    if math.isnan(cell["distance"]):
+    ours, theirs = _all_cut(cell)
+    if ours and theirs:
+        return "cut in both"
+    if cell["seeds"] == 1:
+        return "one seed"
+    if math.isnan(cell["p"]):
         return "undecided"
-    away = abs(cell["distance"])
-    return "agrees" if away <= NEAR else "near" if away <= FAR else "differs"
+    if cell["p"] < 1 - FAR:
+        return "differs"
+    return "cut in one" if ours or theirs else "agrees" if cell["p"] >= 1 - CONFIDENCE else "near"
 
 
-def _cut(cell: pd.Series[Any]) -> bool:
-    ratio = cell["measure"] == "ratio"
-    return ratio and both_cut(cell["icy"], cell["seeds"], cell["cut"], cell["published"])
-
-
-def _both_cut(cells: pd.DataFrame) -> pd.Series[bool]:
-    return pd.Series([_cut(cell) for _, cell in cells.iterrows()], index=cells.index, dtype=bool)
+def _all_cut(cell: pd.Series[Any]) -> tuple[bool, bool]:
+    """Return whether all of icy's runs were cut at the cap, and whether all of the paper's were."""
+    if cell["measure"] != "ratio":
+        return False, False
+    ours = both_cut(cell["icy"], cell["seeds"], cell["cut"], math.inf)
+    cap = cell["icy"] if ours else cell["cap"]
+    return ours, bool(cell["published"] >= cap - CAP_SLACK)
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,15 +131,19 @@ class Verdict:
     """Verdict on a table.
 
     Attributes:
-        word: "reproduced", "reproduced in part", "not reproduced"; "too few cells to tell" below five; "undecided" if
-            no cell has an error; or "not measured".
+        word: "reproduced", "reproduced in part", "not reproduced"; "too few cells to tell" if fewer than five can be
+            told; "undecided" if none can; or "not measured".
         cells: number of cells.
-        measured: number of cells that agree, are near, differ or failed; of a verdict "undecided", that are undecided
-            or failed.
+        measured: number of cells with a result, or that failed.
+        undecided: number of measured cells that cannot be told, by their verdict.
         failed: measured cells in which no seed gave a result; they do not agree.
         agree: measured cells that agree.
-        expected: number of cells expected to agree if the true means are equal, by Welch's t, including those cut in
-            both; NaN without errors.
+        expected: number of cells expected to agree if the true means are equal: 95 % of those that did not fail; NaN if
+            there are none.
+        together: probability of such distances or larger ones over all cells that can be told, if the true means are
+            equal (Fisher's combination of p-values); NaN likewise.
+        shows: a difference that half of the cells which can be told would show, in units of the table: the median of
+            half the width of their 95 % intervals; NaN likewise.
         difference: median absolute difference from the published values, in units of the table.
         correlation: Spearman's, between measured and published means over cells; NaN below three.
     """
@@ -118,49 +151,49 @@ class Verdict:
     word: str
     cells: int
     measured: int
+    undecided: Mapping[str, int]
     failed: int
     agree: int
     expected: float
+    together: float
+    shows: float
     difference: float
     correlation: float
+
+    @property
+    def decided(self) -> int:
+        """Number of measured cells that can be told, or failed."""
+        return self.measured - sum(self.undecided.values())
 
     @classmethod
     def of(cls, cells: pd.DataFrame) -> Verdict:
         """Judge a table by its cells, from `judged`.
 
-        "reproduced" means that no cell failed, that no more cells lie outside than chance alone would put there in 95
-        of 100 cases, and that none lies so far outside that chance would put one there in fewer than 5 of 100.
+        Cells that cannot be told count neither for nor against. "reproduced" means that at least five can be, that none
+        failed, and that neither the number of those outside, nor the one furthest outside, nor the distances of all
+        together (Fisher 1925) are such as chance alone would bring about in fewer than 5 of 100 cases.
         """
-        done = cells[cells["verdict"].isin(["agrees", "near", "differs"])]
-        failed = int(cells["verdict"].eq("failed").sum())
-        found = cells[cells["verdict"].eq("undecided")]
-        if not len(done) and (len(found) or not failed):
-            word, gap = ("undecided", _gap(found)) if len(found) else ("not measured", math.nan)
-            return cls(word, len(cells), len(found) + failed, failed, 0, math.nan, gap, _correlation(found))
-        agree, measured = int(done["verdict"].eq("agrees").sum()), len(done) + failed
-        chance = done[~_both_cut(done)]  # cells that were cut in both agree in any case
-        freedom = chance["freedom"].to_numpy(float)
-        inside = np.asarray(1 - 2 * stats.t.sf(NEAR, freedom))
-        most_outside = stats.binom.ppf(CONFIDENCE, len(chance), 1 - inside.mean()) if len(chance) else 0
-        likely = 2 * stats.t.sf(chance["distance"].abs().to_numpy(float), freedom)
-        far = chance["verdict"].ne("agrees") & (likely * len(chance) < 1 - CONFIDENCE)
-        if measured < MIN_CELLS:
-            word = "too few cells to tell"
-        elif not failed and measured - agree <= most_outside and not far.any():
-            word = "reproduced"
-        else:
-            word = "reproduced in part" if agree >= measured / 2 else "not reproduced"
-        expected = float(inside.sum()) + len(done) - len(chance) if len(done) else math.nan
-        return cls(word, len(cells), measured, failed, agree, expected, _gap(done), _correlation(done))
+        counts = cells["verdict"].value_counts()
+        there = cells[cells["verdict"].ne("missing")]
+        told = cells[cells["verdict"].isin(DECIDED) & cells["verdict"].ne("failed")]
+        undecided = {name: int(counts[name]) for name in UNDECIDED if name in counts}
+        agree, failed = int(counts.get("agrees", 0)), int(counts.get("failed", 0))
+        found = told if len(told) else there[there["verdict"].ne("failed")]
+        about = (_gap(found), _correlation(found))
+        by_chance = (CONFIDENCE * len(told), _together(told), _shows(told)) if len(told) else (math.nan,) * 3
+        word = _word(told, agree, failed, sum(undecided.values()))
+        return cls(word, len(cells), len(there), undecided, failed, agree, *by_chance, *about)
 
     def __repr__(self) -> str:
         return str(self)
 
     @property
     def phrase(self) -> str:
-        """The word, with "as far as measured" where it covers a part of the table."""
-        whole = self.measured == self.cells or self.word in ("not measured", "undecided", "too few cells to tell")
-        return self.word if whole else f"{self.word} as far as measured"
+        """The word, with "as far as measured" where it covers a part of the table, and "as far as can be told" where
+        some of what was measured says nothing."""
+        if self.word in ("not measured", "undecided", "too few cells to tell") or self.decided == self.cells:
+            return self.word
+        return f"{self.word} as far as {'measured' if self.measured < self.cells else 'can be told'}"
 
     def __str__(self) -> str:
         if not self.measured:
@@ -168,21 +201,53 @@ class Verdict:
         about = [f"{self.failed} failed"] if self.failed else []
         about += [f"{self.cells - self.measured} of {self.cells} not measured"] if self.measured < self.cells else []
         part = f" ({', '.join(about)})" if about else ""
+        reasons = ", ".join(UNDECIDED[name].format(count) for name, count in self.undecided.items())
         rank = "" if math.isnan(self.correlation) else f", Spearman's correlation over cells {self.correlation:.2f}"
         away = (
             "none gave a result." if math.isnan(self.difference) else f"median difference {self.difference:.3f}{rank}."
         )
         if self.word == "undecided":
-            return f"Undecided: {self.measured} cells{part}, without an error here or in the paper; {away}"
+            return f"Undecided: of {self.measured} cells{part} none can be told: {reasons}; {away}"
         chance = "" if math.isnan(self.expected) else f", where chance alone would let {self.expected:.1f}"
+        if self.together < 1 - CONFIDENCE:
+            chance += f", and all together lie further away than chance allows (Fisher's p {p_text(self.together)})"
+        shows = "" if math.isnan(self.shows) else f"; half of them would show a difference of {self.shows:.3f}"
+        rest = f"; not to be told: {reasons}" if reasons else ""
+        which = " that can be told" if reasons else ""
         return (
-            f"{self.phrase.capitalize()}: {self.agree} of {self.measured} cells{part} agree within {NEAR:g} combined "
-            f"standard errors{chance}; {away}"
+            f"{self.phrase.capitalize()}: {self.agree} of {self.decided} cells{which}{part} agree by the 95 % interval "
+            f"of the difference{chance}{shows}{rest}; {away}"
         )
+
+
+def _word(told: pd.DataFrame, agree: int, failed: int, undecided: int) -> str:
+    """Return the word for a table of which some cells can be told, so many failed, and so many cannot be told."""
+    decided = len(told) + failed
+    if not len(told):
+        if undecided:
+            return "undecided"
+        return "not reproduced" if failed >= MIN_CELLS else "too few cells to tell" if failed else "not measured"
+    most_outside = stats.binom.ppf(CONFIDENCE, len(told), 1 - CONFIDENCE)
+    far = told["verdict"].ne("agrees") & (told["p"] * len(told) < 1 - CONFIDENCE)
+    if decided < MIN_CELLS:
+        return "too few cells to tell"
+    if not failed and decided - agree <= most_outside and not far.any() and _together(told) >= 1 - CONFIDENCE:
+        return "reproduced"
+    return "reproduced in part" if agree >= decided / 2 else "not reproduced"
+
+
+def _together(told: pd.DataFrame) -> float:
+    return float(stats.combine_pvalues(told["p"].clip(lower=np.finfo(float).tiny).to_numpy(float)).pvalue)
 
 
 def _gap(cells: pd.DataFrame) -> float:
     return float((cells["icy"] - cells["published"]).abs().median())
+
+
+def _shows(cells: pd.DataFrame) -> float:
+    """Return the median of half the width of the 95 % intervals of the differences."""
+    widths = stats.t.ppf((1 + CONFIDENCE) / 2, cells["freedom"].to_numpy(float)) * cells["combined_error"]
+    return float(np.median(widths))
 
 
 def _correlation(cells: pd.DataFrame) -> float:
@@ -207,7 +272,9 @@ def shown(cells: pd.DataFrame) -> pd.DataFrame:
                 "model": model_name(cell["model"], cell["hidden_size"]),
                 "grammar": cell["grammar"],
                 **({"measure": cell["measure"]} if several else {}),
-                "icy": number(cell["icy"], cell["icy_error"], decimals) if cell["seeds"] else "-",
+                "icy": number(cell["icy"], cell["icy_error"], decimals) + CUT * (cell["cut"] > 0)
+                if cell["seeds"]
+                else "-",
                 "seeds": str(cell["seeds"]),
                 "published": number(cell["published"], cell["published_error"], decimals),
                 "distance": "-" if math.isnan(away) else f"{round(away, 1) + 0.0:+.1f}",

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from icy.analysis.cells import LEAST_RATIO, Cell, cell_of
+from icy.analysis.cells import LEAST_RATIO, SPREADS, Cell, cell_of, ratio_cell
 from icy.analysis.order import ORDERED, in_order, place_of
 from icy.analysis.tables.bias import bias_table
 from icy.analysis.wording import LETTERS, heading
@@ -48,7 +48,9 @@ class Line:
         """Return its cell on a grammar; None if that was not measured."""
         if (grammar, spread) not in self._cells:
             part = self.long[self.long["grammar"] == grammar]
-            self._cells[grammar, spread] = cell_of(part, spread) if len(part) else None
+            on_log_scale = spread == "ci95" and len(part) and part["measure"].iloc[0] == "ratio"
+            make = ratio_cell if on_log_scale else cell_of
+            self._cells[grammar, spread] = make(part, spread) if len(part) else None
         return self._cells[grammar, spread]
 
 
@@ -165,8 +167,12 @@ def title_and_notes(long: pd.DataFrame, spread: str | None = None) -> tuple[str,
         long: results.
         spread: None where the plot does not show it.
     """
-    table = bias_table(long, spread or "sd")
-    return table.title, [note for note in table.notes if spread or not note.startswith("mean ±")]
+    table = bias_table(long, spread or "sd", log=False)
+    notes = [note for note in table.notes if spread or not note.startswith("mean ±")]
+    if spread == "ci95" and long["measure"].eq("ratio").any():
+        of_ratios = f"{SPREADS[spread][0]}, of ratios on the log scale"
+        notes = [note.replace(SPREADS[spread][0], of_ratios) for note in notes]
+    return table.title, notes
 
 
 def limits(cells: Iterable[Cell | None], ratio: bool) -> tuple[float, float]:
@@ -180,7 +186,12 @@ def limits(cells: Iterable[Cell | None], ratio: bool) -> tuple[float, float]:
 
 
 def error_lengths(cell: Cell, ratio: bool) -> tuple[float, float]:
-    """Return the lengths of an error bar, down and up; of ratios it stays above 0, for a logarithmic axis."""
+    """Return the lengths of an error bar, down and up; of ratios it stays above 0, for a logarithmic axis.
+
+    An interval on the log scale is a factor, so that its bar is longer upwards.
+    """
+    if ratio and cell.log is not None and math.isfinite(factor := cell.log.factor("ci95")):
+        return cell.mean * (1 - 1 / factor), cell.mean * (factor - 1)
     up = cell.spread if math.isfinite(cell.spread) else 0.0
     return min(up, 0.9 * cell.mean) if ratio else up, up
 

@@ -3,23 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
-from icy.analysis.cells import CUT, EMPTY, SPREADS, Cell, Reference, both_cut, cell_of, checked_spread
+from icy.analysis.cells import (
+    COARSE,
+    CUT,
+    EMPTY,
+    SPREADS,
+    Cell,
+    Reference,
+    both_cut,
+    cell_of,
+    checked_spread,
+    ratio_cell,
+)
 from icy.analysis.order import ORDER, in_order, place_of
+from icy.analysis.statistics import LOG_SPREADS, holm
 from icy.analysis.wording import LETTERS, heading, text_of
+from icy.config.protocols import BASELINE
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.text import listed
 from icy.records.load import Results, long_of
 from icy.records.long_table import ROW
 
-from .compare import PUBLISHED, cell_references, compared_with, numbered, paired_differences
+from .compare import PUBLISHED, cell_references, compared_with, numbered
 from .marking import TableRow, mark_ends
-from .table import BiasTable
+from .paired import paired_differences, paired_of
+from .table import BiasTable, Line
 
 MEASURE_TITLES = {
     "ratio": "steps to the target as a ratio to concat's",
@@ -32,7 +47,9 @@ CUT_NOTES = {  # what the dagger means, by measure
     "held_out": "not learnt to the target within {cap} times concat's steps in at least one seed; "
     "train_accuracy in the long table says how far",
 }
+LOG, QUOTIENT, P = "log scale", "quotient", "p (Holm)"  # labels of lines below a row
 PARAMETERS = 1  # index of that label
+CellMaker = Callable[[pd.DataFrame], Cell]
 MOST_DECIMALS = 6
 
 
@@ -45,9 +62,13 @@ def bias_table(
     compare: Any = None,
     compared: str = "",
     mark: bool = True,
+    log: bool = True,
     decimals: int = 2,
 ) -> BiasTable:
     """Make the bias table of some results.
+
+    Ratios are positive, skewed and often cut, so below each row of several seeds stands their summary on the log scale:
+    the geometric mean, to be multiplied or divided by its spread (`icy.analysis.statistics.log_summary`).
 
     Args:
         results: a ProbeResult, or a DataFrame in long form, as `icy.records.long_table.to_long` makes.
@@ -61,6 +82,7 @@ def bias_table(
         mark: whether to mark the best and the worst of each column, where at least three rows differ by more than
             their seeds do (one-way analysis of variance, 5 %). Models without parameters, which learn by heart, are
             not considered.
+        log: whether to show ratios on the log scale too.
         decimals: printed with each number.
 
     Raises:
@@ -74,6 +96,23 @@ def bias_table(
         >>> bias_table(result, compare=result, compared="again").head()[-4:]
         ['concat', 'again', 'perm', 'again']
     """
+    return _bias_table(results, spread, partial(_cell, spread=spread, log=log), by=by, sort=sort, compare=compare,
+                       compared=compared, mark=mark, decimals=decimals)  # fmt: skip
+
+
+def _bias_table(
+    results: Results,
+    spread: str,
+    cell: CellMaker,
+    *,
+    by: str | Sequence[str] = "representation",
+    sort: str = "given",
+    compare: Any = None,
+    compared: str = "",
+    mark: bool = True,
+    decimals: int = 2,
+) -> BiasTable:
+    """Make a bias table of the cells that a function makes of replicates; for the rest see `bias_table`."""
     checked_spread(spread)
     if decimals not in range(MOST_DECIMALS + 1):
         raise InvalidSettingError(f"decimals is a whole number from 0 to {MOST_DECIMALS}; not {decimals!r}.")
@@ -87,7 +126,7 @@ def bias_table(
     references = cell_references(long, other, spread)
     grouped += [name for name in varying if grouped and _constant(long, name, grouped)]
     shown = [name for name in varying if name != "side" or name in grouped]
-    rows = _sorted(_rows(long, shown, references, spread), grouped, sort, grammars)
+    rows = _sorted(_rows(long, shown, references, cell), grouped, sort, grammars)
     alike = [name for name in ("side", *ROW[1:]) if name not in ("hidden_size", "settings", "options")]
     arrows = mark_ends(rows, alike, grammars, spread) if mark else {}
     labels = ["model", "parameters", *(heading(name) for name in shown), "seeds", "concat steps"]
@@ -101,6 +140,8 @@ def bias_table(
         [(names, cells) for _, names, cells in rows],
         [
             *_notes(long, spread),
+            *_log_notes(rows, spread),
+            *_coarse(rows),
             *_thin(rows, labels.index("seeds")),
             *([] if len(long) and long["failed"].all() else compared_notes(other, references.values(), spread)),
             *_training_note(reference.differs_in for reference in references.values()),
@@ -109,51 +150,101 @@ def bias_table(
         arrows,
         [heading(name) for name in grouped],
         compared or called,
+        below={LOG: "log"} if _log_cells(rows) else {},
+        spread=spread,
     )
 
 
 def difference_table(
     results: Results, other: Results, name: str = "the other", spread: str = "sd", **options: Any
 ) -> BiasTable:
-    """Make the table of differences between two results, taken seed by seed.
+    """Make the table of differences between two results, or between models, taken seed by seed.
+
+    Below each row stand the quotients of ratios, taken on the log scale, and p-values of paired tests
+    (`icy.analysis.statistics.paired`), corrected by Holm's method for the number of tests in the table.
 
     Args:
         results: a ProbeResult, or a DataFrame in long form.
-        other: likewise; its values are subtracted.
-        name: of the other results, for notes.
+        other: likewise, or where they are kept; its values are subtracted. Or the name of a model of these results,
+            from which all others of its side are held off; or "each", for every model and every other.
+        name: of other results, for notes.
         spread: of the differences over seeds.
         **options: by, sort and decimals, as for `bias_table`.
 
     Raises:
         InvalidSettingError: another spread.
         IncompatibleError: the two have no replicate in common.
+        StoreError: there is neither such a model nor such a file or folder.
     """
-    long, rest = long_of(results), long_of(other)
-    both, training = paired_differences(long, rest)
-    table = bias_table(both, spread, mark=False, **options)
-    notes = [note for note in table.notes if not note.startswith(CUT)]
+    checked_spread(spread)
+    both, training, lone, name = paired_differences(long_of(results), other, name)
+    table = _bias_table(both, spread, partial(_difference, spread=spread), mark=False, **options)
+    rows = _corrected(table.rows)
+    notes = [note for note in table.notes if not note.startswith((CUT, LOG))]
     cut = [f"{CUT} cut in at least one seed"] if both["cut"].any() else []
     meaning = f"differences, seed by seed, from {name}: above 0, the value is larger here"
-    lone = len(long[~long["failed"].astype(bool)]) - len(both)
     cut += [f"{lone} runs have no counterpart in {name}"] if lone else []
     cut += _training_note(training)
-    return replace(table, title=f"difference; {table.title}", notes=[meaning, *notes, *cut], signed=True)
+    below = ({QUOTIENT: "log"} if table.below else {}) | ({P: "p"} if any(_tested(rows)) else {})
+    notes = [meaning, *notes, *_test_notes(both, rows, below, spread), *cut]
+    return replace(table, title=f"difference; {table.title}", rows=rows, notes=notes, signed=True, below=below)
+
+
+def _difference(part: pd.DataFrame, spread: str) -> Cell:
+    """Return the cell of differences; of ratios with their quotient. Concat, where models are alike, is not tested."""
+    cell = cell_of(part, spread)
+    if part["grammar"].iloc[0] == BASELINE:
+        return cell
+    found = paired_of(part)
+    return replace(cell, log=found.summary() if found.log else None, p=found.p)
+
+
+def _corrected(rows: Sequence[Line]) -> list[Line]:
+    """Correct the p-values of all cells for their number."""
+    corrected = iter(holm([cell.p for _, cells in rows for cell in cells.values()]))
+    return [(labels, {g: replace(cell, p=next(corrected)) for g, cell in cells.items()}) for labels, cells in rows]
+
+
+def _tested(rows: Sequence[Line]) -> list[bool]:
+    return [not math.isnan(cell.p) for _, cells in rows for cell in cells.values()]
+
+
+def _test_notes(both: pd.DataFrame, rows: Sequence[Line], below: Mapping[str, str], spread: str) -> list[str]:
+    """Return what the lines below differences show: quotients, tests, and what cut pairs can say."""
+    notes = []
+    if QUOTIENT in below:
+        notes.append(f"{QUOTIENT}: of geometric means, times or divided by its {LOG_SPREADS[spread]}")
+    if P in below:
+        what = "log ratios" if both["measure"].eq("ratio").all() else "values"
+        notes.append(f"{P}: paired t-test on {what}, corrected for {sum(_tested(rows))} tests by Holm's method")
+    ratios = both[both["measure"].eq("ratio") & both["grammar"].ne(BASELINE)]
+    if ratios["cut"].any():
+        notes.append("where one of a pair was cut: sign test of the directions; where both were: left out")
+    return notes
 
 
 # -- rows, groups and order --------------------------------------------------------------------------------------------
 
 
 def _rows(
-    long: pd.DataFrame, shown: Sequence[str], references: Mapping[tuple[int, str], Reference], spread: str
+    long: pd.DataFrame, shown: Sequence[str], references: Mapping[tuple[int, str], Reference], cell: CellMaker
 ) -> list[TableRow]:
     """Return the rows of a table, with cells and their reference values."""
     found = []
     for row, group in long.groupby("row"):
         ratio = group["measure"].iloc[0] == "ratio"
-        cells = {str(g): cell_of(part, spread) for g, part in group.groupby("grammar", sort=False)}
-        cells = {g: _with_reference(cell, references.get((int(str(row)), g)), ratio) for g, cell in cells.items()}
+        cells = {str(g): cell(part) for g, part in group.groupby("grammar", sort=False)}
+        cells = {g: _with_reference(one, references.get((int(str(row)), g)), ratio) for g, one in cells.items()}
         found.append((group.iloc[0], _labels(group.iloc[0], group, shown), cells))
     return found
+
+
+def _cell(part: pd.DataFrame, spread: str, log: bool) -> Cell:
+    """Return the cell of some replicates; of ratios to concat, with their summary on the log scale."""
+    first = part.iloc[0]
+    if not log or first["measure"] != "ratio" or first["grammar"] == BASELINE:
+        return cell_of(part, spread)
+    return ratio_cell(part, spread)
 
 
 def _with_reference(cell: Cell, reference: Reference | None, ratio: bool) -> Cell:
@@ -274,6 +365,29 @@ def failures(long: pd.DataFrame) -> list[str]:
     failed = long[long["failed"].astype(bool)]
     reasons = "; ".join(sorted(set(failed["error"].dropna().astype(str))))
     return [f"{len(failed)} of {len(long)} runs failed{': ' if reasons else ''}{reasons}"] if len(failed) else []
+
+
+def _log_cells(rows: Sequence[TableRow]) -> list[Cell]:
+    """Return the cells with a summary on the log scale; none where all are of a single seed, which it would repeat."""
+    found = [cell for _, _, cells in rows for cell in cells.values() if cell.log is not None]
+    return found if any(cell.seeds > 1 for cell in found) else []
+
+
+def _log_notes(rows: Sequence[TableRow], spread: str) -> list[str]:
+    """Return what the lines on the log scale show, and how they take cut runs; nothing without such lines."""
+    cells = _log_cells(rows)
+    if not cells:
+        return []
+    cut = "; cut runs count as larger (Tobit: maximum likelihood)" if any(cell.cut for cell in cells) else ""
+    return [f"{LOG}: geometric mean, times or divided by its {LOG_SPREADS[spread]}{cut}"]
+
+
+def _coarse(rows: Sequence[TableRow]) -> list[str]:
+    """Return a note on cells whose checks leave more open than their seeds vary; nothing if there are none."""
+    found = [cell.resolution for _, _, cells in rows for cell in cells.values() if cell.coarse]
+    if not found:
+        return []
+    return [f"{COARSE} coarse: the checks leave more of the ratio open (up to ±{max(found):.0%}) than the seeds vary"]
 
 
 def _thin(rows: Sequence[TableRow], seeds: int) -> list[str]:

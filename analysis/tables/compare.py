@@ -12,7 +12,7 @@ import pandas as pd
 from icy.analysis.cells import Cell, Reference, both_cut, cell_of
 from icy.analysis.literature.agreement import agreement, end_to_end_agreement, with_distance
 from icy.analysis.literature.catalogue import find_table
-from icy.core.errors import IncompatibleError, InvalidSettingError, UnknownNameError
+from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.records.load import ATLAS, long_of, read_long
 from icy.records.long_table import ROW
 
@@ -84,36 +84,7 @@ def pair_references(long: pd.DataFrame, name: str) -> dict[tuple[int, str, str],
     }
 
 
-def paired_differences(long: pd.DataFrame, other: pd.DataFrame) -> tuple[pd.DataFrame, list[tuple[str, ...]]]:
-    """Subtract the values of `other` from those of `long`, replicate by replicate.
-
-    Replicates match in model, sizes, protocol, grammar and seed, so that they share words and the sequence of meanings.
-
-    Returns:
-        The replicates of `long` with a match in `other`, with the difference as value; and for every row with a
-        partner, the columns in which their training differs.
-
-    Raises:
-        IncompatibleError: no replicate has a match.
-        InvalidSettingError: as for `matched_rows`.
-    """
-    long, other = numbered(long), numbered(other)
-    partner = matched_rows(long, other)
-    good = other[~other["failed"].astype(bool)].set_index(["row", "grammar", "seed"])[["value", "cut"]]
-    keys = pd.MultiIndex.from_arrays([long["row"].map(partner), long["grammar"], long["seed"]])
-    theirs = good.reindex(keys).set_index(long.index)
-    cut = long["cut"].astype(bool) | theirs["cut"].eq(True)
-    both = long.assign(value=long["value"] - theirs["value"], cut=cut)
-    both = both[both["value"].notna() & ~long["failed"].astype(bool)]
-    if not len(both):
-        raise IncompatibleError(
-            "The two results share no model, sizes, protocol, grammar and seed, so that nothing can be subtracted; "
-            "--compare shows them side by side."
-        )
-    return both.drop(columns="row"), list(_training_differences(long, other, partner).values())
-
-
-def matched_rows(long: pd.DataFrame, other: pd.DataFrame) -> dict[int, int]:
+def matched_rows(long: pd.DataFrame, other: pd.DataFrame, names: Sequence[str] = IDENTITY) -> dict[int, int]:
     """Match the rows of one table with those of another of the same model, sizes and protocol.
 
     Where several rows match, take the one with the same training.
@@ -121,6 +92,7 @@ def matched_rows(long: pd.DataFrame, other: pd.DataFrame) -> dict[int, int]:
     Args:
         long: results with the column `row`.
         other: likewise.
+        names: columns of ROW in which rows must agree.
 
     Returns:
         By number of a row of `long`, the number of its partner; rows without a partner are left out.
@@ -131,9 +103,9 @@ def matched_rows(long: pd.DataFrame, other: pd.DataFrame) -> dict[int, int]:
     mine, theirs = (_first(table) for table in (long, other))
     found = {}
     for row, about in mine.iterrows():
-        alike = theirs[_alike(theirs, about, IDENTITY)]
+        alike = theirs[_alike(theirs, about, names)]
         if len(alike) > 1:
-            alike = alike[_alike(alike, about, TRAINING)]
+            alike = alike[_alike(alike, about, [name for name in ROW if name not in (*names, "model")])]
             if len(alike) != 1:
                 raise InvalidSettingError(
                     f"The other results have several rows of {about['model']} at {about['meanings']}, which differ in "
@@ -170,7 +142,7 @@ def _references(long: pd.DataFrame, other: pd.DataFrame, spread: str) -> dict[Ce
     other = numbered(other)
     ours, theirs, shown = _cells(long, "sem"), _cells(other, "sem"), _cells(other, spread)
     partners = matched_rows(long, other)  # several rows may have the same one
-    differences = _training_differences(long, other, partners)
+    differences = training_differences(long, other, partners)
     pairs = [((row, grammar), (partners.get(row, -1), grammar)) for row, grammar in ours]
     pairs = [(own, their) for own, their in pairs if their in theirs and ours[own].seeds and theirs[their].seeds]
     ratios = set(other.loc[other["measure"] == "ratio", "row"])
@@ -212,7 +184,7 @@ def _alike(rows: pd.DataFrame, about: pd.Series[Any], names: Sequence[str]) -> p
     return same
 
 
-def _training_differences(
+def training_differences(
     long: pd.DataFrame, other: pd.DataFrame, partners: Mapping[int, int]
 ) -> dict[int, tuple[str, ...]]:
     """Return the columns of TRAINING in which each row differs from its partner."""

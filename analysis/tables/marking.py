@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from scipy.stats import f as f_distribution
+from scipy import stats
 
-from icy.analysis.cells import EMPTY, Z95, Cell, Mark
+from icy.analysis.cells import EMPTY, Cell, Mark
+from icy.analysis.statistics import CONFIDENCE
 
 # Whether an architecture with a bias towards composition learns a grammar well (+1) or not (-1), after Perkins21's
 # tables 9 to 11: shuffled words are still words; proj, pairsum and rot leave none, and hol has no structure at all.
@@ -69,9 +70,11 @@ def _differ(cells: Sequence[Cell], spread: str) -> bool:
     if freedom[1] == 0:
         return True  # one seed each: their variance is unknown
     spreads = np.array([cell.spread if cell.seeds > 1 else 0.0 for cell in cells])
-    scale = {"sd": np.ones_like(counts), "sem": np.sqrt(counts), "ci95": np.sqrt(counts) / Z95}[spread]
+    scale = np.ones_like(counts) if spread == "sd" else np.sqrt(counts)
+    if spread == "ci95":
+        scale = scale / stats.t.ppf((1 + CONFIDENCE) / 2, np.maximum(counts - 1, 1))
     within = ((counts - 1) * (scale * spreads) ** 2).sum()
     between = (counts * (means - np.average(means, weights=counts)) ** 2).sum()
     if within == 0:
         return bool(between > 0)
-    return bool(f_distribution.sf(between / freedom[0] / (within / freedom[1]), *freedom) < SIGNIFICANCE)
+    return bool(stats.f.sf(between / freedom[0] / (within / freedom[1]), *freedom) < SIGNIFICANCE)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from icy.analysis.cells import CUT, EMPTY, Cell, Mark
+from icy.analysis.cells import CUT, EMPTY, LOG_COLUMNS, OTHER_COLUMNS, Cell, Mark
 from icy.analysis.order import ORDERED
 from icy.core.errors import InvalidSettingError
 from icy.core.files import write_atomically
@@ -39,6 +39,7 @@ TEX = {
     "}": r"\}",
     CUT: r"$^\dagger$",
     "±": r"$\pm$",
+    "×": r"$\times$",
     "↑": r"$\uparrow$",
     "↓": r"$\downarrow$",
     "°": r"$^\circ$",
@@ -69,6 +70,8 @@ class BiasTable:
         grouped: labels that become headings of groups of rows instead of columns.
         compared: heading of the columns of reference values.
         signed: whether numbers are differences and have a sign.
+        below: lines below each row, by label: what they show of a cell (`Cell.below`), "log" or "p".
+        spread: of the cells, a name of `icy.analysis.cells.SPREADS`.
     """
 
     title: str
@@ -81,6 +84,8 @@ class BiasTable:
     grouped: Sequence[str] = ()
     compared: str = "other"
     signed: bool = False
+    below: Mapping[str, str] = field(default_factory=dict)
+    spread: str = "sd"
 
     def render(self, format: str) -> str:
         """Return the table as "text", "markdown", "latex", "csv", "html" or "json".
@@ -102,11 +107,17 @@ class BiasTable:
         return path
 
     def to_dataframe(self) -> pd.DataFrame:
-        """Return a row per model, with columns (grammar, "mean"), "spread", "seeds", "cut" and "failed"; where the
-        table compares, also "other", "other_error" and "distance"."""
+        """Return a row per model, with columns (grammar, "mean"), "spread", "seeds", "cut" and "failed".
+
+        Where the table has them, there are also "geometric_mean", "geometric_spread" (the geometric standard deviation,
+        a factor), "low" and "high" (the 95 % interval of the geometric mean; "low" alone is a lower bound), "p",
+        "resolution", and of reference values "other", "other_error" and "distance".
+        """
         index = pd.MultiIndex.from_tuples([tuple(labels) for labels, _ in self.rows], names=self.labels)
         counts = ["seeds", "cut", "failed"]
-        what = ["mean", "spread", *counts, *(["other", "other_error", "distance"] if self.referenced else [])]
+        there = {name for _, cells in self.rows for cell in cells.values() for name in cell.to_dict()}
+        more = [name for name in (*LOG_COLUMNS, "p", "resolution", *OTHER_COLUMNS) if name in there]
+        what = ["mean", "spread", *counts, *more]
         columns = pd.MultiIndex.from_product([self.grammars, what], names=["grammar", None])
         cells = [[cells.get(g, EMPTY).to_dict() for g in self.grammars] for _, cells in self.rows]
         values = [[cell.get(name, 0 if name in counts else None) for cell in row for name in what] for row in cells]
@@ -167,7 +178,9 @@ class BiasTable:
         for labels, cells in self.rows:
             heading = ", ".join(_said(self.labels[place], labels[place]) for place in places if labels[place])
             shown = [text for place, text in enumerate(labels) if place not in places]
-            found.setdefault(heading, []).append([*shown, *self._texts(cells, marker)])
+            lines = found.setdefault(heading, [])
+            lines.append([*shown, *self._texts(cells, marker)])
+            lines += [[f"  {label}", *[""] * (len(shown) - 1), *texts] for label, texts in self._below(cells, marker)]
         return list(found.items())
 
     def texts(self) -> list[list[str]]:
@@ -183,6 +196,17 @@ class BiasTable:
             if grammar in self.referenced:
                 texts.append("-" if cell.reference is None else marker(cell.reference.text(self.decimals), ""))
         return texts
+
+    def _below(self, cells: Mapping[str, Cell], marker: Marker) -> list[tuple[str, list[str]]]:
+        """Return the lines below a row, label and texts; those that would be empty are left out."""
+        lines = []
+        for label, what in self.below.items():
+            texts = []
+            for grammar in self.grammars:
+                texts.append(marker(cells.get(grammar, EMPTY).below(what, self.decimals, self.spread), ""))
+                texts += [""] if grammar in self.referenced else []
+            lines += [(label, texts)] if any(texts) else []
+        return lines
 
     def remarks(self, marks: str) -> list[str]:
         """Return the notes, and an explanation of marks and arrows if there are any.
@@ -277,7 +301,7 @@ def _latex(table: BiasTable) -> str:
         for line in part:
             ours, below = _split([*map(_tex, line[:labels]), *line[labels:]], labels, table)
             body.append(" & ".join(ours) + r" \\")
-            body += [" & ".join(rf"{{\scriptsize {cell}}}" for cell in below) + r" \\"] if below else []
+            body += [" & ".join(rf"{{\scriptsize {cell}}}" for cell in below) + r" \\"] if any(below[labels:]) else []
     sentences = [table.title, *table.remarks("bold: best, italic: worst")]
     caption = ". ".join(_tex(sentence[:1].upper() + sentence[1:].rstrip(".")) for sentence in sentences)
     lines = [

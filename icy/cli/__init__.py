@@ -22,6 +22,7 @@ COMMANDS = {
     "plot": ("plot", "Draw results: heat maps, bars, curves and more."),
     "s2b": ("s2b", "Play and measure meta-referential games."),
     "table": ("table", "Print results as a table, beside published or other results."),
+    "power": ("power", "Tell how many seeds it takes to tell two models apart."),
     "reproduce": ("reproduce", "Measure a published table again."),
     "pack": ("pack", "Keep complete results in one file, to read or to go on from."),
     "atlas": ("atlas", "Show what icy measured of its own zoo."),

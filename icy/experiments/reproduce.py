@@ -57,7 +57,7 @@ def reproduce(
 
     Example:
         >>> import icy, tempfile
-        >>> options = {"grammar": "perm", "seeds": 1, "workers": 1, "out": tempfile.mkdtemp()}
+        >>> options = {"grammar": "perm", "seeds": 2, "workers": 1, "out": tempfile.mkdtemp()}
         >>> done = icy.reproduce("icy22/table3", "Hashtable", **options)
         >>> done.cells[["model", "grammar", "published", "verdict"]].to_numpy().tolist()
         [['Hashtable', 'perm', 1.0, 'agrees']]

@@ -113,7 +113,7 @@ class ProbeResult:
 
         Args:
             format: "text", "markdown", "latex", "csv", "json" or "html".
-            spread: "sd" over seeds, "sem" its standard error, or "ci95", 1.96 standard errors.
+            spread: "sd" over seeds, "sem" its standard error, or "ci95", half its 95 % interval (Student's t).
             **options: by, sort, compare and others, as of `icy.analysis.bias_table`.
 
         Raises:
@@ -137,6 +137,18 @@ class ProbeResult:
         """Return the table as an object; options as for `icy.analysis.bias_table`."""
         long = to_long(self.records)
         return table_of(kind_of_rows(long, self.kind), long, spread, **options)
+
+    def differences(self, other: Any = "each", spread: str = "sd", **options: Any) -> BiasTable:
+        """Return the table of differences seed by seed, with tests; arguments as for `icy.analysis.difference_table`.
+
+        Args:
+            other: other results; or one of these models, to hold the others against; or "each", for every two models.
+            spread: of the differences over seeds.
+            **options: name, by, sort and decimals.
+        """
+        from icy.analysis.tables.bias import difference_table
+
+        return difference_table(self, other, spread=spread, **options)
 
     def _repr_html_(self) -> str:
         return self.table("html")

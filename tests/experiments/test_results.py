@@ -33,7 +33,7 @@ def three() -> ProbeResult:
 
 
 def test_text_table(three: ProbeResult) -> None:
-    title, _, head, rule, row, _, *notes = three.table().splitlines()
+    title, _, head, rule, row, on_log_scale, _, *notes = three.table().splitlines()
     assert title == (
         "acquire: steps to the target as a ratio to concat's, target 0.8; meanings 5x10; V=4, w=4, E=128; soft; "
         "preset default"
@@ -41,16 +41,19 @@ def test_text_table(three: ProbeResult) -> None:
     assert head.split() == ["model", "parameters", "seeds", "concat", "steps", "concat", "rot", "hol"]
     assert row.split(maxsplit=6) == ["sender/FC2L", "10", "2", "100", "1.00±0.00", "4.00±1.41", "20.00† (1 failed)"]
     assert len(rule) == len(row)
+    assert on_log_scale.split() == ["log", "scale", "3.87×/1.44", ">", "20"]
     assert notes == [
         "mean ± standard deviation over seeds",
         "† cut at the cap of 20 in at least one seed: the true ratio is larger",
         "1 of 6 runs failed: ValueError: no",
+        "log scale: geometric mean, times or divided by its geometric standard deviation over seeds; "
+        "cut runs count as larger (Tobit: maximum likelihood)",
     ]
 
 
 def test_spreads(three: ProbeResult) -> None:
     deviation = math.sqrt(2)  # of 3 and 5
-    for spread, expected in (("sd", deviation), ("sem", 1.0), ("ci95", 1.96)):
+    for spread, expected in (("sd", deviation), ("sem", 1.0), ("ci95", 12.7062)):
         cell = bias_table(to_long(three.records), spread).rows[0][1]["rot"]
         assert cell.spread == pytest.approx(expected)
     with pytest.raises(InvalidSettingError, match="sd, sem, ci95"):
@@ -116,8 +119,10 @@ def test_other_formats(three: ProbeResult) -> None:
     assert r"\begin{tabular}{lrrrrrr}" in latex
     assert latex.count("{") == latex.count("}")
     header, row = three.table("csv").splitlines()
-    assert header.split(",")[-5:] == ["hol_mean", "hol_spread", "hol_seeds", "hol_cut", "hol_failed"]
-    assert row.split(",")[-5:] == ["20.0", "", "1", "1", "1"]
+    names = ["mean", "spread", "seeds", "cut", "failed", "geometric_mean", "geometric_spread", "low", "high"]
+    assert header.split(",")[-9:] == [f"hol_{name}" for name in names]
+    assert row.split(",")[-9:-2] == ["20.0", "", "1", "1", "1", "", ""]
+    assert float(row.split(",")[-2]) == pytest.approx(20)  # of one run that was cut, a bound
     assert json.loads(three.table("json"))[5]["accuracy"] is None
     assert "<td>4.00±1.41</td>" in three._repr_html_()
     with pytest.raises(InvalidSettingError, match="markdown"):

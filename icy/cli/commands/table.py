@@ -11,7 +11,7 @@ import click
 from icy.cli.exit_codes import DONE
 from icy.cli.options import FORMATS, SPREADS, selection
 from icy.cli.output import checked_file, note, print_table
-from icy.core.errors import IncompatibleError, InvalidSettingError
+from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, StoreError
 from icy.core.files import write_atomically
 from icy.experiments.results import table_of
 from icy.records.kinds import kind_of_rows
@@ -29,6 +29,7 @@ Examples:
   icy table bias --compare published --spread sem
   icy table bias --compare perkins21/table13 --format latex --save table.tex
   icy table tuned --diff plain
+  icy table bias --diff HierZero:GRU
   icy table icy-results -m 'sender/RNN*' -g rot --where protocol=budget --format markdown
 
 \b
@@ -48,10 +49,13 @@ In LaTeX the table needs booktabs and graphicx.
 @click.option("--compare", metavar="WITH",
               help="Show reference values next to the cells, and the distance in combined standard errors: published, "
               "one table as in perkins21/table13, or other results.")  # fmt: skip
-@click.option("--diff", metavar="RUN", help="Print the difference from the results of RUN, seed by seed.")
+@click.option("--diff", metavar="RUN|MODEL|each",
+              help="Print differences seed by seed, with tests corrected by Holm's method: from the results of RUN, "
+              "from one of these models, or of every two models.")  # fmt: skip
 @selection
 @click.option("--spread", type=click.Choice(SPREADS), default="sd", show_default=True, help="Spread over seeds.")
 @click.option("--decimals", type=click.IntRange(0, 6), default=2, show_default=True, help="Decimal places.")
+@click.option("--no-log", is_flag=True, help="No lines of ratios on the log scale.")
 @click.option("--no-marks", is_flag=True, help="No arrows, no marks of the best and the worst.")
 @click.option("--format", "format_", type=click.Choice([*FORMATS, "html"]), default="table", show_default=True,
               help="Output format.")  # fmt: skip
@@ -64,6 +68,7 @@ def table_command(
     by: str,
     sort: str,
     decimals: int,
+    no_log: bool,
     no_marks: bool,
     format_: str,
     save: str | None,
@@ -87,7 +92,7 @@ def table_command(
     if diff is not None:
         tables = _differences(long, diff, spread, look)
     else:
-        tables = _tables(long, spread, compare, {**look, "mark": not no_marks})
+        tables = _tables(long, spread, compare, {**look, "mark": not no_marks, "log": not no_log})
     if path is not None:
         write_atomically(path, (_rendered(tables, format_of(path)) + "\n").encode())
         note(f"Written: {path}.")
@@ -146,7 +151,7 @@ def _differences(long: pd.DataFrame, diff: str, spread: str, look: dict[str, Any
     from icy.analysis.tables.bias import difference_table
 
     found: dict[str, BiasTable] = {}
-    alone: list[tuple[str, IncompatibleError]] = []
+    alone: list[tuple[str, IcyError]] = []
     for protocol, part in _protocols(long):
         if (kind := kind_of_rows(part)).table is not None:
             raise InvalidSettingError(
@@ -154,12 +159,12 @@ def _differences(long: pd.DataFrame, diff: str, spread: str, look: dict[str, Any
             )
         try:
             found[protocol] = difference_table(part, diff, Path(diff).stem, spread, **look)
-        except IncompatibleError as error:
+        except (IncompatibleError, StoreError) as error:  # there may be no such model under this protocol
             alone.append((protocol, error))
     for protocol, reason in alone:
         if not found:
             raise reason
-        note(f"{diff} has nothing that the results of the protocol {protocol} could be held against.")
+        note(f"Of the protocol {protocol} there is nothing to hold against {diff}.")
     return found
 
 

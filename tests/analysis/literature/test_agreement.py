@@ -1,4 +1,4 @@
-"""Agreement with published values, in combined standard errors."""
+"""Agreement with published values, by intervals of Student's t."""
 
 from __future__ import annotations
 

@@ -60,7 +60,9 @@ def test_bars_say_what_was_not_measured() -> None:
     assert "– not measured" in all_text(figure)
 
 
-@pytest.mark.parametrize(("spread", "factor"), [("sd", 1), ("sem", 1 / math.sqrt(3)), ("ci95", 1.96 / math.sqrt(3))])
+@pytest.mark.parametrize(
+    ("spread", "factor"), [("sd", 1), ("sem", 1 / math.sqrt(3)), ("ci95", 4.302653 / math.sqrt(3))]
+)
 def test_spreads_are_those_of_the_table(spread: str, factor: float) -> None:
     result = budget(MODELS[:1], seeds=3)
     container = plots.bars(result, spread=spread).axes[0].containers[-1]

@@ -61,3 +61,48 @@ def test_a_frame_keeps_what_was_cut_and_failed() -> None:
 def test_what_is_undefined_has_not_failed() -> None:
     (line,) = bias_table(long({"A": {"rot": [0.5, math.nan]}})).rows
     assert (line[1]["rot"].seeds, line[1]["rot"].failed) == (1, 0)
+
+
+RATIO = {"protocol": "acquire", "measure": "ratio", "cap": 20.0, "target": 0.8}
+
+
+def test_ratios_stand_on_the_log_scale_below_their_row() -> None:
+    part = [
+        long({"A": {"concat": [1.0, 1.0], "rot": [2.0, 8.0]}}, **RATIO),
+        long({"A": {"hol": [20.0, 20.0]}}, **RATIO),
+    ]
+    results = pd.concat([part[0], part[1].assign(cut=True)], ignore_index=True)
+    table = bias_table(results)
+    ((_, (row, below)),) = table.groups()
+    assert row[-3:] == ["1.00±0.00", "5.00±4.24", "20.00±0.00†"]  # as without
+    assert below == ["  log scale", "", "", "", "", "4.00×/2.67", "> 20"]
+    assert table.notes[-1] == (
+        "log scale: geometric mean, times or divided by its geometric standard deviation over seeds; "
+        "cut runs count as larger (Tobit: maximum likelihood)"
+    )
+    frame = table.to_dataframe()
+    assert frame[("rot", "geometric_mean")].item() == pytest.approx(4)
+    assert frame[("hol", "low")].item() == pytest.approx(20)
+    assert math.isnan(frame[("hol", "geometric_mean")].item())
+    interval = bias_table(results, "ci95").groups()[0][1][1][-2]
+    assert interval == f"4.00×/{math.exp(12.7062 * math.log(2)):.0e}"
+    latex = table.render("latex")
+    assert r"4.00$\times$/2.67" in latex
+    assert latex.count(r"\\") == 3
+    assert [len(rows) for _, rows in bias_table(results, log=False).groups()] == [1]
+
+
+def test_the_log_scale_is_for_several_seeds_of_ratios() -> None:
+    assert bias_table(long({"A": {"rot": 4.0}}, **RATIO)).below == {}
+    assert bias_table(long(THREE)).below == {}
+
+
+def test_a_row_whose_checks_were_coarser_than_its_seeds_vary_says_so() -> None:
+    """Three receivers that stand at a baseline of one check: the ratios are those of the grid."""
+    results = long({"CNN": {"rot": [1.0, 1.0], "hol": [8.0, 12.0]}}, **RATIO)
+    assert not any("coarse" in note for note in bias_table(results).notes)
+    results["resolution"] = results["grammar"].map({"rot": 0.5, "hol": 0.05})
+    table = bias_table(results)
+    assert table.groups()[0][1][0][-2:] == ["~1.00±0.00", "10.00±2.83"]
+    assert "~ coarse: the checks leave more of the ratio open (up to ±50%) than the seeds vary" in table.notes
+    assert table.to_dataframe()[("rot", "resolution")].item() == 0.5

@@ -17,7 +17,7 @@ def test_command(memory: tuple[icy.Reproduction, Path], tmp_path: Path) -> None:
     page, cells = tmp_path / "page.md", tmp_path / "cells.csv"
     shown = CliRunner().invoke(main, [*words, "--save", str(page)])
     assert shown.exit_code == 0, shown.output
-    assert "agree within 2 combined standard errors" in shown.stdout
+    assert "agree by the 95 % interval of the difference" in shown.stdout
     assert "Nothing to train" in shown.stderr
     assert page.read_text() == done.page()
     assert CliRunner().invoke(main, [*words, "--save", str(cells)]).exit_code == 0

@@ -66,6 +66,22 @@ def test_several_protocols_are_one_json_and_one_csv(tmp_path: Path) -> None:
     assert shown.splitlines()[0] == "accuracy"
 
 
+def test_models_are_held_against_one_of_them(tmp_path: Path) -> None:
+    long(THREE).to_csv(tmp_path / "three.csv", index=False)
+    shown = run(str(tmp_path / "three.csv"), "--diff", "A")
+    assert shown.exit_code == 0, shown.output
+    assert "differences, seed by seed, from sender/A" in shown.stdout
+    assert "p (Holm)" in shown.stdout
+    assert "sender/A - B" in run(str(tmp_path / "three.csv"), "--diff", "each").stdout
+
+
+def test_the_lines_on_the_log_scale_can_be_left_out(tmp_path: Path) -> None:
+    ratios = long({"A": {"rot": [2.0, 8.0]}}, protocol="acquire", measure="ratio", cap=20.0)
+    ratios.to_csv(tmp_path / "ratios.csv", index=False)
+    assert "4.00×/2.67" in run(str(tmp_path / "ratios.csv")).stdout
+    assert "log scale" not in run(str(tmp_path / "ratios.csv"), "--no-log").stdout
+
+
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [

@@ -1,0 +1,321 @@
+"""Statistics for few seeds: Student's t, ratios on the log scale with cut runs, paired tests, and seeds needed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+Values: TypeAlias = NDArray[np.float64]
+Mask: TypeAlias = NDArray[np.bool_]
+CONFIDENCE = 0.95
+LEAST_RATIO = 0.01  # smaller ratios are raised to this before their logarithm is taken; 0 is possible
+LEAST_SPREAD = 1e-9  # what is smaller is rounding
+MOST_SEEDS = 100_000
+PILOT_CONFIDENCE = 0.8  # that a spread is no larger than the limit taken of a pilot (Browne 1995)
+LOG_SPREADS = {  # name of a spread: its counterpart on the log scale
+    "sd": "geometric standard deviation over seeds",
+    "sem": "geometric standard error",
+    "ci95": "95 % interval (Student's t)",
+}
+
+
+def student(freedom: float, confidence: float = CONFIDENCE) -> float:
+    """Return half the width of a confidence interval in standard errors, by Student's t; NaN without freedom.
+
+    Example:
+        >>> round(student(2), 2), round(student(4), 2)
+        (4.3, 2.78)
+    """
+    return float(stats.t.ppf((1 + confidence) / 2, freedom)) if freedom > 0 else math.nan
+
+
+# -- ratios on the log scale -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LogSummary:
+    """Summary of positive numbers on the log scale, or of their quotients.
+
+    Attributes:
+        centre: geometric mean; of a bound, its value.
+        deviation: standard deviation of the natural logarithms; NaN if unknown.
+        error: standard error of their mean; NaN if unknown.
+        freedom: degrees of freedom of `error`.
+        bound: ">" or "<" if only a bound of the geometric mean is known, else "".
+    """
+
+    centre: float
+    deviation: float = math.nan
+    error: float = math.nan
+    freedom: int = 0
+    bound: str = ""
+
+    def factor(self, spread: str) -> float:
+        """Return what the geometric mean is multiplied and divided by; `spread` is a name of LOG_SPREADS."""
+        wide = {"sd": self.deviation, "sem": self.error, "ci95": student(self.freedom) * self.error}[spread]
+        return float(np.exp(np.minimum(wide, 700.0)))  # e^710 is too large for a float
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the geometric mean, by Student's t; NaN where there is none."""
+        if self.bound:
+            return (self.centre, math.nan) if self.bound == ">" else (math.nan, self.centre)
+        return self.centre / self.factor("ci95"), self.centre * self.factor("ci95")
+
+    def text(self, decimals: int, spread: str = "sd") -> str:
+        """Return it as printed: `1.73×/1.02`, to be multiplied or divided, or `> 20`."""
+        if self.bound:
+            shown = f"{self.centre:.{decimals}f}"
+            return f"{self.bound} {shown.rstrip('0').rstrip('.') if '.' in shown else shown}"
+        factor = self.factor(spread)
+        wide = "" if math.isnan(factor) else f"×/{factor:.{decimals}f}" if factor < 100 else f"×/{factor:.0e}"
+        return f"{self.centre:.{decimals}f}{wide}"
+
+
+def log_summary(values: Sequence[float] | Values, cut: Sequence[bool] | Mask) -> LogSummary:
+    """Summarise ratios on the log scale, where cut runs count as larger than their value.
+
+    Without cut runs, these are the mean and the standard deviation of the logarithms. With some, a log-normal
+    distribution is fitted by maximum likelihood, in which a run contributes its density, and a cut one the probability
+    of a larger value (Tobin 1958, "Estimation of Relationships for Limited Dependent Variables"; Helsel 2012,
+    "Statistics for Censored Environmental Data"). Its variance is scaled by u / (u - 1), where u runs were not
+    cut, and its interval has u - 1 degrees of freedom, as without cut runs. Fewer than two that were not cut
+    leave a lower bound: the geometric mean of the values as they stand.
+
+    Args:
+        values: ratios; those below LEAST_RATIO are raised to it.
+        cut: which were cut.
+
+    Example:
+        >>> log_summary([2.0, 8.0], [False, False]).text(2), log_summary([20.0, 20.0], [True, True]).text(2)
+        ('4.00×/2.67', '> 20')
+    """
+    logs, censored = np.log(np.maximum(np.asarray(values, float), LEAST_RATIO)), np.asarray(cut, bool)
+    known = logs[~censored]
+    middle = float(logs.mean()) if len(logs) else math.nan
+    if len(known) < 2:
+        return LogSummary(math.exp(middle), bound=">" if censored.any() else "")
+    if not censored.any() or (np.ptp(known) < LEAST_SPREAD and logs.max() <= known.max()):
+        deviation = float(logs.std(ddof=1))
+        return LogSummary(math.exp(middle), deviation, deviation / math.sqrt(len(logs)), len(known) - 1)
+    mean, deviation, error = _censored_normal(known, logs[censored])
+    fair = math.sqrt(len(known) / (len(known) - 1))
+    return LogSummary(float(np.exp(min(mean, 700.0))), fair * deviation, fair * error, len(known) - 1)
+
+
+def _censored_normal(known: Values, beyond: Values) -> tuple[float, float, float]:
+    """Fit a normal distribution to values and lower limits; return its mean, deviation and the mean's error.
+
+    The error is that of the observed information of mean and log deviation.
+    """
+    mean, deviation = map(float, stats.norm.fit(stats.CensoredData(uncensored=known, right=beyond)))
+    z, limit = (known - mean) / deviation, (beyond - mean) / deviation
+    hazard = np.exp(stats.norm.logpdf(limit) - stats.norm.logsf(limit))
+    slope = hazard * (hazard - limit)
+    of_mean = (len(z) + slope.sum()) / deviation**2
+    both = (2 * z.sum() + (hazard + limit * slope).sum()) / deviation
+    of_deviation = 2 * (z**2).sum() + (limit * (hazard + limit * slope)).sum()
+    return mean, deviation, math.sqrt(of_deviation / (of_mean * of_deviation - both**2))
+
+
+# -- paired tests ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Comparison of two sets of runs that share their seeds.
+
+    Attributes:
+        pairs: seeds with a result in both.
+        both_cut: pairs of which both were cut, which say nothing.
+        one_cut: pairs of which one was cut, of which only the direction is known.
+        effect: the quotient of geometric means, of ratios; else the mean difference. NaN if unknown.
+        bound: ">" or "<" if the true effect is larger or smaller than `effect`, else "".
+        spread: standard deviation over pairs, of the logarithms of quotients or of differences; NaN if unknown.
+        p: two-sided; NaN without a test.
+        test: "t", "sign", or "" for none.
+        directions: pairs that point upwards, and pairs that point downwards.
+        log: whether ratios were compared, by their logarithms.
+    """
+
+    pairs: int
+    both_cut: int
+    one_cut: int
+    effect: float
+    bound: str
+    spread: float
+    p: float
+    test: str
+    directions: tuple[int, int] = (0, 0)
+    log: bool = False
+
+    @property
+    def told(self) -> int:
+        """Pairs that say something: those of which not both were cut."""
+        return self.pairs - self.both_cut
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the effect, by Student's t; NaN where the test is another."""
+        wide = student(self.told - 1) * self.spread / math.sqrt(self.told) if self.test == "t" else math.nan
+        if self.log:
+            return self.effect * math.exp(-wide), self.effect * math.exp(min(wide, 700.0))
+        return self.effect - wide, self.effect + wide
+
+    def summary(self) -> LogSummary:
+        """Return the quotient of ratios as a summary on the log scale."""
+        error = self.spread / math.sqrt(self.told) if self.told else math.nan
+        return LogSummary(self.effect, self.spread, error, self.told - 1, self.bound)
+
+
+def paired(
+    ours: Sequence[float] | Values,
+    theirs: Sequence[float] | Values,
+    cut: Sequence[bool] | Mask,
+    their_cut: Sequence[bool] | Mask,
+    log: bool,
+) -> Paired:
+    """Compare runs that share their seeds, pair by pair.
+
+    Differences, of ratios those of the logarithms, are tested by Student's t. Of a pair with one cut run only the
+    direction is known, and of one with two cut runs nothing: the latter are left out, and if there is one of the
+    former, or all differences are equal, the test is the exact sign test, without ties.
+
+    Args:
+        ours: values.
+        theirs: those of the same seeds.
+        cut: which of ours were cut; looked at for ratios alone, as an accuracy is known whenever training stopped.
+        their_cut: which of theirs were.
+        log: whether they are ratios.
+    """
+    a, b = np.asarray(ours, float), np.asarray(theirs, float)
+    above, below = (np.asarray(one, bool) & log for one in (cut, their_cut))
+    gaps = _logs(a) - _logs(b) if log else a - b
+    both = above & below
+    one = above ^ below
+    known = ~(above | below)
+    pointing = np.where(one, np.where(above & (a >= b), 1, np.where(below & (b >= a), -1, 0)), np.sign(gaps))
+    pointing[both | (known & (np.abs(gaps) < LEAST_SPREAD))] = 0
+    directions = int((pointing > 0).sum()), int((pointing < 0).sum())
+    told = gaps[known | one]
+    effect = float(told.mean()) if len(told) else math.nan
+    bound = _bound(above & one, below & one, pointing)
+    spread = float(told.std(ddof=1)) if len(told) > 1 and not one.any() else math.nan
+    p, test = _test(told, directions, bool(one.any()), int(known.sum()))
+    shown = math.nan if bound == "?" else math.exp(effect) if log else effect
+    counts = len(a), int(both.sum()), int(one.sum())
+    return Paired(*counts, shown, bound.strip("?"), spread, p, test, directions, log)
+
+
+def _logs(values: Values) -> Values:
+    return np.asarray(np.log(np.maximum(values, LEAST_RATIO)))
+
+
+def _bound(above: Mask, below: Mask, pointing: Values) -> str:
+    """Return how the true effect lies to the mean of what is known: "", ">", "<", or "?" where it may be either."""
+    if not above.any() and not below.any():
+        return ""
+    if (pointing[above | below] == 0).any() or (above.any() and below.any()):
+        return "?"
+    return ">" if above.any() else "<"
+
+
+def _test(gaps: Values, directions: tuple[int, int], bounded: bool, known: int) -> tuple[float, str]:
+    if len(gaps) < 2:
+        return math.nan, ""
+    if not bounded and gaps.std() >= LEAST_SPREAD:
+        return float(stats.ttest_1samp(gaps, 0.0).pvalue), "t"
+    if sum(directions):
+        return float(stats.binomtest(directions[0], sum(directions)).pvalue), "sign"
+    return (1.0, "sign") if known == len(gaps) else (math.nan, "")
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """Return p-values corrected for their number by Holm's method; NaN stay, and do not count.
+
+    Source: Holm 1979, "A Simple Sequentially Rejective Multiple Test Procedure".
+
+    Example:
+        >>> holm([0.01, 0.04, 0.03])
+        [0.03, 0.06, 0.06]
+    """
+    values = np.asarray(p, float)
+    count = int(np.isfinite(values).sum())
+    order = np.argsort(values)[:count]  # NaN are sorted last
+    corrected = np.full(len(values), math.nan)
+    corrected[order] = np.minimum(1, np.maximum.accumulate(values[order] * np.arange(count, 0, -1)))
+    return [float(one) for one in corrected]
+
+
+# -- seeds needed ------------------------------------------------------------------------------------------------------
+
+
+def power_of(seeds: int, effect: float, alpha: float) -> float:
+    """Return the power of a two-sided paired t-test, by the noncentral t distribution.
+
+    Args:
+        seeds: number of pairs.
+        effect: the mean difference in standard deviations of the differences.
+        alpha: significance level.
+
+    Example:
+        >>> round(power_of(34, 0.5, 0.05), 3)
+        0.808
+    """
+    edge, away = stats.t.ppf(1 - alpha / 2, seeds - 1), abs(effect) * math.sqrt(seeds)
+    other = float(stats.nct.cdf(-edge, seeds - 1, away))
+    return float(stats.nct.sf(edge, seeds - 1, away)) + (other if math.isfinite(other) else 0.0)
+
+
+def pairs_needed(effect: float, spread: float, power: float = 0.8, alpha: float = 0.05) -> int | None:
+    """Return the least number of pairs with which a two-sided paired t-test has a power; None beyond MOST_SEEDS.
+
+    Args:
+        effect: the true mean difference; of ratios, of logarithms.
+        spread: standard deviation of the differences over pairs.
+        power: probability of finding it.
+        alpha: significance level.
+
+    Example:
+        >>> pairs_needed(0.5, 1.0), pairs_needed(1.0, 1.0)
+        (34, 10)
+    """
+    if not (math.isfinite(effect) and math.isfinite(spread)) or effect == 0:
+        return None
+    size = min(abs(effect) / max(spread, LEAST_SPREAD), 30.0)  # beyond, two pairs are enough at any usual level
+    high = 2
+    while power_of(high, size, alpha) < power:
+        high *= 2
+        if high > MOST_SEEDS:
+            return None
+    low = max(2, high // 2)
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if power_of(middle, size, alpha) >= power else (middle + 1, high)
+    return low
+
+
+def signs_needed(alpha: float = 0.05) -> int:
+    """Return the least number of pairs, all of one direction, that an exact two-sided sign test finds significant.
+
+    Example:
+        >>> signs_needed(0.05)
+        6
+    """
+    return max(1, math.ceil(1 - math.log2(alpha)))
+
+
+def spread_limit(spread: float, pairs: int) -> float:
+    """Return how large the true spread of a pilot may be, as an upper limit of 80 % confidence.
+
+    Source: Browne 1995, "On the Use of a Pilot Sample for Sample Size Determination".
+    """
+    if pairs < 2:
+        return math.nan
+    return spread * math.sqrt((pairs - 1) / float(stats.chi2.ppf(1 - PILOT_CONFIDENCE, pairs - 1)))

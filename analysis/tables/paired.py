@@ -1,0 +1,305 @@
+"""Results held against each other seed by seed: differences, tests, and the seeds that would tell two models apart."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from icy.analysis.order import in_order
+from icy.analysis.statistics import Paired, holm, paired, pairs_needed, signs_needed, spread_limit
+from icy.config.protocols import BASELINE
+from icy.core.errors import IncompatibleError, InvalidSettingError, StoreError, UnknownNameError
+from icy.records.load import ATLAS, Results, long_of
+from icy.records.select import select
+
+from .compare import IDENTITY, matched_rows, numbered, training_differences
+
+EACH = "each"  # in place of a model: every model is held against every other
+SETTING = [name for name in IDENTITY if name not in ("model", "options", "hidden_size")]  # that two models share
+FEW_PAIRS = 10  # with fewer the spread of a pilot is hardly known
+NEEDED = ("seeds", "seeds_holm", "seeds_cautious")  # columns of `seeds_needed`
+Differences = tuple[pd.DataFrame, list[tuple[str, ...]], int, str]
+
+
+# -- pairs -------------------------------------------------------------------------------------------------------------
+
+
+def paired_differences(long: pd.DataFrame, other: Results, name: str = "the other") -> Differences:
+    """Subtract other values from those of `long`, replicate by replicate.
+
+    Replicates match in model, sizes, protocol, grammar and seed, so that they share words and the sequence of meanings.
+
+    Args:
+        long: results in long form.
+        other: other results, or where they are; the name of a model of `long`, to subtract it from all others of its
+            side; or "each", to subtract every model from every one before it.
+        name: of other results.
+
+    Returns:
+        The replicates of `long` with a match, with the difference as value, and both values (`ours`, `theirs`,
+        `our_cut`, `their_cut`); for every row with a partner, the columns in which their training differs; the number
+        of runs without a match; and the name of what was subtracted.
+
+    Raises:
+        IncompatibleError: no replicate has a match.
+        InvalidSettingError: as for `matched_rows`.
+        StoreError: there is neither such a model nor such a file or folder.
+    """
+    if isinstance(other, str) and other == EACH:
+        return _each(long)
+    model = _model_called(long, other)
+    if model is None:
+        if isinstance(other, str) and other != ATLAS and not Path(other).exists():
+            raise StoreError(f"There is no file or folder {other}, nor one model of that name in these results.")
+        return *_subtracted(long, long_of(other), IDENTITY), name
+    rest = long[(long["model"] != model) & (long["side"] == model.partition("/")[0])]
+    if not len(rest):
+        raise IncompatibleError(f"There is no other {model.partition('/')[0]} here to hold against {model}.")
+    return *_subtracted(rest, long[long["model"] == model], SETTING), model
+
+
+def _model_called(long: pd.DataFrame, name: Any) -> str | None:
+    """Return the one model of this name; None for what is no model's name, or a file or folder."""
+    if not isinstance(name, str) or name == ATLAS or Path(name).exists():
+        return None
+    try:
+        found = sorted(set(select(long, [name])["model"]))
+    except UnknownNameError:
+        return None
+    if len(found) > 1:
+        raise InvalidSettingError(f"'{name}' may be {' or '.join(found)}; name one of them.")
+    return str(found[0])
+
+
+def _each(long: pd.DataFrame) -> Differences:
+    """Hold every model against every other of its side, as rows "one - other"."""
+    parts: list[pd.DataFrame] = []
+    training: list[tuple[str, ...]] = []
+    lone = 0
+    for _, side in long.groupby("side", sort=False):
+        for one, other in combinations(dict.fromkeys(side["model"]), 2):
+            mine, theirs = side[side["model"] == one], side[side["model"] == other]
+            try:
+                both, differ, alone = _subtracted(mine, theirs, SETTING)
+            except IncompatibleError:
+                continue
+            parts.append(both.assign(model=f"{one} - {other.partition('/')[2]}"))
+            training, lone = [*training, *differ], lone + alone
+    if not parts:
+        raise IncompatibleError("There are no two models here of one side, sizes, protocol, grammar and seed.")
+    return pd.concat(parts, ignore_index=True), training, lone, "each other"
+
+
+def _subtracted(
+    long: pd.DataFrame, other: pd.DataFrame, names: Sequence[str]
+) -> tuple[pd.DataFrame, list[tuple[str, ...]], int]:
+    long, other = numbered(long), numbered(other)
+    partner = matched_rows(long, other, names)
+    good = other[~other["failed"].astype(bool)].set_index(["row", "grammar", "seed"])[["value", "cut"]]
+    keys = pd.MultiIndex.from_arrays([long["row"].map(partner), long["grammar"], long["seed"]])
+    theirs = good.reindex(keys).set_index(long.index)
+    values = {"ours": long["value"], "theirs": theirs["value"]}
+    cuts = {"our_cut": long["cut"].astype(bool), "their_cut": theirs["cut"].eq(True)}
+    both = long.assign(**values, **cuts, value=long["value"] - theirs["value"], cut=cuts["our_cut"] | cuts["their_cut"])
+    tried = ~long["failed"].astype(bool)
+    both = both[both["value"].notna() & tried]
+    if not len(both):
+        raise IncompatibleError(
+            "The two results share no model, sizes, protocol, grammar and seed, so that nothing can be subtracted; "
+            "--compare shows them side by side."
+        )
+    differ = list(training_differences(long, other, partner).values())
+    return both.drop(columns="row"), differ, int(tried.sum()) - len(both)
+
+
+def paired_of(part: pd.DataFrame) -> Paired:
+    """Compare the replicates of one cell of `paired_differences`."""
+    values = [part[name].to_numpy(float) for name in ("ours", "theirs")]
+    cuts = [part[name].to_numpy(bool) for name in ("our_cut", "their_cut")]
+    return paired(values[0], values[1], cuts[0], cuts[1], part["measure"].iloc[0] == "ratio")
+
+
+# -- as data -----------------------------------------------------------------------------------------------------------
+
+
+def paired_tests(results: Results, other: Results = EACH) -> pd.DataFrame:
+    """Compare models, or two results, on each grammar: paired by seed, and corrected for the number of tests.
+
+    Ratios are compared by their logarithms, accuracies as they are; `icy.analysis.statistics.paired` has more.
+
+    Args:
+        results: a ProbeResult, or a long table.
+        other: to hold them against: other results, the name of a model, or "each", for every model and every other.
+
+    Returns:
+        A row per model (or pair of models, "A - B"), setting and grammar, without concat: `pairs`, of which `one_cut`
+        and `both_cut` were cut; the `effect` (quotient of geometric means, or mean difference; with `bound`, "<" or
+        ">", only a bound of it), its 95 % interval (`low`, `high`), the `spread` over pairs (standard deviation of
+        log quotients or differences), the `test`, its `p`, and `p_holm`, corrected over all rows.
+
+    Raises:
+        IncompatibleError, InvalidSettingError, StoreError: as for `paired_differences`.
+
+    Example:
+        >>> import pandas as pd
+        >>> from icy.analysis import paired_tests
+        >>> rows = [(m, "rot", s, v + s) for m, v in (("sender/A", 2), ("sender/B", 4)) for s in range(3)]
+        >>> long = pd.DataFrame(rows, columns=["model", "grammar", "seed", "value"])
+        >>> paired_tests(long.assign(value=long["value"] / 10))[["model", "effect", "test"]].values.tolist()
+        [['sender/A - B', -0.2, 'sign']]
+    """
+    both = paired_differences(long_of(results), other)[0]
+    rows = []
+    for about, found in _cells(both):
+        low, high = found.interval
+        fields = ("pairs", "one_cut", "both_cut", "effect", "bound", "spread", "test", "p")
+        rows.append({**about, "low": low, "high": high, **{name: getattr(found, name) for name in fields}})
+    order = [*_CELL, "pairs", "one_cut", "both_cut", "effect", "bound", "low", "high", "spread", "test", "p"]
+    table = pd.DataFrame(rows, columns=order)
+    return table.assign(effect=table["effect"].round(12), p_holm=holm(table["p"].tolist()))
+
+
+_CELL = ["model", "representation", "meanings", "protocol", "measure", "grammar"]
+
+
+def _cells(both: pd.DataFrame) -> list[tuple[dict[str, Any], Paired]]:
+    """Return the comparison of every cell but concat's, with what tells it from others."""
+    found = []
+    for _, row in numbered(both).groupby("row", sort=False):
+        for grammar in in_order(row["grammar"]):
+            if grammar != BASELINE:
+                part = row[row["grammar"] == grammar]
+                found.append(({name: part[name].iloc[0] for name in _CELL}, paired_of(part)))
+    return found
+
+
+# -- seeds needed ------------------------------------------------------------------------------------------------------
+
+
+def seeds_needed(
+    results: Results,
+    models: Sequence[str] = (),
+    *,
+    power: float = 0.8,
+    alpha: float = 0.05,
+    effect: float | None = None,
+) -> pd.DataFrame:
+    """Return how many seeds tell two models apart on each grammar, going by a pilot.
+
+    The pilot's runs are paired by seed. The number is that of a paired two-sided t-test of the pilot's effect and
+    spread, by the noncentral t distribution; where runs of one model were cut, that of an exact sign test, if all pairs
+    go on pointing one way.
+
+    Args:
+        results: of the two models: a ProbeResult, a long table, or where they are kept.
+        models: the two; not needed where there are no others.
+        power: the probability of finding the effect, if it is real.
+        alpha: significance level of a single test.
+        effect: to look for, in place of the pilot's: a quotient of ratios, such as 1.2, or a difference in accuracy.
+
+    Returns:
+        A row per setting and grammar, without concat: `pairs`, of which `one_cut` and `both_cut` were cut; `effect`,
+        `bound` and `spread` as in `paired_tests`; `seeds`, the number needed; `seeds_holm`, if all grammars of a
+        setting are tested and corrected by Holm's method, whose first step takes alpha / grammars; `seeds_cautious`,
+        with the spread at its upper limit of 80 % confidence (Browne 1995), for alpha alone; and a `remark`. Missing
+        numbers cannot be told.
+
+    Raises:
+        InvalidSettingError: other than two models of one side, or a power, level or effect that cannot be.
+        IncompatibleError: the two share no seed, or no setting.
+    """
+    _check(power, alpha)
+    long = long_of(results)
+    one, other = two_models(long, models)
+    pairs = paired_differences(long[long["model"].isin([one, other])], other)[0]
+    pairs = pairs[pairs["grammar"] != BASELINE]
+    if not len(pairs):
+        raise IncompatibleError("The two models share no grammar but concat, on which they are alike by definition.")
+    found = _cells(pairs)
+    asked = None if effect is None else _effect(effect, {cell.log for _, cell in found})
+    family = [tuple(map(str, (about[name] for name in _CELL[:-1]))) for about, _ in found]
+    tests = Counter(family)
+    return pd.DataFrame([_needed(*one, power, alpha, tests[of], asked) for one, of in zip(found, family, strict=True)])
+
+
+def _needed(
+    about: dict[str, Any], found: Paired, power: float, alpha: float, tests: int, asked: float | None
+) -> dict[str, Any]:
+    """Return a row of `seeds_needed`."""
+    effect = asked if asked is not None else _log(found) if not found.bound else math.nan
+    limit = spread_limit(found.spread, found.told)
+    seeds = [pairs_needed(effect, found.spread, power, alpha / n) if found.spread > 0 else None for n in (1, tests)]
+    cautious = pairs_needed(effect, limit, power, alpha) if limit > 0 else None
+    if found.one_cut and asked is None and min(found.directions) == 0 < max(found.directions):
+        seeds = [signs_needed(alpha / n) for n in (1, tests)]
+    return {
+        **{name: about[name] for name in _CELL if name != "model"},
+        **{name: getattr(found, name) for name in ("pairs", "one_cut", "both_cut", "effect", "bound", "spread")},
+        **dict(zip(NEEDED, (*seeds, cautious), strict=True)),
+        "remark": _remark(found, seeds[0], asked is not None),
+    }
+
+
+def _remark(found: Paired, seeds: int | None, asked: bool) -> str:
+    """Return what the pilot cannot say."""
+    told = found.told
+    cut = f"{found.both_cut} of {found.pairs} pairs cut in both" if found.both_cut else ""
+    if not told:
+        return f"{cut}: only a higher cap can tell"
+    if found.one_cut:
+        one = f"{found.one_cut} of {found.pairs} pairs cut in one"
+        way = "by a sign test, if all go on pointing one way" if seeds and not asked else "too cut to tell"
+        return "; ".join(filter(None, (cut, f"{one}: {way}")))
+    if told < 2:
+        return "; ".join(filter(None, (cut, "one pair has no spread: run more seeds")))
+    if not found.spread > 0:
+        return "; ".join(filter(None, (cut, "no spread in the pilot: the checks may be too coarse to see it")))
+    if seeds is None:
+        return "; ".join(filter(None, (cut, "no effect to speak of")))
+    return "; ".join(filter(None, (cut, f"a pilot of {told} knows its spread poorly" if told < FEW_PAIRS else "")))
+
+
+def _log(found: Paired) -> float:
+    return math.log(found.effect) if found.log and found.effect > 0 else found.effect
+
+
+def _effect(effect: float, kinds: set[bool]) -> float:
+    if len(kinds) > 1:
+        raise InvalidSettingError("These are ratios and accuracies, which have no effect in common; choose a protocol.")
+    (log,) = kinds
+    if log and not (0 < effect < math.inf and effect != 1):
+        raise InvalidSettingError(f"The effect is a quotient of ratios, such as 1.2; not {effect}.")
+    if not log and not 0 < abs(effect) < 1:
+        raise InvalidSettingError(f"The effect is a difference in accuracy, such as 0.05; not {effect}.")
+    return math.log(effect) if log else effect
+
+
+def _check(power: float, alpha: float) -> None:
+    for name, value in (("power", power), ("alpha", alpha)):
+        if not 0 < value < 1:
+            raise InvalidSettingError(f"{name} is a probability between 0 and 1; not {value}.")
+    if power <= alpha:
+        raise InvalidSettingError(f"A power of {power} is had without data at alpha {alpha}; ask for more.")
+
+
+def two_models(long: pd.DataFrame, models: Sequence[str] = ()) -> tuple[str, str]:
+    """Return the two models.
+
+    Raises:
+        InvalidSettingError: other than two of one side.
+        UnknownNameError: a name that is not there.
+    """
+    chosen = list(dict.fromkeys(select(long, list(models))["model"]))
+    sides = {name.partition("/")[0] for name in chosen}
+    if len(chosen) != 2 or len(sides) != 1:
+        raise InvalidSettingError(
+            f"Two models of one side are told apart, and here are {', '.join(chosen)}: name two, with their side."
+        )
+    ordered = sorted(chosen, key=[str(one) for one in long["model"]].index)
+    return ordered[0], ordered[1]

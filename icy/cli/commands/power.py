@@ -1,0 +1,103 @@
+"""`icy power`: seeds needed to tell two models apart."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from icy.cli.exit_codes import DONE
+from icy.cli.options import selection
+from icy.cli.output import format_option, print_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+EPILOG = """\b
+Examples:
+  icy power pilot -m HierZero:GRU -m FC2L
+  icy power pilot -m HierZero:GRU -m FC2L -g shufdet --power 0.9
+  icy power pilot -m HierZero:GRU -m FC2L --effect 1.2
+  icy power atlas -m CNN -m RNN:GRU --where protocol=acquire --where meanings=5x10
+
+\b
+RESULTS are results folders, packs, files of ProbeResult.save, long tables, or atlas; the default is icy-results. Both
+models are needed with the same seeds: their runs are compared seed by seed, ratios by their logarithms.
+"""
+_LEGEND = (
+    "seeds: of each model, for a paired two-sided t-test (noncentral t)",
+    "Holm: if all grammars shown are tested; cautious: with the spread at its upper limit of 80 % confidence",
+)
+_SETTING = ("representation", "meanings", "protocol")
+
+
+@click.command("power", epilog=EPILOG)
+@click.argument("results", nargs=-1, type=click.Path())
+@click.option("--power", default=0.8, show_default=True, help="Probability of finding the effect, if it is real.")
+@click.option("--alpha", default=0.05, show_default=True, help="Level of significance of one test.")
+@click.option("--effect", type=float, metavar="NUMBER",
+              help="An effect to look for in place of the pilot's: a quotient of ratios, as in 1.2, or a difference in "
+              "accuracy, as in 0.05.")  # fmt: skip
+@selection
+@format_option
+def power_command(
+    results: tuple[str, ...],
+    power: float,
+    alpha: float,
+    effect: float | None,
+    model: tuple[str, ...],
+    grammar: tuple[str, ...],
+    where: tuple[tuple[str, Any], ...],
+    format_: str,
+) -> int:
+    """Tell how many seeds it takes to tell two models apart, going by a pilot of both."""
+    from icy.analysis.tables.paired import seeds_needed, two_models
+    from icy.experiments.results import read_results
+    from icy.records.load import long_of
+    from icy.records.select import select
+
+    long = long_of(select(read_results(results or ["icy-results"]), model, grammar, dict(where)))
+    table = seeds_needed(long, power=power, alpha=alpha, effect=effect)
+    if format_ == "json":
+        click.echo(table.to_json(orient="records", indent=1))
+    elif format_ == "csv":
+        click.echo(table.to_csv(index=False), nl=False)
+    else:
+        one, other = two_models(long)
+        sought = "the pilot's effect" if effect is None else f"an effect of {effect:g}"
+        click.echo(f"{one} and {other}: seeds that find {sought} with a power of {power:g} at alpha {alpha:g}\n")
+        print_rows(*_shown(table), format_)
+        effects = "quotient of their ratios" if table["measure"].eq("ratio").all() else "difference between them"
+        click.echo("\n" + "\n".join([f"effect: of the pilot, {effects}; spread: over pairs", *_LEGEND]))
+    return DONE
+
+
+def _shown(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
+    """Return headings and texts of the table."""
+    setting = [name for name in _SETTING if table[name].nunique(dropna=False) > 1]
+    headings = [*setting, "grammar", "pairs", "cut", "effect", "spread", "seeds", "Holm", "cautious", "remark"]
+    return headings, [_texts(row, setting) for _, row in table.iterrows()]
+
+
+def _texts(row: pd.Series[Any], setting: list[str]) -> list[str]:
+    import pandas as pd
+
+    from icy.analysis.tables.paired import NEEDED
+
+    ratio = row["measure"] == "ratio"
+    effect, spread = row["effect"], row["spread"]
+    shown = "-" if math.isnan(effect) else f"{row['bound']} {effect:{'.2f' if ratio else '+.3f'}}".strip()
+    wide = "-" if math.isnan(spread) else f"×/{math.exp(min(spread, 700)):.2f}" if ratio else f"{spread:.3f}"
+    counts = ["-" if pd.isna(row[name]) else str(int(row[name])) for name in NEEDED]
+    cut = row["one_cut"] + row["both_cut"]
+    return [
+        *(str(row[n]) for n in setting),
+        row["grammar"],
+        str(row["pairs"]),
+        str(cut),
+        shown,
+        wide,
+        *counts,
+        row["remark"],
+    ]

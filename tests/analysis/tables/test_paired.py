@@ -1,0 +1,141 @@
+"""Results held against each other seed by seed."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from scipy import stats
+
+from icy.analysis.statistics import pairs_needed
+from icy.analysis.tables.bias import difference_table
+from icy.analysis.tables.paired import paired_tests, seeds_needed
+from icy.core.errors import IncompatibleError, InvalidSettingError, StoreError
+from tests.helpers import long
+
+RATIO = {"protocol": "acquire", "measure": "ratio", "cap": 20.0, "target": 0.8}
+MODELS = {
+    "A": {"concat": [1.0] * 4, "rot": [2.0, 3.0, 4.0, 5.0], "hol": [20.0] * 4, "shufdet": [1.5, 1.7, 1.6, 1.4]},
+    "B": {"concat": [1.0] * 4, "rot": [1.0, 1.4, 2.2, 2.4], "hol": [20.0] * 4, "shufdet": [1.4, 1.8, 1.6, 1.3]},
+    "C": {"concat": [1.0] * 4, "rot": [20.0, 20.0, 9.0, 9.5], "hol": [20.0] * 4, "shufdet": [2.8, 3.5, 3.1, 2.9]},
+}
+
+
+def pilot() -> pd.DataFrame:
+    table = long(MODELS, **RATIO)
+    return table.assign(cut=table["value"].eq(20))
+
+
+def test_models_are_compared_seed_by_seed_and_corrected_for_their_number() -> None:
+    table = paired_tests(pilot(), "A").set_index(["model", "grammar"])
+    rot = table.loc[("sender/B", "rot")]
+    expected = stats.ttest_rel(*([math.log(v) for v in MODELS[m]["rot"]] for m in "BA"))
+    assert (rot["test"], rot["p"]) == ("t", pytest.approx(expected.pvalue))
+    assert rot["effect"] == pytest.approx(
+        math.prod(b / a for a, b in zip(MODELS["A"]["rot"], MODELS["B"]["rot"], strict=True)) ** 0.25
+    )
+    assert rot["low"] < rot["effect"] < rot["high"] < 1
+    assert table.loc[("sender/C", "rot"), ["test", "p", "bound", "one_cut"]].tolist() == ["sign", 0.125, ">", 2]
+    assert table.loc[("sender/B", "hol"), "p_holm"] != table.loc[("sender/B", "hol"), "p_holm"]  # both cut: NaN
+    assert table["p"].notna().sum() == 4
+    assert table["p_holm"].min() == pytest.approx(4 * table["p"].min())
+    assert "concat" not in table.index.get_level_values("grammar")
+
+
+def test_every_model_against_every_other() -> None:
+    table = paired_tests(pilot())
+    assert list(dict.fromkeys(table["model"])) == ["sender/A - B", "sender/A - C", "sender/B - C"]
+    turned = paired_tests(pilot(), "A").set_index(["model", "grammar"])
+    one = table.set_index(["model", "grammar"]).loc[("sender/A - B", "rot")]
+    assert one["effect"] == pytest.approx(1 / turned.loc[("sender/B", "rot"), "effect"])
+
+
+def test_accuracies_are_compared_by_plain_differences() -> None:
+    both = long({"A": {"rot": [0.5, 0.6, 0.7]}, "B": {"rot": [0.4, 0.4, 0.6]}})
+    (found,) = paired_tests(both).to_dict("records")
+    assert found["effect"] == pytest.approx(0.4 / 3)
+    assert found["p"] == pytest.approx(stats.ttest_rel([0.5, 0.6, 0.7], [0.4, 0.4, 0.6]).pvalue)
+
+
+def test_the_table_of_differences_tests_them() -> None:
+    table = difference_table(pilot(), "A")
+    ((_, lines),) = table.groups()
+    assert [line[0] for line in lines] == [
+        "sender/B",
+        "  quotient",
+        "  p (Holm)",
+        "sender/C",
+        "  quotient",
+        "  p (Holm)",
+    ]
+    assert lines[0][-3] == "-1.75±0.66"
+    assert lines[1][-3] == "0.50×/1.07"
+    assert lines[4][-3] == "> 4.11"
+    assert lines[2][-1] == ""  # hol: cut in both
+    assert "p (Holm): paired t-test on log ratios, corrected for 4 tests by Holm's method" in table.notes
+    assert "where one of a pair was cut: sign test of the directions; where both were: left out" in table.notes
+    assert table.notes[0].startswith("differences, seed by seed, from sender/A")
+    p = table.to_dataframe()[("rot", "p")]
+    assert p.tolist() == pytest.approx(paired_tests(pilot(), "A").query("grammar == 'rot'")["p_holm"].tolist())
+
+
+def test_results_of_the_same_models_are_tested_too() -> None:
+    ours, theirs = long({"A": {"rot": [0.5, 0.7, 0.8]}}), long({"A": {"rot": [0.4, 0.5, 0.7]}}, preset="published")
+    table = difference_table(ours, theirs, "wide")
+    expected = stats.ttest_rel([0.5, 0.7, 0.8], [0.4, 0.5, 0.7]).pvalue
+    assert table.rows[0][1]["rot"].p == pytest.approx(expected)
+    assert list(table.below) == ["p (Holm)"]
+
+
+def test_what_cannot_be_held_against_each_other() -> None:
+    with pytest.raises(StoreError, match="no file or folder D, nor one model"):
+        paired_tests(pilot(), "D")
+    with pytest.raises(IncompatibleError, match="no other sender"):
+        paired_tests(long({"A": {"rot": 0.5}}), "A")
+    with pytest.raises(IncompatibleError, match="no two models"):
+        paired_tests(long({"A": {"rot": 0.5}}))
+    with pytest.raises(InvalidSettingError, match=r"may be sender/A or sender/B or sender/C"):
+        paired_tests(pilot(), "sender/*")
+
+
+def test_seeds_needed_are_those_of_the_pilots_effect_and_spread() -> None:
+    table = seeds_needed(pilot(), ["A", "B"]).set_index("grammar")
+    gaps = pd.Series([math.log(a / b) for a, b in zip(MODELS["A"]["shufdet"], MODELS["B"]["shufdet"], strict=True)])
+    shufdet = table.loc["shufdet"]
+    assert abs(math.log(shufdet["effect"])) == pytest.approx(abs(gaps.mean()))
+    assert shufdet["seeds"] == pairs_needed(gaps.mean(), gaps.std(), 0.8, 0.05)
+    assert shufdet["seeds_holm"] == pairs_needed(gaps.mean(), gaps.std(), 0.8, 0.05 / 3)
+    assert shufdet["seeds_cautious"] > shufdet["seeds"]
+    assert shufdet["remark"] == "a pilot of 4 knows its spread poorly"
+    assert pd.isna(table.loc["hol", "seeds"])
+    assert table.loc["hol", "remark"] == "4 of 4 pairs cut in both: only a higher cap can tell"
+    asked = seeds_needed(pilot(), ["A", "B"], effect=1.2, power=0.9).set_index("grammar").loc["shufdet"]
+    assert asked["seeds"] == pairs_needed(math.log(1.2), gaps.std(), 0.9, 0.05)
+
+
+def test_cut_pairs_need_a_sign_test() -> None:
+    rot = seeds_needed(pilot(), ["A", "C"]).set_index("grammar").loc["rot"]
+    assert (rot["seeds"], rot["seeds_holm"]) == (6, 7)
+    assert rot["remark"] == "2 of 4 pairs cut in one: by a sign test, if all go on pointing one way"
+
+
+def test_pilots_that_are_too_small_say_so() -> None:
+    (one,) = seeds_needed(long({"A": {"rot": 0.5}, "B": {"rot": 0.4}})).to_dict("records")
+    assert pd.isna(one["seeds"])
+    assert one["remark"] == "one pair has no spread: run more seeds"
+    (same,) = seeds_needed(long({"A": {"rot": [0.5, 0.6]}, "B": {"rot": [0.4, 0.5]}})).to_dict("records")
+    assert same["remark"].startswith("no spread in the pilot")
+
+
+def test_mistakes_about_power(tmp_path: Path) -> None:
+    with pytest.raises(InvalidSettingError, match="here are sender/A, sender/B, sender/C"):
+        seeds_needed(pilot())
+    for wrong in ({"power": 1.0}, {"alpha": 0.0}, {"power": 0.01}, {"effect": 1.0}, {"effect": -2.0}):
+        with pytest.raises(InvalidSettingError):
+            seeds_needed(pilot(), ["A", "B"], **wrong)
+    with pytest.raises(InvalidSettingError, match="difference in accuracy"):
+        seeds_needed(long({"A": {"rot": [0.5, 0.6]}, "B": {"rot": [0.4, 0.6]}}), effect=1.2)
+    with pytest.raises(IncompatibleError, match="no grammar but concat"):
+        seeds_needed(long({"A": {"concat": [1.0, 1.0]}, "B": {"concat": [1.0, 1.0]}}))
