@@ -73,7 +73,10 @@ def kept_pair(record: Record, weights: Mapping[str, Tensor]) -> nn.Module:
     task = PairTask(
         PairEntry(*(registry.get(name, side) for name, side in zip(sides, SIDES, strict=True))),
         MeaningSpace.of(config["meanings"]),
-        *(config[name] for name in ("vocab_size", "word_length", "hidden_size", "representation")),
+        config["vocab_size"],
+        config["word_length"],
+        config["hidden_size"],
+        config["representation"],
         sender_options=options["sender"],
         receiver_options=options["receiver"],
     )
