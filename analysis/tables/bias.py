@@ -304,11 +304,17 @@ def _count(label: str) -> float:
 # -- labels and title --------------------------------------------------------------------------------------------------
 
 
+def _steps(rows: pd.DataFrame, crossing: str, whole: str) -> pd.Series:
+    """Return the steps at which the target was reached: interpolated where they are, else those of the check."""
+    steps = rows[whole].astype(float)
+    return (rows[crossing].astype(float).fillna(steps) if crossing in rows else steps).dropna()
+
+
 def _labels(first: pd.Series, group: pd.DataFrame, varying: Sequence[str]) -> list[str]:
     count = parameter_counts(group).iloc[0]
-    concat = group[(group["grammar"] == "concat") & ~group["failed"].astype(bool)]["steps"].dropna()
+    concat = _steps(group[(group["grammar"] == "concat") & ~group["failed"].astype(bool)], "crossing", "steps")
     if not len(concat):  # concat is not in the table, but its steps are in the other rows
-        concat = group.drop_duplicates("seed")["baseline_steps"].dropna()
+        concat = _steps(group.drop_duplicates("seed"), "baseline_crossing", "baseline_steps")
     return [
         str(first["model"]),
         "-" if pd.isna(count) else f"{int(count)}",
