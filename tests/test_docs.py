@@ -90,7 +90,8 @@ def test_every_departure_is_told() -> None:
 
 def test_settings_of_the_preset_are_those_it_has() -> None:
     lines = {line.split("`")[1]: line for line in generated.training_settings().splitlines()[2:]}
-    assert "| `50` |  |" in lines["check_every"]
+    assert "| `None` | `50` |" in lines["check_every"]
+    assert "| `0.1` |  |" in lines["check_growth"]
     assert "| `0.01` | `0.1` (one side alone) |" in lines["entropy_weight"]
     assert "| `False` | `True` (pairs) |" in lines["training_readings"]
 
