@@ -35,7 +35,7 @@ NEAR32: dict[str, Departure] = {
     ),
     "duplicates": Departure(
         {"distinct": False},
-        "distractors may share the target's meaning, or that of the stimulus shown in its place; samples are drawn anew when "
+        "distractors may share the target's meaning, or that of the stimulus in its place; samples are drawn anew when "
         "they are shown, so the listener may see the speaker's own",
     ),
 }
@@ -114,9 +114,8 @@ class GameSettings(CompatSettings):
         representation: representation of stimuli: "scs": one number per dimension; "ohe": one-hot blocks.
         threshold: number of dimensions in which a meaning of the query has a test value, at least.
         masks: rule for legal actions: that of the "paper", or of the authors' program ("near32").
-        distinct: whether distractors never share the target's meaning nor are shown in its place too, and the listener
-            never sees the speaker's own sample where there is another. If not, distractors share meanings as in the
-            authors' program, and come in samples drawn anew.
+        distinct: whether distractors never share the target's meaning, and the listener never sees the speaker's own
+            sample where there is another. If not, both may be, and samples are drawn anew when they are shown.
         games: number of games in an episode of a common game.
         split: the targets of a common game: "support", "query" or "all".
         space_seed: seed of the space that the episodes of a common game share.
