@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -94,7 +95,7 @@ class BoundCheck:
 
 
 def bind(entry: Entry, case: Case, checks: Mapping[str, Check], expected: Mapping[str, str] | None) -> list[BoundCheck]:
-    """Bind every check to a case.
+    """Bind every check to a case; where the factory does not take the agreed arguments, that check alone.
 
     Args:
         entry: the plug-in's registry entry; its factory may declare `expected_failures`.
@@ -109,9 +110,15 @@ def bind(entry: Entry, case: Case, checks: Mapping[str, Check], expected: Mappin
     for name in declared:
         if name not in checks:
             raise unknown("check", name, list(checks))
+    if why := entry.misfit(case.task.options if isinstance(case, ModelCase) else ()):
+        return [BoundCheck("signature", entry.qualified, partial(_refuse, f"{why}. No other check can run."), case)]
     return [
         BoundCheck(name, entry.qualified, function, case, declared.get(name, "")) for name, function in checks.items()
     ]
+
+
+def _refuse(sentence: str, case: Case) -> None:
+    raise CheckFailure(sentence)
 
 
 def run_all(
@@ -128,9 +135,13 @@ def run_all(
     Raises:
         ContractError: a check failed.
     """
-    results = []
+    results: list[CheckResult] = []
+    said: dict[str, str] = {}  # names of checks by the message of their failure, which is not repeated
     for check in checks:
-        results.append(check.result())
+        result = check.result()
+        if not result.passed and said.setdefault(result.message, result.name) != result.name:
+            result = replace(result, message=f"as {said[result.message]}")
+        results.append(result)
         if report is not None:
             report(results[-1])
     failed = [result for result in results if not result.passed]

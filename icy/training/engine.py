@@ -21,6 +21,7 @@ from .batches import Batches
 from .cuda_graphs import WARM_UP
 from .job import Outcome, Reading, Replicate
 from .learners import Learner, accuracy, make_learner, supervised_loss
+from .probabilities import warn_of_probabilities
 from .probe_job import ProbeJob, Task
 
 DRAWN_AT_ONCE = 64  # batches; bounds the memory they take, whatever the grid of checks
@@ -238,10 +239,12 @@ def _check_shape(task: Task, model: nn.Module, inputs: Tensor, targets: Tensor) 
     expected = (*targets.shape, choices)
     was_training = model.training
     with torch.no_grad():
-        found = tuple(model.eval()(inputs).shape)
+        scores = model.eval()(inputs)
     model.train(was_training)
+    found = tuple(scores.shape)
     if found != expected:
         raise IncompatibleError(
             f"{task.entry.qualified} puts out scores of shape {found} for a batch of {len(inputs)}; "
             f"a {task.side} must put out {expected}."
         )
+    warn_of_probabilities(task.entry, model, scores)

@@ -186,7 +186,7 @@ def test_schedules_of_the_authors_program(shots: int, samples: int) -> None:
 
 
 def test_compat_brings_back_what_the_published_numbers_depend_on() -> None:
-    """s2b-facts 12 a and b: the speaker's own sample in 26 % of games, the target's meaning among K = 3 others in 7 %."""
+    """s2b-facts 12 a and b: the speaker's own sample in 26 % of games, a distractor of the target's meaning in 7 %."""
     episodes = deal(GameSettings.of(compat="near32", samples=4), np.arange(400))
     kept = episodes.answer == 0
     assert (episodes.speaker_numbers[:, 0] == episodes.listener_numbers[:, 0])[kept].mean() == pytest.approx(

@@ -10,6 +10,7 @@ from icy.core.errors import IncompatibleError
 from icy.core.noise import current_noise
 from icy.core.representations import Representation, get_representation
 from icy.training.engine import make_model
+from icy.training.probabilities import warn_of_probabilities
 
 from .job import PairTask
 
@@ -82,6 +83,8 @@ def try_pair(task: PairTask, settings: TrainingSettings) -> Pair:
             f"{str(error).strip().partition(chr(10))[0]}."
         ) from error
     _require_shape(task.entry.receiver.qualified, answered, expected["receiver"])
+    warn_of_probabilities(task.entry.sender, pair.sender, sent)
+    warn_of_probabilities(task.entry.receiver, pair.receiver, answered)
     return pair
 
 
