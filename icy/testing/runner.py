@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -135,20 +135,22 @@ def run_all(
     Raises:
         ContractError: a check failed.
     """
-    results: list[CheckResult] = []
-    said: dict[str, str] = {}  # names of checks by the message of their failure, which is not repeated
+    results = []
     for check in checks:
-        result = check.result()
-        if not result.passed and said.setdefault(result.message, result.name) != result.name:
-            result = replace(result, message=f"as {said[result.message]}")
-        results.append(result)
+        results.append(check.result())
         if report is not None:
             report(results[-1])
-    failed = [result for result in results if not result.passed]
+    failed = {result.name: result.message for result in results if not result.passed}
     if failed and raise_on_failure:
-        listing = "\n".join(f"  {result.name}: {result.message}" for result in failed)
+        listing = "\n".join(f"  {name}: {said_once(failed, name)}" for name in failed)
         raise ContractError(f"{label} fails {len(failed)} of {len(results)} checks:\n{listing}", results)
     return results
+
+
+def said_once(messages: Mapping[str, str], name: str) -> str:
+    """Return the message of a check; if an earlier one has the same, the name of that."""
+    first = next(earlier for earlier, message in messages.items() if message == messages[name])
+    return messages[name] if first == name else f"as {first}"
 
 
 def _sentence(error: Exception) -> str:

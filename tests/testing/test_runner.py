@@ -89,11 +89,12 @@ def test_one_failure_of_many_checks_is_said_once() -> None:
         def __init__(self, *sizes: Any) -> None:
             raise ValueError("no such size")
 
-    results = {r.name: r for r in check_model(Stops, "sender", raise_on_failure=False)}
-    first, *others = [r.message for r in results.values() if not r.passed]
-    assert "cannot be made: ValueError: no such size" in first
-    assert set(others) == {"as output_shape"}
-    assert len(others) > 10
+    with pytest.raises(ContractError) as caught:
+        check_model(Stops, "sender")
+    first, *others = str(caught.value).splitlines()[1:]
+    assert "  output_shape: sender/Stops cannot be made: ValueError: no such size" in first
+    assert {line.partition(": ")[2] for line in others} == {"as output_shape"}
+    assert len(others) == sum(not r.passed for r in caught.value.results) - 1 > 10
 
 
 def test_expected_failures_are_declared_with_a_reason() -> None:
