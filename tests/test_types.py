@@ -31,6 +31,9 @@ icy.sweep("*/FC*", grammar="perm", meanings=["3x4", "5x10"], vocab_size=[4, 5], 
 icy.sweep(kind="e2e", sender="FC2L", receiver="FC2L", steps=20, file="sweep.toml", order="given", side="sender")
 icy.end_to_end("FC2L", "RNN1L:GRU", quick=True, steps=20, settings={"learning_rate": 0.1}).language()
 icy.reproduce("icy22/table3", "Hashtable", grammar="perm", seeds=1).cells
+icy.s2b.evaluate("posdis", "binding", shots=2, compat="near32", query="all", episodes=8)
+icy.s2b.parallel_env(distractors=2, view="partial", actions="flat")
+icy.s2b.BatchedRecall(representation="ohe", split="support", episodes=3)
 """
 
 WRONG = """
@@ -47,6 +50,9 @@ icy.end_to_end("FC2L", "FC2L", preset="publishd")  # arg-type
 icy.end_to_end("FC2L", "FC2L", split="random")  # call-arg
 icy.reproduce("icy22/table3", rerun="all")  # arg-type
 icy.reproduce("icy22/table3", protocol="acquire")  # call-arg
+icy.s2b.evaluate("posdis", "binding", shot=2)  # call-arg
+icy.s2b.GameSettings(view="both")  # arg-type
+icy.s2b.BatchedRecall(compat="near")  # arg-type
 """
 
 

@@ -10,6 +10,7 @@ from icy.config.specs import names
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, unknown
 
+from .options import GameKind, GameSplit, Masks, Query, QueryOrder, Stimuli, Truncation, View
 from .stimuli import REPRESENTATIONS, TRUNCATIONS
 from .targets import TEST_VALUES
 
@@ -133,7 +134,7 @@ class GameSettings(CompatSettings):
     called = "the game"
     compats = COMPATS
 
-    kind: str = "meta"
+    kind: GameKind = "meta"
     dimensions: int = 3
     least: int = 2
     most: int = 5
@@ -145,19 +146,19 @@ class GameSettings(CompatSettings):
     length: int = None  # type: ignore[assignment]
     descriptive: bool = True
     ratio: float | None = 0.5
-    view: str = "full"
+    view: View = "full"
     feedback: bool = True
     permutation: bool = True
     listener_messages: bool = False
-    query: str = "all"
-    query_order: str = "random"
-    truncate: str = "resample"
-    representation: str = "scs"
+    query: Query = "all"
+    query_order: QueryOrder = "random"
+    truncate: Truncation = "resample"
+    representation: Stimuli = "scs"
     threshold: int = TEST_VALUES
-    masks: str = "paper"
+    masks: Masks = "paper"
     distinct: bool = True
     games: int = 1
-    split: str = "support"
+    split: GameSplit = "support"
     space_seed: int = 0
 
     def __post_init__(self) -> None:
