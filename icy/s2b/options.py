@@ -4,8 +4,6 @@ They repeat the fields of GameSettings and RecallSettings, and the names in thei
 `icy.config.options`.
 """
 
-from __future__ import annotations
-
 from typing import Literal, TypedDict
 
 GameKind = Literal["meta", "common"]
