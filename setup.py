@@ -2,13 +2,15 @@
 
 The top-level folders models/, grammars/ and analysis/ are installed as icy.models, icy.grammars and icy.analysis, so
 that no package of such a common name lands in anyone's site-packages. The links of the same names inside icy/ show
-the same tree to everything that reads files: an interpreter without install, type checkers, editors.
+the same tree to everything that reads files: an interpreter without install, type checkers, editors. src/ holds a link
+to icy/ and nothing else: an editable install adds it to Python's path.
 """
 
 import re
 from pathlib import Path
 
 from setuptools import find_packages, setup
+from setuptools.command.editable_wheel import editable_wheel
 
 ROOT = Path(__file__).parent
 
@@ -19,6 +21,20 @@ def packages() -> list[str]:
     """Every package once, though the links let find_packages meet icy.models twice."""
     found = [p for name, folder in FOLDERS.items() for p in (name, *(f"{name}.{sub}" for sub in find_packages(folder)))]
     return list(dict.fromkeys(found))
+
+
+class EditableWheel(editable_wheel):
+    """An editable install by a path, which type checkers and editors follow; they do not run an import hook.
+
+    setuptools uses a hook for folders of other names than their packages. Where links are no links, as in a checkout on
+    Windows without them, it still does.
+    """
+
+    def finalize_options(self) -> None:
+        """Take every package from src/."""
+        if (ROOT / "src" / "icy" / "models" / "__init__.py").is_file():
+            self.distribution.package_dir = {"": "src"}
+        super().finalize_options()
 
 
 def version() -> str:
@@ -52,6 +68,7 @@ setup(
         "Topic :: Scientific/Engineering :: Artificial Intelligence",
         "Typing :: Typed",
     ],
+    cmdclass={"editable_wheel": EditableWheel},
     package_dir=FOLDERS,
     packages=packages(),
     package_data={"icy": ["py.typed"], "icy.analysis": ["**/*.csv", "**/*.json", "**/*.parquet", "**/*.toml"]},

@@ -46,15 +46,20 @@ def run_python(*arguments: str, cwd: Path, path: Path | None = None) -> str:
     return done.stdout
 
 
-@pytest.fixture(scope="session")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A wheel built from an sdist, as a release would be, of a copy, so that no stale build/ folder gets in."""
-    copy = tmp_path_factory.mktemp("source")
+def copy_of_sources(copy: Path, *folders: str) -> None:
+    """Copy what a build needs, so that no stale build/ folder gets in."""
     for name in ("setup.py", "pyproject.toml", "LICENSE", "README.md"):
         if (ROOT / name).exists():
             shutil.copy(ROOT / name, copy)
-    for folder in FOLDERS:
+    for folder in folders:
         shutil.copytree(ROOT / folder, copy / folder, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A wheel built from an sdist, as a release would be."""
+    copy = tmp_path_factory.mktemp("source")
+    copy_of_sources(copy, *FOLDERS)
     out = tmp_path_factory.mktemp("dist")
     run_python("-m", "build", "--no-isolation", "--outdir", str(out), str(copy), cwd=out)
     (built,) = out.glob("*.whl")
@@ -119,6 +124,26 @@ def test_wheel_metadata(wheel: Path) -> None:
     assert any(name.endswith("LICENSE") for name in information)
 
 
+@pytest.mark.parametrize("links", [True, False])
+def test_an_editable_install_is_a_path_that_type_checkers_follow(tmp_path: Path, links: bool) -> None:
+    """The path leads to icy alone. Without links, as on Windows, setuptools' import hook finds the folders."""
+    copy, site = tmp_path / "source", tmp_path / "site"
+    copy.mkdir()
+    copy_of_sources(copy, *FOLDERS, *(["src"] if links else []))
+    run_python("-c", f"from setuptools import build_meta; build_meta.build_editable({str(tmp_path)!r})", cwd=copy)
+    (built,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(built) as archive:
+        archive.extractall(site)
+    assert bool(list(site.glob("__editable__*finder.py"))) is not links
+    if links:
+        (path,) = next(site.glob("*.pth")).read_text().split()
+        assert [found.name for found in Path(path).iterdir()] == ["icy"]
+        code = "import icy, icy.models, icy.analysis; print(icy.analysis.__file__)"
+        assert Path(run_python("-c", code, cwd=tmp_path, path=Path(path)).strip()).samefile(
+            copy / "analysis/__init__.py"
+        )
+
+
 def test_stray_folders_of_the_user_do_no_harm(icy_path: Path, users_folder: Path) -> None:
     """A notebook's folder comes first on the path, and researchers' folders do contain models/."""
     code = NO_EDITABLE_FINDER + "import icy.models, icy.grammars; print(icy.models.__name__, icy.__file__)"
@@ -133,6 +158,7 @@ def test_links_are_relative(folder: str) -> None:
     link = ROOT / "icy" / folder
     assert link.is_symlink()
     assert os.readlink(link) == f"../{folder}"
+    assert os.readlink(ROOT / "src" / "icy") == "../icy"
 
 
 def test_runs_from_the_repository_root_without_install() -> None:

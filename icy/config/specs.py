@@ -14,16 +14,28 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from icy.core.errors import unknown
-from icy.languages.meanings import MeaningSpace
 
+from .options import (
+    Engine,
+    Meanings,
+    Numbers,
+    OrderName,
+    Paths,
+    PresetName,
+    ProtocolName,
+    RepresentationName,
+    Rerun,
+    RunnerName,
+    SideName,
+    SplitName,
+    TrackerName,
+)
 from .protocols import SCRATCH
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
 RETRIES = 2
-Paths = str | Path | Iterable[str | Path]
-Numbers = int | str | Iterable[int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,15 +70,15 @@ class RunSpec:
     quick: bool = False
     device: str = "auto"
     workers: int | None = None
-    runner: str = "local"
+    runner: RunnerName = "local"
     per_gpu: int = 1
-    engine: str = "auto"
+    engine: Engine = "auto"
     out: str | Path = "icy-results"
-    rerun: str = "missing"
+    rerun: Rerun = "missing"
     start: Paths = ()
     keep_models: bool = False
     plugin: Paths = ()
-    track: str | Iterable[str] = ()
+    track: TrackerName | Iterable[TrackerName] = ()
 
     @classmethod
     def asked(cls, **given: Any) -> Self:
@@ -151,18 +163,18 @@ class ProbeSpec(RunSpec):
 
     model: str | Iterable[str]
     grammar: str | Iterable[str] = "all"
-    protocol: str = "acquire"
-    meanings: str | MeaningSpace | tuple[int, int] = "5x10"
+    protocol: ProtocolName = "acquire"
+    meanings: Meanings = "5x10"
     vocab_size: int = 4
     word_length: int = 4
     seeds: Numbers = 3
     target: float | None = None
     cap: float | None = None
     held_out: float = 0.2
-    split: str = "random"
+    split: SplitName = "random"
     hidden: Numbers = 128
-    representation: str = "soft"
-    preset: str = "default"
+    representation: RepresentationName = "soft"
+    preset: PresetName = "default"
     options: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
 
@@ -177,7 +189,7 @@ class SweepSpec(ProbeSpec):
 
     Attributes:
         model: names or wildcards of senders and receivers.
-        protocol: one or several: ["acquire", "budget"] or "acquire,budget".
+        protocol: one or several: ["acquire", "budget"], or at the command line acquire,budget.
         meanings: one space or several.
         vocab_size: V, one or several.
         word_length: tokens per word, w, one or several.
@@ -194,18 +206,18 @@ class SweepSpec(ProbeSpec):
     function = "icy.sweep"
 
     model: str | Iterable[str] = ()
-    protocol: str | Iterable[str] = "acquire"  # type: ignore[assignment]
-    meanings: Any = "5x10"
-    vocab_size: Any = 4
-    word_length: Any = 4
-    representation: str | Iterable[str] = "soft"  # type: ignore[assignment]
-    preset: str | Iterable[str] = "default"  # type: ignore[assignment]
-    side: str | None = None
+    protocol: ProtocolName | Iterable[ProtocolName] = "acquire"  # type: ignore[assignment]
+    meanings: Meanings | Iterable[Meanings] = "5x10"  # type: ignore[assignment]
+    vocab_size: Numbers = 4  # type: ignore[assignment]
+    word_length: Numbers = 4  # type: ignore[assignment]
+    representation: RepresentationName | Iterable[RepresentationName] = "soft"  # type: ignore[assignment]
+    preset: PresetName | Iterable[PresetName] = "default"  # type: ignore[assignment]
+    side: SideName | None = None
     kind: str = "probe"
     parts: Sequence[Mapping[str, Any]] = ()
     shard: str | None = None
     retries: int = RETRIES
-    order: str = "longest"
+    order: OrderName = "longest"
 
 
 @dataclass(frozen=True)
@@ -248,20 +260,20 @@ class EndToEndSpec(RunSpec):
     sender: str | Iterable[str]
     receiver: str | Iterable[str]
     pretrain: str | Iterable[str] = SCRATCH
-    representation: str = "soft"
+    representation: RepresentationName = "soft"
     steps: int | None = None
     cap: float = 20
     most: int = 10_000
     target: float = 0.99
-    pretrain_representation: str = "soft"
+    pretrain_representation: RepresentationName = "soft"
     pretrained: str | Path | None = None
     report_every: int = 100
-    meanings: str | MeaningSpace | tuple[int, int] = "5x10"
+    meanings: Meanings = "5x10"
     vocab_size: int = 4
     word_length: int = 4
     seeds: Numbers = 3
     hidden: int = 128
-    preset: str = "default"
+    preset: PresetName = "default"
     sender_options: Mapping[str, Any] = field(default_factory=dict)
     receiver_options: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -287,6 +299,6 @@ class ReproduceSpec(RunSpec):
     table: str
     only: str | Iterable[str] = ()
     grammar: str | Iterable[str] = ()
-    representation: str | Iterable[str] = ()
+    representation: RepresentationName | Iterable[RepresentationName] = ()
     seeds: Numbers | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)

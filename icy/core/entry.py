@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypedDict
 
 from .errors import IcyError, PluginError, what_and_where
 from .lazy import load_object
+from .signatures import misfit
 
 SIDES = ("sender", "receiver")
 PLAYERS = SPEAKER, LISTENER = ("speaker", "listener")  # of S2B's games
@@ -103,7 +104,7 @@ class Entry:
         """Call the factory with `defaults`, overridden by `options`, and the cell.
 
         Raises:
-            PluginError: the factory failed; the message says where.
+            PluginError: the factory takes other arguments, or failed; the message says which, or where.
         """
         merged = {**self.defaults, **options}
         if self.cell is not None:
@@ -114,4 +115,14 @@ class Entry:
         except (IcyError, MemoryError):
             raise
         except Exception as error:
-            raise PluginError(f"{self.qualified} cannot be made: {what_and_where(error)}.") from error
+            why = self.misfit(merged) if isinstance(error, TypeError) else ""
+            raise PluginError(f"{self.qualified} cannot be made: {why or what_and_where(error)}.") from error
+
+    def misfit(self, options: Collection[str] = ()) -> str:
+        """Say which arguments the factory, or its cell, takes and which it must take; "" if icy can call it.
+
+        Args:
+            options: further arguments that it gets by name.
+        """
+        own = misfit(self.kind, self.load(), self.takes_cell, {*self.defaults, *options, "representation"})
+        return own or (self.cell.misfit() if self.cell is not None else "")

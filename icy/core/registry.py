@@ -72,6 +72,13 @@ class Additions(NamedTuple):
     entries: list[Entry]
 
 
+class _Importing(NamedTuple):
+    """The plug-in file that is being imported, and the kinds and names that it has registered so far."""
+
+    file: str
+    names: set[tuple[str, str]]
+
+
 class Registry:
     """A collection of entries, looked up by name. icy uses the module-level `registry`."""
 
@@ -79,6 +86,7 @@ class Registry:
         self._entries: dict[tuple[str, str], Entry] = {}
         self._loaded = False
         self.plugin_files: list[str] = []  # in the order loaded, which worker processes follow
+        self._importing: _Importing | None = None
 
     # -- registering ---------------------------------------------------------------------------------------------
 
@@ -87,10 +95,11 @@ class Registry:
 
         Raises:
             IcyError: the name holds a ':', '/' or '+'.
-            DuplicateNameError: another module has taken the name or one of its aliases. The same module may register
-                again, as when a notebook cell is run twice.
+            DuplicateNameError: another module has taken the name or one of its aliases, or the same plug-in file has,
+                further up. A module that is run again may register again, as when a notebook cell is run twice.
         """
-        for name in (entry.name, *entry.aliases):
+        names = {entry.name, *entry.aliases}
+        for name in names:
             if ":" in name or "/" in name or "+" in name:
                 raise IcyError(f"A {entry.kind} cannot be called '{name}': ':', '/' and '+' have a meaning in names.")
             taken = self._find(entry.kind, name)
@@ -99,6 +108,13 @@ class Registry:
                     f"A {entry.kind} called '{name}' is already registered by {taken.origin}; "
                     f"{entry.origin} must choose another name."
                 )
+            if self._importing is not None and (entry.kind, name) in self._importing.names:
+                raise DuplicateNameError(
+                    f"The plug-in file '{self._importing.file}' registers two {entry.kind}s called '{name}'; "
+                    "each needs a name of its own."
+                )
+        if self._importing is not None:
+            self._importing.names.update((entry.kind, name) for name in names)
         self._entries[(entry.kind, entry.name)] = entry
 
     @contextlib.contextmanager
@@ -264,6 +280,7 @@ class Registry:
 
         Raises:
             PluginError: the file is missing or fails to import.
+            DuplicateNameError: it registers a name twice, or one that is taken.
         """
         file = Path(path).resolve()
         if str(file) in self.plugin_files:
@@ -272,7 +289,8 @@ class Registry:
         if not file.is_file():
             raise PluginError(f"The plug-in file '{path}' does not exist.")
         before = dict(self._entries)
-        import_file(file, str(file))
+        with self._each_name_once(str(path)):
+            import_file(file, str(file))
         self.plugin_files.append(str(file))
         if self._entries == before:
             log.warning("The plug-in file '%s' registers nothing; does it lack @icy.register_sender?", path)
@@ -290,8 +308,23 @@ class Registry:
         if path in self.plugin_files:
             return
         self.load_all()
-        import_text(text, path)
+        with self._each_name_once(path):
+            import_text(text, path)
         self.plugin_files.append(path)
+
+    @contextlib.contextmanager
+    def _each_name_once(self, file: str) -> Iterator[None]:
+        """Refuse, while a plug-in file is imported, a name that it has registered before; if it fails, forget it."""
+        before, self._importing = self._importing, _Importing(file, set())
+        try:
+            yield
+        except BaseException:
+            for key in self._importing.names & self._entries.keys():
+                if self._entries[key].origin.startswith(FILE_PREFIX):  # a module that it imported stays imported
+                    del self._entries[key]
+            raise
+        finally:
+            self._importing = before
 
 
 registry = Registry()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Unpack
 
+from icy.config.options import EndToEndOptions
 from icy.config.protocols import BASELINE, SCRATCH, EndToEndProtocol
 from icy.config.settings import settings_for
 from icy.config.specs import EndToEndSpec, spell_out
@@ -37,7 +38,7 @@ def end_to_end(
     pretrain: str | Iterable[str] = SCRATCH,
     *,
     watcher: Watcher | None = None,
-    **options: Any,
+    **options: Unpack[EndToEndOptions],
 ) -> EndToEndResult:
     """Train a sender and a receiver together, from scratch or after each has learnt a grammar.
 

@@ -6,8 +6,9 @@ import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, Unpack
 
+from icy.config.options import ProbeOptions
 from icy.config.protocols import BASELINE, Protocol, get_protocol
 from icy.config.settings import settings_for
 from icy.config.specs import ProbeSpec, spell_out
@@ -32,7 +33,11 @@ log = logging.getLogger(__name__)
 
 
 def probe(
-    model: str | Iterable[str], grammar: str | Iterable[str] = "all", *, watcher: Watcher | None = None, **options: Any
+    model: str | Iterable[str],
+    grammar: str | Iterable[str] = "all",
+    *,
+    watcher: Watcher | None = None,
+    **options: Unpack[ProbeOptions],
 ) -> ProbeResult:
     """Measure which grammars a model learns easily.
 

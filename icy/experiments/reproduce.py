@@ -6,8 +6,9 @@ import fnmatch
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
+from icy.config.options import RepresentationName, ReproduceOptions
 from icy.config.specs import RETRIES, RUNNING, EndToEndSpec, ProbeSpec, ReproduceSpec, SweepSpec, spell_out
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.registry import canonical
@@ -35,7 +36,7 @@ PART = ["protocol", "representation", "side", "hidden_size", "target"]  # what t
 
 
 def reproduce(
-    table: str, only: str | Iterable[str] = (), *, watcher: Watcher | None = None, **options: Any
+    table: str, only: str | Iterable[str] = (), *, watcher: Watcher | None = None, **options: Unpack[ReproduceOptions]
 ) -> Reproduction:
     """Measure a published table again, under the preset `published`, and compare it with what was printed.
 
@@ -156,7 +157,7 @@ def _pairs(asked: Reproducing) -> Plan:
                 sender=senders,
                 receiver=receivers,
                 pretrain="none" if grammars == ("none",) else grammars,
-                representation=str(link),
+                representation=cast("RepresentationName", link),
                 hidden=int(str(hidden)),
                 seeds=asked.seeds(rows["n"].max()),
                 report_every=SCRATCH_REPORTS if grammars == ("none",) else DRIFT_REPORTS,

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
+from icy.config.options import SweepOptions
 from icy.config.specs import RUNNING, ProbeSpec, RunSpec, SweepSpec, names, spell_out
 from icy.core.errors import IncompatibleError, InvalidSettingError, StoreError, unknown
 from icy.core.registry import SIDES
@@ -29,11 +30,16 @@ from .watcher import Watcher
 
 log = logging.getLogger(__name__)
 
+ORDERS = ("longest", "given")  # of the rows
 PARTS = "sweep"  # the name of the parts in a file: [[sweep]]
 
 
 def sweep(
-    model: str | Iterable[str] = (), *, file: str | Path | None = None, watcher: Watcher | None = None, **options: Any
+    model: str | Iterable[str] = (),
+    *,
+    file: str | Path | None = None,
+    watcher: Watcher | None = None,
+    **options: Unpack[SweepOptions],
 ) -> ProbeResult:
     """Probe many models under many settings.
 
@@ -58,7 +64,7 @@ def sweep(
         >>> sorted({(r["model"], r["representation"]) for r in result.records})
         [('receiver/FC1L', 'gumb'), ('receiver/FC1L', 'soft'), ('sender/FC1L', 'gumb'), ('sender/FC1L', 'soft')]
     """
-    given = {**({"model": model} if model else {}), **options}
+    given: dict[str, Any] = {**({"model": model} if model else {}), **options}
     spec = sweep_spec(**(given if file is None else over(read_sweep(file), given)))
     plan = make_sweep(spec)
     return run_plan(plan, watching(watcher, spec.track, spec.out), retries=spec.retries)
@@ -157,8 +163,8 @@ def _parsed(text: str, suffix: str) -> Any:
 
 def make_sweep(spec: SweepSpec) -> Plan:
     """Plan what a sweep asks for, and train nothing. Errors as for `sweep`."""
-    if spec.order not in ("longest", "given"):
-        raise unknown("order", spec.order, ("longest", "given"))
+    if spec.order not in ORDERS:
+        raise unknown("order", spec.order, ORDERS)
     load_plugins(spec.plugin_files)
     store = store_of(spec)
     found: dict[RowKey, Row] = {}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from icy.core.checks import whole_number
-from icy.core.errors import IcyError, InvalidSettingError, unknown
+from icy.core.errors import IcyError, InvalidSettingError, PluginError, unknown
 from icy.core.registry import Entry, registry
 from icy.core.streams import stream
 
@@ -140,7 +140,14 @@ def _measured(entry: Entry, table: Table, conventions: Mapping[str, Any]) -> Sco
     for name in conventions:
         if name not in taken and not any(p.kind == p.VAR_KEYWORD for p in taken.values()):
             raise unknown(f"convention of {entry.name}", name, [n for n in taken if n not in ("meanings", "messages")])
-    score: Score = metric(table, **{**entry.defaults, **conventions})
+    try:
+        score: Score = metric(table, **{**entry.defaults, **conventions})
+    except TypeError as error:
+        if why := entry.misfit(conventions):
+            raise PluginError(f"{entry.qualified} cannot be measured: {why}.") from error
+        raise
+    if not isinstance(score, Score):
+        raise PluginError(f"{entry.qualified} returns a {type(score).__name__}, not an icy.metrics.Score.")
     return score
 
 

@@ -110,10 +110,14 @@ def _distinct(keys: Wholes) -> Wholes:
 def widened(
     candidates: Candidates, short: Int64[Wholes, " short"], eligible: Bool[NDArray[np.bool_], "batch meaning"]
 ) -> Candidates:
-    """Add every stimulus of the eligible meanings [B, M] to the candidates of the episodes in `short`."""
+    """Add the stimuli of the eligible meanings [B, M] that the episodes in `short` lack to their candidates.
+
+    The candidates that are there remain, each as often as it was, so that no episode depends on another.
+    """
     if not len(short):
         return candidates
     which, meanings = np.nonzero(eligible[short])
     stimuli = (meanings[:, None] * candidates.samples + np.arange(candidates.samples)).ravel()
-    more = np.repeat(short[which], candidates.samples) * candidates.size + stimuli
-    return Candidates(_distinct(np.concatenate([candidates.keys, more])), candidates.size, candidates.samples)
+    every = np.repeat(short[which], candidates.samples) * candidates.size + stimuli
+    keys = np.concatenate([candidates.keys, np.setdiff1d(every, candidates.keys)])
+    return Candidates(np.sort(keys), candidates.size, candidates.samples)

@@ -181,10 +181,12 @@ def _some(
 ) -> Targets:
     """Draw the query's targets as the authors' program does.
 
-    Where the query has fewer stimuli than the shots of all values add up to, it shows all of them; elsewhere it shows
-    as many as it takes to show every value S times.
+    Where the query has fewer stimuli than the shots of all values add up to, it shows all of them (in their program,
+    every meaning O times in samples drawn at random); elsewhere as many as it takes to show every value S times.
     """
     few = settings.shots * spaces.sizes.sum(1) > query.sum(1) * settings.samples
+    if not settings.distinct:
+        every = Targets(every.meanings, streams.integers("fetched", settings.samples, every.meanings.shape[1:]))
     which = np.flatnonzero(~few)
     if not len(which):
         return every
@@ -277,20 +279,27 @@ class _Games:
             games = np.flatnonzero(self.query == query)
             if len(games):
                 found[games] = self._drawn_from(self._candidates(query), games, uniform[games])
-        return found
+        return found if settings.distinct else self._fetched(found)
+
+    def _fetched(self, stimuli: Wholes) -> Wholes:
+        """Draw the samples of stimuli [T, K + 1] anew, as the authors' program does each time it shows a meaning."""
+        count = self.settings.samples
+        drawn = self._uniform("fetched", stimuli.shape[1]) * count
+        return stimuli - stimuli % count + drawn.astype(np.int64)
 
     def _drawn_from(self, candidates: Candidates, games: Wholes, uniform: Reals) -> Wholes:
         episode, target, settings = self.episode[games], self.target[games], self.settings
-        # In the authors' program at O = 1, distractors differ from the target by their index in the list alone, so they
-        # may share its meaning. The stand-in for the target always has another meaning.
-        loose = not settings.distinct and settings.samples == 1
+        # In the authors' program the stand-in for the target is drawn apart from the distractors, so it may share their
+        # meanings. At O = 1 distractors differ from the target by their index in the list alone, so they may share its.
+        apart = not settings.distinct
+        loose = apart and settings.samples == 1
         count, stands_in = settings.distractors, int(settings.kept < 1)
         others, rest = candidates.without(episode, target), candidates.without(episode, target, one=loose)
-        short = np.unique(episode[(rest.count < count + stands_in * (not loose)) | (others.count < stands_in)])
+        short = np.unique(episode[(rest.count < count + stands_in * (not apart)) | (others.count < stands_in)])
         if len(short):
             candidates = widened(candidates, short, self._eligible[bool(self.query[games[0]])])
             others, rest = candidates.without(episode, target), candidates.without(episode, target, one=loose)
-        if stands_in and not loose:
+        if stands_in and not apart:
             return others.draw(uniform)
         first = others.draw(uniform[:, :1]) if stands_in else target[:, None]  # the target here is a placeholder
         return np.concatenate([first, rest.draw(uniform[:, 1:])], axis=1)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from jaxtyping import Int64
@@ -13,6 +13,7 @@ from icy.core.registry import LISTENER, SPEAKER
 from icy.s2b.players.base import Action, Player, name_of, seated
 
 from .game import BatchedGame
+from .options import GameOptions
 from .scores import Scores
 from .settings import GameSettings
 from .streams import Wholes
@@ -124,7 +125,7 @@ def evaluate(
     episodes: int = 64,
     seeds: int | str | Iterable[int] = 5,
     told: ProgressCallback | None = None,
-    **given: Any,
+    **given: Unpack[GameOptions],
 ) -> Evaluation:
     """Evaluate a speaker and a listener: play episodes of several seeds and score them (ZSCT; MetaRG22, MetaRG24).
 

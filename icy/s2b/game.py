@@ -7,7 +7,7 @@ scores, in NumPy arrays or in torch tensors on any device.
 from collections.abc import Iterable
 from functools import cached_property
 from types import ModuleType
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from jaxtyping import Int
@@ -18,6 +18,7 @@ from icy.core.registry import LISTENER, PLAYERS, SPEAKER
 
 from .channel import END, Array, regular
 from .episodes import Episodes, deal, ragged
+from .options import GameOptions
 from .scores import KEPT, Scores
 from .settings import GameSettings
 from .stimuli import all_meanings
@@ -70,7 +71,7 @@ class BatchedGame:
         autoreset: bool = False,
         ahead: int = 4,
         device: Any = None,
-        **given: Any,
+        **given: Unpack[GameOptions],
     ) -> None:
         self.settings = GameSettings.of(settings, **given)
         self.episodes = whole_number("number of episodes", episodes)

@@ -1,7 +1,7 @@
 """Compositionality of frozen speakers' languages, and disentanglement of stimuli, by the metrics of icy."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from .channel import END
 from .episodes import eligible, shown, space_streams
 from .evaluation import episode_seeds
 from .game import BatchedGame
+from .options import GameOptions
 from .settings import GameSettings
 from .stimuli import Sections, Spaces
 from .streams import EpisodeStreams, Wholes
@@ -35,7 +36,7 @@ def probe_language(
     metrics: str | Iterable[str] = LANGUAGE,
     episodes: int = 20,
     seed: int = 123,
-    **given: Any,
+    **given: Unpack[GameOptions],
 ) -> "pd.DataFrame":
     """Score the language of a speaker: it plays an episode, and then names every stimulus of its space (MetaRG24).
 
@@ -89,7 +90,7 @@ def disentanglement(
     metrics: str | Iterable[str] = CODE,
     episodes: int = 5,
     seed: int = 123,
-    **given: Any,
+    **given: Unpack[GameOptions],
 ) -> "pd.DataFrame":
     """Score how disentangled stimuli are: whether each of their numbers codes one dimension (MetaRG22, table of SCS).
 

@@ -7,7 +7,7 @@ a continuous one must be bound to values within the episode. The score is the ac
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from jaxtyping import Bool, Float32, Float64, Int64
@@ -18,11 +18,13 @@ from icy.core.checks import whole_number
 from icy.core.errors import IcyError, InvalidSettingError, unknown
 
 from . import targets
+from .options import RecallOptions, RecallSplit, Stimuli, Truncation
 from .settings import CompatSettings
 from .stimuli import REPRESENTATIONS, TRUNCATIONS, Sections, Spaces, all_meanings, one_hot
 from .streams import EpisodeStreams, Reals, Wholes, seeds_of
 
 SHOWN, ASKED = 0, 1  # the two steps of a game
+RECALL_SPLITS = ("all", "support")
 
 # What the authors' program chooses differently from their papers (s2b-facts 8).
 NEAR32: dict[str, Departure] = {
@@ -61,9 +63,9 @@ class RecallSettings(CompatSettings):
     least: int = 2
     most: int = 5
     shots: int = 2
-    representation: str = "scs"
-    truncate: str = "resample"
-    split: str = "all"
+    representation: Stimuli = "scs"
+    truncate: Truncation = "resample"
+    split: RecallSplit = "all"
     replacement: bool = False
     games_per_shot: int | None = None
     right: float = 1.0
@@ -79,7 +81,7 @@ class RecallSettings(CompatSettings):
         for what, given, accepted in (
             ("representation of stimuli", self.representation, REPRESENTATIONS),
             ("rule for samples outside their section", self.truncate, TRUNCATIONS),
-            ("split", self.split, ("all", "support")),
+            ("split", self.split, RECALL_SPLITS),
         ):
             if given not in accepted:
                 raise unknown(what, str(given), accepted)
@@ -154,7 +156,12 @@ class BatchedRecall:
     """
 
     def __init__(
-        self, settings: RecallSettings | None = None, *, episodes: int = 1, autoreset: bool = False, **given: Any
+        self,
+        settings: RecallSettings | None = None,
+        *,
+        episodes: int = 1,
+        autoreset: bool = False,
+        **given: Unpack[RecallOptions],
     ) -> None:
         self.settings = RecallSettings.of(settings, **given)
         self.episodes, self.autoreset = whole_number("number of episodes", episodes), autoreset

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from icy.version import __version__
 
 from .evaluation import ProgressCallback, batch_size, episode_seeds, play
 from .game import BatchedGame
+from .options import GameOptions
 from .settings import GameSettings
 from .streams import Wholes
 from .transcript import PHASES
@@ -94,7 +95,7 @@ def record(
     episodes: int = 64,
     seed: int = 123,
     told: ProgressCallback | None = None,
-    **given: Any,
+    **given: Unpack[GameOptions],
 ) -> "pd.DataFrame":
     """Play episodes with two players, and record every game.
 

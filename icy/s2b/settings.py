@@ -10,6 +10,7 @@ from icy.config.specs import names
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, unknown
 
+from .options import GameKind, GameSplit, Masks, Query, QueryOrder, Stimuli, Truncation, View
 from .stimuli import REPRESENTATIONS, TRUNCATIONS
 from .targets import TEST_VALUES
 
@@ -35,7 +36,8 @@ NEAR32: dict[str, Departure] = {
     ),
     "duplicates": Departure(
         {"distinct": False},
-        "distractors may share the target's meaning, and the listener may see the speaker's own sample",
+        "distractors may share the target's meaning, or that of the stimulus in its place; samples are drawn anew when "
+        "they are shown, so the listener may see the speaker's own",
     ),
 }
 COMPATS: dict[str, dict[str, Departure]] = {"near32": NEAR32}
@@ -114,7 +116,7 @@ class GameSettings(CompatSettings):
         threshold: number of dimensions in which a meaning of the query has a test value, at least.
         masks: rule for legal actions: that of the "paper", or of the authors' program ("near32").
         distinct: whether distractors never share the target's meaning, and the listener never sees the speaker's own
-            sample where there is another.
+            sample where there is another. If not, both may be, and samples are drawn anew when they are shown.
         games: number of games in an episode of a common game.
         split: the targets of a common game: "support", "query" or "all".
         space_seed: seed of the space that the episodes of a common game share.
@@ -132,7 +134,7 @@ class GameSettings(CompatSettings):
     called = "the game"
     compats = COMPATS
 
-    kind: str = "meta"
+    kind: GameKind = "meta"
     dimensions: int = 3
     least: int = 2
     most: int = 5
@@ -144,19 +146,19 @@ class GameSettings(CompatSettings):
     length: int = None  # type: ignore[assignment]
     descriptive: bool = True
     ratio: float | None = 0.5
-    view: str = "full"
+    view: View = "full"
     feedback: bool = True
     permutation: bool = True
     listener_messages: bool = False
-    query: str = "all"
-    query_order: str = "random"
-    truncate: str = "resample"
-    representation: str = "scs"
+    query: Query = "all"
+    query_order: QueryOrder = "random"
+    truncate: Truncation = "resample"
+    representation: Stimuli = "scs"
     threshold: int = TEST_VALUES
-    masks: str = "paper"
+    masks: Masks = "paper"
     distinct: bool = True
     games: int = 1
-    split: str = "support"
+    split: GameSplit = "support"
     space_seed: int = 0
 
     def __post_init__(self) -> None:

@@ -16,6 +16,7 @@ from icy.core.streams import stream
 from icy.languages.meanings import MeaningSpace
 from icy.models.factory import create
 from icy.training.learners import accuracy
+from icy.training.probabilities import are_probabilities, sentence_on
 
 from .cases import (
     EXAMPLES,
@@ -121,6 +122,13 @@ def _read_weights(model: nn.Module, weights: Tensor) -> Tensor:
 def check_finite_output(case: ModelCase) -> None:
     """No score is infinite or NaN, over all meanings."""
     require(run(case.ready(), case.examples()[0]).isfinite().all(), "Some scores are infinite or NaN.")
+
+
+@check_of(MODEL_CHECKS)
+def check_scores_not_probabilities(case: ModelCase) -> None:
+    """The model puts out scores (logits): no softmax ends it, as the loss applies one."""
+    scores = run(case.gradient_model().eval(), case.examples()[0])
+    require(not are_probabilities(scores), sentence_on(f"The {case.task.side}"))
 
 
 @check_of(MODEL_CHECKS)

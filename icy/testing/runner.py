@@ -6,6 +6,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TypeAlias
 
@@ -94,7 +95,7 @@ class BoundCheck:
 
 
 def bind(entry: Entry, case: Case, checks: Mapping[str, Check], expected: Mapping[str, str] | None) -> list[BoundCheck]:
-    """Bind every check to a case.
+    """Bind every check to a case; where the factory does not take the agreed arguments, that check alone.
 
     Args:
         entry: the plug-in's registry entry; its factory may declare `expected_failures`.
@@ -109,9 +110,15 @@ def bind(entry: Entry, case: Case, checks: Mapping[str, Check], expected: Mappin
     for name in declared:
         if name not in checks:
             raise unknown("check", name, list(checks))
+    if why := entry.misfit(case.task.options if isinstance(case, ModelCase) else ()):
+        return [BoundCheck("signature", entry.qualified, partial(_refuse, f"{why}. No other check can run."), case)]
     return [
         BoundCheck(name, entry.qualified, function, case, declared.get(name, "")) for name, function in checks.items()
     ]
+
+
+def _refuse(sentence: str, case: Case) -> None:
+    raise CheckFailure(sentence)
 
 
 def run_all(
@@ -133,11 +140,17 @@ def run_all(
         results.append(check.result())
         if report is not None:
             report(results[-1])
-    failed = [result for result in results if not result.passed]
+    failed = {result.name: result.message for result in results if not result.passed}
     if failed and raise_on_failure:
-        listing = "\n".join(f"  {result.name}: {result.message}" for result in failed)
+        listing = "\n".join(f"  {name}: {said_once(failed, name)}" for name in failed)
         raise ContractError(f"{label} fails {len(failed)} of {len(results)} checks:\n{listing}", results)
     return results
+
+
+def said_once(messages: Mapping[str, str], name: str) -> str:
+    """Return the message of a check; if an earlier one has the same, the name of that."""
+    first = next(earlier for earlier, message in messages.items() if message == messages[name])
+    return messages[name] if first == name else f"as {first}"
 
 
 def _sentence(error: Exception) -> str:

@@ -22,6 +22,7 @@ from .batches import Batches
 from .cuda_graphs import WARM_UP
 from .job import Outcome, Reading, Replicate
 from .learners import Learner, accuracy, make_learner, supervised_loss
+from .probabilities import warn_of_probabilities
 from .probe_job import ProbeJob, Task
 from .weights import pack_weights
 
@@ -262,10 +263,12 @@ def _check_shape(task: Task, model: nn.Module, inputs: Tensor, targets: Tensor) 
     expected = (*targets.shape, choices)
     was_training = model.training
     with torch.no_grad():
-        found = tuple(model.eval()(inputs).shape)
+        scores = model.eval()(inputs)
     model.train(was_training)
+    found = tuple(scores.shape)
     if found != expected:
         raise IncompatibleError(
             f"{task.entry.qualified} puts out scores of shape {found} for a batch of {len(inputs)}; "
             f"a {task.side} must put out {expected}."
         )
+    warn_of_probabilities(task.entry, model, scores)

@@ -9,9 +9,7 @@ from pathlib import Path
 import pytest
 
 from icy.core.errors import DuplicateNameError, PluginError
-from icy.core.registry import (
-    registry,
-)
+from icy.core.registry import registry
 
 
 @pytest.fixture(autouse=True)
@@ -109,3 +107,55 @@ def test_a_file_that_is_not_python_is_refused(tmp_path: Path) -> None:
     file.write_text("not Python")
     with pytest.raises(PluginError, match="is not a Python file"):
         registry.load_file(file)
+
+
+# -- a name twice in one file ------------------------------------------------------------------------------------------
+
+TWICE = """
+import icy
+
+@icy.register_{first}("one", aliases=["uno"])
+def first(space, vocab_size, word_length, seed): ...
+
+@icy.register_{second}({name})
+def second(space, vocab_size, word_length, seed): ...
+"""
+
+
+@pytest.mark.usefixtures("forgetting")
+@pytest.mark.parametrize("name", ['"one"', '"uno"', '"other", aliases=["one"]'])
+def test_a_name_twice_in_one_file_is_an_error(tmp_path: Path, name: str) -> None:
+    """The later one would silently win."""
+    file = tmp_path / "twice.py"
+    text = TWICE.format(first="grammar", second="grammar", name=name)
+    file.write_text(text)
+    with pytest.raises(DuplicateNameError, match=r"twice\.py' registers two grammars called '(one|uno)'; each needs"):
+        registry.load_file(file)
+    with pytest.raises(DuplicateNameError, match="registers two grammars"):  # of another machine
+        registry.load_text("/elsewhere/twice.py", text)
+    assert registry.find("grammar", "one") is None
+    assert str(file) not in registry.plugin_files
+    file.write_text(TWICE.format(first="grammar", second="grammar", name='"two"'))  # mended, it may register again
+    registry.load_file(file)
+    assert registry.get("two", "grammar").origin == registry.get("one", "grammar").origin
+
+
+@pytest.mark.usefixtures("forgetting")
+def test_a_name_of_two_kinds_is_fine(tmp_path: Path) -> None:
+    file = tmp_path / "kinds.py"
+    file.write_text(TWICE.format(first="grammar", second="metric", name='"one"'))
+    registry.load_file(file)
+    assert registry.get("one", "metric").origin == registry.get("one", "grammar").origin
+
+
+@pytest.mark.usefixtures("forgetting")
+def test_a_file_may_be_imported_again(tmp_path: Path) -> None:
+    """As in a worker that was started with the file's text, or after it was forgotten."""
+    file = tmp_path / "again.py"
+    file.write_text(FILE)
+    registry.load_file(file)
+    registry.plugin_files.remove(str(file))
+    registry.load_file(file)
+    registry.plugin_files.remove(str(file))
+    registry.load_text(str(file), FILE)
+    assert registry.get("mirrored", "grammar").description == "Reads backwards."

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from hypothesis import given, reject, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from icy.core.errors import IcyError
 from icy.s2b import GameSettings
 from icy.s2b.episodes import Episodes, deal
+from icy.s2b.settings import ORDERS, SPLITS, VIEWS
 from icy.s2b.stimuli import Spaces
 from icy.s2b.targets import query_meanings
 from tests.s2b.helpers import GAMES
@@ -93,11 +99,57 @@ def test_streams_of_an_episode_do_not_hang_on_the_others() -> None:
     settings = GameSettings(samples=3, distractors=2)
     together = deal(settings, np.array([4, 8, 15]), np.array([0, 2, 1]))
     alone = deal(settings, np.array([8]), np.array([2]))
-    part = together.take(np.array([1]))
-    for name in vars(alone):
-        assert np.array_equal(getattr(part, name), getattr(alone, name)), name
+    assert differences(together.take(np.array([1])), alone) == []
     joined = Episodes.join([together.take(np.array([0])), alone])
     assert np.array_equal(joined.listener, together.take(np.array([0, 1])).listener)
+
+
+def differences(some: Episodes, others: Episodes) -> list[str]:
+    """The attributes in which episodes differ."""
+    return [name for name in vars(others) if not np.array_equal(getattr(some, name), getattr(others, name))]
+
+
+@st.composite
+def games(draw: st.DrawFn) -> GameSettings:
+    """Settings of all kinds of games, of the papers and of the authors' program."""
+    chosen: dict[str, Any] = {
+        "compat": draw(st.sampled_from([None, "near32"])),
+        "distractors": draw(st.integers(0, 4)),
+        "samples": draw(st.sampled_from([1, 2, 4])),
+        "shots": draw(st.integers(1, 2)),
+        "most": draw(st.integers(2, 3)),
+        "descriptive": draw(st.booleans()),
+        "view": draw(st.sampled_from(VIEWS)),
+        "query_order": draw(st.sampled_from(ORDERS)),
+        "distinct": draw(st.booleans()),
+    }
+    if draw(st.booleans()):
+        chosen |= {"kind": "common", "games": draw(st.integers(1, 6)), "split": draw(st.sampled_from(SPLITS))}
+    try:
+        return GameSettings.of(**chosen)
+    except IcyError:
+        reject()
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(games(), st.lists(st.integers(0, 2**40), min_size=12, max_size=16, unique=True), st.data())
+def test_an_episode_is_the_same_alone_and_in_any_batch(
+    game: GameSettings, seeds: list[int], data: st.DataObject
+) -> None:
+    which = np.array(data.draw(st.lists(st.integers(0, len(seeds) - 1), min_size=1, max_size=3, unique=True)))
+    together = deal(game, np.array(seeds), np.arange(len(seeds)))
+    assert differences(together.take(which), deal(game, np.array(seeds)[which], which)) == []
+
+
+@pytest.mark.parametrize("compat", [None, "near32"])
+@pytest.mark.parametrize("samples", [1, 4])
+def test_an_episode_short_of_candidates_changes_no_other(compat: str | None, samples: int) -> None:
+    """The support of seed 46 has three games at O = 1, too few for three distractors; that of seed 47 has enough."""
+    settings = GameSettings.of(compat=compat, distractors=3, samples=samples)
+    together = deal(settings, np.arange(40, 60))
+    for place in (6, 7, 8):
+        alone = deal(settings, np.array([40 + place]))
+        assert differences(together.take(np.array([place])), alone) == []
 
 
 # -- compat ------------------------------------------------------------------------------------------------------------
@@ -134,13 +186,68 @@ def test_schedules_of_the_authors_program(shots: int, samples: int) -> None:
 
 
 def test_compat_brings_back_what_the_published_numbers_depend_on() -> None:
-    """s2b-facts 12 a and b: the speaker's own sample in 26 % of games, duplicates in 7 % of those with K = 3."""
+    """s2b-facts 12 a and b: the speaker's own sample in 26 % of games, a distractor of the target's meaning in 7 %."""
     episodes = deal(GameSettings.of(compat="near32", samples=4), np.arange(400))
     kept = episodes.answer == 0
     assert (episodes.speaker_numbers[:, 0] == episodes.listener_numbers[:, 0])[kept].mean() == pytest.approx(
         0.26, abs=0.03
     )
     episodes = deal(GameSettings.of(compat="near32", distractors=3), np.arange(400))
-    twice = np.array([len(set(row)) < 4 for row in episodes.speaker_numbers.tolist()])
+    twice = (episodes.speaker_numbers[:, 1:] == episodes.speaker_numbers[:, :1]).any(axis=1)
     assert twice.mean() == pytest.approx(0.07, abs=0.012)
     assert (episodes.answer < 4).mean() == pytest.approx(0.2, abs=0.02)
+
+
+def near32(samples: int = 4, count: int = 600) -> tuple[Episodes, NDArray[np.int64]]:
+    """Episodes of the authors' program with three distractors, and the episode of every game."""
+    episodes = deal(GameSettings.of(compat="near32", distractors=3, samples=samples), np.arange(count))
+    return episodes, owners(episodes)
+
+
+def error(share: float, of: int) -> float:
+    """The standard error of a share."""
+    return float(np.sqrt(share * (1 - share) / of))
+
+
+def test_distractors_of_the_authors_are_shown_in_samples_drawn_anew() -> None:
+    """Of 393 distractors in recorded episodes of theirs, K = 3 and O = 4, 120 coincide with a target's stimulus.
+
+    Ours may be off by 2.5 standard errors of theirs. The sample is uniform whatever sample was scheduled: the share
+    that coincides is, within 4 standard errors, the share of its meaning's samples that are targets.
+    """
+    episodes, owner = near32()
+    targets = np.unique(owner * 500 + episodes.speaker_numbers[:, 0])
+    shown = owner[:, None] * 500 + episodes.speaker_numbers[:, 1:]
+    found = np.isin(shown, targets)
+    assert found.mean() == pytest.approx(120 / 393, abs=2.5 * error(120 / 393, 393))
+    among = np.stack([np.isin(shown - shown % 4 + k, targets) for k in range(4)]).mean(0)
+    spread = np.sqrt((among * (1 - among)).sum())
+    assert found.sum() == pytest.approx(among.sum(), abs=4 * spread)
+    counts = np.bincount((shown % 4).ravel(), minlength=4) / shown.size
+    assert counts == pytest.approx(1 / 4, abs=4 * error(1 / 4, shown.size))
+
+
+@pytest.mark.parametrize("samples", [1, 4])
+def test_the_stand_in_of_the_authors_is_drawn_apart_from_the_distractors(samples: int) -> None:
+    """In recorded episodes of theirs, K = 3 and O = 4, it shares a distractor's meaning in 22 of 106 games.
+
+    Ours may be off by 2.5 standard errors of theirs.
+    """
+    episodes, _ = near32(samples)
+    absent = episodes.answer == 4
+    beside = np.sort(episodes.speaker_numbers[absent, 1:], axis=1)
+    seen = np.sort(episodes.listener_numbers[absent], axis=1)
+    place = (seen[:, :3] == beside).cumprod(axis=1).sum(axis=1)  # the first that is not a distractor
+    stand_in = np.take_along_axis(seen, place[:, None], axis=1)
+    shares = (stand_in // samples == beside // samples).any(axis=1)
+    assert (stand_in[:, 0] // samples != episodes.speaker_numbers[absent, 0] // samples).all()
+    assert shares.mean() == pytest.approx(22 / 106, abs=2.5 * error(22 / 106, 106))
+
+
+def test_a_query_of_few_stimuli_shows_theirs_in_samples_drawn_anew() -> None:
+    """s2b-facts 12a: the sample is drawn when a stimulus is fetched, so each meaning comes O times in any samples."""
+    episodes = deal(GameSettings.of(compat="near32", samples=2, most=2, shots=4), np.arange(200))
+    query = episodes.speaker_numbers[episodes.query, 0]
+    assert np.bincount(query // 2, minlength=8).tolist() == [0, 0, 0, 400, 0, 400, 400, 400]
+    assert np.bincount(query % 2) / len(query) == pytest.approx(1 / 2, abs=4 * error(1 / 2, len(query)))
+    assert (query.reshape(-1, 2) % 2 == [0, 1]).all(1).mean() == pytest.approx(1 / 4, abs=4 * error(1 / 4, 800))

@@ -44,6 +44,16 @@ def test_recall_of_the_authors() -> None:
     assert task.settings.least == 5
 
 
+@pytest.mark.parametrize("compat", [None, "near32"])
+def test_an_episode_of_recall_is_the_same_alone_and_in_a_batch(compat: str | None) -> None:
+    together, alone = BatchedRecall(episodes=3, compat=compat), BatchedRecall(compat=compat)
+    theirs, own = together.reset(seeds=[4, 8, 15]), alone.reset(seeds=[8])
+    while not own.done[0]:
+        for name in ("stimulus", "asked", "result", "reward", "done"):
+            assert np.array_equal(getattr(theirs, name)[1], getattr(own, name)[0]), name
+        theirs, own = together.step(together.answers), alone.step(alone.answers)
+
+
 def test_settings_of_recall_that_do_not_go() -> None:
     with pytest.raises(IcyError, match="did you mean shots"):
         RecallSettings.of(shot=1)

@@ -45,6 +45,11 @@ class Infinite(Plain):
         return super().forward(meanings) / 0
 
 
+class Softmax(Plain):
+    def forward(self, meanings: Tensor) -> Tensor:
+        return super().forward(meanings).softmax(-1)
+
+
 class Unseeded(Plain):
     def __init__(self, *sizes: Any) -> None:
         super().__init__(*sizes)
@@ -129,6 +134,7 @@ class Constant(Plain):
         (OneLength, "message_lengths"),
         (OneSpace, "other_spaces"),
         (Infinite, "finite_output"),
+        (Softmax, "scores_not_probabilities"),
         (Unseeded, "same_seed_same_weights"),
         (Unseeded, "random_state_untouched"),
         (SameWeights, "different_seeds_differ"),

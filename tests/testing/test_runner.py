@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from torch import Tensor
 
@@ -68,6 +70,31 @@ def test_the_line_to_mend_is_named() -> None:
     results = {r.name: r for r in check_model(Broken, "sender", raise_on_failure=False)}
     assert results["output_shape"].message.startswith("ZeroDivisionError: my own fault (line ")
     assert "test_runner.py" in results["output_shape"].message
+
+
+def test_wrong_arguments_are_said_once() -> None:
+    class Bare(Plain):
+        def __init__(self, meanings: MeaningSpace) -> None: ...
+
+    (result,) = check_model(Bare, "sender", raise_on_failure=False)
+    assert result.name == "signature"
+    assert result.message == (
+        "Bare takes (meanings), and a sender must take (space, message_length, vocab_size, hidden_size, **options). "
+        "No other check can run."
+    )
+
+
+def test_one_failure_of_many_checks_is_said_once() -> None:
+    class Stops(Plain):
+        def __init__(self, *sizes: Any) -> None:
+            raise ValueError("no such size")
+
+    with pytest.raises(ContractError) as caught:
+        check_model(Stops, "sender")
+    first, *others = str(caught.value).splitlines()[1:]
+    assert "  output_shape: sender/Stops cannot be made: ValueError: no such size" in first
+    assert {line.partition(": ")[2] for line in others} == {"as output_shape"}
+    assert len(others) == sum(not r.passed for r in caught.value.results) - 1 > 10
 
 
 def test_expected_failures_are_declared_with_a_reason() -> None:

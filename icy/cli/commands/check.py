@@ -70,10 +70,17 @@ def _used(entry: Entry, asked: str | None) -> list[str | None]:
 def _check(entry: Entry, representation: str | None, console: Console, quiet: bool) -> bool:
     """Run and print the checks of one plug-in, and return whether all passed."""
     from icy.testing.contracts import check_entry
+    from icy.testing.runner import said_once
+
+    failures: dict[str, str] = {}
 
     def report(result: CheckResult) -> None:
+        message = result.message
+        if not result.passed:
+            failures[result.name] = message
+            message = said_once(failures, result.name)
         if not (quiet and result.passed):
-            console.print(_line(result))
+            console.print(_line(result, message))
 
     if not quiet:
         console.print(f"[bold]{entry.qualified}[/]  {entry.description}")
@@ -84,12 +91,12 @@ def _check(entry: Entry, representation: str | None, console: Console, quiet: bo
     return not failed
 
 
-def _line(result: CheckResult) -> Text:
+def _line(result: CheckResult, message: str) -> Text:
     word, style = ("pass", "green") if result.passed else ("FAIL", "bold red")
     if result.passed and result.excused:
         word, style = "skip", "yellow"
     line = Text.assemble("  ", (word, style), f"  {result.name}")
-    return line.append(f"  {result.message}", style="dim" if result.passed else "") if result.message else line
+    return line.append(f"  {message}", style="dim" if result.passed else "") if message else line
 
 
 def _summary(name: str, failed: int, count: int) -> str:

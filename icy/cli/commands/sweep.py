@@ -11,7 +11,7 @@ from icy.cli.options import SHOWN, Sizes, SpecOptions, given_by_user, together
 from icy.cli.session import Output, print_result, run_command
 from icy.config.specs import SweepSpec
 from icy.experiments.results import ProbeResult
-from icy.experiments.sweep import make_sweep, over, read_sweep, sweep_spec
+from icy.experiments.sweep import ORDERS, make_sweep, over, read_sweep, sweep_spec
 from icy.languages.splits import SPLITS
 
 EPILOG = """\b
@@ -64,7 +64,7 @@ WHAT = together(
     _spec.option("split", type=click.Choice(list(SPLITS)), metavar="|".join(SPLITS)),
     _spec.assignments("options", "--option", help="a further argument of the models."),
     _spec.changes(),
-    _spec.option("order", type=click.Choice(["longest", "given"])),
+    _spec.option("order", type=click.Choice(ORDERS)),
     _spec.option("shard", metavar="i/n"),
     _spec.option("retries", type=click.IntRange(min=0)),
 )

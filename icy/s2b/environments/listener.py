@@ -36,7 +36,7 @@ one batch; the step after an episode has ended begins another.
 * v0: first release
 """
 
-from typing import Any
+from typing import Any, Unpack
 
 import gymnasium
 import numpy as np
@@ -46,6 +46,7 @@ from numpy.typing import NDArray
 
 from icy.core.errors import IcyError
 from icy.core.registry import LISTENER, SPEAKER
+from icy.s2b.options import GameOptions
 from icy.s2b.players.base import Player, seated
 from icy.s2b.settings import GameSettings
 from icy.s2b.turn import Turn
@@ -90,7 +91,7 @@ class ListenerEnv(gymnasium.Env[dict[str, Any], Any]):
         messages: str = "one-hot",
         latents: bool = False,
         render_mode: str | None = None,
-        **given: Any,
+        **given: Unpack[GameOptions],
     ) -> None:
         self.adapter = GameAdapter(GameSettings.of(settings, **given), 1, actions, messages, latents, render_mode)
         self.render_mode = render_mode
@@ -146,7 +147,7 @@ class ListenerVectorEnv(VectorEnv[dict[str, NDArray[Any]], NDArray[Any], NDArray
         messages: str = "one-hot",
         latents: bool = False,
         render_mode: str | None = None,
-        **given: Any,
+        **given: Unpack[GameOptions],
     ) -> None:
         self.adapter = GameAdapter(
             GameSettings.of(settings, **given), num_envs, actions, messages, latents, render_mode, autoreset=True

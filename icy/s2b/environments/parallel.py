@@ -67,7 +67,7 @@ authors' program.
 * v0: first release
 """
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from gymnasium import spaces
@@ -77,6 +77,7 @@ from pettingzoo import ParallelEnv
 
 from icy.core.errors import IcyError
 from icy.core.registry import LISTENER, PLAYERS
+from icy.s2b.options import GameOptions, ParallelOptions
 from icy.s2b.settings import GameSettings
 
 from .adapter import METADATA, GameAdapter
@@ -98,7 +99,7 @@ class MetaReferentialGame(ParallelEnv):  # type: ignore[misc]
         messages: str = "one-hot",
         latents: bool = False,
         render_mode: str | None = None,
-        **given: Any,
+        **given: Unpack[GameOptions],
     ) -> None:
         self.adapter = GameAdapter(GameSettings.of(settings, **given), 1, actions, messages, latents, render_mode)
         self.render_mode = render_mode
@@ -176,7 +177,7 @@ class MetaReferentialGame(ParallelEnv):  # type: ignore[misc]
         return found
 
 
-def parallel_env(settings: GameSettings | None = None, **given: Any) -> MetaReferentialGame:
+def parallel_env(settings: GameSettings | None = None, **given: Unpack[ParallelOptions]) -> MetaReferentialGame:
     """Create the meta-referential game as a parallel environment of PettingZoo.
 
     Args:

@@ -39,7 +39,7 @@ pass, which shows the last stimulus over and over).
 * v0: first release
 """
 
-from typing import Any
+from typing import Any, Unpack
 
 import gymnasium
 import numpy as np
@@ -49,6 +49,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from icy.core.errors import IcyError
+from icy.s2b.options import RecallOptions
 from icy.s2b.recall import ASKED, BatchedRecall, RecallSettings, RecallTurn
 from icy.s2b.transcript import picture
 
@@ -98,7 +99,7 @@ class RecallEnv(gymnasium.Env[dict[str, Any], Any]):
         *,
         latents: bool = False,
         render_mode: str | None = None,
-        **given: Any,
+        **given: Unpack[RecallOptions],
     ) -> None:
         self.task, self.latents = BatchedRecall(settings, **given), latents
         self.render_mode = checked_mode(render_mode)
@@ -153,7 +154,7 @@ class RecallVectorEnv(VectorEnv[dict[str, NDArray[Any]], NDArray[Any], NDArray[A
         *,
         latents: bool = False,
         render_mode: str | None = None,
-        **given: Any,
+        **given: Unpack[RecallOptions],
     ) -> None:
         self.task = BatchedRecall(settings, episodes=num_envs, autoreset=True, **given)
         self.num_envs, self.latents, self.render_mode = num_envs, latents, checked_mode(render_mode, ())

@@ -16,6 +16,7 @@ from icy.core.representations import Representation, get_representation
 from icy.languages.meanings import MeaningSpace
 from icy.records.record import Record
 from icy.training.engine import make_model
+from icy.training.probabilities import warn_of_probabilities
 from icy.training.weights import restore
 
 from .job import PairEntry, PairTask
@@ -112,6 +113,8 @@ def try_pair(task: PairTask, settings: TrainingSettings) -> Pair:
             f"{str(error).strip().partition(chr(10))[0]}."
         ) from error
     _require_shape(task.entry.receiver.qualified, answered, expected["receiver"])
+    warn_of_probabilities(task.entry.sender, pair.sender, sent)
+    warn_of_probabilities(task.entry.receiver, pair.receiver, answered)
     return pair
 
 

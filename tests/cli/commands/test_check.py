@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
 from tests.cli.helpers import assert_one_sentence, run
 
 
@@ -36,3 +40,21 @@ def test_check_every_kind() -> None:
     ):
         assert line in result.stdout
     assert_one_sentence(run("check", "posdis"), "metric/posdis or speaker/posdis or listener/posdis")
+
+
+@pytest.mark.usefixtures("forgetting")
+def test_wrong_arguments_and_repeated_failures_are_said_once(tmp_path: Path) -> None:
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "import icy\nfrom torch import nn\n"
+        "@icy.register_sender('Bare')\nclass Bare(nn.Module):\n    def __init__(self, meanings): ...\n"
+        "@icy.register_sender('Stops')\nclass Stops(nn.Module):\n"
+        "    def __init__(self, space, message_length, vocab_size, hidden_size): raise ValueError('no such size')\n"
+    )
+    result = run("check", "sender/Bare", "--plugin", str(file))
+    assert result.exit_code == 1
+    assert "Bare takes (meanings), and a sender must take (space, message_length" in " ".join(result.stdout.split())
+    assert result.stdout.count("must take") == result.stdout.count("FAIL") == 1
+    result = run("check", "sender/Stops", "--plugin", str(file))
+    assert result.stdout.count("no such size") == 1
+    assert result.stdout.count("as made_by_name") == result.stdout.count("FAIL") - 1 > 10

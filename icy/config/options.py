@@ -1,0 +1,133 @@
+"""Types of the options that the public functions take by name, for type checkers and editors.
+
+Each class repeats the fields of a spec of `icy.config.specs`, less those that its function takes by position; each
+Literal repeats the names in a table of icy. They cannot be computed, as a type checker runs no code; the tests compare
+them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypedDict
+
+from icy.languages.meanings import MeaningSpace
+
+Paths = str | Path | Iterable[str | Path]
+Numbers = int | str | Iterable[int]
+Meanings = str | MeaningSpace | tuple[int, int]
+
+ProtocolName = Literal["budget", "acquire", "generalise"]
+RepresentationName = Literal["soft", "gumb", "discr"]
+PresetName = Literal["default", "published"]
+SplitName = Literal["random", "combinations"]
+SideName = Literal["sender", "receiver"]
+RunnerName = Literal["local", "ray"]
+Rerun = Literal["missing", "failed", "always", "never"]
+TrackerName = Literal["tensorboard", "mlflow", "wandb"]
+OrderName = Literal["longest", "given"]
+Engine = Literal[
+    "auto", "broadcast", "vmap", "loop",
+    "auto+plain", "broadcast+plain", "vmap+plain", "loop+plain",
+    "auto+graph", "broadcast+graph", "vmap+graph", "loop+graph",
+]  # fmt: skip
+
+
+class RunOptions(TypedDict, total=False):
+    """Options of all functions that train; see RunSpec."""
+
+    quick: bool
+    device: str
+    workers: int | None
+    runner: RunnerName
+    per_gpu: int
+    engine: Engine
+    out: str | Path
+    rerun: Rerun
+    start: Paths
+    keep_models: bool
+    plugin: Paths
+    track: TrackerName | Iterable[TrackerName]
+
+
+class _OneSideOptions(RunOptions, total=False):
+    """Options that `icy.probe` and `icy.sweep` take alike."""
+
+    seeds: Numbers
+    target: float | None
+    cap: float | None
+    held_out: float
+    split: SplitName
+    hidden: Numbers
+    options: Mapping[str, Any]
+    settings: Mapping[str, Any]
+
+
+class ProbeOptions(_OneSideOptions, total=False):
+    """Options of `icy.probe`; see ProbeSpec."""
+
+    protocol: ProtocolName
+    meanings: Meanings
+    vocab_size: int
+    word_length: int
+    representation: RepresentationName
+    preset: PresetName
+
+
+class SweepOptions(_OneSideOptions, total=False):
+    """Options of `icy.sweep`; see SweepSpec, and for the last eight, of sweeps over pairs, EndToEndSpec."""
+
+    grammar: str | Iterable[str]
+    protocol: ProtocolName | Iterable[ProtocolName]
+    meanings: Meanings | Iterable[Meanings]
+    vocab_size: Numbers
+    word_length: Numbers
+    representation: RepresentationName | Iterable[RepresentationName]
+    preset: PresetName | Iterable[PresetName]
+    side: SideName | None
+    kind: str
+    parts: Sequence[Mapping[str, Any]]
+    shard: str | None
+    retries: int
+    order: OrderName
+    sender: str | Iterable[str]
+    receiver: str | Iterable[str]
+    pretrain: str | Iterable[str]
+    steps: int | None
+    most: int
+    pretrain_representation: RepresentationName
+    pretrained: str | Path | None
+    report_every: int
+    sender_options: Mapping[str, Any]
+    receiver_options: Mapping[str, Any]
+
+
+class EndToEndOptions(RunOptions, total=False):
+    """Options of `icy.end_to_end`; see EndToEndSpec."""
+
+    representation: RepresentationName
+    steps: int | None
+    cap: float
+    most: int
+    target: float
+    pretrain_representation: RepresentationName
+    pretrained: str | Path | None
+    report_every: int
+    meanings: Meanings
+    vocab_size: int
+    word_length: int
+    seeds: Numbers
+    hidden: int
+    preset: PresetName
+    sender_options: Mapping[str, Any]
+    receiver_options: Mapping[str, Any]
+    settings: Mapping[str, Any]
+
+
+class ReproduceOptions(RunOptions, total=False):
+    """Options of `icy.reproduce`; see ReproduceSpec."""
+
+    grammar: str | Iterable[str]
+    representation: RepresentationName | Iterable[RepresentationName]
+    seeds: Numbers | None
+    settings: Mapping[str, Any]

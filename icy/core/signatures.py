@@ -1,0 +1,68 @@
+"""The arguments that a factory of each kind must take, and the sentence for one that takes others."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
+
+
+class Call(NamedTuple):
+    """How icy calls a factory.
+
+    Attributes:
+        text: the arguments, as the documentation writes them.
+        positional: how many of them are passed by position.
+        named: those that are passed by name.
+    """
+
+    text: str
+    positional: int
+    named: tuple[str, ...] = ()
+
+
+MODEL = Call("(space, message_length, vocab_size, hidden_size, **options)", 4)
+FAMILY = Call("(space, message_length, vocab_size, hidden_size, cell, **options)", 4, ("cell",))
+NOTHING = Call("no arguments", 0)
+CALLS: Mapping[str, Call] = {
+    "sender": MODEL,
+    "receiver": MODEL,
+    "cell": Call("(input_size, hidden_size, fed=True)", 2, ("fed",)),
+    "grammar": Call("(space, vocab_size, word_length, seed)", 4),
+    "metric": Call("(meanings, messages=None, **conventions)", 2),
+    "speaker": NOTHING,
+    "listener": NOTHING,
+}
+
+
+def misfit(kind: str, factory: Any, takes_cell: bool = False, given: Collection[str] = ()) -> str:
+    """Say which arguments a factory takes and which it must take, as part of a sentence; "" if icy can call it.
+
+    Args:
+        kind: kind of the entry.
+        factory: the class or function.
+        takes_cell: whether it makes the models of a family.
+        given: further arguments that it gets by name, if it has them.
+
+    Example:
+        >>> misfit("grammar", lambda space, seed: None)
+        '<lambda> takes (space, seed), and a grammar must take (space, vocab_size, word_length, seed)'
+    """
+    call = FAMILY if takes_cell else CALLS.get(kind)
+    if kind == "grammar" and isinstance(factory, type) and hasattr(factory, "apply"):  # a corruption
+        call = NOTHING
+    try:
+        signature = inspect.signature(factory)
+    except (TypeError, ValueError):  # compiled, or no function: a call will tell
+        return ""
+    if call is None:
+        return ""
+    by_name = {*call.named, *(name for name in given if name in signature.parameters)}
+    try:
+        signature.bind(*[None] * call.positional, **dict.fromkeys(by_name))
+    except TypeError:
+        plain = [p.replace(annotation=p.empty) for p in signature.parameters.values()]
+        taken = signature.replace(parameters=plain, return_annotation=signature.empty)
+        name = getattr(factory, "__name__", type(factory).__name__)
+        return f"{name} takes {taken}, and a {kind} must take {call.text}"
+    return ""

@@ -1,0 +1,91 @@
+"""Arguments of factories: what fits, and what is said of those that do not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from icy.core.entry import Entry
+from icy.core.errors import PluginError
+from icy.core.registry import registry
+from icy.core.signatures import CALLS, misfit
+from icy.models.factory import create
+
+
+class Model:
+    def __init__(self, space: Any, message_length: int, vocab_size: int, hidden_size: int, **options: Any) -> None: ...
+
+
+class Bare:
+    def __init__(self, space: Any) -> None: ...
+
+
+class Corruption:
+    def apply(self, messages: Any, table: Any) -> None: ...
+
+
+class Told(Corruption):
+    def __init__(self, seed: int) -> None: ...
+
+
+def family(space: Any, message_length: int, vocab_size: int, hidden_size: int, cell: Any) -> None: ...
+
+
+def measure(meanings: Any, messages: Any = None, base: int = 2) -> None: ...
+
+
+FIT: list[tuple[str, Callable[..., Any], dict[str, Any]]] = [
+    ("sender", Model, {}),
+    ("receiver", family, {"takes_cell": True}),
+    ("sender", lambda space, length, vocab, hidden, gain: None, {"given": {"gain"}}),
+    ("cell", lambda inputs, hidden, fed=True: None, {}),
+    ("grammar", Corruption, {}),
+    ("grammar", lambda space, vocab_size, word_length, seed: None, {}),
+    ("metric", measure, {}),
+    ("speaker", lambda: None, {}),
+    ("job", Bare, {}),
+]
+WRONG: list[tuple[str, Callable[..., Any], str]] = [
+    ("sender", Bare, "Bare takes (space)"),
+    ("sender", family, "family takes (space, message_length, vocab_size, hidden_size, cell)"),
+    (
+        "receiver",
+        lambda space, length, vocab, hidden, more: None,
+        "<lambda> takes (space, length, vocab, hidden, more)",
+    ),
+    ("cell", lambda size: None, "<lambda> takes (size)"),
+    ("grammar", Told, "Told takes (seed)"),
+    ("grammar", Bare, "Bare takes (space)"),
+    ("metric", Bare, "Bare takes (space)"),
+    ("listener", Bare, "Bare takes (space)"),
+]
+
+
+@pytest.mark.parametrize(("kind", "factory", "how"), FIT)
+def test_factories_that_can_be_called(kind: str, factory: Callable[..., Any], how: dict[str, Any]) -> None:
+    assert misfit(kind, factory, **how) == ""
+
+
+@pytest.mark.parametrize(("kind", "factory", "taken"), WRONG)
+def test_factories_that_cannot(kind: str, factory: Callable[..., Any], taken: str) -> None:
+    wanted = "no arguments" if factory is Told else CALLS[kind].text
+    assert misfit(kind, factory) == f"{taken}, and a {kind} must take {wanted}"
+
+
+def test_everything_registered_can_be_called() -> None:
+    assert [entry.qualified for entry in registry.entries() if entry.misfit()] == []
+
+
+def test_a_wrong_init_is_said_where_the_thing_is_made() -> None:
+    sentence = r"^sender/Bare cannot be made: Bare takes \(space\), and a sender must take \(space, message_length, voc"
+    with pytest.raises(PluginError, match=sentence):
+        Entry("sender", "Bare", Bare, "", "").create(None, 6, 4, 16)
+
+
+def test_the_wrong_init_of_a_cell_is_said_where_its_family_is_made() -> None:
+    cell = Entry("cell", "Bare", Bare, "", "")
+    entry = registry.get("sender/HierZero:GRU").with_cell(cell)
+    with pytest.raises(PluginError, match=r"Bare takes \(space\), and a cell must take \(input_size, hidden_size, fed"):
+        create(entry, "2x3", 4, 4, 8)
