@@ -19,7 +19,7 @@ import pandas as pd
 import icy
 from icy.analysis.atlas.atlas import FILE
 from icy.cli import main as command
-from icy.records.pack import Pack, merged
+from icy.records.pack import add_to_pack
 
 HERE = Path(__file__).parent
 RESULTS, RECORDS, OLDER = (HERE / "atlas" / name for name in ("results", "records.parquet", "older.parquet"))
@@ -27,7 +27,7 @@ RESULTS, RECORDS, OLDER = (HERE / "atlas" / name for name in ("results", "record
 
 def make() -> icy.Atlas:
     """Make the atlas of all records and of the older table."""
-    merged([Pack.read(place) for place in (RECORDS, RESULTS) if place.exists()]).write(RECORDS)
+    add_to_pack(RECORDS, RESULTS)
     atlas, older = icy.Atlas.load(RECORDS), icy.Atlas.load(OLDER)
     about = {
         name: sorted({*value, *older.about[name]}) if isinstance(value, list) else value

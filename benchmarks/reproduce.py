@@ -20,7 +20,7 @@ from icy.analysis.plots.end_to_end import e2e
 from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.experiments.reproduction import Reproduction
 from icy.records.long_table import to_long
-from icy.records.pack import Pack, merged
+from icy.records.pack import add_to_pack
 
 HERE = Path(__file__).parent
 RESULTS, PAGES = HERE / "published" / "results", HERE / "reproduced"
@@ -151,7 +151,7 @@ def main() -> None:
             if given.table in page.name:
                 reproduce(page, given.only, True, given.workers)
     PAGES.mkdir(exist_ok=True)
-    merged([Pack.read(place) for place in (RECORDS, RESULTS) if place.exists()]).write(RECORDS)
+    add_to_pack(RECORDS, RESULTS)
     written = [(page, *found) for page in TABLES if (found := write(page)) is not None]
     draw_pairs()
     replicates = pd.concat([long for _, _, long in written]).drop_duplicates("key")

@@ -127,6 +127,24 @@ def merged(packs: Iterable[Pack]) -> Pack:
     return Pack.of((record for pack in found for record in pack.records), files)
 
 
+def add_to_pack(file: str | Path, *places: str | Path) -> Pack:
+    """Add results to a pack, and return it; the file is left as it is if it holds them all.
+
+    Args:
+        file: the pack; made if it is not there.
+        *places: packs, results folders or saved results; those that are not there are skipped.
+
+    Raises:
+        StoreError: one cannot be read, or the pack cannot be written.
+    """
+    file = Path(file)
+    before = [Pack.read(file)] if file.exists() else []
+    whole = merged([*before, *(Pack.read(place) for place in places if Path(place).exists())])
+    if not before or whole.records != before[0].records:
+        whole.write(file)
+    return whole
+
+
 def is_pack(path: str | Path) -> bool:
     """Whether a file is a pack, and not another table."""
     import pyarrow.parquet

@@ -16,7 +16,7 @@ from icy.config.specs import ProbeSpec
 from icy.core.errors import StoreError
 from icy.experiments.plan import make_plan
 from icy.records.load import load_records, long_of
-from icy.records.pack import Pack, is_pack, merged
+from icy.records.pack import Pack, add_to_pack, is_pack, merged
 from icy.records.store import Store
 
 OLD = Path(__file__).parent / "version-0.1"
@@ -116,6 +116,16 @@ def test_pack_delete_resume(pack: Path, tmp_path: Path) -> None:
     again = CliRunner().invoke(main, [*words[:-1], str(whole)])
     assert "Nothing to train: 2 of 2 on file" in again.stderr
     assert {r["key"]: r["finished"] for r in load_records(out)} == trained
+
+
+def test_adding_to_a_pack_leaves_it_alone_if_nothing_is_new(pack: Path, tmp_path: Path) -> None:
+    before = pack.read_bytes()
+    add_to_pack(pack, OLD, tmp_path / "nowhere")
+    assert pack.read_bytes() == before
+    records: Any = [{"key": "new", "config": {}, "failed": False, "finished": "2026-01"}]
+    other = Pack.of(records).write(tmp_path / "other.parquet")
+    assert len(add_to_pack(pack, other).records) == len(Pack.read(pack).records) == 8
+    assert add_to_pack(tmp_path / "fresh.parquet", other).records == Pack.read(tmp_path / "fresh.parquet").records
 
 
 def test_merging_drops_nothing_and_prefers_results() -> None:
