@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
@@ -197,6 +198,32 @@ class ProbeResult:
             raise StoreError(f"The model of {_replicate(record)} was not kept: ask for it with keep_models=True.")
         return kept_model(record, self.content(place))
 
+    def languages(self) -> dict[str, Callable[[], Language]]:
+        """Return the languages that senders speak, by a description: those of kept senders, and those that emerged.
+
+        Each is a function that makes it, as a greedy message for every meaning takes a while.
+        """
+        found: dict[str, Callable[[], Language]] = {}
+        for record in self.records:
+            if record["failed"]:
+                continue
+            if record.get("language"):
+                found[_replicate(record)] = partial(self._emerged, record)
+            elif record["side"] == "sender" and model_file(record) is not None:
+                found[_replicate(record)] = partial(self._spoken, record)
+        return found
+
+    def _spoken(self, record: Record) -> Language:
+        from icy.training.kept import spoken  # imports torch
+
+        return spoken(record, kept_model(record, self.content(str(model_file(record)))))
+
+    def _emerged(self, record: Record) -> Language:
+        with tempfile.TemporaryDirectory() as scratch:  # as the results may be in a pack
+            copy = Path(scratch) / Path(record["language"]).name
+            copy.write_bytes(self.content(record["language"]))
+            return Language.load(copy)
+
     def _find(self, grammar: str, seed: int | None, model: str | None) -> Record:
         """Return the record of one replicate that gave a result."""
         good = [r for r in self.records if not r["failed"]]
@@ -285,10 +312,7 @@ class EndToEndResult(ProbeResult):
         for record in self.records:
             fits = record["grammar"] == grammar and seed in (None, record["seed"]) and model in (None, record["model"])
             if fits and record.get("language") and not record["failed"]:
-                with tempfile.TemporaryDirectory() as scratch:  # as the results may be in a pack
-                    copy = Path(scratch) / Path(record["language"]).name
-                    copy.write_bytes(self.content(record["language"]))
-                    return Language.load(copy)
+                return self._emerged(record)
         runs = ", ".join(dict.fromkeys(f"{r['model']} on {r['grammar']} with seed {r['seed']}" for r in self.records))
         raise StoreError(f"There is no language of '{grammar}' with seed {seed}; there is {runs or 'nothing'}.")
 

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+import torch
 from torch import Tensor, nn
 
 from icy.config.settings import TrainingSettings
 from icy.core.registry import registry
+from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
 from icy.records.record import Record
 
 from .engine import make_model
 from .probe_job import Task
 from .weights import restore
+
+AT_ONCE = 8192  # meanings
 
 
 def probe_model(record: Record, weights: Mapping[str, Tensor]) -> nn.Module:
@@ -30,3 +35,21 @@ def probe_model(record: Record, weights: Mapping[str, Tensor]) -> nn.Module:
     )
     model = make_model(task, record["seed"], TrainingSettings(**config["settings"]))
     return restore(model, weights, record["model"])
+
+
+@torch.no_grad()
+def spoken(record: Record, sender: nn.Module) -> Language:
+    """Return the language that a trained sender speaks: its greedy message for every meaning.
+
+    Args:
+        record: of its replicate.
+        sender: in evaluation mode.
+    """
+    config = record["config"]
+    space = MeaningSpace.of(config["meanings"])
+    meanings = torch.tensor(space.meanings(np.arange(space.size)))
+    tokens = torch.cat([sender(some).argmax(-1) for some in meanings.split(AT_ONCE)]).numpy()
+    # A sender may say the start symbol, which then counts as one more token.
+    vocabulary = max(config["vocab_size"], int(tokens.max()) + 1)
+    name = f"{record['model']} {config['representation']} on {record['grammar']}"
+    return Language(space, tokens, vocabulary, name=name, seed=record["seed"])
