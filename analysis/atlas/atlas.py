@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -204,9 +205,14 @@ class Atlas:
                 "them one setting at a time."
             )
         alike, measure = self.alike(long), str(long["measure"].iloc[0])
-        mine, others = _named(_wide(long), _wide(alike))
-        cut = measure == "ratio" and bool(long["cut"].any() or alike["cut"].any())
-        return Placement(mine, others, measure, _setting(long.iloc[0]), self.name, self.about, cut)
+        means = _wide(long)
+        spreads = _wide(long, "std").reindex(index=means.index, columns=means.columns)
+        mine, others = _named(means, _wide(alike))
+        ratio = measure == "ratio"
+        cut = ratio and bool(long["cut"].any() or alike["cut"].any())
+        cap = float(long["cap"].iloc[0]) if ratio and long["cap"].notna().all() else math.inf
+        about = _setting(long.iloc[0]), self.name, self.about
+        return Placement(mine, others, measure, *about, cut, spreads.set_axis(mine.index), cap)
 
     def places(self, result: Any) -> list[Placement]:
         """Place the rows of each setting of a result; errors as for `place`."""
@@ -250,9 +256,9 @@ def _setting(row: pd.Series[Any]) -> str:
     return ", ".join([*parts, *([row["settings"]] if row["settings"] else [])])
 
 
-def _wide(long: pd.DataFrame) -> pd.DataFrame:
-    """Return means over seeds: a row per model, hidden size and options, a column per grammar."""
-    table = long.pivot_table(index=MODEL, columns="grammar", values="value", aggfunc="mean", sort=False)
+def _wide(long: pd.DataFrame, over_seeds: str = "mean") -> pd.DataFrame:
+    """Return means over seeds, or "std": a row per model, hidden size and options, a column per grammar."""
+    table = long.pivot_table(index=MODEL, columns="grammar", values="value", aggfunc=over_seeds, sort=False)
     return table[in_order(table.columns)]
 
 

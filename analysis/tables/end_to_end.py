@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -61,7 +62,7 @@ def end_to_end_table(results: Results, spread: str = "sd", *, compare: Any = Non
                 rows.append(([*about, label], cells))
     labels = ["model", *(heading(name) for name in varying), "seeds", "measure"]
     return BiasTable(
-        _title(long, varying),
+        setting(long, varying),
         labels,
         in_order(long["grammar"]),
         rows,
@@ -71,11 +72,18 @@ def end_to_end_table(results: Results, spread: str = "sd", *, compare: Any = Non
     )
 
 
-def _title(long: pd.DataFrame, varying: list[str]) -> str:
-    """Return what is the same for all rows."""
+def setting(long: pd.DataFrame, varying: Sequence[str] | None = None) -> str:
+    """Return in words what is the same for all rows.
+
+    Args:
+        long: rows with the columns of ROW, such as those of the long table, or of curves.
+        varying: columns that are not; by default found.
+    """
     if not len(long):
         return "No results."
     first = long.iloc[0]
+    if varying is None:
+        varying = [name for name in ROW if name not in long or long[name].nunique(dropna=False) > 1]
     known = {name: first[name] for name in ROW if name not in varying and not pd.isna(first[name])}
     shown = {name: str(value) for name, value in known.items() if value != ""}
     sizes = [f"{letter}={shown[name]}" for name, letter in LETTERS.items() if name in shown]
