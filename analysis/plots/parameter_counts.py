@@ -24,7 +24,7 @@ from .panels import Block, Line, blocks, limits, measured, title_and_notes
 
 PANEL_HEIGHT, LARGE_PANEL = 1.55, 2.1  # inches, for few models and for many
 MARK = 4.0  # points
-FARTHEST, STEP = 16.0, 0.5  # points: how far a mark is moved aside, and by how much at a time
+FARTHEST, STEP = 10.0, 0.5  # points: how far a mark is moved aside, and by how much at a time
 Point = tuple[int, Cell]  # number of parameters, and the result
 
 

@@ -97,28 +97,35 @@ def tradeoff(
             points.append(found)
     if not parts:
         raise InvalidSettingError(_nothing(long))
-    size, across = _size(points, width)
+    named = _named(points, width or style.WIDTH)
+    size, across = _size(points, named, width)
     names = [part.name or "all models" for part in parts]
     figure, drawn = style.panels(names, axes, size, across)
     extent = size[0] / across, size[1] / -(-len(parts) // across)
     for ax, part, found in zip(drawn, parts, points, strict=True):
-        _panel(ax, part, found, extent, several=len(parts) > 1)
+        _panel(ax, part, found, named, extent, several=len(parts) > 1)
     style.entitle(figure, drawn, axes is None, title, title_and_notes(long)[0], _notes(long, parts, points, spread))
     for ax, part, found in zip(drawn, parts, points, strict=True):
-        names = [_name(point) if len(found) <= NAMED else str(point.rank) for point in found]
+        names = [_name(point) if named else str(point.rank) for point in found]
         lines = [_front(found, part), *(bar for point in found for bar in _bars(point))]
         place_labels(ax, [point.place for point in found], names, lines)
     return figure
 
 
-def _size(points: Sequence[Sequence[Point]], width: float | None) -> tuple[tuple[float, float], int]:
+def _named(points: Sequence[Sequence[Point]], width: float) -> bool:
+    """Return whether models have names at their points: there are few, and there is room for them."""
+    longest = max(style.text_size(_name(point), style.SMALL)[0] for found in points for point in found) / 72
+    return max(map(len, points)) <= NAMED and longest < 0.5 * width / min(2, len(points))
+
+
+def _size(points: Sequence[Sequence[Point]], named: bool, width: float | None) -> tuple[tuple[float, float], int]:
     """Return width and height of a new figure, in inches, and how many panels stand side by side.
 
     Two do if their models have names at their points. Of panels with a legend more stand side by side, on a wider
     figure, where they would be taller than a page.
     """
-    listed = max((len(found) for found in points if len(found) > NAMED), default=0)
-    if len(points) == 1 or not listed:
+    listed = 0 if named else max(map(len, points))
+    if len(points) == 1 or named:
         across, usual = min(2, len(points)), style.WIDTH
         panel = max(PANEL_HEIGHT if across == 1 else SMALLER, LISTED * (listed + 2))
     else:
@@ -196,8 +203,10 @@ def _bars(point: Point) -> list[Polyline]:
 # -- drawing -----------------------------------------------------------------------------------------------------------
 
 
-def _panel(ax: Axes, part: Block, points: Sequence[Point], extent: tuple[float, float], several: bool) -> None:
-    """Draw one panel, of an extent in inches, alone or as one of several."""
+def _panel(
+    ax: Axes, part: Block, points: Sequence[Point], named: bool, extent: tuple[float, float], several: bool
+) -> None:
+    """Draw one panel, of an extent in inches, alone or as one of several; names are in the legend unless `named`."""
     looks = style.model_looks([point.line.model for point in points])
     for point in points:
         look = looks[point.line.model]
@@ -219,7 +228,7 @@ def _panel(ax: Axes, part: Block, points: Sequence[Point], extent: tuple[float, 
         ax.set_title(name, loc="left", fontsize=style.MEDIUM, fontweight="bold")
     if not several:  # else there may be no room for both, and a note says it once
         ax.set_title(BETTER, loc="right", fontsize=style.MEDIUM)
-    _legend(ax, points, looks, columns=-(-len(points) // LONGEST) if several else 1)
+    _legend(ax, [] if named else points, looks, columns=-(-len(points) // LONGEST) if several else 1)
 
 
 def _invert(ax: Axes, points: Iterable[Point]) -> None:
@@ -234,9 +243,9 @@ def _invert(ax: Axes, points: Iterable[Point]) -> None:
 
 
 def _legend(ax: Axes, points: Sequence[Point], looks: dict[str, style.Look], columns: int) -> None:
-    """Draw a legend with the front and, for many models, their names by rank."""
+    """Draw a legend with the front and the names of models that have none at their points, by rank."""
     handles = [Line2D([], [], color="black", linewidth=0.8, linestyle="--", label="front")]
-    if len(points) <= NAMED:
+    if not points:
         ax.legend(handles=handles, fontsize=style.SMALL, frameon=False, loc="lower right")
         return
     for point in points:

@@ -119,7 +119,7 @@ def test_other_formats(three: ProbeResult) -> None:
     assert header.split(",")[-5:] == ["hol_mean", "hol_spread", "hol_seeds", "hol_cut", "hol_failed"]
     assert row.split(",")[-5:] == ["20.0", "", "1", "1", "1"]
     assert json.loads(three.table("json"))[5]["accuracy"] is None
-    assert "<td>4.00±1.41</td>" in three._repr_html_()
+    assert ">4.00±1.41</td>" in three._repr_html_()
     with pytest.raises(InvalidSettingError, match="markdown"):
         three.table("word")
 

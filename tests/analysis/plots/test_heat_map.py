@@ -109,8 +109,8 @@ def test_a_whole_atlas_fits_on_a_page() -> None:
     continued = [ax.get_title(loc="left") for ax in panels if ax.get_title(loc="left").endswith("(continued)")]
     assert set(continued) <= {"senders, soft (continued)", "receivers, soft (continued)", "senders, gumb (continued)"}
     assert overlapping(figure) == []
-    narrow = plots.heat(long, width=7)
-    assert narrow.get_figwidth() == 7
+    narrow = plots.heat(long, width=5)
+    assert narrow.get_figwidth() == 5
     assert len({round(ax.get_position().x0, 2) for ax in narrow.axes if ax.images}) == 1  # one column, which is taller
 
 
