@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from icy.core.errors import InvalidSettingError
-from icy.core.text import natural
+from icy.core.text import counted, natural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -215,8 +215,8 @@ def given_axes(names: Sequence[str], axes: Axes | Sequence[Axes]) -> list[Axes]:
     own = [axes] if isinstance(axes, Axes) else list(np.ravel(np.array(axes, dtype=object)))  # of subplots, an array
     if len(own) != len(names):
         raise InvalidSettingError(
-            f"There {'is 1 panel' if len(names) == 1 else f'are {len(names)} panels'} to draw "
-            f"({'; '.join(names)}) and {len(own)} axes to draw on: give as many, or none for a figure of its own, or "
+            f"This plot has {counted(len(names), 'panel')} ({'; '.join(names)}), and {len(own)} axes were given to "
+            "draw on: give as many, or none for a figure of its own, or "
             "choose among the results."
         )
     return own

@@ -18,6 +18,7 @@ from icy.core.errors import IcyError, InvalidSettingError, StoreError
 from icy.core.files import whole_file
 from icy.core.provenance import circumstances, now
 from icy.core.registry import SIDES
+from icy.core.text import counted
 from icy.records.kinds import kind_of
 from icy.records.load import ATLAS_FILE, load_records, long_of
 from icy.records.long_table import to_long
@@ -57,13 +58,16 @@ class Atlas:
     name: str = "atlas"
 
     @classmethod
-    def load(cls, path: str | Path = FILE) -> Atlas:
-        """Load the atlas that comes with icy, another that `save` wrote, or a results folder.
+    def load(cls, path: str | Path | None = None) -> Atlas:
+        """Load an atlas.
+
+        Args:
+            path: a file that `save` wrote, or a results folder; by default the atlas that comes with icy.
 
         Raises:
             StoreError: there is no atlas.
         """
-        path = Path(path)
+        path = FILE if path is None else Path(path)
         if path.is_dir():
             return cls.of(load_records(path), path.name)
         import pyarrow.parquet
@@ -115,7 +119,7 @@ class Atlas:
         return self.table.copy()
 
     def __repr__(self) -> str:
-        counts = f"{len(self.table)} runs of {self.table['model'].nunique()} models"
+        counts = f"{counted(len(self.table), 'run')} of {counted(self.table['model'].nunique(), 'model')}"
         return f"{self.name}: {counts}\n\n{self._overview().to_string(index=False)}"
 
     def _repr_html_(self) -> str:
@@ -221,7 +225,7 @@ class Atlas:
         return [self.place(part) for _, part in good.groupby(SETTING, dropna=False, sort=False)]
 
 
-def atlas(path: str | Path = FILE) -> Atlas:
+def atlas(path: str | Path | None = None) -> Atlas:
     """Load the atlas that comes with icy, or one of your own (`Atlas.load`)."""
     return Atlas.load(path)
 

@@ -15,6 +15,7 @@ import pandas as pd
 from icy.analysis import style
 from icy.analysis.cells import LEAST_RATIO
 from icy.analysis.plots.panels import error_lengths
+from icy.core.text import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -136,7 +137,7 @@ class Placement:
         about = self.about
         lacking = self.others[self.grammars].isna().sum()
         thin = [f"{g} ({len(self.others) - n} of {len(self.others)})" for g, n in lacking.items() if n]
-        made = f"{self.atlas}: {about['runs']} runs, {' to '.join(dict.fromkeys(about['made']))}"
+        made = f"{self.atlas}: {counted(about['runs'], 'run')}, {' to '.join(dict.fromkeys(about['made']))}"
         notes = [made, *([f"not every model has every grammar: {', '.join(thin)}"] if thin else [])]
         return [*notes, *(["ratios were cut at the cap, and the true ones are larger"] if self.cut else [])]
 

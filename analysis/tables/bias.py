@@ -13,7 +13,7 @@ from icy.analysis.cells import CUT, EMPTY, SPREADS, Cell, Reference, both_cut, c
 from icy.analysis.order import ORDER, in_order, place_of
 from icy.analysis.wording import LETTERS, heading, text_of
 from icy.core.errors import InvalidSettingError, unknown
-from icy.core.text import listed
+from icy.core.text import counted, listed
 from icy.records.load import Results, long_of
 from icy.records.long_table import ROW
 
@@ -135,7 +135,7 @@ def difference_table(
     cut = [f"{CUT} cut in at least one seed"] if both["cut"].any() else []
     meaning = f"differences, seed by seed, from {name}: above 0, the value is larger here"
     lone = len(long[~long["failed"].astype(bool)]) - len(both)
-    cut += [f"{lone} runs have no counterpart in {name}"] if lone else []
+    cut += [f"{counted(lone, 'run', 'have')} no counterpart in {name}"] if lone else []
     cut += _training_note(training)
     return replace(table, title=f"difference; {table.title}", notes=[meaning, *notes, *cut], signed=True)
 
@@ -273,14 +273,20 @@ def failures(long: pd.DataFrame) -> list[str]:
     """Return a note with the number of failed runs and their errors; nothing if none failed."""
     failed = long[long["failed"].astype(bool)]
     reasons = "; ".join(sorted(set(failed["error"].dropna().astype(str))))
-    return [f"{len(failed)} of {len(long)} runs failed{': ' if reasons else ''}{reasons}"] if len(failed) else []
+    return (
+        [f"{len(failed)} of {counted(len(long), 'run')} failed{': ' if reasons else ''}{reasons}"]
+        if len(failed)
+        else []
+    )
 
 
 def _thin(rows: Sequence[TableRow], seeds: int) -> list[str]:
     """Return a note on cells with fewer seeds than their row; `seeds` is the index of that label."""
     found = [(cell, int(labels[seeds])) for _, labels, cells in rows for cell in cells.values()]
     thin = sum(0 < cell.seeds < of_row and not cell.failed for cell, of_row in found)
-    return [f"{thin} cells rest on fewer seeds than their row"] if thin else []
+    return (
+        [f"{counted(thin, 'cell', 'rest')} on fewer seeds than {'its' if thin == 1 else 'their'} row"] if thin else []
+    )
 
 
 def compared_notes(compare: Any, references: Collection[Reference], spread: str) -> list[str]:

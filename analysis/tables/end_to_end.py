@@ -12,6 +12,7 @@ from icy.analysis.cells import SPREADS, Cell, cell_of, checked_spread
 from icy.analysis.order import in_order
 from icy.analysis.wording import LETTERS, heading, text_of
 from icy.core.errors import InvalidSettingError
+from icy.core.text import counted
 from icy.records.load import Results, long_of
 from icy.records.long_table import ROW
 
@@ -99,9 +100,15 @@ def _notes(long: pd.DataFrame, spread: str) -> list[str]:
     played = long[~long["failed"].astype(bool)]
     steps = sorted(played["steps"].dropna().unique())
     if steps:
-        notes.append(f"after {steps[0]} updates" if len(steps) == 1 else f"after {steps[0]} to {steps[-1]} updates")
+        notes.append(
+            f"after {counted(int(steps[0]), 'update')}"
+            if len(steps) == 1
+            else f"after {steps[0]} to {steps[-1]} updates"
+        )
     if long["sender_accuracy"].notna().any():
         notes.append("sender and receiver accuracy are those on the language of pre-training")
     if long["topsim"].notna().any() and (undefined := int(played["topsim"].isna().sum())):
-        notes.append(f"topsim is undefined in {undefined} of {len(long)} runs, where all meanings are called the same")
+        notes.append(
+            f"topsim is undefined in {undefined} of {counted(len(long), 'run')}, where all meanings are called the same"
+        )
     return [*notes, *failures(long)]
