@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -260,7 +260,7 @@ def _setting(row: pd.Series[Any]) -> str:
     return ", ".join([*parts, *([row["settings"]] if row["settings"] else [])])
 
 
-def _wide(long: pd.DataFrame, over_seeds: str = "mean") -> pd.DataFrame:
+def _wide(long: pd.DataFrame, over_seeds: Literal["mean", "std"] = "mean") -> pd.DataFrame:
     """Return means over seeds, or "std": a row per model, hidden size and options, a column per grammar."""
     table = long.pivot_table(index=MODEL, columns="grammar", values="value", aggfunc=over_seeds, sort=False)
     return table[in_order(table.columns)]

@@ -108,10 +108,10 @@ class Placement:
 
     def bars(self, name: str) -> list[tuple[float, float]]:
         """Return the lengths of the error bars of a new row, down and up, for each of `grammars`."""
-        means = self.mine.loc[name, self.grammars].astype(float)
-        spreads = means * 0 if self.spreads is None else self.spreads.loc[name, self.grammars].astype(float)
+        spreads = self.mine * 0 if self.spreads is None else self.spreads
+        both = [table.loc[[name], self.grammars].to_numpy(float)[0].tolist() for table in (self.mine, spreads)]
         ratio = self.measure == "ratio"
-        return [error_lengths(mean, spread, ratio, self.cap) for mean, spread in zip(means, spreads, strict=True)]
+        return [error_lengths(mean, spread, ratio, self.cap) for mean, spread in zip(*both, strict=True)]
 
     def plot(self, axes: Axes | None = None) -> Figure:
         """Draw a column per grammar with a dot per model of the atlas, and the new rows among them."""

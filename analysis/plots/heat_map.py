@@ -194,14 +194,15 @@ def _new_figure(
     """
     tallest = max(sum(panel.height(cells) for panel in column) for column in columns)
     figure = style.figure(width, tallest + KEYS + about)
-    above, below = figure.add_gridspec(2, 1, height_ratios=(tallest, KEYS))
+    page = figure.add_gridspec(2, 1, height_ratios=(tallest, KEYS))
+    places = page[0].subgridspec(1, len(columns))
     drawn = []
-    for column, place in zip(columns, above.subgridspec(1, len(columns)), strict=True):
+    for i, column in enumerate(columns):
         free = tallest - sum(panel.height(cells) for panel in column)
         heights = [cells.height * len(panel.lines) for panel in column] + ([free] if free > 0.01 else [])
-        grid = place.subgridspec(len(heights), 1, height_ratios=heights)
-        drawn += [figure.add_subplot(grid[i]) for i in range(len(column))]
-    return figure, drawn, below.subgridspec(1, 1)
+        grid = places[i].subgridspec(len(heights), 1, height_ratios=heights)
+        drawn += [figure.add_subplot(grid[row]) for row in range(len(column))]
+    return figure, drawn, page[1].subgridspec(1, 1)
 
 
 # -- what colours mean -------------------------------------------------------------------------------------------------

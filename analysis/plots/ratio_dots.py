@@ -17,7 +17,7 @@ from icy.records.load import Results
 
 from .panels import Block, Line, blocks, limits, measured, title_and_notes
 
-ROW_HEIGHT = 0.3  # inches
+ROW_HEIGHT, LEAST_HEIGHT = 0.3, 0.18  # inches, of rows, and of those that would not fit on a page otherwise
 BAND = 0.72  # share of a row's height over which the dots of its grammars are spread
 MARK = 4.5  # points
 
@@ -56,10 +56,12 @@ def ratios(
         raise InvalidSettingError(_nothing(sorted(set(every["protocol"].astype(str)))))
     parts = blocks(long)
     counts = [len(part.lines) for part in parts]
+    room = style.TALLEST - 0.75 - 0.5 * len(parts)
+    row = min(ROW_HEIGHT, max(LEAST_HEIGHT, room / sum(counts)))
     figure, drawn = style.panels(
         [part.name or "all models" for part in parts],
         axes,
-        (width or style.WIDTH, 0.75 + sum(ROW_HEIGHT * count + 0.5 for count in counts)),
+        (width or style.WIDTH, 0.75 + sum(row * count + 0.5 for count in counts)),
         gridspec_kw={"height_ratios": counts},
         sharex=True,
     )
