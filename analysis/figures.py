@@ -3,14 +3,44 @@
 from __future__ import annotations
 
 import io
+import warnings
+from typing import Any
 
 from matplotlib.figure import Figure
 
+from icy.core.errors import InvalidSettingError
+
 DPI = 110  # of the picture in a notebook
+LEAST = 0.4  # inches, of the narrowest axes that show anything
 
 
 class ShownFigure(Figure):
-    """A matplotlib figure that notebooks show as a picture, although it was made without pyplot."""
+    """A matplotlib figure that notebooks show as a picture, although it was made without pyplot.
+
+    One too small for its labels is an error when it is drawn: matplotlib alone warns, and draws labels without a plot.
+    """
+
+    def draw(self, renderer: Any) -> None:
+        """Draw the figure.
+
+        Raises:
+            InvalidSettingError: its labels leave no room for the plot.
+        """
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", "constrained_layout not applied", UserWarning)
+            try:
+                super().draw(renderer)
+            except UserWarning as error:
+                raise self._too_small() from error
+        if self.get_layout_engine() is not None and any(ax.bbox.width < LEAST * self.dpi for ax in self.axes):
+            raise self._too_small()
+
+    def _too_small(self) -> InvalidSettingError:
+        width, height = self.get_size_inches()
+        return InvalidSettingError(
+            f"The labels of this plot leave no room for it in {width:g} by {height:.1f} inches: make it wider, or "
+            "choose among the results."
+        )
 
     def _repr_png_(self) -> bytes:
         file = io.BytesIO()

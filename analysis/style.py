@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from icy.core.errors import InvalidSettingError
-from icy.core.text import natural
+from icy.core.text import counted, natural
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,11 +26,12 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "----")
 GREY = "#8c8c8c"  # of lines and marks in the background
 DIM = "#595959"  # of secondary text
-WIDTH = 7.0  # inches, of the text of a page
+WIDTH, TALLEST = 7.0, 10.0  # inches, of the text of a page
 SMALL, MEDIUM, LARGE = 7.0, 8.0, 8.5  # points: of tick labels and notes, of names, of titles
 LINE = 1.4  # points, width
 ARROW = {"arrowstyle": "-|>,head_width=0.12,head_length=0.25", "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0}
 PER_MODEL = 7  # most models with a colour each; of more, each family has one
+TILT = 40  # degrees, of names that are too long to stand side by side
 NARROWEST = 1.6  # inches, of one panel among several
 COARSE, FINE = (1, 2, 5), (1, 1.5, 2, 3, 4, 5, 7)  # ticks of logarithmic axes, times powers of ten
 
@@ -157,6 +158,35 @@ def panels(
     return made, list(grid.flat[: len(names)])
 
 
+def grids(
+    blocks: Sequence[tuple[str, int]], width: float, heights: Sequence[float], most: int | None = None, **more: Any
+) -> tuple[Figure, list[Axes]]:
+    """Return a new figure with a grid of panels for every block, under its name, and the panels of all.
+
+    Args:
+        blocks: name and number of panels of each; "" for no name.
+        width: of the figure, in inches.
+        heights: of one panel of each block, in inches.
+        most: panels side by side; by default as many as there is room for.
+        **more: passed to `Figure.subplots`.
+    """
+    counts = [count for _, count in blocks]
+    wide = [min(across(count, width), most or count) for count in counts]
+    deep = [-(-count // columns) for count, columns in zip(counts, wide, strict=True)]
+    tall = [height * rows + 0.35 for height, rows in zip(heights, deep, strict=True)]
+    made = figure(width, sum(tall) + 0.5)
+    drawn: list[Axes] = []
+    parts = made.subfigures(len(blocks), 1, squeeze=False, height_ratios=tall)[:, 0]
+    for part, (name, count), rows, columns in zip(parts, blocks, deep, wide, strict=True):
+        grid = part.subplots(rows, columns, squeeze=False, **more)
+        for ax in grid.flat[count:]:
+            ax.remove()
+        drawn.extend(grid.flat[:count])
+        if name:
+            part.suptitle(name, x=0.01, ha="left", fontsize=MEDIUM, fontweight="bold")
+    return made, drawn
+
+
 def across(count: int, width: float) -> int:
     """Return how many panels to put side by side in a figure of this width, so that rows are about equally full.
 
@@ -185,8 +215,8 @@ def given_axes(names: Sequence[str], axes: Axes | Sequence[Axes]) -> list[Axes]:
     own = [axes] if isinstance(axes, Axes) else list(np.ravel(np.array(axes, dtype=object)))  # of subplots, an array
     if len(own) != len(names):
         raise InvalidSettingError(
-            f"There {'is 1 panel' if len(names) == 1 else f'are {len(names)} panels'} to draw "
-            f"({'; '.join(names)}) and {len(own)} axes to draw on: give as many, or none for a figure of its own, or "
+            f"This plot has {counted(len(names), 'panel')} ({'; '.join(names)}), and {len(own)} axes were given to "
+            "draw on: give as many, or none for a figure of its own, or "
             "choose among the results."
         )
     return own
@@ -217,11 +247,11 @@ def head(ax: Axes, name: str, width: float) -> None:
     ax.set_title("\n".join(lines), fontsize=MEDIUM)
 
 
-def tilt(names: Sequence[str], room: float, side: str = "right") -> dict[str, Any]:
+def tilt(names: Sequence[str], room: float, side: str = "right", size: float = MEDIUM) -> dict[str, Any]:
     """Return text properties that make names below an axis (above it with "left") fit into `room` inches each."""
-    if max(text_size(name, MEDIUM)[0] for name in names) <= 66 * room:
+    if max(text_size(name, size)[0] for name in names) <= 66 * room:
         return {}
-    return {"rotation": 40, "ha": side, "rotation_mode": "anchor"}
+    return {"rotation": TILT, "ha": side, "rotation_mode": "anchor"}
 
 
 def outer_labels(axes: Sequence[Axes], across: int, below: str, beside: Sequence[str]) -> None:
@@ -290,7 +320,7 @@ def entitle(
         if title:
             axes[0].set_title(title, fontsize=LARGE, loc="left")
         return
-    width = 0.97 * figure.get_figwidth()
+    width = 0.95 * figure.get_figwidth()
     if shown := usual if title is None else title:
         figure.suptitle(wrapped(shown, width, LARGE), x=0.01, ha="left", fontsize=LARGE)
     if notes:
@@ -298,14 +328,33 @@ def entitle(
         figure.supxlabel(text, x=0.01, ha="left", fontsize=SMALL, color=DIM)
 
 
+def heading_height(width: float, title: str, notes: Sequence[str]) -> float:
+    """Return how tall the title and notes of a figure of some width are, in inches."""
+    room = 0.95 * width
+    lines = wrapped(title, room, LARGE).count("\n") + 1 if title else 0
+    below = sum(wrapped(note, room, SMALL).count("\n") + 1 for note in notes)
+    return 0.1 * bool(lines) + 0.1 * bool(below) + 1.35 * (lines * LARGE + below * SMALL) / 72
+
+
 def wrapped(text: str, width: float, size: float) -> str:
     """Break a text of some size in points into lines that fit into a width in inches."""
-    lines = [""]
+    lines, gap = [""], ""
     for word in text.split():
-        longer = f"{lines[-1]} {word}".strip()
-        fits = not lines[-1] or text_size(longer, size)[0] <= 72 * width
-        lines = [*lines[:-1], longer] if fits else [*lines, word]
+        for piece in _pieces(word, width, size):
+            longer = f"{lines[-1]}{gap}{piece}"
+            fits = not lines[-1] or text_size(longer, size)[0] <= 72 * width
+            lines = [*lines[:-1], longer] if fits else [*lines, piece]
+            gap = ""
+        gap = " "
     return "\n".join(lines)
+
+
+def _pieces(word: str, width: float, size: float) -> list[str]:
+    """Break a word that is wider than a line: after a sign such as ':' if it has one, else anywhere."""
+    if text_size(word, size)[0] <= 72 * width:
+        return [word]
+    parts = re.findall(r"[^:/+_,-]*[:/+_,-]+|[^:/+_,-]+", word)
+    return parts if all(text_size(part, size)[0] <= 72 * width for part in parts) else list(word)
 
 
 @cache

@@ -21,6 +21,7 @@ from icy.core.checks import whole_number
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.registry import SIDES
 from icy.core.streams import stream
+from icy.core.text import counted
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
 
@@ -126,7 +127,8 @@ def base_words(
     count, possible = space.attributes * space.values, vocab_size**word_length
     if possible < count:
         raise InvalidSettingError(
-            f"{space} needs {count} different words, and there are only {possible} of length {word_length} over a "
+            f"{space} needs {counted(count, 'different word')}, and a length of {word_length} gives only {possible} "
+            "over a "
             f"vocabulary of {vocab_size}; raise the vocabulary or the word length."
         )
     words = distinct_digits(stream(seed, "words"), count, vocab_size, word_length)

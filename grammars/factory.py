@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.registry import SIDES, Entry, registry
 from icy.core.streams import stream
+from icy.core.text import counted
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
 
@@ -207,7 +208,7 @@ def _finished(made: Any, name: str, space: MeaningSpace, vocab_size: int, word_l
     if given != (space, vocab_size, space.attributes * word_length):
         raise InvalidSettingError(
             f"The grammar '{name}' was asked for {space}, a vocabulary of {vocab_size} and messages of "
-            f"{space.attributes * word_length} tokens; it made {given[0]}, {given[1]} and {given[2]}."
+            f"{counted(space.attributes * word_length, 'token')}; it made {given[0]}, {given[1]} and {given[2]}."
         )
     finished: Language = dataclasses.replace(made, name=name, seed=seed)
     return finished

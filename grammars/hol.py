@@ -3,6 +3,7 @@
 from icy.core.errors import InvalidSettingError
 from icy.core.registry import register_grammar
 from icy.core.streams import stream
+from icy.core.text import counted
 from icy.languages.meanings import MeaningSpace
 
 from .base import Messages, distinct_digits
@@ -38,7 +39,8 @@ def hol(space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> Me
     possible = vocab_size**length
     if possible < space.size:
         raise InvalidSettingError(
-            f"{space} has {space.size} meanings, and there are only {possible} messages of length {length} over a "
+            f"{space} has {space.size} meanings, and a length of {length} gives only {counted(possible, 'message')} "
+            "over a "
             f"vocabulary of {vocab_size}; raise the vocabulary or the word length."
         )
     rng = stream(seed, "hol")

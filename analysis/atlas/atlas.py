@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from icy.core.errors import IcyError, InvalidSettingError, StoreError
 from icy.core.files import whole_file
 from icy.core.provenance import circumstances, now
 from icy.core.registry import SIDES
+from icy.core.text import counted
 from icy.records.kinds import kind_of
 from icy.records.load import ATLAS_FILE, load_records, long_of
 from icy.records.long_table import to_long
@@ -57,13 +59,16 @@ class Atlas:
     name: str = "atlas"
 
     @classmethod
-    def load(cls, path: str | Path = FILE) -> Atlas:
-        """Load the atlas that comes with icy, another that `save` wrote, a results folder, or a pack of one.
+    def load(cls, path: str | Path | None = None) -> Atlas:
+        """Load an atlas.
+
+        Args:
+            path: a file that `save` wrote, a results folder or a pack; by default the atlas that comes with icy.
 
         Raises:
             StoreError: there is no atlas.
         """
-        path = Path(path)
+        path = FILE if path is None else Path(path)
         if path.is_dir() or is_pack(path):
             return cls.of(load_records(path), path.stem)
         import pyarrow.parquet
@@ -115,7 +120,7 @@ class Atlas:
         return self.table.copy()
 
     def __repr__(self) -> str:
-        counts = f"{len(self.table)} runs of {self.table['model'].nunique()} models"
+        counts = f"{counted(len(self.table), 'run')} of {counted(self.table['model'].nunique(), 'model')}"
         return f"{self.name}: {counts}\n\n{self._overview().to_string(index=False)}"
 
     def _repr_html_(self) -> str:
@@ -205,9 +210,14 @@ class Atlas:
                 "them one setting at a time."
             )
         alike, measure = self.alike(long), str(long["measure"].iloc[0])
-        mine, others = _named(_wide(long), _wide(alike))
-        cut = measure == "ratio" and bool(long["cut"].any() or alike["cut"].any())
-        return Placement(mine, others, measure, _setting(long.iloc[0]), self.name, self.about, cut)
+        means = _wide(long)
+        spreads = _wide(long, "std").reindex(index=means.index, columns=means.columns)
+        mine, others = _named(means, _wide(alike))
+        ratio = measure == "ratio"
+        cut = ratio and bool(long["cut"].any() or alike["cut"].any())
+        cap = float(long["cap"].iloc[0]) if ratio and long["cap"].notna().all() else math.inf
+        about = _setting(long.iloc[0]), self.name, self.about
+        return Placement(mine, others, measure, *about, cut, spreads.set_axis(mine.index), cap)
 
     def places(self, result: Any) -> list[Placement]:
         """Place the rows of each setting of a result; errors as for `place`."""
@@ -216,7 +226,7 @@ class Atlas:
         return [self.place(part) for _, part in good.groupby(SETTING, dropna=False, sort=False)]
 
 
-def atlas(path: str | Path = FILE) -> Atlas:
+def atlas(path: str | Path | None = None) -> Atlas:
     """Load the atlas that comes with icy, or one of your own (`Atlas.load`)."""
     return Atlas.load(path)
 
@@ -251,9 +261,9 @@ def _setting(row: pd.Series[Any]) -> str:
     return ", ".join([*parts, *([row["settings"]] if row["settings"] else [])])
 
 
-def _wide(long: pd.DataFrame) -> pd.DataFrame:
-    """Return means over seeds: a row per model, hidden size and options, a column per grammar."""
-    table = long.pivot_table(index=MODEL, columns="grammar", values="value", aggfunc="mean", sort=False)
+def _wide(long: pd.DataFrame, over_seeds: Literal["mean", "std"] = "mean") -> pd.DataFrame:
+    """Return means over seeds, or "std": a row per model, hidden size and options, a column per grammar."""
+    table = long.pivot_table(index=MODEL, columns="grammar", values="value", aggfunc=over_seeds, sort=False)
     return table[in_order(table.columns)]
 
 

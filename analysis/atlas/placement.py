@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,8 @@ import pandas as pd
 
 from icy.analysis import style
 from icy.analysis.cells import LEAST_RATIO
+from icy.analysis.plots.panels import error_lengths
+from icy.core.text import counted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,6 +43,8 @@ class Placement:
         atlas: name of the atlas.
         about: how the atlas was made (`Atlas.about`).
         cut: whether some ratios were cut at the cap; they are used as they are.
+        spreads: standard deviations over seeds of the new rows, like `mine`; NaN for a single seed.
+        cap: of ratios, at which error bars end.
     """
 
     mine: pd.DataFrame
@@ -49,6 +54,8 @@ class Placement:
     atlas: str
     about: Mapping[str, Any]
     cut: bool = False
+    spreads: pd.DataFrame | None = None
+    cap: float = math.inf
 
     @property
     def grammars(self) -> list[str]:
@@ -99,6 +106,13 @@ class Placement:
         values = table[self.grammars].astype(float)
         return values.clip(lower=LEAST_RATIO).apply(np.log2) if self.measure == "ratio" else values
 
+    def bars(self, name: str) -> list[tuple[float, float]]:
+        """Return the lengths of the error bars of a new row, down and up, for each of `grammars`."""
+        spreads = self.mine * 0 if self.spreads is None else self.spreads
+        both = [table.loc[[name], self.grammars].to_numpy(float)[0].tolist() for table in (self.mine, spreads)]
+        ratio = self.measure == "ratio"
+        return [error_lengths(mean, spread, ratio, self.cap) for mean, spread in zip(*both, strict=True)]
+
     def plot(self, axes: Axes | None = None) -> Figure:
         """Draw a column per grammar with a dot per model of the atlas, and the new rows among them."""
         return plot_placement(self, axes)
@@ -123,7 +137,7 @@ class Placement:
         about = self.about
         lacking = self.others[self.grammars].isna().sum()
         thin = [f"{g} ({len(self.others) - n} of {len(self.others)})" for g, n in lacking.items() if n]
-        made = f"{self.atlas}: {about['runs']} runs, {' to '.join(dict.fromkeys(about['made']))}"
+        made = f"{self.atlas}: {counted(about['runs'], 'run')}, {' to '.join(dict.fromkeys(about['made']))}"
         notes = [made, *([f"not every model has every grammar: {', '.join(thin)}"] if thin else [])]
         return [*notes, *(["ratios were cut at the cap, and the true ones are larger"] if self.cut else [])]
 
@@ -142,7 +156,9 @@ def _formatted(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot_placement(placement: Placement, axes: Axes | None = None) -> Figure:
-    """Draw models of the atlas as grey dots, the new rows as large marks, and their nearest neighbours as rings.
+    """Draw models of the atlas as grey dots, the new rows as large marks with error bars, neighbours as rings.
+
+    Error bars are standard deviations over seeds.
 
     Args:
         placement: from `Atlas.place`.
@@ -159,7 +175,7 @@ def plot_placement(placement: Placement, axes: Axes | None = None) -> Figure:
     for place, grammar in enumerate(names):
         _column(ax, place, placement.others[grammar].dropna(), log)
     mine, others = (table[names].T for table in (placement.mine, placement.others))
-    handles = [_line(ax, mine[name], name, look) for name, look in _looks(placement)]
+    handles = [_line(ax, mine[name], placement.bars(name), name, look) for name, look in _looks(placement)]
     handles += [
         _ring(ax, others[name], name, colour, place) for place, (name, colour) in enumerate(_nearest(placement))
     ]
@@ -172,8 +188,11 @@ def plot_placement(placement: Placement, axes: Axes | None = None) -> Figure:
         style.ratio_axis(ax.yaxis, low, high)
     style.legend(figure, [ax], axes is None, handles)
     good = "low is easily learnt" if log else "high is easily learnt"
+    spreads = placement.spreads
+    several = spreads is not None and bool(spreads.notna().to_numpy().any())
+    notes = [*(["error bars: standard deviation over seeds"] if several else []), *placement.notes()]
     title = f"Among {len(placement.others)} of the {placement.atlas}: {placement.setting}; {good}"
-    style.entitle(figure, [ax], axes is None, None, title, placement.notes())
+    style.entitle(figure, [ax], axes is None, None, title, notes)
     return figure
 
 
@@ -206,7 +225,10 @@ def _column(ax: Axes, place: int, values: pd.Series[float], log: bool) -> None:
     ax.plot(place + aside * 2 * DOTS_SPREAD / widest, values, "o", color=style.GREY, alpha=0.55, markersize=3.2, mew=0)
 
 
-def _line(ax: Axes, values: pd.Series[float], name: str, look: style.Look) -> Any:
+def _line(ax: Axes, values: pd.Series[float], bars: Sequence[tuple[float, float]], name: str, look: style.Look) -> Any:
+    errors = list(zip(*bars, strict=True))
+    ax.errorbar(range(len(values)), values, yerr=errors, fmt="none", ecolor=look.colour, elinewidth=1.2, capsize=2,
+                zorder=3)  # fmt: skip
     (line,) = ax.plot(
         range(len(values)), values, color=look.colour, marker=look.marker, markersize=7, linewidth=style.LINE,
         linestyle=look.dash, label=name, zorder=4,

@@ -17,7 +17,7 @@ from icy.config.protocols import BASELINE
 from icy.core.errors import InvalidSettingError
 from icy.records.load import Results
 
-from .panels import Block, Line, blocks, error_lengths, limits, measured, title_and_notes
+from .panels import Block, Line, blocks, limits, measured, title_and_notes
 
 UNMEASURED = "–"
 FEW = 5  # most models whose bars are drawn in groups by default
@@ -112,7 +112,7 @@ def _groups(ax: Axes, part: Block, labels: Sequence[str], spread: str, room: flo
     for i, line in enumerate(lines):
         places = np.arange(len(grammars)) - 0.4 + (i + 0.5) * thick
         fill = _fill(labels.index(line.label))
-        _bars(ax, "y", places, [line.cell(g, spread) for g in grammars], part, thick * 0.92, fill)
+        _bars(ax, "y", places, [(line, line.cell(g, spread)) for g in grammars], part, thick * 0.92, fill)
     ax.set_xticks(range(len(grammars)), grammars, **style.tilt(grammars, room))
     _scale(ax, "y", part, spread)
     style.tidy(ax, grid="y")
@@ -142,7 +142,8 @@ def _by_grammar(
     """Draw one or more rows of panels per block; return the figure and its panels."""
     wanted = [(part, grammar) for part in parts for grammar in _shown(part)]
     if axes is None:
-        figure, drawn = _grids(parts, width)
+        sizes = [(part.name, len(_shown(part))) for part in parts]
+        figure, drawn = style.grids(sizes, width, [ROW_HEIGHT * len(part.lines) + 0.5 for part in parts])
     else:
         drawn = style.given_axes([f"{p.name}, {g}" if p.name else g for p, g in wanted], axes)
         figure = style.figure_of(drawn[0])
@@ -156,27 +157,9 @@ def _by_grammar(
     return figure, drawn
 
 
-def _grids(parts: Sequence[Block], width: float) -> tuple[Figure, list[Axes]]:
-    """Return a new figure with a grid of panels for every block, and the panels."""
-    downs = [-(-len(_shown(part)) // style.across(len(_shown(part)), width)) for part in parts]
-    heights = [(ROW_HEIGHT * len(part.lines) + 0.5) * down + 0.35 for part, down in zip(parts, downs, strict=True)]
-    figure = style.figure(width, sum(heights) + 0.5)
-    drawn: list[Axes] = []
-    rows = figure.subfigures(len(parts), 1, squeeze=False, height_ratios=heights)[:, 0]
-    for row, part, down in zip(rows, parts, downs, strict=True):
-        count = len(_shown(part))
-        grid = row.subplots(down, style.across(count, width), squeeze=False)
-        for ax in grid.flat[count:]:
-            ax.remove()
-        drawn.extend(grid.flat[:count])
-        if part.name:
-            row.suptitle(part.name, x=0.01, ha="left", fontsize=style.MEDIUM, fontweight="bold")
-    return figure, drawn
-
-
 def _panel(ax: Axes, part: Block, lines: Sequence[Line], grammar: str, spread: str) -> None:
     fill = {"facecolor": style.COLOURS[0], "linewidth": 0}
-    _bars(ax, "x", np.arange(len(lines)), [line.cell(grammar, spread) for line in lines], part, 0.75, fill)
+    _bars(ax, "x", np.arange(len(lines)), [(line, line.cell(grammar, spread)) for line in lines], part, 0.75, fill)
     ax.set_yticks(range(len(lines)), [line.label for line in lines])
     ax.set_ylim(len(lines) - 0.4, -0.6)
     _scale(ax, "x", part, spread)
@@ -192,24 +175,24 @@ def _bars(
     ax: Axes,
     along: str,
     places: Any,
-    cells: Sequence[Cell | None],
+    cells: Sequence[tuple[Line, Cell | None]],
     part: Block,
     thick: float,
     fill: dict[str, Any],
 ) -> None:
     """Draw bars along an axis ("x" or "y") with their errors, and remarks at their ends."""
     base = 1.0 if part.is_ratio else 0.0
-    found = [(place, cell) for place, cell in zip(places, cells, strict=True) if cell is not None and cell.seeds]
-    at = [place for place, _ in found]
-    means = np.array([cell.mean for _, cell in found])
-    errors = np.array([error_lengths(cell, part.is_ratio) for _, cell in found]).reshape(-1, 2).T
+    found = [(at, line, cell) for at, (line, cell) in zip(places, cells, strict=True) if cell and cell.seeds]
+    at = [place for place, _, _ in found]
+    means = np.array([cell.mean for _, _, cell in found])
+    errors = np.array([line.bar(cell) for _, line, cell in found]).reshape(-1, 2).T
     if along == "y":
         ax.bar(at, means - base, thick, bottom=base, yerr=errors, error_kw=ERROR, **fill)
     else:
         ax.barh(at, means - base, thick, left=base, xerr=errors, error_kw=ERROR, **fill)
-    for place, cell in zip(places, cells, strict=True):
+    for place, (line, cell) in zip(places, cells, strict=True):
         if text := _remark(cell):
-            end = base if cell is None or not cell.seeds else cell.mean + error_lengths(cell, part.is_ratio)[1]
+            end = base if cell is None or not cell.seeds else cell.mean + line.bar(cell)[1]
             _write(ax, along, float(place), end, text)
 
 
@@ -238,7 +221,7 @@ def _write(ax: Axes, along: str, place: float, end: float, text: str) -> None:
 
 def _scale(ax: Axes, along: str, part: Block, spread: str) -> None:
     """Set the limits and scale of an axis, the same in all panels of a block."""
-    low, high = limits([line.cell(g, spread) for line in part.lines for g in _shown(part)], part.is_ratio)
+    low, high = limits(part.lines, _shown(part), spread, part.is_ratio)
     if part.is_ratio:
         ax.set(**{f"{along}scale": "log"})
         (ax.axvline if along == "x" else ax.axhline)(1, color="black", linewidth=0.8)

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
+from numpy.typing import NDArray
 
 from icy.analysis import style
 from icy.analysis.cells import SPREADS, checked_spread
 from icy.analysis.order import in_order
+from icy.analysis.tables.end_to_end import setting
 from icy.config.protocols import SCRATCH
 from icy.core.errors import InvalidSettingError
+from icy.core.text import counted
 from icy.records.long_table import ROW, game_curves
 from icy.records.record import HasRecords
 
@@ -22,10 +26,15 @@ from .panels import Line, lines_of, records_of
 PANELS = {  # columns of the curves, and labels of their axes
     "sender_accuracy": "sender accuracy\non the language",
     "receiver_accuracy": "receiver accuracy\non the language",
-    "loss": "end-to-end loss",
-    "accuracy": "end-to-end accuracy",
+    "loss": "end-to-end\nloss",
+    "accuracy": "end-to-end\naccuracy",
     "topsim": "topsim",
 }
+FROM_SCRATCH = "#882255"  # a colour that no grammar has
+# Accuracies above this need an axis on which 0.95, 0.99 and 1 are apart: a logarithmic one of the error, 1 - accuracy.
+CLOSE = 0.9
+LEAST_ERROR = 0.02  # added to the error, so that 1 has a place
+ACCURACIES = (0, 0.5, 0.8, 0.9, 0.95, 1)  # ticks
 # Columns in which games from scratch always differ from others; the two share a panel all the same.
 SCRATCH_DIFFERS = ("target", "cap", "most", "pretrain_representation", "game_steps", "report_every")
 
@@ -40,12 +49,13 @@ def e2e(
 ) -> Figure:
     """Draw the evaluations of games over updates: a row of panels per pair, a line per grammar, a band over seeds.
 
-    A line goes as far as all seeds of its grammar do.
+    A line goes as far as all seeds of its grammar do. Axes of accuracies that come close to 1 are logarithmic in the
+    error.
 
     Args:
         results: an EndToEndResult, or its curves (`EndToEndResult.curves`).
         spread: of the band, "sem", "sd" or "ci95".
-        title: by default none.
+        title: by default what was played; "" for none.
         width: of a new figure, in inches.
         axes: to draw on, one per panel; by default those of a new figure.
 
@@ -60,18 +70,28 @@ def e2e(
     wanted = [name for name in PANELS if curves[name].notna().any()]
     pairs = _pairs(curves)
     names = [f"{name} of {pair.label}" for pair in pairs for name in wanted]
-    size = (width or 1.6 * len(wanted), 1.65 * len(pairs) + 0.4)
+    grammars = set(curves["grammar"])
+    size = (width or 1.6 * len(wanted) + 1.1 * (grammars != {SCRATCH}), 1.65 * len(pairs) + 0.6)
     figure, drawn = style.panels(names, axes, size, across=len(wanted))
+    close = [name for name in wanted if "accuracy" in name and curves[name].max() > CLOSE]
     for place, ax in enumerate(drawn):
-        pair = pairs[place // len(wanted)]
-        draw_panel(ax, pair.long, wanted[place % len(wanted)], spread)
+        pair, panel = pairs[place // len(wanted)], wanted[place % len(wanted)]
+        draw_panel(ax, pair.long, panel, spread, close=panel in close)
         if place % len(wanted) == 0:
             ax.set_title(pair.label, loc="left", fontsize=style.LARGE, fontweight="bold")
     for ax in drawn[-len(wanted) :]:
         ax.set_xlabel("updates")
     _legend(figure, drawn, axes is None)
-    style.entitle(figure, drawn, axes is None, title, "")
+    style.entitle(figure, drawn, axes is None, title, setting(curves), _notes(curves, spread, bool(close)))
     return figure
+
+
+def _notes(curves: pd.DataFrame, spread: str, close: bool) -> list[str]:
+    seeds = curves.groupby(["model", "grammar"])["seed"].nunique()
+    fewest, most = int(seeds.min()), int(seeds.max())
+    of = counted(most, "seed") if fewest == most else f"{fewest} to {most} seeds"
+    notes = ["one seed each"] if most == 1 else [f"line and band: mean ± {SPREADS[spread][0]}, as far as all do; {of}"]
+    return notes + (["axes of accuracies are logarithmic in the error"] if close else [])
 
 
 def _pairs(curves: pd.DataFrame) -> list[Line]:
@@ -99,13 +119,16 @@ def _curves(results: HasRecords | pd.DataFrame) -> pd.DataFrame:
     return curves
 
 
-def draw_panel(ax: Axes, curves: pd.DataFrame, panel: str, spread: str = "sem") -> None:
-    """Draw one measure of one pair over updates; hide the axes where it was not measured."""
+def draw_panel(ax: Axes, curves: pd.DataFrame, panel: str, spread: str = "sem", close: bool = False) -> None:
+    """Draw one measure of one pair over updates; hide the axes where it was not measured.
+
+    An axis of accuracies that come `close` to 1 is logarithmic in the error.
+    """
     if not curves[panel].notna().any():
         ax.set_axis_off()
         return
     grammars = in_order(curves["grammar"])
-    looks = {SCRATCH: style.Look(style.COLOURS[0])} | style.grammar_looks(g for g in grammars if g != SCRATCH)
+    looks = {SCRATCH: style.Look(FROM_SCRATCH)} | style.grammar_looks(g for g in grammars if g != SCRATCH)
     for grammar in grammars:
         part = curves[curves["grammar"] == grammar]
         runs = part.pivot_table(index="steps", columns="seed", values=panel).sort_index()
@@ -120,10 +143,28 @@ def draw_panel(ax: Axes, curves: pd.DataFrame, panel: str, spread: str = "sem") 
     style.tidy(ax)
     ax.margins(x=0)
     ax.xaxis.set_major_locator(MaxNLocator(3))  # more numbers of five digits would overlap
-    if "accuracy" in panel:
+    if close:
+        _error_axis(ax)
+    elif "accuracy" in panel:
         ax.set_ylim(0, 1.02)
     elif panel == "loss":
         ax.set_ylim(bottom=0)
+
+
+def _error_axis(ax: Axes) -> None:
+    """Make the axis of accuracies logarithmic in the error."""
+    most = 1 + LEAST_ERROR
+
+    def height(accuracy: NDArray[np.float64]) -> NDArray[np.float64]:
+        return -np.log10(np.maximum(most - accuracy, LEAST_ERROR / 2))
+
+    def accuracy(height: NDArray[np.float64]) -> NDArray[np.float64]:
+        return most - 10.0**-height
+
+    ax.set_yscale("function", functions=(height, accuracy))
+    ax.yaxis.set(major_locator=FixedLocator(ACCURACIES), minor_locator=NullLocator(), major_formatter="{x:g}")
+    ax.set_ylim(0, 1.002)
+    ax.grid(axis="y", color="#dddddd", linewidth=0.6)
 
 
 def _legend(figure: Figure, axes: Sequence[Axes], own: bool) -> None:
@@ -133,9 +174,6 @@ def _legend(figure: Figure, axes: Sequence[Axes], own: bool) -> None:
     handles = [found[label] for label in labels]
     if labels == [SCRATCH]:
         return
-    labels = ["from scratch" if label == SCRATCH else label for label in labels]
-    if own:
-        figure.legend(handles, labels, loc="outside lower center", ncols=min(8, len(labels)), frameon=False,
-                      fontsize=style.MEDIUM, handlelength=3)  # fmt: skip
-    else:
-        axes[-1].legend(handles, labels, fontsize=style.SMALL)
+    for handle, label in zip(handles, labels, strict=True):
+        handle.set_label("from scratch" if label == SCRATCH else label)
+    style.legend(figure, axes, own, handles, handlelength=3)

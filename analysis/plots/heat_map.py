@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from matplotlib import colormaps
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colorbar import Colorbar
 from matplotlib.colors import Colormap, LogNorm, Normalize
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
+from matplotlib.gridspec import GridSpecBase
+from matplotlib.patches import Patch, Rectangle
 
 from icy.analysis import style
 from icy.analysis.cells import CUT, Cell
@@ -18,9 +22,47 @@ from icy.records.load import Results
 
 from .panels import Block, Line, blocks, measured, title_and_notes
 
-CELL = 0.62, 0.23  # inches, across and down
-BAR_WIDTH = 1.0  # inches, of the colour bar with its labels
 COLOURS = "viridis"  # perceptually uniform, also under colour blindness and in grey; bright means easy
+MISSING = {"facecolor": "#e6e6e6", "edgecolor": "#b0b0b0", "hatch": "////", "linewidth": 0}
+KEYS, KEY_WIDTH = 0.52, 2.0  # inches: of the colour bars below with their names, and of one of them
+NAME, GAP = 0.2, 0.12  # inches, above a panel: its name, and the space around grammars
+ABOUT = 0.9  # inches, left for title and notes
+FEWEST = 4  # rows of a panel that stand together where it is continued in another column
+LEAST_LETTERS = 5.0  # points; where numbers would have to be smaller they have fewer decimals
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Sizes of cells, in inches, and of letters in points."""
+
+    width: float
+    height: float
+    names: float
+    numbers: float
+
+
+USUAL = Cells(0.62, 0.23, style.MEDIUM, style.SMALL)
+SMALL = Cells(0.42, 0.155, 6.0, 5.5)  # for tables that do not fit on a page otherwise
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Some rows of a block, drawn on axes of their own."""
+
+    block: Block
+    lines: Sequence[Line]
+    name: str
+
+    def head(self, cells: Cells) -> float:
+        """Return the inches that its name and grammars take."""
+        grammars = self.block.grammars
+        tilted = style.tilt(grammars, cells.width, size=cells.names)
+        longest = max(style.text_size(name, cells.names)[0] for name in grammars) if tilted else cells.names
+        return NAME * bool(self.name) + GAP + longest * (math.sin(math.radians(style.TILT)) if tilted else 1) / 72
+
+    def height(self, cells: Cells) -> float:
+        """Return the inches that it takes."""
+        return self.head(cells) + cells.height * len(self.lines)
 
 
 def heat(
@@ -33,7 +75,8 @@ def heat(
     """Draw the bias table as a heat map: a row per model, a column per grammar, the mean in each cell.
 
     Bright cells were learnt easily. A dagger marks a mean over runs of which some were cut at the cap; cells that were
-    not measured are hatched. The colours of ratios are logarithmic; those of accuracies go from 0 to 1.
+    not measured are hatched. The colours of ratios are logarithmic; those of accuracies go from 0 to 1. What is too
+    tall for a page has smaller cells, and then several columns of panels.
 
     Args:
         results: a ProbeResult, or its long table. Sides, protocols and representations have a panel each.
@@ -45,7 +88,7 @@ def heat(
         The figure.
 
     Raises:
-        InvalidSettingError: no results, or a wrong number of axes.
+        InvalidSettingError: no results, a value that cannot be drawn, or a wrong number of axes.
 
     Example:
         >>> import pandas as pd
@@ -55,89 +98,230 @@ def heat(
         ['0.99', '0.49']
     """
     long = measured(results)
-    parts = blocks(long)
-    lines = [part.lines for part in parts]
-    names = max(style.text_size(line.label, style.MEDIUM)[0] for rows in lines for line in rows) / 72
-    columns = max(len(part.grammars) for part in parts)
-    width = width or max(4.0, names + CELL[0] * columns + BAR_WIDTH)
-    figure, drawn = style.panels(
-        [part.name or "the table" for part in parts],
-        axes,
-        (width, 0.75 + sum(CELL[1] * len(rows) + 0.55 for rows in lines)),
-        gridspec_kw={"height_ratios": [len(rows) + 1 for rows in lines]},
-    )
-    for measure in dict.fromkeys(part.measure for part in parts):
-        same = [(ax, part, rows) for ax, part, rows in zip(drawn, parts, lines, strict=True) if part.measure == measure]
-        _draw_measure(figure, same, (width - names - BAR_WIDTH) / columns)
-    style.entitle(figure, drawn, axes is None, title, *title_and_notes(long))
+    whole = [Panel(part, part.lines, part.name) for part in blocks(long)]
+    scales = {part.measure: _colours(part.measure, whole) for part in (panel.block for panel in whole)}
+    usual, notes = title_and_notes(long)
+    if axes is None:
+        columns, cells = _page(whole, width)
+        across = width or max(4.0, len(columns) * _across(whole, cells))
+        about = style.heading_height(across, usual if title is None else title, notes)
+        figure, drawn, keys = _new_figure(columns, cells, across, about)
+        panels = [panel for column in columns for panel in column]
+        room = across / len(columns) - _names(whole, cells)
+    else:
+        drawn = style.given_axes([panel.name or "the table" for panel in whole], axes)
+        figure, panels, cells, keys = style.figure_of(drawn[0]), whole, USUAL, None
+        room = min(ax.get_window_extent().width for ax in drawn) / figure.dpi
+    room /= max(len(panel.block.grammars) for panel in panels)
+    hatched = [
+        _draw(ax, panel, *scales[panel.block.measure], cells, room) for ax, panel in zip(drawn, panels, strict=True)
+    ]
+    labels = {panel.block.measure: panel.block.axis for panel in panels}
+    if keys is not None:
+        _keys_below(figure, keys, [(labels[name], *scale) for name, scale in scales.items()], any(hatched))
+    else:
+        _keys_beside(figure, drawn, [panel.block for panel in panels], scales, any(hatched))
+    style.entitle(figure, drawn, axes is None, title, usual, notes)
     return figure
 
 
-def _draw_measure(figure: Figure, panels: Sequence[tuple[Axes, Block, list[Line]]], room: float) -> None:
-    """Draw the panels of one measure, which share their colours, with columns of `room` inches."""
-    cells = [_cells(part, rows) for _, part, rows in panels]
-    first = panels[0][1]
-    norm = _norm(first, [cell for rows in cells for row in rows for cell in row])
-    colours = colormaps[COLOURS].reversed() if first.is_ratio else colormaps[COLOURS]
-    for (ax, part, rows), found in zip(panels, cells, strict=True):
-        _draw_cells(ax, found, norm, colours, room)
-        _name(ax, [line.label for line in rows], part, room)
-    own = [ax for ax, _, _ in panels]
-    bar = figure.colorbar(own[0].images[0], ax=own, aspect=25, pad=0.015, fraction=0.05)
-    bar.set_label(first.axis, fontsize=style.MEDIUM)
+# -- the page ----------------------------------------------------------------------------------------------------------
+
+
+def _names(panels: Sequence[Panel], cells: Cells) -> float:
+    """Return the width of the names of models, in inches."""
+    return 0.15 + max(style.text_size(line.label, cells.names)[0] for panel in panels for line in panel.lines) / 72
+
+
+def _across(panels: Sequence[Panel], cells: Cells) -> float:
+    """Return the width of one column of panels, in inches."""
+    names = max(style.text_size(f"{panel.name} (continued)", style.MEDIUM)[0] for panel in panels) / 60  # bold
+    columns = max(len(panel.block.grammars) for panel in panels)
+    return _names(panels, cells) + max(cells.width * columns, names * (len(panels) > 1)) + 0.15
+
+
+def _page(panels: Sequence[Panel], width: float | None) -> tuple[list[list[Panel]], Cells]:
+    """Return columns of panels that fit on a page, and the size of their cells."""
+    room = style.TALLEST - KEYS - ABOUT
+    if sum(panel.height(USUAL) for panel in panels) <= room:
+        return [list(panels)], USUAL
+    most = max(1, int(width / _across(panels, SMALL))) if width else len(panels) * 100
+    count, columns = 1, _columns(panels, SMALL, room)
+    while len(columns) > most:  # a given width has no room for them: taller ones
+        room *= 1.1
+        columns = _columns(panels, SMALL, room)
+    count, least = len(columns), sum(panel.height(SMALL) for panel in panels) / len(columns)
+    while least < room:  # columns of like height
+        if len(found := _columns(panels, SMALL, least)) <= count:
+            return found, SMALL
+        least += SMALL.height
+    return columns, SMALL
+
+
+def _columns(panels: Sequence[Panel], cells: Cells, room: float) -> list[list[Panel]]:
+    """Put panels into columns that are not taller than `room`, continuing a panel in the next where it must be."""
+    columns: list[list[Panel]] = [[]]
+    left = room
+    for panel in panels:
+        rest: Panel | None = panel
+        while rest is not None:
+            count = len(rest.lines)
+            fit = int((left - rest.head(cells)) / cells.height + 1e-6)
+            if fit < min(FEWEST, count) and columns[-1]:
+                columns.append([])
+                left = room
+                continue
+            now, rest = _split(rest, fit if fit >= count else max(1, min(fit, count - FEWEST)))
+            columns[-1].append(now)
+            left -= now.height(cells)
+    return columns
+
+
+def _split(panel: Panel, count: int) -> tuple[Panel, Panel | None]:
+    """Return the first rows of a panel, and the others if there are any."""
+    if count >= len(panel.lines):
+        return panel, None
+    name = panel.name if panel.name.endswith("(continued)") else f"{panel.name} (continued)".strip()
+    return replace(panel, lines=panel.lines[:count]), replace(panel, lines=panel.lines[count:], name=name)
+
+
+def _new_figure(
+    columns: Sequence[Sequence[Panel]], cells: Cells, width: float, about: float
+) -> tuple[Figure, list[Axes], GridSpecBase]:
+    """Return a figure with axes for panels in columns, and a place below them for what colours mean.
+
+    `about` are the inches that title and notes take.
+    """
+    tallest = max(sum(panel.height(cells) for panel in column) for column in columns)
+    figure = style.figure(width, tallest + KEYS + about)
+    page = figure.add_gridspec(2, 1, height_ratios=(tallest, KEYS))
+    places = page[0].subgridspec(1, len(columns))
+    drawn = []
+    for i, column in enumerate(columns):
+        free = tallest - sum(panel.height(cells) for panel in column)
+        heights = [cells.height * len(panel.lines) for panel in column] + ([free] if free > 0.01 else [])
+        grid = places[i].subgridspec(len(heights), 1, height_ratios=heights)
+        drawn += [figure.add_subplot(grid[row]) for row in range(len(column))]
+    return figure, drawn, page[1].subgridspec(1, 1)
+
+
+# -- what colours mean -------------------------------------------------------------------------------------------------
+
+
+def _colours(measure: str, panels: Sequence[Panel]) -> tuple[Normalize, Colormap]:
+    """Return the colours of a measure, which all its panels share.
+
+    Those of accuracies go from 0 to 1; those of ratios are logarithmic around 1, which is concat's.
+    """
+    same = [panel.block for panel in panels if panel.block.measure == measure]
+    cells = [line.cell(grammar, "sd") for part in same for line in part.lines for grammar in part.grammars]
+    means = [cell.mean for cell in cells if cell is not None and math.isfinite(cell.mean)]
+    if not same[0].is_ratio:
+        return Normalize(min([0.0, *means]), max([1.0, *means])), colormaps[COLOURS]
+    norm = LogNorm(min([1.0, *(m for m in means if m > 0)]), max([2.0, *means]))
+    return norm, colormaps[COLOURS].reversed()
+
+
+def _keys_below(
+    figure: Figure, place: GridSpecBase, scales: Sequence[tuple[str, Normalize, Colormap]], hatched: bool
+) -> None:
+    """Draw a colour bar per measure, side by side, and what hatching means."""
+    keys = len(scales) + hatched
+    width = figure.get_figwidth()
+    bar = min(KEY_WIDTH, 0.9 * width / keys)
+    grid = place[0].subgridspec(1, keys + 1, width_ratios=[*[bar] * keys, max(0.01, width - bar * keys)])
+    for i, (label, norm, colours) in enumerate(scales):
+        ax = figure.add_subplot(grid[0, i])
+        shown = figure.colorbar(ScalarMappable(norm, colours), cax=ax, orientation="horizontal")
+        _name_bar(shown, label, norm)
+    if hatched:
+        ax = figure.add_subplot(grid[0, len(scales)])
+        ax.set_axis_off()
+        ax.legend(handles=_hatching(), loc="upper left", fontsize=style.SMALL, frameon=False, borderaxespad=0)
+
+
+def _keys_beside(
+    figure: Figure,
+    axes: Sequence[Axes],
+    parts: Sequence[Block],
+    scales: dict[str, tuple[Normalize, Colormap]],
+    hatched: bool,
+) -> None:
+    """Draw colour bars next to given axes: one for all if they measure the same, else one each."""
+    groups = [list(axes)] if len(scales) == 1 else [[ax] for ax in axes]
+    for group, part in zip(groups, parts, strict=False):
+        norm, colours = scales[part.measure]
+        bar = figure.colorbar(ScalarMappable(norm, colours), ax=group, aspect=25, pad=0.015, fraction=0.05)
+        _name_bar(bar, part.axis, norm)
+    if hatched:
+        axes[-1].legend(handles=_hatching(), loc="upper right", bbox_to_anchor=(1, 0), fontsize=style.SMALL,
+                        frameon=False)  # fmt: skip
+
+
+def _name_bar(bar: Colorbar, label: str, norm: Normalize) -> None:
+    bar.set_label(label, fontsize=style.MEDIUM)
     bar.outline.set_visible(False)  # type: ignore[operator]
     bar.ax.tick_params(labelsize=style.SMALL, length=2)
-    if first.is_ratio:
-        style.ratio_axis(bar.ax.yaxis, float(norm.vmin or 1), float(norm.vmax or 1))
+    if isinstance(norm, LogNorm):
+        axis = bar.ax.xaxis if bar.orientation == "horizontal" else bar.ax.yaxis
+        style.ratio_axis(axis, float(norm.vmin or 1), float(norm.vmax or 1))
 
 
-def _cells(part: Block, rows: Sequence[Line]) -> list[list[Cell | None]]:
-    return [[line.cell(grammar, "sd") for grammar in part.grammars] for line in rows]
+def _hatching() -> list[Patch]:
+    return [Patch(**MISSING, label="not measured")]  # type: ignore[arg-type]
 
 
-def _norm(part: Block, cells: Sequence[Cell | None]) -> Normalize:
-    """Return the scale of colours: 0 to 1 for accuracies, logarithmic around 1, which is concat's, for ratios."""
-    means = [cell.mean for cell in cells if cell is not None and math.isfinite(cell.mean)]
-    if not part.is_ratio:
-        return Normalize(0, max([1.0, *means]))
-    return LogNorm(min([1.0, *(m for m in means if m > 0)]), max([2.0, *means]))
+# -- panels ------------------------------------------------------------------------------------------------------------
 
 
-def _draw_cells(
-    ax: Axes, cells: Sequence[Sequence[Cell | None]], norm: Normalize, colours: Colormap, room: float
-) -> None:
+def _draw(ax: Axes, panel: Panel, norm: Normalize, colours: Colormap, sizes: Cells, room: float) -> bool:
+    """Draw a panel with columns of `room` inches; return whether a cell was not measured."""
+    part = panel.block
+    cells = [[line.cell(grammar, "sd") for grammar in part.grammars] for line in panel.lines]
     means = np.array([[cell.mean if cell else math.nan for cell in row] for row in cells], dtype=float)
     ax.imshow(np.ma.masked_invalid(means), norm=norm, cmap=colours, aspect="auto", interpolation="nearest")
-    size = style.SMALL * min(1.0, 66 * room / style.text_size(f"20.00{CUT}", style.SMALL)[0])
+    decimals, size = _letters(sizes.numbers, room)
     for y, row in enumerate(cells):
         for x, cell in enumerate(row):
             if cell is None or not cell.seeds:
-                _missing(ax, x, y, cell)
+                _missing(ax, x, y, cell, size)
                 continue
-            shown = f"{cell.mean:.2f}{CUT if cell.cut else ''}"
+            shown = f"{cell.mean:.{decimals}f}{CUT if cell.cut else ''}"
             colour = style.ink(colours(float(norm(max(cell.mean, norm.vmin or 0)))))
-            ax.text(x, y, shown, ha="center", va="center", fontsize=size, color=colour)
+            ax.text(x, y, shown, ha="center", va="center_baseline", fontsize=size, color=colour)
+    _name(ax, panel, sizes, room)
+    return any(cell is None for row in cells for cell in row)
 
 
-def _missing(ax: Axes, x: int, y: int, cell: Cell | None) -> None:
+def _letters(usual: float, room: float) -> tuple[int, float]:
+    """Return decimals and size of the numbers in cells of `room` inches."""
+    for decimals in (2, 1, 0):
+        size = min(usual, usual * 66 * room / style.text_size(f"{20:.{decimals}f}{CUT}", usual)[0])
+        if size >= LEAST_LETTERS:
+            break
+    return decimals, size
+
+
+def _missing(ax: Axes, x: int, y: int, cell: Cell | None, size: float) -> None:
     """Draw a cell without a number: not measured, or failed."""
-    box = {"facecolor": "#e6e6e6", "edgecolor": "#b0b0b0", "hatch": "////", "linewidth": 0}
-    ax.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, **box))  # type: ignore[arg-type]
-    if cell is not None and cell.failed:
+    ax.add_patch(Rectangle((x - 0.5, y - 0.5), 1, 1, **MISSING))  # type: ignore[arg-type]
+    if cell is not None:
         back = {"facecolor": "#e6e6e6", "edgecolor": "none", "pad": 1}
-        ax.text(x, y, "failed", ha="center", va="center", fontsize=style.SMALL, color=style.DIM, bbox=back)
+        shown = "failed" if cell.failed else "none"
+        ax.text(x, y, shown, ha="center", va="center", fontsize=size, color=style.DIM, bbox=back)
 
 
-def _name(ax: Axes, rows: Sequence[str], part: Block, room: float) -> None:
+def _name(ax: Axes, panel: Panel, sizes: Cells, room: float) -> None:
     """Label the rows and the columns of `room` inches, and draw white lines between the cells."""
+    grammars, rows = panel.block.grammars, [line.label for line in panel.lines]
     ax.xaxis.tick_top()
-    ax.set_xticks(range(len(part.grammars)), part.grammars, **style.tilt(part.grammars, room, "left"))
+    ax.set_xticks(range(len(grammars)), grammars, **style.tilt(grammars, room, "left", sizes.names))
     ax.set_yticks(range(len(rows)), rows)
-    ax.tick_params(length=0, labelsize=style.MEDIUM)
-    ax.set_xticks(np.arange(len(part.grammars) + 1) - 0.5, minor=True)
+    ax.tick_params(length=0, labelsize=sizes.names)
+    ax.set_xticks(np.arange(len(grammars) + 1) - 0.5, minor=True)
     ax.set_yticks(np.arange(len(rows) + 1) - 0.5, minor=True)
-    ax.grid(which="minor", color="white", linewidth=1.2)
+    ax.grid(which="minor", color="white", linewidth=1.2 * sizes.height / USUAL.height)
     ax.tick_params(which="minor", length=0)
     ax.spines[:].set_visible(False)
-    if part.name:
-        ax.set_title(part.name, loc="left", fontsize=style.MEDIUM, fontweight="bold")
+    if panel.name:
+        ax.set_title(panel.name, loc="left", fontsize=style.MEDIUM, fontweight="bold")

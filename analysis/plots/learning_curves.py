@@ -15,6 +15,7 @@ from icy.analysis import style
 from icy.analysis.cells import SPREADS, checked_spread
 from icy.analysis.order import in_order
 from icy.core.errors import InvalidSettingError
+from icy.core.text import counted
 from icy.records.kinds import kind_of
 from icy.records.load import Results, long_of
 from icy.records.record import Record
@@ -96,7 +97,8 @@ def _nothing(records: Sequence[Record]) -> str:
         return "These are end-to-end runs alone, which have a plot of their own: `icy plot e2e` and the same results."
     failed = sum(bool(r["failed"]) for r in records)
     return (
-        f"None of these {len(records)} results has a learning curve ({failed} failed): give the results folder of a "
+        f"There is no learning curve in {counted(len(records), 'result')} ({failed} failed): give the results "
+        "folder of a "
         "probe, which keeps the readings of every check."
     )
 
@@ -187,4 +189,6 @@ def _notes(runs: pd.DataFrame, spread: str, lost: int) -> list[str]:
     several = f"line and band: mean ± {SPREADS[spread][0]}, as far as all seeds go; thin: each seed to its end; "
     marks = ("mark" if seeds == 1 else f"{several}mark") + ": where a run ended"
     marks += ", hollow if it was cut at the cap" if runs["reason"].eq("cap").any() else ""
-    return [marks] + ([f"{lost} of {lost + runs['key'].nunique()} runs failed or have no curve"] if lost else [])
+    return [marks] + (
+        [f"failed or without a curve: {lost} of {counted(lost + runs['key'].nunique(), 'run')}"] if lost else []
+    )

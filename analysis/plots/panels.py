@@ -15,7 +15,7 @@ from icy.analysis.order import ORDERED, in_order, place_of
 from icy.analysis.tables.bias import bias_table
 from icy.analysis.wording import LETTERS, heading
 from icy.core.errors import InvalidSettingError
-from icy.core.text import natural
+from icy.core.text import counted, natural
 from icy.records.load import NONE, Results, long_of, records_in
 from icy.records.long_table import ROW
 from icy.records.record import Record
@@ -52,6 +52,20 @@ class Line:
             make = ratio_cell if on_log_scale else cell_of
             self._cells[grammar, spread] = make(part, spread) if len(part) else None
         return self._cells[grammar, spread]
+
+    @property
+    def cap(self) -> float:
+        """The cap of its ratios; infinite for other measures, and where it is unknown."""
+        first = self.long.iloc[0]
+        return math.inf if first["measure"] != "ratio" or pd.isna(first["cap"]) else float(first["cap"])
+
+    def bar(self, cell: Cell) -> tuple[float, float]:
+        """Return the lengths of the error bar of one of its cells, down and up."""
+        ratio = bool(self.long["measure"].iloc[0] == "ratio")
+        if ratio and cell.log is not None and math.isfinite(factor := cell.log.factor("ci95")):
+            # An interval on the log scale is a factor, so that its bar is longer upwards.
+            return cell.mean * (1 - 1 / factor), min(cell.mean * (factor - 1), max(0.0, self.cap - cell.mean))
+        return error_lengths(cell.mean, cell.spread, ratio, self.cap)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,13 +110,32 @@ class Block:
 
 
 def measured(results: Results) -> pd.DataFrame:
-    """Return results in long form as they are drawn: the value of a pair is its end-to-end accuracy."""
-    long = long_of(results)
+    """Return results in long form as they are drawn: the value of a pair is its end-to-end accuracy.
+
+    Raises:
+        InvalidSettingError: no results, or a value that has no place on an axis.
+    """
+    long = _drawable(long_of(results))
     pairs = long["side"].eq("pair")
     if not pairs.any():
         return long
     value = long["end_to_end_accuracy"].where(pairs & ~long["failed"].astype(bool), long["value"])
     return long.assign(value=value, measure=long["measure"].mask(pairs, "end_to_end"))
+
+
+def _drawable(long: pd.DataFrame) -> pd.DataFrame:
+    """Return results unchanged, once checked that an axis has a place for each value."""
+    values = pd.to_numeric(long["value"], errors="coerce").where(~long["failed"].astype(bool))
+    negative = long["measure"].eq("ratio") & values.lt(0)
+    bad = long[values.abs().eq(math.inf) | negative]
+    if len(bad):
+        first = bad.iloc[0]
+        what = "a ratio below 0" if negative.any() else "infinite"
+        raise InvalidSettingError(
+            f"{counted(len(bad), 'value')} cannot be drawn: that of {first['model']} on {first['grammar']}, seed "
+            f"{first['seed']}, is {first['value']:g}, {what}; correct it in the table, or leave it out."
+        )
+    return long
 
 
 def blocks(long: pd.DataFrame) -> list[Block]:
@@ -172,28 +205,31 @@ def title_and_notes(long: pd.DataFrame, spread: str | None = None) -> tuple[str,
     if spread == "ci95" and long["measure"].eq("ratio").any():
         of_ratios = f"{SPREADS[spread][0]}, of ratios on the log scale"
         notes = [note.replace(SPREADS[spread][0], of_ratios) for note in notes]
+    if notes and notes[0].startswith("mean ±") and (long["cut"].astype(bool) & long["measure"].eq("ratio")).any():
+        notes[0] += "; error bars end at the cap"
     return table.title, notes
 
 
-def limits(cells: Iterable[Cell | None], ratio: bool) -> tuple[float, float]:
-    """Return the limits of an axis that shows cells with their errors; of ratios also 1, which is concat's."""
-    found = [(cell.mean, *error_lengths(cell, ratio)) for cell in cells if cell is not None and cell.seeds]
+def limits(lines: Iterable[Line], grammars: Iterable[str], spread: str, ratio: bool) -> tuple[float, float]:
+    """Return the limits of an axis that shows lines with their errors; of ratios also 1, which is concat's."""
+    wanted = list(grammars)
+    cells = [(line, line.cell(grammar, spread)) for line in lines for grammar in wanted]
+    found = [(cell.mean, *line.bar(cell)) for line, cell in cells if cell is not None and cell.seeds]
     high = max([mean + up for mean, _, up in found], default=1.0)
     if not ratio:
-        return 0.0, max(1.05, high)
+        lowest = min([mean for mean, _, _ in found], default=0.0)
+        return (min(mean - down for mean, down, _ in found) - 0.05 if lowest < 0 else 0.0), max(1.05, high)
     low = min([0.9, *(max(mean - down, mean / 2, LEAST_RATIO) for mean, down, _ in found)])
     return low / 1.1, max(2.0, high) * 1.35
 
 
-def error_lengths(cell: Cell, ratio: bool) -> tuple[float, float]:
-    """Return the lengths of an error bar, down and up; of ratios it stays above 0, for a logarithmic axis.
+def error_lengths(mean: float, spread: float, ratio: bool, cap: float = math.inf) -> tuple[float, float]:
+    """Return the lengths of an error bar, down and up.
 
-    An interval on the log scale is a factor, so that its bar is longer upwards.
+    That of a ratio stays above 0, for a logarithmic axis, and below the cap, beyond which nothing can be measured.
     """
-    if ratio and cell.log is not None and math.isfinite(factor := cell.log.factor("ci95")):
-        return cell.mean * (1 - 1 / factor), cell.mean * (factor - 1)
-    up = cell.spread if math.isfinite(cell.spread) else 0.0
-    return min(up, 0.9 * cell.mean) if ratio else up, up
+    length = spread if math.isfinite(spread) else 0.0
+    return (min(length, 0.9 * mean), min(length, max(0.0, cap - mean))) if ratio else (length, length)
 
 
 def _place(block: Block) -> tuple[Any, ...]:

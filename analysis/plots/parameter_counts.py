@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -18,10 +20,11 @@ from icy.core.errors import InvalidSettingError
 from icy.records.load import Results
 from icy.records.long_table import ROW
 
-from .panels import Block, blocks, error_lengths, limits, measured, title_and_notes
+from .panels import Block, Line, blocks, limits, measured, title_and_notes
 
-PANEL_HEIGHT = 1.55  # inches
+PANEL_HEIGHT, LARGE_PANEL = 1.55, 2.1  # inches, for few models and for many
 MARK = 4.0  # points
+FARTHEST, STEP = 10.0, 0.5  # points: how far a mark is moved aside, and by how much at a time
 Point = tuple[int, Cell]  # number of parameters, and the result
 
 
@@ -35,8 +38,9 @@ def parameters(
 ) -> Figure:
     """Draw results against the number of parameters: a panel per grammar, a line per model through its hidden sizes.
 
-    For more than seven models a colour stands for a family and a mark for a cell; marks of models with two layers are
-    hollow. An arrow upwards marks a mean ratio over runs of which some were cut at the cap.
+    For more than seven models a colour stands for a family and a mark for a cell, and marks of models with two layers
+    are hollow; panels are larger, each with limits of its own, and marks that would cover each other are moved aside.
+    An arrow upwards marks a mean ratio over runs of which some were cut at the cap.
 
     Args:
         results: a ProbeResult, or its long table. Sides, protocols and representations have panels each.
@@ -62,20 +66,37 @@ def parameters(
     if not wanted:
         raise InvalidSettingError("Of ratios concat alone is nothing to draw: its ratio is 1; give other grammars too.")
     _refuse_settings([part for part, _ in wanted])
-    names = [f"{g}\n{part.name}" if part.name else g for part, g in wanted]
     width = width or style.WIDTH
-    across = style.across(len(wanted), width)
-    height = PANEL_HEIGHT * -(-len(wanted) // across) + 0.9
-    figure, drawn = style.panels(names, axes, (width, height), across, sharex=True)
     looks = style.model_looks(map(str, long["model"].unique()))
-    ends = float(long["size"].min()) / 1.4, float(long["size"].max()) * 1.4
-    for ax, name, (part, grammar) in zip(drawn, names, wanted, strict=True):
-        _panel(ax, part, grammar, looks, spread, ends)
-        style.head(ax, name, width / across)
-    style.outer_labels(drawn, across if axes is None else 1, "parameters", [part.axis for part, _ in wanted])
+    crowd = len(looks) > style.PER_MODEL
+    counts = [(part, sum(other is part for other, _ in wanted)) for part in dict.fromkeys(part for part, _ in wanted)]
+    if axes is None:
+        heights = [LARGE_PANEL if crowd else PANEL_HEIGHT] * len(counts)
+        shapes = [(part.name, count) for part, count in counts]
+        figure, drawn = style.grids(shapes, width, heights, 2 if crowd else None, sharex=True)
+    else:
+        drawn = style.given_axes([f"{g}, {part.name}" if part.name else g for part, g in wanted], axes)
+        figure = style.figure_of(drawn[0])
+    for ax, (part, grammar) in zip(drawn, wanted, strict=True):
+        _panel(ax, part, grammar, crowd, spread)
+        ax.set_title(grammar if axes is None or not part.name else f"{grammar}\n{part.name}", fontsize=style.MEDIUM)
+    _label(drawn, counts, width, 1 if axes is not None else 2 if crowd else None)
     style.legend(figure, drawn, axes is None, _handles(looks))
     style.entitle(figure, drawn, axes is None, title, title_and_notes(long)[0], _notes(every, long, spread))
+    if crowd:
+        figure.draw_without_rendering()  # fixes the positions of the axes, by which marks are moved
+    for ax, (part, grammar) in zip(drawn, wanted, strict=True):
+        _models(ax, part, grammar, looks, spread)
     return figure
+
+
+def _label(axes: Sequence[Axes], counts: Sequence[tuple[Block, int]], width: float, most: int | None) -> None:
+    """Label the axes of the panels of each block, at most so many side by side."""
+    start = 0
+    for part, count in counts:
+        across = min(style.across(count, width), most or count)
+        style.outer_labels(axes[start : start + count], across, "parameters", [part.axis] * count)
+        start += count
 
 
 def _refuse_settings(parts: Sequence[Block]) -> None:
@@ -103,52 +124,81 @@ def _notes(every: pd.DataFrame, long: pd.DataFrame, spread: str) -> list[str]:
     notes = [note.replace(f"{CUT} cut", "with an arrow: cut") for note in title_and_notes(long, spread)[1]]
     notes = [note for note in notes if not note.startswith(CUT)]  # accuracies have no arrows
     without = sorted(set(every["model"].astype(str)) - set(long["model"].astype(str)))
+    if long["model"].nunique() > style.PER_MODEL:
+        notes.append("marks that would cover each other are moved aside")
     return notes + ([f"without parameters, and not shown: {', '.join(without)}"] if without else [])
 
 
-def _panel(
-    ax: Axes, part: Block, grammar: str, looks: dict[str, style.Look], spread: str, ends: tuple[float, float]
-) -> None:
+def _panel(ax: Axes, part: Block, grammar: str, crowd: bool, spread: str) -> None:
+    """Set up the axes of one panel."""
+    ends = float(part.long["size"].min()) / 1.4, float(part.long["size"].max()) * 1.4
     ax.set_xscale("log")
     ax.set_xlim(ends)
     style.tidy(ax, grid="y")
     style.count_axis(ax.xaxis, *ends)
-    low, high = limits([line.cell(g, spread) for line in part.lines for g in part.grammars], part.is_ratio)
+    low, high = limits(part.lines, [grammar] if crowd else part.grammars, spread, part.is_ratio)
     if part.is_ratio:
         ax.set_yscale("log")
         ax.axhline(1, color="black", linewidth=0.6)
-        high *= 1.3 if part.long["cut"].any() else 1  # room for arrows
+        high *= 1.5 if part.long["cut"].any() else 1  # room for arrows
         style.ratio_axis(ax.yaxis, low, high)
     ax.set_ylim(low, high)
+
+
+def _models(ax: Axes, part: Block, grammar: str, looks: dict[str, style.Look], spread: str) -> None:
+    """Draw the models of one panel; of many, set apart."""
+    found: list[tuple[Line, list[Point]]] = []
     for line in part.lines_over("hidden_size"):
         rows = line.long[line.long["grammar"] == grammar]
         points = [(size, cell_of(rows[rows["size"] == size], spread)) for size in sorted(set(map(int, rows["size"])))]
-        _series(ax, [point for point in points if point[1].seeds], looks[line.model], part)
+        found.append((line, [point for point in points if point[1].seeds]))
+    aside = _set_apart(ax, [point for _, points in found for point in points]) if len(looks) > style.PER_MODEL else {}
+    for line, points in found:
+        _series(ax, line, points, looks[line.model], aside)
 
 
-def _series(ax: Axes, points: Sequence[Point], look: style.Look, part: Block) -> None:
+def _set_apart(ax: Axes, points: Sequence[Point]) -> dict[Point, float]:
+    """Return the place on the axis of each point, moved aside as little as keeps their marks from covering others."""
+    scale = 72 / style.figure_of(ax).dpi
+    found: dict[Point, float] = {}
+    taken = np.empty((0, 2))
+    for size, cell in sorted(points, key=lambda point: (point[0], point[1].mean)):
+        own = scale * ax.transData.transform((size, cell.mean))
+        steps = np.arange(0, FARTHEST + STEP, STEP)
+        places = own + np.column_stack([np.column_stack([steps, -steps]).ravel(), np.zeros(2 * len(steps))])
+        nearest = np.min(np.hypot(*(places[:, None] - taken[None]).T).T, axis=1, initial=math.inf)
+        free = np.flatnonzero(nearest >= MARK + 0.5)
+        best = places[free[0] if len(free) else int(nearest.argmax())]
+        taken = np.vstack([taken, best])
+        found[size, cell] = float(ax.transData.inverted().transform(best / scale)[0])
+    return found
+
+
+def _series(ax: Axes, line: Line, points: Sequence[Point], look: style.Look, aside: Mapping[Point, float]) -> None:
     """Draw one model through its sizes, with errors, and an arrow upwards where runs were cut."""
     if not points:
         return
-    sizes, means = [size for size, _ in points], [cell.mean for _, cell in points]
-    errors = list(zip(*(error_lengths(cell, part.is_ratio) for _, cell in points), strict=True))
-    ax.errorbar(
+    sizes, means = [aside.get(point, point[0]) for point in points], [cell.mean for _, cell in points]
+    errors = [line.bar(cell) for _, cell in points]
+    _, _, (bars,) = ax.errorbar(
         sizes,
         means,
-        yerr=errors,
+        yerr=list(zip(*errors, strict=True)),
         color=look.colour,
         linestyle=look.dash,
         linewidth=style.LINE - 0.3,
-        elinewidth=0.7,
+        elinewidth=0.6 if aside else 0.7,
         marker=look.marker,
         markersize=MARK,
         markerfacecolor=look.face,
         markeredgewidth=0.9,
     )
-    for size, cell in points:
-        if cell.cut and part.is_ratio:
-            start = cell.mean + error_lengths(cell, part.is_ratio)[1]
-            ax.annotate("", (size, start * 1.5), (size, start), arrowprops={**style.ARROW, "color": look.colour})
+    if aside:  # errors of many models would hide their marks
+        bars.set(alpha=0.35, zorder=1)
+    for place, mean, (_, up), (_, cell) in zip(sizes, means, errors, points, strict=True):
+        if cell.cut and line.cap < math.inf:
+            start = mean + up
+            ax.annotate("", (place, start * 1.5), (place, start), arrowprops={**style.ARROW, "color": look.colour})
 
 
 def _handles(looks: dict[str, style.Look]) -> list[Line2D]:

@@ -15,9 +15,9 @@ from icy.config.protocols import BASELINE
 from icy.core.errors import InvalidSettingError
 from icy.records.load import Results
 
-from .panels import Block, Line, blocks, error_lengths, limits, measured, title_and_notes
+from .panels import Block, Line, blocks, limits, measured, title_and_notes
 
-ROW_HEIGHT = 0.3  # inches
+ROW_HEIGHT, LEAST_HEIGHT = 0.3, 0.18  # inches, of rows, and of those that would not fit on a page otherwise
 BAND = 0.72  # share of a row's height over which the dots of its grammars are spread
 MARK = 4.5  # points
 
@@ -56,17 +56,19 @@ def ratios(
         raise InvalidSettingError(_nothing(sorted(set(every["protocol"].astype(str)))))
     parts = blocks(long)
     counts = [len(part.lines) for part in parts]
+    room = style.TALLEST - 0.75 - 0.5 * len(parts)
+    row = min(ROW_HEIGHT, max(LEAST_HEIGHT, room / sum(counts)))
     figure, drawn = style.panels(
         [part.name or "all models" for part in parts],
         axes,
-        (width or style.WIDTH, 0.75 + sum(ROW_HEIGHT * count + 0.5 for count in counts)),
+        (width or style.WIDTH, 0.75 + sum(row * count + 0.5 for count in counts)),
         gridspec_kw={"height_ratios": counts},
         sharex=True,
     )
     looks = style.grammar_looks(in_order(long["grammar"]))
-    cells = [line.cell(g, spread) for part in parts for line in part.lines for g in part.grammars]
+    ends = limits([line for part in parts for line in part.lines], looks, spread, ratio=True)
     for ax, part in zip(drawn, parts, strict=True):
-        _panel(ax, part, looks, spread, limits(cells, ratio=True))
+        _panel(ax, part, looks, spread, ends)
     drawn[-1].set_xlabel("steps to the target as a ratio to concat's")
     style.legend(figure, drawn, axes is None, [_handle(name, look) for name, look in looks.items()])
     usual, notes = title_and_notes(long, spread)
@@ -111,11 +113,11 @@ def _row(ax: Axes, y: int, line: Line, part: Block, looks: dict[str, style.Look]
     for i, grammar in enumerate(part.grammars):
         cell = line.cell(grammar, spread)
         if cell is not None and cell.seeds:
-            _dot(ax, y + (i - (len(part.grammars) - 1) / 2) * step, cell, looks[grammar])
+            _dot(ax, y + (i - (len(part.grammars) - 1) / 2) * step, cell, line.bar(cell), looks[grammar])
 
 
-def _dot(ax: Axes, y: float, cell: Cell, look: style.Look) -> None:
-    down, up = error_lengths(cell, ratio=True)
+def _dot(ax: Axes, y: float, cell: Cell, error: tuple[float, float], look: style.Look) -> None:
+    down, up = error
     ax.errorbar([cell.mean], [y], xerr=[[down], [up]], fmt="none", ecolor=look.colour, elinewidth=0.9)
     face = "white" if cell.cut else look.colour
     ax.plot([cell.mean], [y], look.marker, markersize=MARK, markerfacecolor=face, markeredgecolor=look.colour,

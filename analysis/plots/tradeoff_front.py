@@ -12,8 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from icy.analysis import style
-from icy.analysis.cells import LEAST_RATIO, SPREADS, checked_spread
+from icy.analysis.cells import LEAST_RATIO, SPREADS, cell_of_values, checked_spread
 from icy.core.errors import InvalidSettingError
+from icy.core.text import counted
 from icy.records.load import Results
 
 from .labels import Polyline, place_labels
@@ -25,7 +26,9 @@ COMPOSITIONAL = ("shuf", "shufdet")
 NOISE = ("rot", "pairsum", "proj")
 PANEL_HEIGHT, SMALLER = 3.4, 2.6  # inches, for one panel across and for two
 NAMED = 12  # most models with names at their points; more have ranks there, and their names in a legend
-LISTED = 0.135  # inches, of one name in the legend
+WIDER = 8.5  # inches, of one of several panels with a legend
+LISTED, LONGEST = 0.135, 32  # inches, of one name in the legend; names in a column of it, where panels are several
+BETTER = "better: upper left"
 MARK = 5.5  # points
 
 
@@ -37,7 +40,7 @@ class Point:
         line: its row.
         noise: mean over the noise grammars and seeds.
         compositional: mean over the compositional grammars and seeds.
-        errors: spreads of both over seeds; 0 for a single seed.
+        errors: lengths of the error bars of both, down and up; 0 for a single seed.
         cut: whether any run was cut at the cap.
         rank: 1 for the best.
         front: whether no other model is better in one of the two and at least as good in the other.
@@ -46,7 +49,7 @@ class Point:
     line: Line
     noise: float
     compositional: float
-    errors: tuple[float, float]
+    errors: tuple[tuple[float, float], tuple[float, float]]
     cut: bool
     rank: int = 0
     front: bool = False
@@ -94,20 +97,42 @@ def tradeoff(
             points.append(found)
     if not parts:
         raise InvalidSettingError(_nothing(long))
-    across = 1 if len(parts) == 1 or max(map(len, points)) > NAMED else 2
-    listed = max((len(found) for found in points if len(found) > NAMED), default=0)
-    panel = max(PANEL_HEIGHT if across == 1 else SMALLER, LISTED * (listed + 2))
-    height = panel * -(-len(parts) // across) + 0.7
+    named = _named(points, width or style.WIDTH)
+    size, across = _size(points, named, width)
     names = [part.name or "all models" for part in parts]
-    figure, drawn = style.panels(names, axes, (width or style.WIDTH, height), across)
+    figure, drawn = style.panels(names, axes, size, across)
+    extent = size[0] / across, size[1] / -(-len(parts) // across)
     for ax, part, found in zip(drawn, parts, points, strict=True):
-        _panel(ax, part, found)
+        _panel(ax, part, found, named, extent, several=len(parts) > 1)
     style.entitle(figure, drawn, axes is None, title, title_and_notes(long)[0], _notes(long, parts, points, spread))
     for ax, part, found in zip(drawn, parts, points, strict=True):
-        names = [_name(point) if len(found) <= NAMED else str(point.rank) for point in found]
+        names = [_name(point) if named else str(point.rank) for point in found]
         lines = [_front(found, part), *(bar for point in found for bar in _bars(point))]
         place_labels(ax, [point.place for point in found], names, lines)
     return figure
+
+
+def _named(points: Sequence[Sequence[Point]], width: float) -> bool:
+    """Return whether models have names at their points: there are few, and there is room for them."""
+    longest = max(style.text_size(_name(point), style.SMALL)[0] for found in points for point in found) / 72
+    return max(map(len, points)) <= NAMED and longest < 0.5 * width / min(2, len(points))
+
+
+def _size(points: Sequence[Sequence[Point]], named: bool, width: float | None) -> tuple[tuple[float, float], int]:
+    """Return width and height of a new figure, in inches, and how many panels stand side by side.
+
+    Two do if their models have names at their points. Of panels with a legend more stand side by side, on a wider
+    figure, where they would be taller than a page.
+    """
+    listed = 0 if named else max(map(len, points))
+    if len(points) == 1 or named:
+        across, usual = min(2, len(points)), style.WIDTH
+        panel = max(PANEL_HEIGHT if across == 1 else SMALLER, LISTED * (listed + 2))
+    else:
+        panel = max(PANEL_HEIGHT, LISTED * (min(listed, LONGEST) + 2))
+        across = 1 if width else -(-len(points) // max(1, int(style.TALLEST / panel)))
+        usual = WIDER * across
+    return (width or usual, panel * -(-len(points) // across) + 0.7), across
 
 
 def _nothing(long: pd.DataFrame) -> str:
@@ -145,10 +170,9 @@ def _point(line: Line, wanted: Sequence[str], spread: str) -> Point | None:
     values = values.dropna(subset=[*wanted, *NOISE])
     if not len(values):
         return None
-    both = [values[list(names)].mean(axis=1) for names in (NOISE, wanted)]
-    errors = [SPREADS[spread][1](per_seed) if len(values) > 1 else 0.0 for per_seed in both]
+    noise, both = (cell_of_values(values[list(names)].mean(axis=1), spread) for names in (NOISE, wanted))
     cut = bool(good.loc[good["grammar"].isin([*wanted, *NOISE]), "cut"].any())
-    return Point(line, float(both[0].mean()), float(both[1].mean()), (errors[0], errors[1]), cut)
+    return Point(line, noise.mean, both.mean, (line.bar(noise), line.bar(both)), cut)
 
 
 def _score(point: Point, part: Block) -> float:
@@ -171,23 +195,23 @@ def _front(points: Sequence[Point], part: Block) -> Polyline:
 
 
 def _bars(point: Point) -> list[Polyline]:
-    """Return the error bars of a model, kept above 0 for logarithmic axes."""
-    (x, y), (across, up) = point.place, point.errors
-    return [
-        [(x - min(across, 0.9 * x), y), (x + across, y)],
-        [(x, y - min(up, 0.9 * y)), (x, y + up)],
-    ]
+    """Return the error bars of a model."""
+    (x, y), ((left, right), (down, up)) = point.place, point.errors
+    return [[(x - left, y), (x + right, y)], [(x, y - down), (x, y + up)]]
 
 
 # -- drawing -----------------------------------------------------------------------------------------------------------
 
 
-def _panel(ax: Axes, part: Block, points: Sequence[Point]) -> None:
+def _panel(
+    ax: Axes, part: Block, points: Sequence[Point], named: bool, extent: tuple[float, float], several: bool
+) -> None:
+    """Draw one panel, of an extent in inches, alone or as one of several; names are in the legend unless `named`."""
     looks = style.model_looks([point.line.model for point in points])
     for point in points:
         look = looks[point.line.model]
         for bar in _bars(point):
-            ax.plot(*zip(*bar, strict=True), color="#c0c0c0", linewidth=0.8, zorder=1)
+            ax.plot(*zip(*bar, strict=True), color="#d0d0d0", linewidth=0.8, zorder=1)
         ax.plot(*point.place, look.marker, markersize=MARK, markerfacecolor=look.face, markeredgecolor=look.colour,
                 markeredgewidth=1.0, zorder=3)  # fmt: skip
     if part.is_ratio:
@@ -195,36 +219,33 @@ def _panel(ax: Axes, part: Block, points: Sequence[Point]) -> None:
     ax.margins(0.08)
     ax.plot(*zip(*_front(points, part), strict=True), color="black", linewidth=0.8, linestyle="--", zorder=2)
     style.tidy(ax, grid="both")
-    ax.set_xlabel(f"{_axis(part)} on noise: mean of {', '.join(NOISE)}")
     wanted = [g for g in COMPOSITIONAL if g in part.grammars]
-    ax.set_ylabel(f"{_axis(part)} on {wanted[0] if len(wanted) == 1 else 'mean of ' + ', '.join(wanted)}")
+    on = wanted[0] if len(wanted) == 1 else f"mean of {', '.join(wanted)}"
+    ax.set_xlabel(style.wrapped(f"{part.axis} on noise", 0.6 * extent[0], style.MEDIUM))
+    ax.set_ylabel(style.wrapped(f"{part.axis} on {on}", 0.75 * extent[1], style.MEDIUM))
     if part.name:
-        ax.set_title(part.name, loc="left", fontsize=style.MEDIUM, fontweight="bold")
-    ax.set_title("better: upper left", loc="right", fontsize=style.MEDIUM)
-    _legend(ax, points, looks)
-
-
-def _axis(part: Block) -> str:
-    return "steps as a ratio to concat's," if part.is_ratio else part.axis
+        name = style.wrapped(part.name, 0.7 * extent[0], style.MEDIUM)
+        ax.set_title(name, loc="left", fontsize=style.MEDIUM, fontweight="bold")
+    if not several:  # else there may be no room for both, and a note says it once
+        ax.set_title(BETTER, loc="right", fontsize=style.MEDIUM)
+    _legend(ax, [] if named else points, looks, columns=-(-len(points) // LONGEST) if several else 1)
 
 
 def _invert(ax: Axes, points: Iterable[Point]) -> None:
     """Make both axes logarithmic and inverted, so that small ratios are to the right and up."""
-    for axis, values, errors in (
-        (ax.xaxis, [p.noise for p in points], [p.errors[0] for p in points]),
-        (ax.yaxis, [p.compositional for p in points], [p.errors[1] for p in points]),
-    ):
-        low = min(max(v - e, v / 2, LEAST_RATIO) for v, e in zip(values, errors, strict=True)) / 1.15
-        high = max(v + e for v, e in zip(values, errors, strict=True)) * 1.15
+    for place, axis in enumerate((ax.xaxis, ax.yaxis)):
+        found = [(point.place[place], *point.errors[place]) for point in points]
+        low = min(max(value - down, value / 2, LEAST_RATIO) for value, down, _ in found) / 1.15
+        high = max(value + up for value, _, up in found) * 1.15
         (ax.set_xscale if axis is ax.xaxis else ax.set_yscale)("log")
         (ax.set_xlim if axis is ax.xaxis else ax.set_ylim)(high, low)
         style.ratio_axis(axis, low, high)
 
 
-def _legend(ax: Axes, points: Sequence[Point], looks: dict[str, style.Look]) -> None:
-    """Draw a legend with the front and, for many models, their names by rank."""
+def _legend(ax: Axes, points: Sequence[Point], looks: dict[str, style.Look], columns: int) -> None:
+    """Draw a legend with the front and the names of models that have none at their points, by rank."""
     handles = [Line2D([], [], color="black", linewidth=0.8, linestyle="--", label="front")]
-    if len(points) <= NAMED:
+    if not points:
         ax.legend(handles=handles, fontsize=style.SMALL, frameon=False, loc="lower right")
         return
     for point in points:
@@ -232,7 +253,7 @@ def _legend(ax: Axes, points: Sequence[Point], looks: dict[str, style.Look]) -> 
         mark = {"markerfacecolor": look.face, "markeredgecolor": look.colour, "markersize": MARK - 1}
         handles.append(Line2D([], [], linestyle="", marker=look.marker, label=_name(point), **mark))  # type: ignore[arg-type]
     ax.legend(handles=handles, fontsize=style.SMALL, frameon=False, loc="center left", bbox_to_anchor=(1.01, 0.5),
-              borderaxespad=0, labelspacing=0.25, handletextpad=0.3)  # fmt: skip
+              borderaxespad=0, labelspacing=0.25, handletextpad=0.3, ncols=columns, columnspacing=0.8)  # fmt: skip
 
 
 def _name(point: Point) -> str:
@@ -245,11 +266,13 @@ def _notes(long: pd.DataFrame, parts: Sequence[Block], points: Sequence[Sequence
     if ratio and not all(part.is_ratio for part in parts):
         by = "the difference of the two, and of ratios by their quotient"
     several = f"; bars: {SPREADS[spread][0]}" if long["seed"].nunique() > 1 else ""
-    notes = [f"ranked by {by}{several}"]
+    notes = [f"noise: mean of {', '.join(NOISE)}; ranked by {by}{several}"]
+    notes += [BETTER] if len(parts) > 1 else []
     if any(point.cut for found in points for point in found):
         notes.append("† of some runs that were cut at the cap: the true mean is larger")
     shown = sum(map(len, points))
     lacking = sum(len(part.lines) for part in blocks(long)) - shown
     if lacking:
-        notes.append(f"{lacking} of {lacking + shown} rows lack some of these grammars and are not shown")
+        whole = counted(lacking + shown, "row")
+        notes.append(f"not shown, for lack of some of these grammars: {lacking} of {whole}")
     return notes

@@ -27,7 +27,7 @@ from icy.analysis.statistics import LOG_SPREADS, holm
 from icy.analysis.wording import LETTERS, heading, text_of
 from icy.config.protocols import BASELINE
 from icy.core.errors import InvalidSettingError, unknown
-from icy.core.text import listed
+from icy.core.text import counted, listed
 from icy.records.load import Results, long_of
 from icy.records.long_table import ROW
 
@@ -183,7 +183,7 @@ def difference_table(
     notes = [note for note in table.notes if not note.startswith((CUT, LOG))]
     cut = [f"{CUT} cut in at least one seed"] if both["cut"].any() else []
     meaning = f"differences, seed by seed, from {name}: above 0, the value is larger here"
-    cut += [f"{lone} runs have no counterpart in {name}"] if lone else []
+    cut += [f"{counted(lone, 'run', 'have')} no counterpart in {name}"] if lone else []
     cut += _training_note(training)
     below = ({QUOTIENT: "log"} if table.below else {}) | ({P: "p"} if any(_tested(rows)) else {})
     notes = [meaning, *notes, *_test_notes(both, rows, below, spread), *cut]
@@ -370,7 +370,11 @@ def failures(long: pd.DataFrame) -> list[str]:
     """Return a note with the number of failed runs and their errors; nothing if none failed."""
     failed = long[long["failed"].astype(bool)]
     reasons = "; ".join(sorted(set(failed["error"].dropna().astype(str))))
-    return [f"{len(failed)} of {len(long)} runs failed{': ' if reasons else ''}{reasons}"] if len(failed) else []
+    return (
+        [f"{len(failed)} of {counted(len(long), 'run')} failed{': ' if reasons else ''}{reasons}"]
+        if len(failed)
+        else []
+    )
 
 
 def _log_cells(rows: Sequence[TableRow]) -> list[Cell]:
@@ -400,7 +404,9 @@ def _thin(rows: Sequence[TableRow], seeds: int) -> list[str]:
     """Return a note on cells with fewer seeds than their row; `seeds` is the index of that label."""
     found = [(cell, int(labels[seeds])) for _, labels, cells in rows for cell in cells.values()]
     thin = sum(0 < cell.seeds < of_row and not cell.failed for cell, of_row in found)
-    return [f"{thin} cells rest on fewer seeds than their row"] if thin else []
+    return (
+        [f"{counted(thin, 'cell', 'rest')} on fewer seeds than {'its' if thin == 1 else 'their'} row"] if thin else []
+    )
 
 
 def compared_notes(compare: Any, references: Collection[Reference], spread: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from icy.analysis.cells import SPREADS, Cell, cell_of, checked_spread
 from icy.analysis.order import in_order
 from icy.analysis.wording import LETTERS, heading, text_of
 from icy.core.errors import InvalidSettingError
+from icy.core.text import counted
 from icy.records.load import Results, long_of
 from icy.records.long_table import ROW
 
@@ -61,7 +63,7 @@ def end_to_end_table(results: Results, spread: str = "sd", *, compare: Any = Non
                 rows.append(([*about, label], cells))
     labels = ["model", *(heading(name) for name in varying), "seeds", "measure"]
     return BiasTable(
-        _title(long, varying),
+        setting(long, varying),
         labels,
         in_order(long["grammar"]),
         rows,
@@ -71,11 +73,18 @@ def end_to_end_table(results: Results, spread: str = "sd", *, compare: Any = Non
     )
 
 
-def _title(long: pd.DataFrame, varying: list[str]) -> str:
-    """Return what is the same for all rows."""
+def setting(long: pd.DataFrame, varying: Sequence[str] | None = None) -> str:
+    """Return in words what is the same for all rows.
+
+    Args:
+        long: rows with the columns of ROW, such as those of the long table, or of curves.
+        varying: columns that are not; by default found.
+    """
     if not len(long):
         return "No results."
     first = long.iloc[0]
+    if varying is None:
+        varying = [name for name in ROW if name not in long or long[name].nunique(dropna=False) > 1]
     known = {name: first[name] for name in ROW if name not in varying and not pd.isna(first[name])}
     shown = {name: str(value) for name, value in known.items() if value != ""}
     sizes = [f"{letter}={shown[name]}" for name, letter in LETTERS.items() if name in shown]
@@ -91,9 +100,15 @@ def _notes(long: pd.DataFrame, spread: str) -> list[str]:
     played = long[~long["failed"].astype(bool)]
     steps = sorted(played["steps"].dropna().unique())
     if steps:
-        notes.append(f"after {steps[0]} updates" if len(steps) == 1 else f"after {steps[0]} to {steps[-1]} updates")
+        notes.append(
+            f"after {counted(int(steps[0]), 'update')}"
+            if len(steps) == 1
+            else f"after {steps[0]} to {steps[-1]} updates"
+        )
     if long["sender_accuracy"].notna().any():
         notes.append("sender and receiver accuracy are those on the language of pre-training")
     if long["topsim"].notna().any() and (undefined := int(played["topsim"].isna().sum())):
-        notes.append(f"topsim is undefined in {undefined} of {len(long)} runs, where all meanings are called the same")
+        notes.append(
+            f"topsim is undefined in {undefined} of {counted(len(long), 'run')}, where all meanings are called the same"
+        )
     return [*notes, *failures(long)]

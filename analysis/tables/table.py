@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -28,6 +29,7 @@ SUFFIXES = {
     ".html": "html",
     ".json": "json",
 }
+PARAMETERS = "parameters"  # label of the number of parameters, "0" for models that learn by heart
 TEX = {
     "\\": r"\textbackslash{}",
     "_": r"\_",
@@ -48,6 +50,7 @@ TEX = {
     "<": r"$<$",
     ">": r"$>$",
 }
+MINUS = re.compile(r"(?<![\w.-])-(?=[\d.])")  # a hyphen that begins a number
 
 
 def plain_mark(text: str, mark: Mark) -> str:
@@ -216,7 +219,13 @@ class BiasTable:
         """
         marked = any(cell.mark for _, cells in self.rows for cell in cells.values())
         legend = f"{marks} of a column, as a bias to composition has it (↑ large, ↓ small values are good)"
-        return [*self.notes, *([legend] if marked else [])]
+        return [*self.notes, *([legend + self._exempt()] if marked else [])]
+
+    def _exempt(self) -> str:
+        """Return which rows are never marked, if there are any (`icy.analysis.tables.marking`)."""
+        place = self.labels.index(PARAMETERS) if PARAMETERS in self.labels else None
+        alone = place is not None and any(labels[place] == "0" for labels, _ in self.rows)
+        return "; rows without parameters, which learn by heart, are not marked" if alone else ""
 
 
 def _said(label: str, text: str) -> str:
@@ -309,6 +318,7 @@ def _latex(table: BiasTable) -> str:
         r"\begin{table}",
         r"\centering",
         rf"\caption{{{caption}.}}",
+        rf"\label{{{_tex_label(table.title)}}}",
         r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",  # smaller only where it is too wide
         rf"\begin{{tabular}}{{l{'r' * (len(head) - 1)}}}",
         r"\toprule",
@@ -340,7 +350,21 @@ def _split(line: list[str], labels: int, table: BiasTable) -> tuple[list[str], l
 
 
 def _tex(text: str) -> str:
-    return "".join(TEX.get(letter, letter) for letter in text)
+    if text == "-":  # no value
+        return "--"
+    return MINUS.sub("$-$", "".join(TEX.get(letter, letter) for letter in text))
+
+
+def _tex_label(title: str) -> str:
+    """Return a label made of a title, without what the protocol measures.
+
+    Example:
+        >>> _tex_label("acquire: steps to the target, target 0.8; meanings 3x4; V=4, w=2; soft")
+        'tab:acquire-meanings-3x4-v4-w2-soft'
+    """
+    first, *rest = title.lower().split(";")
+    words = re.findall(r"[a-z0-9.+]+", " ".join([first.partition(":")[0], *rest]).replace("=", ""))
+    return f"tab:{'-'.join(words)}"
 
 
 def _csv(table: BiasTable) -> str:
@@ -359,11 +383,17 @@ def _html(table: BiasTable) -> str:
             body += f'<tr><th colspan="{len(head)}" style="text-align:left">{html.escape(heading)}</th></tr>'
         for line in part:
             cells = [*map(html.escape, line[:labels]), *line[labels:]]
-            body += "<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>"
-    heads = "".join(f"<th>{html.escape(cell)}</th>" for cell in head)
+            body += f"<tr>{_html_cells('td', cells)}</tr>"
+    heads = _html_cells("th", [html.escape(cell) for cell in head])
     notes = "".join(f"<p>{html.escape(note)}</p>" for note in table.remarks("bold: best, italic: worst"))
     title = f'<caption style="text-align:left">{html.escape(table.title)}</caption>'
     return f"<table>{title}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{notes}"
+
+
+def _html_cells(tag: str, cells: Sequence[str]) -> str:
+    """Return the cells of a row, the first of which is aligned left and the others, as numbers, right."""
+    sides = ["left", *["right"] * (len(cells) - 1)]
+    return "".join(f'<{tag} style="text-align:{side}">{cell}</{tag}>' for side, cell in zip(sides, cells, strict=True))
 
 
 def _json(table: BiasTable) -> str:

@@ -18,6 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from icy.core.errors import InvalidSettingError, StoreError
+from icy.core.text import counted as counted  # also from here
 from icy.core.text import listed, markdown_table
 
 if TYPE_CHECKING:
@@ -153,16 +154,6 @@ def _cut(lines: list[list[str]], room: int) -> list[list[list[str]]]:
 
 def _columns(lines: list[list[str]], places: Sequence[int]) -> list[list[str]]:
     return [[line[i] for i in places] for line in lines]
-
-
-def counted(number: int, word: str) -> str:
-    """Return a count with its noun in the right number.
-
-    Example:
-        >>> counted(1, "worker"), counted(2, "worker")
-        ('1 worker', '2 workers')
-    """
-    return f"{number} {word}{'s' * (number != 1)}"
 
 
 def size(number: int | None) -> str:

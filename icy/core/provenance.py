@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from icy.core.text import counted
 from icy.version import __version__
 
 
@@ -47,7 +48,7 @@ def device_name(device: str) -> str:
 
         # Failed runs of a cluster are recorded on a machine that may have no GPU.
         return torch.cuda.get_device_name(device) if torch.cuda.is_available() else device
-    return f"{platform.machine()} CPU, {usable_cores()} cores"
+    return f"{platform.machine()} CPU, {counted(usable_cores(), 'core')}"
 
 
 def usable_cores() -> int:

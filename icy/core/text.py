@@ -17,6 +17,24 @@ def listed(names: Sequence[str], word: str = "and") -> str:
     return f" {word} ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
 
 
+def counted(number: int, word: str, verb: str = "") -> str:
+    """Return a count with its noun, and a verb if one is given, in the right number.
+
+    Args:
+        number: how many.
+        word: the noun for one.
+        verb: for several, such as "fit" or "are".
+
+    Example:
+        >>> counted(1, "worker"), counted(2, "worker"), counted(1, "cell", "rest"), counted(2, "entry", "are")
+        ('1 worker', '2 workers', '1 cell rests', '2 entries are')
+    """
+    one = number == 1
+    noun = word if one else f"{word[:-1]}ies" if re.search(r"[^aeiou]y$", word) else f"{word}s"
+    said = {"are": "is", "have": "has", "were": "was", "do": "does"}.get(verb, f"{verb}s") if one and verb else verb
+    return f"{number} {noun} {said}".rstrip()
+
+
 def natural(name: str) -> list[Any]:
     """Return a sort key that puts `b2` before `b10` and ignores case."""
     return [int(part) if part.isdigit() else part.lower() for part in re.split(r"(\d+)", name)]

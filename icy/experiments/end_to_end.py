@@ -14,6 +14,7 @@ from icy.config.specs import EndToEndSpec, spell_out
 from icy.core.checks import seed_list
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.registry import Entry, registry
+from icy.core.text import counted
 from icy.experiments.trackers.make import watching
 from icy.grammars import expand_grammars
 from icy.languages.meanings import MeaningSpace
@@ -148,7 +149,9 @@ def _pairs(spec: EndToEndSpec, pretrained: bool) -> list[PairEntry]:
             raise InvalidSettingError(f"No {side} was given; `icy list models '{side}/*'` shows what there is.")
     if len(senders) != len(receivers) and 1 not in (len(senders), len(receivers)):
         raise InvalidSettingError(
-            f"{len(senders)} senders and {len(receivers)} receivers make no pairs: give as many of each, or one of one."
+            f"{counted(len(senders), 'sender')} and {counted(len(receivers), 'receiver')} make no pairs: give as "
+            "many of "
+            "each, or one of one."
         )
     count = max(len(senders), len(receivers))
     pairs = [PairEntry(senders[i % len(senders)], receivers[i % len(receivers)]) for i in range(count)]

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, StoreError
+from icy.core.text import counted
 
 from . import storage
 from .meanings import MeaningSpace
@@ -295,7 +296,8 @@ class Language:
     def __repr__(self) -> str:
         seed = "" if self.seed is None else f", seed {self.seed}"
         return (
-            f"Language({self.name!r}, {self.space}, {self.space.size} messages of {self.message_length} tokens, "
+            f"Language({self.name!r}, {self.space}, {self.space.size} messages of "
+            f"{counted(self.message_length, 'token')}, "
             f"vocabulary {self.vocab_size}{seed})"
         )
 
@@ -325,7 +327,8 @@ def _checked_messages(messages: ArrayLike, space: MeaningSpace, vocab_size: int)
     tokens = _whole_table(messages, "messages")
     if tokens.shape[0] != space.size:
         raise InvalidSettingError(
-            f"A language over {space} has {space.size} messages, one per meaning; {tokens.shape[0]} are given."
+            f"A language over {space} has {space.size} messages, one per meaning; "
+            f"{counted(tokens.shape[0], 'row', 'are')} given."
         )
     if tokens.min() < 0 or tokens.max() >= vocab_size:
         raise InvalidSettingError(
@@ -341,7 +344,8 @@ def _checked_names(value_names: Sequence[Sequence[str]], space: MeaningSpace) ->
     names = tuple(tuple(map(str, of_one)) for of_one in value_names)
     if len(names) != space.attributes or any(len(of_one) != space.values for of_one in names):
         raise InvalidSettingError(
-            f"value_names of {space} must hold {space.values} names for each of {space.attributes} attributes."
+            f"value_names of {space} must hold {counted(space.values, 'name')} for each of "
+            f"{counted(space.attributes, 'attribute')}."
         )
     return names
 
@@ -358,12 +362,14 @@ def _whole_table(given: ArrayLike, what: str) -> IntegerArray:
 def _rows_in_order(rows: IntegerArray, tokens: IntegerArray, space: MeaningSpace) -> NDArray[np.int64]:
     """Return the row of each meaning of `space`, and raise an error unless each has exactly one."""
     if len(rows) != len(tokens):
-        raise InvalidSettingError(f"There are {len(rows)} meanings and {len(tokens)} messages; give one for each.")
+        raise InvalidSettingError(
+            f"The table has {counted(len(rows), 'meaning')} and {counted(len(tokens), 'message')}; give one for each."
+        )
     given = np.unique(space.index(rows), return_index=True)
     missing, repeated = space.size - len(given[0]), len(rows) - len(given[0])
     if missing or repeated:
         raise InvalidSettingError(
             f"The table must give each of the {space.size} meanings of {space} exactly once; "
-            f"{missing} of them are missing and {repeated} rows repeat one."
+            f"{counted(missing, 'meaning', 'are')} missing and {counted(repeated, 'row', 'repeat')} one."
         )
     return given[1]

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError
 from icy.core.memory import available_memory, require_memory, too_large
+from icy.core.text import counted
 
 IntArray = NDArray[np.int64]
 MAX_LOG2_SIZE = 62  # meanings are numbered by 64-bit integers
@@ -100,7 +101,8 @@ class MeaningSpace:
         given = _whole(meanings, "meanings")
         if given.ndim == 0 or given.shape[-1] != self.attributes:
             raise InvalidSettingError(
-                f"A meaning of {self} has {self.attributes} attribute values; the given array has shape {given.shape}."
+                f"A meaning of {self} has {counted(self.attributes, 'attribute value')}; the given array has shape "
+                f"{given.shape}."
             )
         if given.size and (given.min() < 0 or given.max() >= self.values):
             raise InvalidSettingError(
@@ -146,7 +148,7 @@ class MeaningSpace:
         Raises:
             InvalidSettingError: N * L tokens need more memory than is available; the message gives both.
         """
-        what = f"A table of {self} ({self._count()} meanings, {message_length} tokens each)"
+        what = f"A table of {self} ({self._count()} meanings, {counted(message_length, 'token')} each)"
         if self._log10_size > MAX_LOG2_SIZE * math.log10(2):
             needed = self._log10_size + math.log10(max(message_length, 1) * BYTES_PER_TOKEN)
             raise too_large(what, f"10^{needed:.0f} bytes", available_memory())

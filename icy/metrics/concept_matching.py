@@ -14,6 +14,7 @@ from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.memory import require_memory
 from icy.core.streams import stream
+from icy.core.text import counted
 
 from .entropy import Codes, number, together
 from .score import Score
@@ -335,13 +336,13 @@ def _without_last(table: Table) -> Counts:
 def _check_lengths(lengths: Counts, width: int) -> None:
     if not lengths.all():
         raise InvalidSettingError(
-            f"{np.count_nonzero(lengths == 0)} of {len(lengths)} messages have no token that counts, so nothing can be "
-            "matched; leave their rows out, or keep the token that ends a message."
+            f"Nothing can be matched in {np.count_nonzero(lengths == 0)} of {counted(len(lengths), 'message')}, which "
+            "have no token that counts; leave their rows out, or keep the token that ends a message."
         )
     if (lengths % width).any():
         length = int(lengths[lengths % width > 0][0])
         raise InvalidSettingError(
-            f"A message of {length} token{'s' * (length > 1)} cannot be cut into words of {width}; take words of a "
+            f"A message of {counted(length, 'token')} cannot be cut into words of {width}; take words of a "
             "length that divides all messages."
         )
 

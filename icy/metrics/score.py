@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from icy.core.text import counted
+
 
 @dataclass(frozen=True)
 class Score:
@@ -49,7 +51,7 @@ class Score:
 
     def __repr__(self) -> str:
         error = "" if self.error is None else f" ± {self.error:.2g}"
-        parts = [f"{self.metric} = {self.value:.6g}{error}", f"{self.rows} row{'s' * (self.rows != 1)}"]
+        parts = [f"{self.metric} = {self.value:.6g}{error}", counted(self.rows, "row")]
         parts += [f"{name}={value}" for name, value in self.conventions.items() if value is not None]
         return f"Score({', '.join(parts)}{'; ' + self.why if self.why else ''})"
 

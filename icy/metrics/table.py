@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError
+from icy.core.text import counted
 from icy.languages.language import Language
 
 from .entropy import Codes, number
@@ -68,8 +69,8 @@ class Table:
             table = cls(values, tokens, value_names, token_names)
         if len(table.meanings) != len(table.messages):
             raise InvalidSettingError(
-                f"Every meaning has one message; {len(table.meanings)} meanings and {len(table.messages)} messages "
-                "were given."
+                f"Every meaning has one message; {counted(len(table.meanings), 'meaning')} and "
+                f"{counted(len(table.messages), 'message')} were given."
             )
         if not len(table.meanings):
             raise InvalidSettingError("There is nothing to measure: the table has no rows.")
@@ -259,5 +260,8 @@ def names_of_attributes(table: Table, given: Sequence[str] | None = None) -> lis
     """
     names = [str(a) for a in range(table.attributes)] if given is None else list(given)
     if len(names) != table.attributes:
-        raise InvalidSettingError(f"{table.attributes} attributes need as many names; {len(names)} were given.")
+        raise InvalidSettingError(
+            f"{counted(table.attributes, 'attribute', 'need')} as many names; {counted(len(names), 'name', 'were')} "
+            "given."
+        )
     return names

@@ -10,6 +10,7 @@ from jaxtyping import Int64
 from icy.core.checks import seed_list, whole_number
 from icy.core.errors import InvalidSettingError
 from icy.core.registry import LISTENER, SPEAKER
+from icy.core.text import counted
 from icy.s2b.players.base import Action, Player, name_of, seated
 
 from .game import BatchedGame
@@ -107,7 +108,7 @@ class Evaluation:
 
     def __repr__(self) -> str:
         parts = [f"{name} {_with_error(row)}" for name, row in self.summary().iterrows() if name in SCORE_NAMES[:3]]
-        return f"Evaluation({self.speaker} and {self.listener}, {len(self.seeds)} seeds: {', '.join(parts)})"
+        return f"Evaluation({self.speaker} and {self.listener}, {counted(len(self.seeds), 'seed')}: {', '.join(parts)})"
 
     def _repr_html_(self) -> str:
         return str(self.summary().to_html(float_format="{:.3f}".format))

@@ -9,6 +9,7 @@ from icy.config.presets import Departure
 from icy.config.specs import names
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, unknown
+from icy.core.text import counted
 
 from .options import GameKind, GameSplit, Masks, Query, QueryOrder, Stimuli, Truncation, View
 from .stimuli import REPRESENTATIONS, TRUNCATIONS
@@ -253,14 +254,15 @@ class GameSettings(CompatSettings):
             )
         if self.threshold > self.dimensions and not (self.kind == "common" and self.split == "all"):
             raise InvalidSettingError(
-                f"A query is of meanings with test values in {self.threshold} dimensions, and there "
+                f"A query is of meanings with test values in {counted(self.threshold, 'dimension')}, and there "
                 f"{'is' if self.dimensions == 1 else 'are'} {self.dimensions}; take more dimensions, or a threshold of "
                 f"{self.dimensions}."
             )
         if self.kind == "meta" and self.query == "tss" and self.threshold == self.dimensions and self._may_choose():
             raise InvalidSettingError(
-                f"With {self.dimensions} dimensions the query has no plain values, so it cannot show each of them "
-                "(query 'tss'); take query 'all', or more dimensions."
+                f"With {counted(self.dimensions, 'dimension')} the query has no plain values, so it cannot show "
+                "each of "
+                "them (query 'tss'); take query 'all', or more dimensions."
             )
         if self.representation == "ohe" and self.samples > 1:
             raise InvalidSettingError("One-hot stimuli are one per meaning: they go with 1 sample.")
@@ -277,9 +279,9 @@ class GameSettings(CompatSettings):
         needed = max(self.distractors, min(self.slots, 2) if self.kept < 1 else 0)
         if stimuli < needed:
             raise InvalidSettingError(
-                f"{needed} stimuli are to be shown beside the target's, and the smallest space, of {self.least} values "
-                f"in {self.dimensions} dimensions, has {stimuli} of the same phase; take fewer distractors, more "
-                "values or more samples."
+                f"Stimuli beside the target are to be {needed}, and the smallest space, of {self.least} values in "
+                f"{counted(self.dimensions, 'dimension')}, has {stimuli} of the same phase; take fewer distractors, "
+                "more values or more samples."
             )
 
     def _fewest_meanings(self) -> int:

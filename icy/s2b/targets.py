@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError
+from icy.core.text import counted
 
 from .stimuli import Spaces, all_meanings, meaning_numbers
 from .streams import EpisodeStreams, Wholes
@@ -38,7 +39,7 @@ def query_meanings(spaces: Spaces, threshold: int = TEST_VALUES) -> Bool[NDArray
     """
     if not 1 <= whole_number("number of test values", threshold) <= spaces.dimensions:
         raise InvalidSettingError(
-            f"Meanings of {spaces.dimensions} dimension{'s' * (spaces.dimensions > 1)} cannot have test values in "
+            f"Meanings of {counted(spaces.dimensions, 'dimension')} cannot have test values in "
             f"{threshold}, which the query asks for."
         )
     found: NDArray[np.bool_] = (spaces.meanings % 2 == 1).sum(-1) >= threshold

@@ -8,6 +8,7 @@ from jaxtyping import UInt8
 from numpy.typing import NDArray
 
 from icy.core.registry import LISTENER, PLAYERS, SPEAKER
+from icy.core.text import counted
 
 from .channel import regular
 from .game import BatchedGame
@@ -38,7 +39,7 @@ class Transcript:
         sizes = "x".join(map(str, self.game.sizes[0].tolist()))
         seed, games = int(self.game.seeds[0]), int(self.game.games[0])
         space = f" in a space of {sizes} values" if self.latents else ""
-        self.lines = [f"Episode of seed {seed}: {games} games{space}."]
+        self.lines = [f"Episode of seed {seed}: {counted(games, 'game')}{space}."]
         self._game(turn)
         self.told = list(self.lines)
 

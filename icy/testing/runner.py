@@ -14,6 +14,7 @@ import torch
 
 from icy.core.errors import IcyError, unknown
 from icy.core.registry import Entry
+from icy.core.text import counted
 
 from .cases import Check, CheckFailure, GrammarCase, ModelCase, NotApplicable, first_line
 from .cells import CellCase
@@ -143,7 +144,7 @@ def run_all(
     failed = {result.name: result.message for result in results if not result.passed}
     if failed and raise_on_failure:
         listing = "\n".join(f"  {name}: {said_once(failed, name)}" for name in failed)
-        raise ContractError(f"{label} fails {len(failed)} of {len(results)} checks:\n{listing}", results)
+        raise ContractError(f"{label} fails {len(failed)} of {counted(len(results), 'check')}:\n{listing}", results)
     return results
 
 

@@ -22,7 +22,7 @@ from icy.core.errors import IcyError, InvalidSettingError, unknown, what_and_whe
 from icy.core.lazy import load_object
 from icy.core.provenance import device_name, git_revision, now, software
 from icy.core.registry import registry
-from icy.core.text import listed
+from icy.core.text import counted, listed
 from icy.records.kinds import STEPS_AND_ACCURACY, RowKey, job_kind
 from icy.records.record import CROSSINGS, FAILURES, MODELS, Record, as_json, record_key, value_of
 
@@ -281,7 +281,7 @@ class Job(ABC):
 
     def summary(self, record: Record) -> str:
         """Return the result of a replicate in a few words."""
-        return f"{record['measure']} {value_of(record):.3f} after {record['steps']} steps"
+        return f"{record['measure']} {value_of(record):.3f} after {counted(record['steps'], 'step')}"
 
     def explain(self, outcome: Outcome) -> str:
         """Return why a replicate failed, in a sentence."""

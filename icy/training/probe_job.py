@@ -11,6 +11,7 @@ from icy.config.settings import TrainingSettings
 from icy.core.errors import InvalidSettingError
 from icy.core.lazy import load_object
 from icy.core.registry import Entry
+from icy.core.text import counted
 from icy.grammars import grammar_version
 from icy.languages.meanings import MeaningSpace
 from icy.languages.splits import Split
@@ -137,7 +138,7 @@ class ProbeJob(LanguageJob):
 
     def summary(self, record: Record) -> str:
         """Return the result of a replicate in a few words."""
-        took = f"after {record['steps']} steps"
+        took = f"after {counted(record['steps'], 'step')}"
         cut = " (cut at the cap)" if record["reason"] == "cap" else ""
         if record["measure"] == "ratio":
             return f"ratio {value_of(record):.2f}{cut} {took} ({record['accuracy']:.3f})"
@@ -149,5 +150,5 @@ class ProbeJob(LanguageJob):
     def explain(self, outcome: Outcome) -> str:
         """Return why a replicate failed, in a sentence."""
         if outcome.reason == "max_steps":
-            return f"concat did not reach {self.protocol.target} within {self.settings.max_steps} updates"
+            return f"concat did not reach {self.protocol.target} within {counted(self.settings.max_steps, 'update')}"
         return super().explain(outcome)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from icy.core.text import listed, markdown_table, several
+from icy.core.text import counted, listed, markdown_table, several
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,21 @@ def test_headings_and_rows_may_be_iterators() -> None:
         markdown_table(iter("ab"), (iter(row) for row in ("cd",)), range(1, 2))
         == "| a | b |\n| --- | ---: |\n| c | d |"
     )
+
+
+@pytest.mark.parametrize(
+    ("number", "word", "verb", "said"),
+    [
+        (0, "cell", "rest", "0 cells rest"),
+        (1, "cell", "rest", "1 cell rests"),
+        (2, "cell", "rest", "2 cells rest"),
+        (1, "run", "have", "1 run has"),
+        (3, "row", "are", "3 rows are"),
+        (1, "name", "were", "1 name was"),
+        (1, "entry", "", "1 entry"),
+        (2, "entry", "", "2 entries"),
+        (2, "array", "", "2 arrays"),
+    ],
+)
+def test_a_count_agrees_with_its_noun_and_verb(number: int, word: str, verb: str, said: str) -> None:
+    assert counted(number, word, verb) == said

@@ -31,7 +31,7 @@ def test_messages_are_stored_small_and_read_only(vocab_size: int, dtype: str) ->
 @pytest.mark.parametrize(
     ("space", "messages", "vocab_size", "sentence"),
     [
-        ("2x2", MESSAGES[:3], 3, "has 4 messages, one per meaning; 3 are given"),
+        ("2x2", MESSAGES[:3], 3, "has 4 messages, one per meaning; 3 rows are given"),
         ("2x2", MESSAGES, 2, "run from 0 to 1; found 0 to 2"),
         ("2x2", [[-1, 0]] * 4, 3, "found -1 to 0"),
         ("2x2", [0, 1, 2, 0], 3, "must be a table"),
@@ -107,7 +107,7 @@ def test_from_table_infers_sizes() -> None:
 
 
 def test_from_table_counts_what_is_wrong() -> None:
-    with pytest.raises(InvalidSettingError, match=r"4 meanings of 2x2 exactly once; 1 of them are missing and 2 rows"):
+    with pytest.raises(InvalidSettingError, match=r"4 meanings of 2x2 exactly once; 1 meaning is missing and 2 rows"):
         Language.from_table([[0, 0], [0, 1], [0, 1], [1, 1], [1, 1]], [[0]] * 5)
     with pytest.raises(InvalidSettingError, match="2 meanings and 3 messages"):
         Language.from_table([[0], [1]], [[0]] * 3)

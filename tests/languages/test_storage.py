@@ -163,7 +163,7 @@ def test_own_file_comes_back_whole(tmp_path: Path) -> None:
     [
         ("m0,m1,message\n0,0,a\n0,1,b\n0,2,a\n", "m0 has 1, m1 has 3"),
         ("m0,message\n0,ab\n1,a\n", "same length.*found lengths 1, 2"),
-        ("m0,message\n0,ab\n0,ab\n1,bb\n", "0 of them are missing and 1 rows repeat"),
+        ("m0,message\n0,ab\n0,ab\n1,bb\n", "0 meanings are missing and 1 row repeats"),
         ("m0,message\n", "no rows"),
         ("a,b\n0,ab\n", "say which are meanings"),
         ("m0,message\n0,\n1,\n", "at least 1"),

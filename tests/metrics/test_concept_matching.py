@@ -300,8 +300,8 @@ def test_few_rows_make_the_score_too_high() -> None:
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"messages": ["a", ""]}, "1 of 2 messages have no token that counts"),
-        ({"messages": ["a", "b"], "drop_last": True}, "2 of 2 messages have no token"),
+        ({"messages": ["a", ""]}, "1 of 2 messages, which have no token that counts"),
+        ({"messages": ["a", "b"], "drop_last": True}, "2 of 2 messages, which have no token"),
         ({"messages": ["ab", "abc"], "words": 2}, "A message of 3 tokens cannot be cut into words of 2"),
         ({"messages": ["ab", "b"], "words": "positions:0"}, "at least 1, not 0"),
         ({"messages": ["ab", "b"], "words": "tokens:two"}, "must be a whole number"),

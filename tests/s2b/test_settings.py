@@ -22,7 +22,7 @@ def test_compat_is_a_set_of_named_departures() -> None:
     ("given", "said"),
     [
         ({"dimensions": 1}, "test values in 2 dimensions, and there is 1"),
-        ({"distractors": 4}, "4 stimuli are to be shown beside the target's"),
+        ({"distractors": 4}, "Stimuli beside the target are to be 4"),
         ({"least": 4, "most": 3}, "from 4 to 3, which leaves none"),
         ({"query": "tss", "dimensions": 2, "samples": 4}, "the query has no plain values"),
         ({"ratio": 1.5}, "a share, from 0 to 1"),
@@ -31,7 +31,7 @@ def test_compat_is_a_set_of_named_departures() -> None:
         ({"descriptive": False}, "one answer only"),
         ({"threshold": 1}, "cannot show every value"),
         ({"games": 5}, "for common games"),
-        ({"kind": "common", "dimensions": 1, "least": 2, "most": 2, "split": "all", "distractors": 1}, "2 stimuli"),
+        ({"kind": "common", "dimensions": 1, "least": 2, "most": 2, "split": "all", "distractors": 1}, "are to be 2"),
         ({"shots": 0}, "shots"),
         ({"shots": 10**9}, "At most 1,000 shots"),
         ({"vocab_size": 0}, "vocab_size"),

@@ -9,6 +9,7 @@ import click
 from icy.cli.exit_codes import DONE
 from icy.cli.output import FORMATS, note, print_rows
 from icy.core.errors import InvalidSettingError
+from icy.core.text import counted
 
 EPILOG = """\b
 Examples:
@@ -43,7 +44,7 @@ def atlas_command(file: str | None, models: bool, pack: str | None, save: str | 
         if not save.endswith(".parquet"):
             raise InvalidSettingError(f"An atlas is a .parquet file; not '{save}'.")
         atlas = Atlas.load(pack)
-        note(f"Written: {atlas.save(save)}, {atlas.about['runs']} runs.")
+        note(f"Written: {atlas.save(save)}, {counted(atlas.about['runs'], 'run')}.")
         return DONE
     atlas = Atlas.load(file or FILE)
     table = atlas.coverage() if models else atlas.settings()
@@ -51,7 +52,10 @@ def atlas_command(file: str | None, models: bool, pack: str | None, save: str | 
     headings = [str(name).replace("_", " ") for name in shown]
     print_rows(headings, [list(map(_shown, row)) for row in shown.itertuples(index=False)], format_)
     about = atlas.about
-    note(f"{about['runs']} runs, {about['hours']} hours, made {' to '.join(dict.fromkeys(about['made']))} with")
+    note(
+        f"{counted(about['runs'], 'run')}, {counted(about['hours'], 'hour')}, made "
+        f"{' to '.join(dict.fromkeys(about['made']))} with"
+    )
     note(f"{'; '.join(about['versions'])} on {', '.join(about['devices'])}; commits {', '.join(about['git'])}.")
     return DONE
 

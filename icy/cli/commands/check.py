@@ -13,6 +13,7 @@ from icy.cli.exit_codes import DONE, FAILED
 from icy.cli.options import plugin_option
 from icy.cli.output import stdout
 from icy.core.registry import SIDES, Entry, registry
+from icy.core.text import counted
 from icy.models.factory import cannot_use
 
 if TYPE_CHECKING:
@@ -101,5 +102,5 @@ def _line(result: CheckResult, message: str) -> Text:
 
 def _summary(name: str, failed: int, count: int) -> str:
     if failed:
-        return f"[bold red]{name} fails {failed} of {count} checks.[/]"
-    return f"[green]{name} keeps its contract: {count} checks.[/]"
+        return f"[bold red]{name} fails {failed} of {counted(count, 'check')}.[/]"
+    return f"[green]{name} keeps its contract: {counted(count, 'check')}.[/]"

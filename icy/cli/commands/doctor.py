@@ -17,6 +17,7 @@ from icy.cli.output import format_option, print_rows
 from icy.core.memory import available_memory
 from icy.core.provenance import git_revision, usable_cores
 from icy.core.registry import ENTRY_KINDS, ENTRY_POINT_GROUP, registry
+from icy.core.text import counted
 from icy.version import __version__
 
 LIBRARIES = (
@@ -90,7 +91,11 @@ def _processor() -> Iterable[Fact]:
     import torch
 
     cores = usable_cores()
-    yield "cores", f"{cores} usable of {os.cpu_count()}; icy probe runs {cores} workers with one thread each", True
+    yield (
+        "cores",
+        f"{cores} usable of {os.cpu_count()}; icy probe runs {counted(cores, 'worker')} with one thread each",
+        True,
+    )
     yield "torch threads", str(torch.get_num_threads()), True
 
 
@@ -131,4 +136,4 @@ def _folder(given: str | None) -> Iterable[Fact]:
         yield f"results in {out}", f"cannot be written: {error.strerror or error}", False
         return
     count = len(list((out / "records").glob("*.json")))
-    yield f"results in {out}", f"{state}, can be written, {count} records", True
+    yield f"results in {out}", f"{state}, can be written, {counted(count, 'record')}", True

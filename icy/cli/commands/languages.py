@@ -14,6 +14,7 @@ from icy.cli.options import Decorator, plugin_option
 from icy.cli.output import format_option, note, print_rows, stdout
 from icy.core.errors import IncompatibleError, StoreError
 from icy.core.registry import SIDES, registry
+from icy.core.text import counted
 from icy.grammars import check_side, expand_grammars, grammar_sides, make_language
 
 if TYPE_CHECKING:
@@ -110,8 +111,9 @@ def _print_facts(language: Language) -> None:
     console, facts = stdout(), language.facts()
     console.print(f"[bold cyan]{language.name}[/]  {_about(language.name)}")
     console.print(
-        f"{facts['space']} meanings ({facts['meanings']}), messages of {facts['message_length']} tokens, vocabulary "
-        f"{facts['vocab_size']}, seed {facts['seed']}; {facts['distinct_messages']} messages are distinct "
+        f"{facts['space']} meanings ({facts['meanings']}), messages of {counted(facts['message_length'], 'token')}, "
+        f"vocabulary {facts['vocab_size']}, seed {facts['seed']}; "
+        f"{counted(facts['distinct_messages'], 'distinct message')} "
         f"({facts['fraction_distinct']:.1%}); for {' and '.join(f'{s}s' for s in grammar_sides(language.name))}."
     )
     console.print()

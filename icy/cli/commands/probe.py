@@ -27,7 +27,7 @@ Examples:
   icy probe -m HierZero:GRU -g all --track tensorboard
   icy probe -m all --dry-run
   icy probe -m MyModel --plugin mine.py --compare atlas --plot where.png
-  icy probe -m FC2L --protocol budget --preset published --compare perkins21/table13
+  icy probe -m sender/FC2L --protocol budget --preset published --compare perkins21/table13
   icy probe -m MyModel --plugin mine.py --option layers=3 --set learning_rate=0.002
 
 \b

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from icy.core.errors import IncompatibleError
 from icy.core.registry import SPEAKER
+from icy.core.text import counted
 from icy.s2b.stimuli import meaning_numbers
 from icy.s2b.streams import EpisodeStreams, Wholes
 from icy.s2b.turn import Seen
@@ -43,8 +44,8 @@ class LanguageSpeaker(Player):
         settings, needed = seat.settings, self.sentence_length()
         if settings.reach < needed:
             raise IncompatibleError(
-                f"This speaker needs messages of {needed} tokens (length), or as many rounds; the game has "
-                f"{settings.rounds} round{'s' * (settings.rounds > 1)} of {settings.length}."
+                f"This speaker needs messages of {counted(needed, 'token')} (length), or as many rounds; the game has "
+                f"{counted(settings.rounds, 'round')} of {settings.length}."
             )
 
     def acting(self, seen: Seen) -> Action:
@@ -71,7 +72,7 @@ class LanguageSpeaker(Player):
         """
         if self.seat.settings.vocab_size < count:
             raise IncompatibleError(
-                f"This speaker needs {why}: a vocabulary of {count} tokens (vocab_size), and the game has "
+                f"This speaker needs {why}: a vocabulary of {counted(count, 'token')} (vocab_size), and the game has "
                 f"{self.seat.settings.vocab_size}."
             )
 

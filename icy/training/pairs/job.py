@@ -9,6 +9,7 @@ from typing import Any
 from icy.config.protocols import SCRATCH, EndToEndProtocol
 from icy.config.settings import TrainingSettings
 from icy.core.registry import Entry
+from icy.core.text import counted
 from icy.grammars import grammar_version
 from icy.languages.meanings import MeaningSpace
 from icy.records.record import NOT_LEARNT, Record
@@ -210,7 +211,7 @@ class PairJob(LanguageJob):
         """Return the result of a pair in a few words."""
         sender = record["sender_accuracy"]
         drift = "" if sender is None else f", sender on its language {sender:.3f}"
-        return f"end to end {record['end_to_end_accuracy']:.3f}{drift} after {record['steps']} steps"
+        return f"end to end {record['end_to_end_accuracy']:.3f}{drift} after {counted(record['steps'], 'step')}"
 
     def explain(self, outcome: Outcome) -> str:
         """Return why a pair failed, in a sentence."""
@@ -225,6 +226,7 @@ class PairJob(LanguageJob):
         }
         told = " and ".join(f"the {side} ({reading:.3f})" for side, reading in slow.items())
         return (
-            f"pre-training did not reach {self.protocol.target} within {self.settings.max_steps} updates: {told} "
+            f"pre-training did not reach {self.protocol.target} within "
+            f"{counted(self.settings.max_steps, 'update')}: {told} "
             f"on {outcome.replicate.grammar}"
         )

@@ -6,10 +6,12 @@ import math
 
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 from icy.analysis.atlas.atlas import Atlas
 from icy.core.errors import InvalidSettingError
 from tests.analysis.atlas.helpers import ABOUT, ATLAS, ZOO, long
+from tests.analysis.plots.helpers import all_text
 
 
 def test_ranks_are_among_the_others() -> None:
@@ -88,3 +90,25 @@ def test_it_shows_itself() -> None:
     assert text.startswith("sender/New among 4 of the atlas: acquire to 0.8, soft, meanings 3x4, V=4, w=2")
     assert "not every model has every grammar: shufdet (3 of 4)" in text
     assert "<td>sender/B</td>" in placed._repr_html_()
+
+
+def ends(figure: Figure) -> dict[int, tuple[float, float]]:
+    """Where the error bars end, by column."""
+    (container,) = figure.axes[0].containers
+    segments = container.lines[2][0].get_segments()  # type: ignore[attr-defined]
+    return {round(low[0]): (low[1], high[1]) for low, high in segments}
+
+
+def test_new_rows_have_error_bars() -> None:
+    mine = long({"New": {"concat": 1.0, "rot": 4.0, "shufdet": 16.0}})
+    mine.loc[mine["seed"].eq(123), "value"] = [1.0, 2.0, 20.0]
+    placed = ATLAS.place(mine)
+    assert placed.spreads is not None
+    assert placed.spreads.loc["sender/New", ["rot", "shufdet"]].tolist() == pytest.approx([math.sqrt(2), math.sqrt(8)])
+    figure = placed.plot()
+    assert ends(figure)[0] == pytest.approx((3 - math.sqrt(2), 3 + math.sqrt(2)))
+    assert ends(figure)[1] == pytest.approx((18 - math.sqrt(8), 20))  # no further than the cap
+    assert "error bars: standard deviation over seeds" in all_text(figure)
+    single = ATLAS.place(mine[mine["seed"].eq(123)]).plot()
+    assert ends(single)[0] == (2.0, 2.0)
+    assert "error bars" not in all_text(single)

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.text import Annotation
+from matplotlib.text import Annotation, Text
 
 from icy.experiments.results import ProbeResult
 from icy.records.load import long_of
@@ -91,6 +91,30 @@ def arrows(ax: Axes) -> list[Annotation]:
 def all_text(figure: Figure) -> str:
     """Title and notes of a figure."""
     return " ".join(f"{figure.get_suptitle()} {figure.get_supxlabel()}".split())
+
+
+def written(figure: Figure) -> list[Text]:
+    """All texts that are seen: titles, labels, names of ticks, legends, notes."""
+    figure.draw_without_rendering()
+    found = [text for part in (figure, *figure.subfigs) for text in part.texts]
+    legends = [*figure.legends]
+    for ax in figure.axes:
+        found += [*ax.texts, *(child for child in ax.get_children() if isinstance(child, Text))]
+        legends += [ax.get_legend()] if ax.get_legend() else []
+        for axis in (ax.xaxis, ax.yaxis):
+            ticks = axis._update_ticks()  # type: ignore[attr-defined]  # those within the limits
+            found += [axis.label, *(label for tick in ticks for label in (tick.label1, tick.label2))]
+    found += [text for legend in legends for text in legend.get_texts()]
+    return [text for text in dict.fromkeys(found) if text.get_visible() and text.get_text().strip()]
+
+
+def overlapping(figure: Figure) -> list[tuple[str, str]]:
+    """Pairs of texts that lie on each other, and texts that leave the figure."""
+    boxes = [(text.get_text(), Text.get_window_extent(text).shrunk(0.97, 0.85)) for text in written(figure)]
+    pairs = [(one, other) for (one, a), (other, b) in itertools.combinations(boxes, 2) if a.overlaps(b)]
+    left, bottom, right, top = figure.bbox.extents
+    return pairs + [(text, "the edge") for text, box in boxes
+                    if box.x0 < left or box.x1 > right or box.y0 < bottom or box.y1 > top]  # fmt: skip
 
 
 # -- parameters --------------------------------------------------------------------------------------------------------

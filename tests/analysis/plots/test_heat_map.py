@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
+import pandas as pd
+import pytest
 from matplotlib import colormaps
+from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from icy.analysis import plots, style
 from icy.analysis.tables.bias import bias_table
 from icy.experiments.results import ProbeResult
 from icy.records.load import long_of
-from tests.analysis.plots.helpers import GRAMMARS, MODELS, acquire, all_text, budget, texts
+from icy.records.select import select
+from tests.analysis.plots.helpers import GRAMMARS, MODELS, acquire, all_text, budget, overlapping, texts
 
 
 def test_heat_has_the_numbers_of_the_table() -> None:
@@ -23,7 +29,7 @@ def test_heat_has_the_numbers_of_the_table() -> None:
     assert [label.get_text() for label in ax.get_xticklabels()] == table.grammars == list(GRAMMARS)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["FC2L", "HierZero:GRU"]
     np.testing.assert_allclose(ax.images[0].get_array(), [[cell.mean for cell in row] for row in cells])
-    assert bar.get_yscale() == "log"
+    assert bar.get_xscale() == "log"
     assert "cut at the cap of 20" in all_text(plots.heat(result))
 
 
@@ -40,11 +46,16 @@ def test_heat_hatches_what_is_missing_and_says_what_failed() -> None:
     for r in records:
         if (r["model"], r["grammar"]) == (MODELS[1], "hol"):
             r.update(failed=True, accuracy=None, reason=None, error="diverged")
-    ax = plots.heat(ProbeResult(records)).axes[0]
+    figure = plots.heat(ProbeResult(records))
+    ax = figure.axes[0]
     boxes = [p for p in ax.patches if isinstance(p, Rectangle) and p.get_hatch()]
     assert sorted((p.get_x() + 0.5, p.get_y() + 0.5) for p in boxes) == [(GRAMMARS.index("rot"), 0), (6, 1)]
     assert texts(ax).count("failed") == 1
     assert len(texts(ax)) == 2 * 7 - 1
+    (legend,) = [ax.get_legend() for ax in figure.axes if ax.get_legend()]
+    assert [text.get_text() for text in legend.get_texts()] == ["not measured"]
+    assert [patch.get_hatch() for patch in legend.get_patches()] == [boxes[0].get_hatch()]
+    assert not [ax for ax in plots.heat(budget()).axes if ax.get_legend()]  # nothing is hatched
 
 
 def test_numbers_are_black_on_bright_and_white_on_dark() -> None:
@@ -60,3 +71,55 @@ def test_representations_have_a_panel_each_and_share_their_colours() -> None:
     assert first.images[0].get_clim() == second.images[0].get_clim()
     mixed = plots.heat(both + acquire())
     assert [ax.get_title(loc="left") for ax in mixed.axes][:3] == ["acquire, soft", "budget, soft", "budget, discr"]
+
+
+def test_two_measures_have_a_colour_bar_each_that_do_not_overlap() -> None:
+    figure = plots.heat(budget() + acquire() + budget(["receiver/CNN"]) + acquire(["receiver/CNN"]))
+    assert len(figure.axes) == 4 + 2
+    assert overlapping(figure) == []
+    bars = [ax for ax in figure.axes if not ax.get_yticklabels()]
+    assert {ax.get_xlabel() for ax in bars} == {"ratio to concat", "accuracy"}
+    boxes = [ax.get_tightbbox() for ax in figure.axes]
+    assert not [pair for pair in itertools.combinations(boxes, 2) if pair[0].overlaps(pair[1])]
+    own = Figure(figsize=(12, 8)).subplots(2, 2)
+    beside = plots.heat(budget() + acquire() + budget(["receiver/CNN"]) + acquire(["receiver/CNN"]), axes=own)
+    assert len(beside.axes) == 4 + 4
+
+
+def whole_atlas() -> pd.DataFrame:
+    """As many rows as the atlas has, with long names."""
+    sizes = {"sender": (44, 41, 3), "receiver": (31, 29, 3)}
+    rows = [
+        {"model": f"{side}/SomeLongFamily{i}L:cell{i}", "side": side, "representation": kind, "grammar": grammar}
+        for side, counts in sizes.items()
+        for kind, count in zip(("soft", "gumb", "discr"), counts, strict=True)
+        for i, grammar in itertools.product(range(count), ("concat", "rot"))
+    ]
+    return pd.DataFrame(rows).assign(seed=1, value=0.5)
+
+
+def test_a_whole_atlas_fits_on_a_page() -> None:
+    long = whole_atlas()
+    figure = plots.heat(long)
+    assert figure.get_figheight() <= style.TALLEST
+    panels = [ax for ax in figure.axes if ax.images]
+    names = [label.get_text() for ax in panels for label in ax.get_yticklabels()]
+    assert len(names) == 44 + 41 + 3 + 31 + 29 + 3  # each row once
+    assert sum(len(ax.texts) for ax in panels) == len(long)
+    continued = [ax.get_title(loc="left") for ax in panels if ax.get_title(loc="left").endswith("(continued)")]
+    assert set(continued) <= {"senders, soft (continued)", "receivers, soft (continued)", "senders, gumb (continued)"}
+    assert overlapping(figure) == []
+    narrow = plots.heat(long, width=5)
+    assert narrow.get_figwidth() == 5
+    assert len({round(ax.get_position().x0, 2) for ax in narrow.axes if ax.images}) == 1  # one column, which is taller
+
+
+@pytest.mark.parametrize("count", [1, 20, 60])
+def test_rows_are_about_equally_tall_however_many(count: int) -> None:
+    result = select(budget([f"sender/M{i}" for i in range(count)], seeds=1), grammars=["perm", "rot"])
+    figure = plots.heat(result)
+    figure.draw_without_rendering()
+    heights = [ax.bbox.height / figure.dpi / len(ax.get_yticklabels()) for ax in figure.axes if ax.images]
+    assert min(heights) > 0.12
+    assert max(heights) < 0.26
+    assert figure.get_figheight() <= style.TALLEST

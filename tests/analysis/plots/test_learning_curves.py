@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 
 from icy.analysis import plots, style
 from icy.experiments.results import ProbeResult
-from tests.analysis.plots.helpers import GRAMMARS, MODELS, budget, record
+from tests.analysis.plots.helpers import GRAMMARS, MODELS, budget, overlapping, record
 
 SHORT, LONG = [[0, 0.2], [50, 0.4], [100, 0.8]], [[0, 0.4], [50, 0.6], [100, 0.7], [150, 0.75], [200, 0.9]]
 
@@ -72,3 +72,9 @@ def test_a_panel_per_model_and_a_line_per_grammar() -> None:
     named = [line for line in axes[0].lines if not line.get_label().startswith("_")]
     assert [line.get_label() for line in named] == list(GRAMMARS)
     assert len({(line.get_color(), line._unscaled_dash_pattern) for line in named}) == len(GRAMMARS)  # type: ignore[attr-defined]
+
+
+def test_long_names_are_broken_into_lines() -> None:
+    figure = plots.curves(budget([f"sender/AVeryLongFamilyName{i}:MultiHeadAttentionCell" for i in range(4)]))
+    assert overlapping(figure) == []
+    assert figure.axes[0].get_title() == "AVeryLongFamilyName0:\nMultiHeadAttentionCell"

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
+from icy.analysis import plots
 from icy.analysis.plots.panels import blocks, error_lengths, lines_of, title_and_notes
+from icy.core.errors import InvalidSettingError
+from icy.experiments.results import ProbeResult
 from icy.records.load import long_of
-from tests.analysis.plots.helpers import sized
-from tests.helpers import long
+from tests.analysis.plots.helpers import MODELS, acquire, all_text, budget, means, sized
+from tests.helpers import long as long_table
 
 
 def test_rows_are_told_apart_by_what_differs() -> None:
@@ -26,13 +31,103 @@ def test_lines_stand_by_model_then_in_the_order_of_tables() -> None:
 
 
 def test_intervals_of_ratios_are_students_on_the_log_scale() -> None:
-    table = long({"A": {"rot": [2.0, 4.0, 3.0]}}, protocol="acquire", measure="ratio", cap=20.0)
+    table = long_table({"A": {"rot": [2.0, 4.0, 3.0]}}, protocol="acquire", measure="ratio", cap=20.0)
     ((line,),) = [block.lines for block in blocks(table)]
     cell = line.cell("rot", "ci95")
     assert cell is not None
-    down, up = error_lengths(cell, ratio=True)
+    down, up = line.bar(cell)
     logs = pd.Series([math.log(v) for v in (2.0, 4.0, 3.0)])
     factor = math.exp(4.302653 * logs.std() / math.sqrt(3))
     assert (3 + up, 3 - down) == pytest.approx((3 * factor, 3 / factor))
     assert "mean ± 95 % interval (Student's t), of ratios on the log scale" in title_and_notes(table, "ci95")[1]
     assert not any("log scale:" in note for note in title_and_notes(table, "sd")[1])
+
+
+# -- error bars --------------------------------------------------------------------------------------------------------
+
+
+def test_an_error_bar_stays_between_0_and_the_cap() -> None:
+    assert error_lengths(16.0, 6.0, True, 20.0) == (6.0, 4.0)
+    assert error_lengths(20.5, 6.0, True, 20.0) == (6.0, 0.0)  # of the papers' programs
+    assert error_lengths(2.0, 6.0, True) == (pytest.approx(1.8), 6.0)
+    assert error_lengths(0.9, 0.2, False, 20.0) == (0.2, 0.2)
+    assert error_lengths(0.9, math.nan, False) == (0.0, 0.0)
+
+
+def often_cut() -> pd.DataFrame:
+    """Noise of which two of three seeds were cut at 20: a mean of 16 with a deviation of 6.9."""
+    long = long_of(acquire(seeds=3)).copy()
+    noise = long["grammar"].isin(["rot", "proj", "pairsum"])
+    value = long["seed"].map({123: 20.0, 124: 20.0, 125: 8.0})
+    return long.assign(value=long["value"].mask(noise, value), cut=long["cut"].mask(noise, value.eq(20)).astype(bool))
+
+
+def ends_of_bars(kind: str, axis: int) -> list[float]:
+    """Where the error bars of all panels end."""
+    figure = plots.plot_function(kind)(often_cut())
+    segments: list[Any] = []
+    for ax in figure.axes:
+        if kind == "tradeoff":
+            segments += [line.get_xydata() for line in ax.lines if line.get_color() == "#d0d0d0"]
+        for container in ax.containers:
+            bars = getattr(container, "errorbar", container)
+            segments += [segment for lines in bars.lines[2] for segment in lines.get_segments()] if bars else []
+    return [float(np.max(np.asarray(segment)[:, axis])) for segment in segments]
+
+
+@pytest.mark.parametrize(("kind", "axis"), [("bars", 1), ("ratios", 0), ("parameters", 1), ("tradeoff", 0)])
+def test_no_error_bar_runs_past_the_cap(kind: str, axis: int) -> None:
+    rot = means(often_cut(), MODELS[1], "std").loc["rot"]
+    assert rot["mean"] + rot["std"] > 20  # it would, if it were drawn in full
+    ends = ends_of_bars(kind, axis)
+    assert len(ends) >= len(MODELS)
+    assert max(ends) == pytest.approx(20)
+
+
+def test_notes_say_that_bars_end_at_the_cap() -> None:
+    for kind in ("bars", "ratios", "parameters"):
+        figure = plots.plot_function(kind)(acquire())
+        assert "mean ± standard deviation over seeds; error bars end at the cap" in all_text(figure)
+    assert "at the cap" not in all_text(plots.bars(budget()))
+
+
+# -- values that have no place -----------------------------------------------------------------------------------------
+
+
+KINDS = ("heat", "bars", "ratios", "tradeoff", "parameters")
+
+
+def changed(result: ProbeResult, value: float) -> pd.DataFrame:
+    long = long_of(result).copy()
+    long.loc[long["grammar"].eq("perm"), "value"] = value
+    return long
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("value", "what"), [(-0.5, "is -0.5, a ratio below 0"), (math.inf, "is inf, infinite")])
+def test_ratios_that_no_axis_has_are_refused(kind: str, value: float, what: str) -> None:
+    with pytest.raises(InvalidSettingError, match=f"4 values cannot be drawn: that of .* on perm, seed 123, {what}"):
+        plots.plot_function(kind)(changed(acquire(), value))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "ratios"])
+def test_negative_values_are_drawn_within_the_axes(kind: str) -> None:
+    figure = plots.plot_function(kind)(changed(budget(), -0.5))
+    figure.draw_without_rendering()
+    if kind == "heat":
+        assert figure.axes[0].images[0].get_clim()[0] == -0.5
+    elif kind != "tradeoff":
+        assert min(ax.get_ylim()[0] for ax in figure.axes) < -0.5
+    with pytest.raises(InvalidSettingError, match="is inf, infinite"):
+        plots.plot_function(kind)(changed(budget(), math.inf))
+
+
+def test_a_failed_run_may_have_any_value() -> None:
+    long = changed(acquire(), math.inf)
+    plots.heat(long.assign(failed=long["grammar"].eq("perm")))
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "curves"])
+def test_a_plot_that_has_no_room_says_so(kind: str) -> None:
+    with pytest.raises(InvalidSettingError, match=r"leave no room for it in 1 by [\d.]+ inches: make it wider"):
+        plots.plot_function(kind)(acquire(), width=1).draw_without_rendering()

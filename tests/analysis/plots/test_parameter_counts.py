@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from icy.analysis import plots
 from icy.core.errors import InvalidSettingError
 from icy.experiments.results import ProbeResult
 from icy.records.load import long_of
-from tests.analysis.plots.helpers import MODELS, acquire, all_text, arrows, record, sized
+from tests.analysis.plots.helpers import MODELS, acquire, all_text, arrows, overlapping, record, sized
 
 
 def test_a_line_per_model_through_its_sizes() -> None:
@@ -39,3 +41,39 @@ def test_ratios_against_parameters_have_two_logarithmic_axes() -> None:
     ax = plots.parameters(acquire()).axes[-1]
     assert (ax.get_title(), ax.get_xscale(), ax.get_yscale()) == ("hol", "log", "log")
     assert len(arrows(ax)) == len(MODELS)
+
+
+def zoo(count: int) -> ProbeResult:
+    """Models of like sizes and like results."""
+    found = []
+    for i in range(count):
+        model = f"sender/{'ABCDEFGH'[i % 8]}{'2L' * (i % 3 == 0)}:cell{i // 8}"
+        size = {"true": 3000 + 97 * i, "published": 1}
+        found += [record(model, g, 1, accuracy=0.5 + 0.1 * (i % 5), parameters=size) for g in ("perm", "rot")]
+    return ProbeResult(found)
+
+
+def test_marks_of_many_models_do_not_pile_up() -> None:
+    figure = plots.parameters(zoo(45))
+    figure.draw_without_rendering()
+    for ax in figure.axes:
+        lines = [container.lines[0] for container in ax.containers]
+        places = 72 / figure.dpi * np.array([ax.transData.transform(line.get_xydata()[0]) for line in lines])
+        assert len(places) == 45
+        apart = np.hypot(*(places[:, None] - places[None]).T)[np.triu_indices(45, 1)]
+        assert apart.min() > 2  # points; marks are 4 wide, so that none hides the middle of another
+        exact = 72 / figure.dpi * ax.transData.transform([(3000 + 97 * i, 0.5) for i in range(45)])[:, 0]
+        assert np.abs(np.sort(places[:, 0]) - exact).max() < 10.5
+    assert "marks that would cover each other are moved aside" in all_text(figure)
+    assert overlapping(figure) == []
+
+
+def test_blocks_begin_in_rows_of_their_own() -> None:
+    figure = plots.parameters(acquire() + sized())
+    names = [part.get_suptitle() for part in figure.subfigs]
+    assert names == ["acquire", "budget"]
+    assert [ax.get_title() for ax in figure.subfigs[1].axes] == ["perm", "rot"]
+    assert overlapping(figure) == []
+    own = Figure().subplots(1, 8)
+    plots.parameters(acquire() + sized(), axes=own)
+    assert own[-1].get_title() == "rot\nbudget"

@@ -46,7 +46,7 @@ def test_axes_that_are_given_are_drawn_on(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", TWICE)
 def test_one_axes_is_too_few_for_two_panels(kind: str) -> None:
-    with pytest.raises(InvalidSettingError, match=r"There are 2 panels to draw \(.+; .+\) and 1 axes to draw on"):
+    with pytest.raises(InvalidSettingError, match=r"This plot has 2 panels \(.+; .+\), and 1 axes were given"):
         plots.plot_function(kind)(TWICE[kind](), axes=Figure().subplots())
 
 
@@ -79,7 +79,7 @@ def test_plots_that_results_cannot_give() -> None:
     with pytest.raises(InvalidSettingError, match="a table does not hold: give the results folder"):
         plots.curves(budget().to_dataframe())
     without = ProbeResult([{**r, "curve": []} for r in budget().records])
-    with pytest.raises(InvalidSettingError, match=r"None of these 28 results has a learning curve \(0 failed\)"):
+    with pytest.raises(InvalidSettingError, match=r"There is no learning curve in 28 results \(0 failed\)"):
         plots.curves(without)
     with pytest.raises(InvalidSettingError, match="`icy e2e` trains a sender and a receiver together"):
         plots.e2e(budget())

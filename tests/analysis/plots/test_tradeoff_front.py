@@ -11,10 +11,10 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.text import Annotation
 
-from icy.analysis import plots
+from icy.analysis import plots, style
 from icy.core.errors import InvalidSettingError
 from icy.experiments.results import ProbeResult
-from tests.analysis.plots.helpers import EASE, MODELS, all_text, budget, means, record, texts
+from tests.analysis.plots.helpers import EASE, MODELS, all_text, budget, means, overlapping, record, texts
 
 
 def marked(ax: Axes) -> list[tuple[float, float]]:
@@ -99,6 +99,25 @@ def test_models_without_all_grammars_are_counted() -> None:
     result = ProbeResult([r for r in budget().records if (r["model"], r["grammar"]) != (MODELS[0], "rot")])
     figure = plots.tradeoff(result)
     assert len(marked(figure.axes[0])) == 1
-    assert "1 of 2 rows lack some of these grammars" in all_text(figure)
+    assert "not shown, for lack of some of these grammars: 1 of 2 rows" in all_text(figure)
     with pytest.raises(InvalidSettingError, match=r"there is no rot here: probe the same models with -g rot\."):
         plots.tradeoff(ProbeResult([r for r in budget().records if r["grammar"] != "rot"]))
+
+
+def crowd(count: int, **more: Any) -> pd.DataFrame:
+    rows = {f"sender/Model{i}:GRU": (0.6 + 0.003 * i, 0.8 + 0.1 * (i % 7)) for i in range(count)}
+    return table_of(rows, **more)
+
+
+@pytest.mark.parametrize("count", [1, 4, 14])
+def test_several_panels_do_not_collide(count: int) -> None:
+    ratios = {"measure": "ratio", "protocol": "acquire", "cap": 20.0, "cut": False}
+    senders = pd.concat([crowd(count, **ratios), crowd(count).assign(protocol="budget")])
+    receivers = senders.assign(side="receiver", model=senders["model"].str.replace("sender", "receiver"))
+    shuffled = receivers[receivers["grammar"].eq("shufdet")].assign(grammar="shuf")
+    figure = plots.tradeoff(pd.concat([senders, receivers, shuffled]))
+    assert len(figure.axes) == 4
+    assert overlapping(figure) == []
+    assert figure.get_figheight() <= style.TALLEST
+    assert "better: upper left" in all_text(figure)
+    assert "noise: mean of rot, pairsum, proj" in all_text(figure)

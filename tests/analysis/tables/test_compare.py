@@ -102,7 +102,7 @@ def test_what_cannot_be_compared_is_said() -> None:
     assert beside is not None
     assert beside.text(2) == "20.00±0.00†"  # that both were cut says nothing of their distance
     assert bias_table(long({"A": {"rot": [0.5, 0.7], "hol": 0.2}})).notes[-1] == (
-        "1 cells rest on fewer seeds than their row"
+        "1 cell rests on fewer seeds than its row"
     )
     with pytest.raises(InvalidSettingError, match="Results are a ProbeResult"):
         bias_table(long(THREE), compare=42)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,7 +12,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from icy.analysis.cells import Cell, Reference
 from icy.analysis.tables.bias import bias_table
+from icy.analysis.tables.table import BiasTable
 from icy.core.errors import InvalidSettingError
 from tests.helpers import THREE, long
 
@@ -59,3 +63,37 @@ def test_latex_compiles(tmp_path: Path) -> None:
         text=True,
     )
     assert done.returncode == 0, done.stdout[-1500:]
+
+
+def test_latex_can_be_referred_to() -> None:
+    table = bias_table(long(THREE))
+    lines = table.render("latex").splitlines()
+    place = next(i for i, line in enumerate(lines) if line.startswith(r"\caption"))
+    assert re.fullmatch(r"\\label\{tab:[a-z0-9.+-]+\}", lines[place + 1])
+    other = bias_table(long(THREE, meanings="3x4")).render("latex")
+    assert lines[place + 1] not in other  # several tables of one paper
+
+
+def test_numbers_below_0_have_a_minus_in_latex() -> None:
+    cells = {"rot": Cell(-0.25, 0.5, 2, 0, 0, reference=Reference(-1.0, 0.5, -1.5)), "hol": Cell(math.nan, 0, 0, 0, 0)}
+    table = BiasTable("a title", ["model"], ["rot", "hol"], [(["A-1:x-2"], cells)], ["at -3 a hyphen-ated 1e-05"])
+    latex = table.render("latex")
+    assert r"A-1:x-2 & $-$0.25$\pm$0.50 & -- \\" in latex
+    assert r"{\scriptsize $-$1.00$\pm$0.50 ($-$1.5)}" in latex
+    assert r"At $-$3 a hyphen-ated 1e-05" in latex
+
+
+def test_html_has_numbers_to_the_right() -> None:
+    html = bias_table(long(THREE)).render("html")
+    rows = [re.findall(r'<t[hd] style="text-align:(\w+)">', row) for row in re.findall("<tr>.*?</tr>", html)]
+    assert len(rows) == 4
+    assert all(row == ["left", *["right"] * (len(row) - 1)] and len(row) > 3 for row in rows)
+
+
+@pytest.mark.parametrize("format", ["text", "markdown", "latex", "html"])
+def test_rows_that_are_never_marked_are_told(format: str) -> None:
+    told = "rows without parameters, which learn by heart, are not marked"
+    assert told not in bias_table(long(THREE)).render(format)
+    rows = long(THREE)
+    heart = rows[rows["model"].eq(rows["model"].iloc[0])].assign(model="sender/Hashtable", parameters=0)
+    assert told in bias_table(pd.concat([rows, heart])).render(format)

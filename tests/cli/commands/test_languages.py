@@ -14,7 +14,7 @@ def test_show_prints_the_language() -> None:
     language = icy.make_language("rot+perm", "3x10")
     shown = run("show", "rot+perm").stdout
     assert all(f"{m}  {text}" in shown for m, text in language.examples().itertuples(index=False))
-    assert "1000 messages are distinct (100.0%)" in shown
+    assert "1000 distinct messages (100.0%)" in shown
 
 
 def test_show_all_has_a_column_per_grammar() -> None:

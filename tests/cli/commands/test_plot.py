@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -42,6 +43,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         )
     budget(["sender/FC1L"]).save(tmp_path / "saved.json")
     acquire().to_dataframe().to_csv(tmp_path / "results.csv", index=False)
+    for name, value in (("negative", -1.0), ("infinite", math.inf)):
+        acquire().to_dataframe().assign(value=value).to_csv(tmp_path / f"{name}.csv", index=False)
     acquire().to_dataframe().to_parquet(tmp_path / "results.parquet", index=False)
     return tmp_path
 
@@ -91,6 +94,10 @@ def test_the_command_draws_what_it_is_given(folder: Path, words: list[str]) -> N
         (["heat", "saved.json", "broken.parquet"], 1, "broken.parquet is no table that can be read"),
         (["curves", "results.csv"], 2, "give the results folder"),
         (["ratios", "bias"], 2, "no acquisition ratios"),
+        (["bars", "negative.csv"], 2, "is -1, a ratio below 0"),
+        (["tradeoff", "infinite.csv"], 2, "is inf, infinite"),
+        (["heat", "bias", "--width", "1"], 2, "leave no room for it in 1 by"),
+        (["tradeoff", "bias", "--width", "1"], 2, "leave no room for it in 1 by"),
     ],
 )
 def test_mistakes_are_one_sentence(folder: Path, words: list[str], code: int, part: str) -> None:
@@ -130,7 +137,7 @@ def test_end_to_end_curves_from_the_command(folder: Path) -> None:
     icy.end_to_end("FC2L", "RNN1L:GRU", steps=20, report_every=10, out="pairs", **sizes)
     assert run("e2e", "pairs").stderr == "Drawn: e2e.png.\n"
     figure = plots.e2e(ProbeResult.load("pairs"))
-    assert [ax.get_ylabel() for ax in figure.axes] == ["end-to-end loss", "end-to-end accuracy", "topsim"]
+    assert [ax.get_ylabel() for ax in figure.axes] == ["end-to-end\nloss", "end-to-end\naccuracy", "topsim"]
     with pytest.raises(InvalidSettingError, match="3 panels"):
         plots.e2e(ProbeResult.load("pairs"), axes=Figure().subplots())
     icy.end_to_end("FC2L", "RNN1L:GRU", steps=20, report_every=10, out="pairs", preset="published", **sizes)

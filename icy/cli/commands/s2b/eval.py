@@ -15,6 +15,7 @@ from icy.cli.output import checked_plot, checked_rows_file, joined, print_table,
 from icy.core.checks import seed_list
 from icy.core.errors import InvalidSettingError
 from icy.core.registry import LISTENER, SPEAKER, registry
+from icy.core.text import counted
 from icy.s2b.settings import GameSettings
 
 from .options import SWEPT, counting, game_options, load, player_option, plugins_and_quiet, progress, settings_of, shown
@@ -77,7 +78,7 @@ def eval_command(
             _print_evaluation(found, spread, format_)
             if target is not None:
                 write_rows(joined(found), target, quiet)
-        done = f"{len(found)} of {len(pairs) * len(games)} rows are measured."
+        done = f"{len(found)} of {counted(len(pairs) * len(games), 'row')} measured."
         raise Interrupted(f"Interrupted: {done}") from None
     _print_evaluation(found, spread, format_)
     if target is not None:
@@ -116,8 +117,8 @@ def _print_evaluation(found: Sequence[pd.DataFrame], spread: str, format_: str) 
 
     rows = joined(found)
     labels = {"speaker": "speaker", "listener": "listener", "shots": "S", "samples": "O", "distractors": "K"}
-    chance = ", ".join(f"{100 / n:.1f} % with {n} answers" for n in sorted(rows["decisions"].unique()))
-    notes = [f"chance: {chance}; {rows['episodes'][0]} episodes per seed"]
+    chance = ", ".join(f"{100 / n:.1f} % with {counted(n, 'answer')}" for n in sorted(rows["decisions"].unique()))
+    notes = [f"chance: {chance}; {counted(rows['episodes'][0], 'episode')} per seed"]
     if rows["illegal"].any():
         notes.append(f"illegal actions in an episode: {rows['illegal'].mean():.2f} on average")
     print_table(evaluation_table(rows, labels, spread, notes), format_)
@@ -225,6 +226,6 @@ def stimuli_command(
     if figure is not None:
         sections = sections_of(game, seed)
         sizes = sections.spaces.sizes[0]
-        title = f"seed {seed}: {'x'.join(map(str, sizes.tolist()))} values, {game.samples} samples each"
+        title = f"seed {seed}: {'x'.join(map(str, sizes.tolist()))} values, {counted(game.samples, 'sample')} each"
         drawn = plot_stimuli(sizes, sections.means[0], sections.deviations[0], sections.samples[0], title)
         save_figure(drawn, figure, quiet)

@@ -9,6 +9,7 @@ import click
 import numpy as np
 
 from icy.core.registry import LISTENER, PLAYERS, SPEAKER
+from icy.core.text import counted
 from icy.s2b.settings import GameSettings
 
 from .options import game_options, load, player_option, plugins_and_quiet, settings_of
@@ -96,7 +97,7 @@ def person(role: str) -> Any:
 
 def _asked_tokens(settings: GameSettings) -> Any:
     """Ask for a message, [1, L]."""
-    wanted = f"up to {settings.length} tokens from 1 to {settings.vocab_size}"
+    wanted = f"up to {counted(settings.length, 'token')} from 1 to {settings.vocab_size}"
     while True:
         words = _answer(f"  you say ({wanted})").replace(",", " ").split()
         if len(words) <= settings.length and all(w.isdecimal() and int(w) <= settings.vocab_size for w in words):

@@ -8,6 +8,7 @@ import click
 
 from icy.cli.output import note
 from icy.core.errors import StoreError
+from icy.core.text import counted
 from icy.s2b.settings import GameSettings
 
 from .options import counting, game_options, load, player_option, plugins_and_quiet, progress, settings_of
@@ -51,4 +52,4 @@ def record_command(
     except OSError as error:
         raise StoreError(f"Cannot write {target}: {error.strerror or error}.") from error
     if not quiet:
-        note(f"Written: {target}, {len(games)} games of {episodes} episodes.")
+        note(f"Written: {target}, {counted(len(games), 'game')} of {counted(episodes, 'episode')}.")

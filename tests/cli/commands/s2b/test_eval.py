@@ -55,7 +55,7 @@ def test_an_interrupted_evaluation_keeps_what_is_there(monkeypatch: pytest.Monke
     assert result.exit_code == 130
     assert len(pd.read_csv(out)) == 2
     assert "posdis" in result.stdout
-    assert "1 of 3 rows are measured" in result.stderr
+    assert "1 of 3 rows measured" in result.stderr
 
 
 def test_a_strangers_listener_is_measured(tmp_path: Path) -> None:

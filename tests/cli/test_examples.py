@@ -1,0 +1,169 @@
+"""Examples of help texts and pages: every one is a command that exists, with names that are known.
+
+What trains is planned and not trained; what is quick runs on a small results folder; the rest is parsed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from icy.analysis.atlas.atlas import Atlas
+from icy.cli import main, session
+from icy.core.registry import registry
+from icy.experiments.plan import Plan
+from icy.experiments.results import ProbeResult
+from icy.records.load import long_of
+from icy.records.pack import Pack
+from tests.analysis.plots.helpers import MODELS, acquire, budget
+from tests.cli.helpers import ROOT, run
+
+TRAINING = ("probe", "sweep", "e2e", "reproduce")
+QUICK = ("list", "show", "generate", "atlas", "table", "plot", "pack")  # are run; others are parsed
+KINDS = {  # of names, by parameter
+    "metric": ("metric",),
+    "speaker": ("speaker",),
+    "listener": ("listener",),
+    "names": ("sender", "receiver", "cell", "grammar", "metric", "speaker", "listener"),
+}
+FREE = ("me", "all", "mine")  # a player at the keyboard, everything, one of a plug-in's
+PLUG_IN = """
+import torch, icy
+class Sum(torch.nn.Module):
+    def __init__(self, space, message_length, vocab_size, hidden_size, layers=1, **options):
+        super().__init__()
+        self.shape = (message_length, vocab_size + 1)
+        self.embed = torch.nn.Embedding(space.attributes * space.values, message_length * (vocab_size + 1))
+    def forward(self, meanings):
+        return self.embed(meanings).sum(1).unflatten(-1, self.shape)
+@icy.register_sender('MyModel')
+class MyModel(Sum):
+    'A sum of embeddings.'
+@icy.register_sender('MyNet')
+class MyNet(Sum):
+    'A sum of embeddings.'
+"""
+
+
+def commands(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Every command with its words."""
+    yield words, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None
+            yield from commands(inner, (*words, name))
+
+
+def examples() -> list[str]:
+    """The examples of help texts, and the commands in blocks of pages."""
+    helps = "\n".join(command.epilog or "" for _, command in commands(main))
+    found = re.findall(r"^ +(icy .+)$", helps, re.MULTILINE)
+    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
+        for block in re.findall(r"^```sh\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
+            found += re.findall(r"^(icy .+)$", block.replace("\\\n", " "), re.MULTILINE)
+    return list(dict.fromkeys(found))
+
+
+def folder(path: Path, result: ProbeResult) -> None:
+    """Write a results folder."""
+    (path / "records").mkdir(parents=True)
+    for number, record in enumerate(result.records):
+        config = {**record["config"], "key": record["key"]}
+        (path / "records" / f"{number}.json").write_text(json.dumps({**record, "config": config}))
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with everything that the examples name."""
+    home = tmp_path_factory.mktemp("home")
+    models = [*MODELS, "sender/FC1L", "sender/RNNZero:GRU", "sender/RNNAutoReg:GRU", "sender/HierZero:LSTM"]
+    both = ProbeResult([
+        {**record, "meanings": "5x10", "word_length": 4, "hidden_size": 128, "versions": {"icy": "1"}, "device": "cpu"}
+        for record in (budget(models) + acquire(models)).records
+    ])  # fmt: skip
+    for name in ("bias", "icy-results", "mine", "my-results", "plain", "tuned", "shard-1", "shard-2"):
+        folder(home / name, both)
+    (home / "elsewhere").mkdir()
+    long_of(acquire()).to_csv(home / "elsewhere" / "results.csv", index=False)
+    Atlas.of(both.records, "mine").save(home / "mine.parquet")
+    Pack.read(home / "bias").write(home / "bias.parquet")
+    (home / "mine.py").write_text(PLUG_IN)
+    plug_ins = (ROOT / "docs" / "plug-ins.md").read_text()
+    for block in re.findall(r"^```python\n(.*?)^```", plug_ins, re.MULTILINE | re.DOTALL):
+        if named := re.match(r"# (my_\w+\.py)\n", block):
+            (home / named[1]).write_text(block)
+    sweeps = (ROOT / "docs" / "sweeps.md").read_text()
+    (block,) = re.findall(r"^```toml\n(.*?)^```", sweeps, re.MULTILINE | re.DOTALL)
+    (home / "zoo.toml").write_text(block)
+    return home
+
+
+class Planned(Exception):
+    """What would be trained."""
+
+
+@pytest.fixture
+def planning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands that train end when they have a plan."""
+
+    def stop(plan: Plan) -> None:
+        assert plan.rows
+        raise Planned
+
+    monkeypatch.setattr(session, "run_watched", lambda ctx, plan, *rest: stop(plan))
+    monkeypatch.setattr(session, "print_plan", lambda plan, *rest: stop(plan))
+
+
+def unknown_names(given: dict[str, Any]) -> list[str]:
+    """The names among the arguments of a command that nothing has."""
+    found = []
+    for name, kinds in KINDS.items():
+        asked = given.get(name) or ()
+        for one in (asked,) if isinstance(asked, str) else asked:
+            kind, _, rest = one.rpartition("/")
+            wanted = (kind,) if kind else kinds
+            found += [one] if one not in FREE and not registry.match([rest], *wanted) else []
+    return found
+
+
+def parsed(words: list[str]) -> dict[str, Any]:
+    """The arguments of a command, as it takes them."""
+    context, command = click.Context(main), main
+    while isinstance(command, click.Group) and words:
+        inner = command.get_command(context, words[0])
+        assert inner is not None, words
+        command, words = inner, words[1:]  # type: ignore[assignment]
+    return command.make_context("icy", words).params
+
+
+@pytest.mark.usefixtures("planning", "forgetting")
+@pytest.mark.parametrize("line", examples(), ids=str)
+def test_an_example_works(line: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for file in home.iterdir():
+        (tmp_path / file.name).symlink_to(file)
+    monkeypatch.chdir(tmp_path)
+    words = shlex.split(line, comments=True)[1:]
+    if words[0] in TRAINING and "--list" not in words:
+        result = run(*words)
+        assert isinstance(result.exception, Planned), result.output
+    elif words[0] in QUICK and words[:3] != ["plot", "tradeoff", "atlas"]:  # which takes ten seconds
+        result = run(*words)
+        assert result.exit_code == 0, result.output
+    else:
+        given = parsed(words)
+        assert given.get("plugin") or unknown_names(given) == []
+
+
+def test_there_are_examples_of_every_command() -> None:
+    assert len(examples()) > 80
+    helps = {words: command.epilog or "" for words, command in commands(main) if words}
+    assert not [words for words, text in helps.items() if f"icy {' '.join(words)}" not in text], "has no example"
