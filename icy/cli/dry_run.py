@@ -6,9 +6,10 @@ import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from icy.core.text import counted, duration, size
 from icy.experiments.plan import Plan, Row
 
-from .output import counted, duration, note, print_rows, size, stderr
+from .output import note, print_rows, stderr
 
 if TYPE_CHECKING:
     from icy.experiments.estimate import Estimate

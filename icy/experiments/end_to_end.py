@@ -20,6 +20,7 @@ from icy.models.factory import cannot_use
 from icy.training.job import Replicate
 from icy.training.pairs.job import PairEntry, PairJob, PairTask
 
+from .display import with_progress
 from .plan import make_plan
 from .probe import require_language, warn_of_idle
 from .results import EndToEndResult
@@ -36,6 +37,7 @@ def end_to_end(
     pretrain: str | Iterable[str] = SCRATCH,
     *,
     watcher: Watcher | None = None,
+    progress: bool | None = None,
     **options: Any,
 ) -> EndToEndResult:
     """Train a sender and a receiver together, from scratch or after each has learnt a grammar.
@@ -49,6 +51,8 @@ def end_to_end(
         receiver: names of receivers.
         pretrain: grammars, or "none".
         watcher: callbacks that observe the run.
+        progress: whether its progress is shown; by default in notebooks and on terminals, and a line a minute
+            elsewhere, unless there is a watcher or the environment has ICY_PROGRESS=0.
         **options: representation, steps, cap, most, target, pretrain_representation, report_every, meanings,
             vocab_size, word_length, seeds, hidden, preset, sender_options, receiver_options, settings, quick, device,
             workers, engine, out, rerun, plugin, track; EndToEndSpec describes each.
@@ -69,7 +73,7 @@ def end_to_end(
         MeaningSpace(attributes=3, values=4)
     """
     spec = EndToEndSpec.asked(sender=sender, receiver=receiver, pretrain=pretrain, **options)
-    result = run_plan(make_plan(spec), watching(watcher, spec.track, spec.out))
+    result = run_plan(make_plan(spec), watching(with_progress(watcher, progress), spec.track, spec.out))
     assert isinstance(result, EndToEndResult)
     return result
 

@@ -23,6 +23,7 @@ from icy.models.factory import cannot_use, count_parameters
 from icy.training.job import Replicate
 from icy.training.probe_job import ProbeJob, Task
 
+from .display import with_progress
 from .plan import make_plan
 from .results import ProbeResult
 from .run import run_plan
@@ -32,7 +33,12 @@ log = logging.getLogger(__name__)
 
 
 def probe(
-    model: str | Iterable[str], grammar: str | Iterable[str] = "all", *, watcher: Watcher | None = None, **options: Any
+    model: str | Iterable[str],
+    grammar: str | Iterable[str] = "all",
+    *,
+    watcher: Watcher | None = None,
+    progress: bool | None = None,
+    **options: Any,
 ) -> ProbeResult:
     """Measure which grammars a model learns easily.
 
@@ -43,6 +49,8 @@ def probe(
         model: names or wildcards of senders and receivers.
         grammar: names, chains or wildcards.
         watcher: callbacks that observe the run.
+        progress: whether its progress is shown; by default in notebooks and on terminals, and a line a minute
+            elsewhere, unless there is a watcher or the environment has ICY_PROGRESS=0.
         **options: protocol, meanings, vocab_size, word_length, seeds, target, cap, held_out, split, hidden,
             representation, preset, options, settings, quick, device, workers, runner, per_gpu, engine, out, rerun,
             plugin, track; ProbeSpec describes each.
@@ -61,7 +69,7 @@ def probe(
         ['concat', 'perm', 'rot']
     """
     spec = ProbeSpec.asked(model=model, grammar=grammar, **options)
-    return run_plan(make_plan(spec), watching(watcher, spec.track, spec.out))
+    return run_plan(make_plan(spec), watching(with_progress(watcher, progress), spec.track, spec.out))
 
 
 spell_out(probe, ProbeSpec, ProbeResult)

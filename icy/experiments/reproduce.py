@@ -13,6 +13,7 @@ from icy.core.errors import InvalidSettingError, unknown
 from icy.core.registry import canonical
 from icy.experiments.trackers.make import watching
 
+from .display import with_progress
 from .plan import Plan, make_plan
 from .reproduction import Reproduction
 from .results import ProbeResult
@@ -35,7 +36,12 @@ PART = ["protocol", "representation", "side", "hidden_size", "target"]  # what t
 
 
 def reproduce(
-    table: str, only: str | Iterable[str] = (), *, watcher: Watcher | None = None, **options: Any
+    table: str,
+    only: str | Iterable[str] = (),
+    *,
+    watcher: Watcher | None = None,
+    progress: bool | None = None,
+    **options: Any,
 ) -> Reproduction:
     """Measure a published table again, under the preset `published`, and compare it with what was printed.
 
@@ -45,6 +51,8 @@ def reproduce(
         table: its name, as in "icy22/table3"; `icy reproduce --list` shows all.
         only: names or wildcards of models, of those in the table.
         watcher: callbacks that observe the run.
+        progress: whether its progress is shown; by default in notebooks and on terminals, and a line a minute
+            elsewhere, unless there is a watcher or the environment has ICY_PROGRESS=0.
         **options: grammar, representation, seeds, settings, quick, device, workers, engine, out, rerun, track;
             ReproduceSpec describes each.
 
@@ -63,7 +71,7 @@ def reproduce(
         [['Hashtable', 'perm', 1.0, 'agrees']]
     """
     asked = Reproducing.of(ReproduceSpec.asked(table=table, only=only, **options))
-    return asked.run(asked.plan(), watching(watcher, asked.spec.track, asked.spec.out))
+    return asked.run(asked.plan(), watching(with_progress(watcher, progress), asked.spec.track, asked.spec.out))
 
 
 spell_out(reproduce, ReproduceSpec, Reproduction)

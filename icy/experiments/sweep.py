@@ -22,6 +22,7 @@ from icy.experiments.trackers.make import watching
 from icy.records.kinds import RowKey, job_kind
 from icy.records.store import Store
 
+from .display import with_progress
 from .plan import Plan, Row, load_plugins, plan_rows, planned, store_of
 from .results import ProbeResult
 from .run import run_plan
@@ -33,7 +34,12 @@ PARTS = "sweep"  # the name of the parts in a file: [[sweep]]
 
 
 def sweep(
-    model: str | Iterable[str] = (), *, file: str | Path | None = None, watcher: Watcher | None = None, **options: Any
+    model: str | Iterable[str] = (),
+    *,
+    file: str | Path | None = None,
+    watcher: Watcher | None = None,
+    progress: bool | None = None,
+    **options: Any,
 ) -> ProbeResult:
     """Probe many models under many settings.
 
@@ -41,6 +47,8 @@ def sweep(
         model: names or wildcards of senders and receivers.
         file: a sweep in TOML or YAML; what is given here goes before what is in it.
         watcher: callbacks that observe the run.
+        progress: whether its progress is shown; by default in notebooks and on terminals, and a line a minute
+            elsewhere, unless there is a watcher or the environment has ICY_PROGRESS=0.
         **options: see SweepSpec.
 
     Returns:
@@ -61,7 +69,8 @@ def sweep(
     given = {**({"model": model} if model else {}), **options}
     spec = sweep_spec(**(given if file is None else over(read_sweep(file), given)))
     plan = make_sweep(spec)
-    return run_plan(plan, watching(watcher, spec.track, spec.out), retries=spec.retries)
+    told = watching(with_progress(watcher, progress), spec.track, spec.out)
+    return run_plan(plan, told, retries=spec.retries)
 
 
 spell_out(sweep, SweepSpec, ProbeResult)
