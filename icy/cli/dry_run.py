@@ -84,7 +84,7 @@ def _explain_estimate(plan: Plan, estimates: Sequence[Estimate]) -> None:
     if inferred := sum(not e.timed for e in estimates):
         note(
             f"{len(estimates) - inferred} of {len(estimates)} rows were timed; the others are inferred from the "
-            "operations of an update, mostly within a factor of 1.5."
+            "operations of an update: times mostly within a factor of 1.5, memory of 2."
         )
     if (memory := _memory(plan, estimates)) is not None:
         note(memory)

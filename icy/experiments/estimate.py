@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import math
-import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,10 +30,10 @@ from .run import stacks_of
 log = logging.getLogger(__name__)
 EACH = 3  # rows that are all timed, if there are no more of different cost
 AT_LEAST = 3  # rows to infer others from
-ENOUGH = 6  # of these
+ENOUGH = 7  # of these
 SECONDS = 6.0  # for timing them; no further one is begun after that
 UPDATE_SECONDS = 0.2  # of the stack that one of these is timed in, about
-PRIOR = 0.1  # weight of the usual rates, in rows
+PRIOR = 1.0  # weight of the usual rates, in rows
 Told = Callable[[str], None]
 
 
@@ -222,7 +221,8 @@ class _Costs:
         if not timed:
             return {}
         rates = fitted_rates([(jobs[key][1], one.stack, one.seconds) for key, one in timed.items()])
-        shares = [one.peak / (jobs[key][1].kept * one.stack) for key, one in timed.items() if one.peak is not None]
+        peaks = [(jobs[key][1].kept, one.peak / one.stack) for key, one in timed.items() if one.peak]
+        memory = fitted_memory(peaks)
         process = next(iter(timed.values())).process
         found = {}
         for key, (job, work) in jobs.items():
@@ -230,7 +230,7 @@ class _Costs:
             seconds = float(np.dot(rates, work.units(stack)))
             if key in timed:  # what was found of it, for a larger stack
                 seconds *= timed[key].seconds / float(np.dot(rates, work.units(timed[key].stack)))
-            peak = int(statistics.median(shares) * work.kept * stack) if shares else None
+            peak = None if memory is None else int(stack * (memory[0] + memory[1] * work.kept))
             found[key] = _Rehearsal(stack, seconds, peak, process, key in timed)
         return found
 
@@ -253,15 +253,15 @@ class _Costs:
 
 
 def spread_out(keys: Sequence[str], most: int) -> list[str]:
-    """Return some of the keys, spread evenly over all of them: one in the middle first, then towards the ends.
+    """Return some of the keys, spread evenly over all of them: towards the ends first, then those in the middle.
 
     Example:
         >>> spread_out("abcdefghij", 4)
-        ['f', 'd', 'i', 'b']
+        ['b', 'i', 'd', 'g']
     """
     count = min(most, len(keys))
     places = [int((place + 0.5) * len(keys) / count) for place in range(count)]
-    return [keys[place] for place in sorted(places, key=lambda place: abs(place - len(keys) / 2))]
+    return [keys[place] for place in sorted(places, key=lambda place: (-abs(2 * place + 1 - len(keys)), place))]
 
 
 def fitted_rates(timed: Sequence[tuple[Work, int, float]]) -> NDArray[np.float64]:
@@ -284,6 +284,23 @@ def fitted_rates(timed: Sequence[tuple[Work, int, float]]) -> NDArray[np.float64
     rates, _ = nnls(np.vstack([relative, prior]), np.concatenate([np.ones(len(timed)), math.sqrt(PRIOR) * np.ones(3)]))
     found: NDArray[np.float64] = rates * usual
     return found
+
+
+def fitted_memory(peaks: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
+    """Fit the memory of a replicate: a part that all have, and a share of what its forward pass keeps.
+
+    Args:
+        peaks: what is kept of one replicate, and its share of the peak, in bytes.
+    """
+    from scipy.optimize import nnls
+
+    if not peaks:
+        return None
+    kept, peak = np.array(peaks).T
+    scale = float(np.mean(peak))  # so that both columns are of a size
+    units = np.stack([np.full(len(peak), scale), kept], axis=1) / peak[:, None]
+    (own, share), _ = nnls(units, np.ones(len(peak)))
+    return float(own * scale), float(share)
 
 
 def _rehearsed(job: Job, updates: int, first: bool) -> _Rehearsal:
