@@ -33,7 +33,8 @@ AT_LEAST = 3  # rows to infer others from
 ENOUGH = 7  # of these
 SECONDS = 6.0  # for timing them; no further one is begun after that
 UPDATE_SECONDS = 0.2  # of the stack that one of these is timed in, about
-PRIOR = 1.0  # weight of the usual rates, in rows
+# Weights of the usual rates, in rows; what a call costs differs most between machines, and is nearly all on a GPU.
+PRIORS = (0.01, 1.0, 1.0)
 Told = Callable[[str], None]
 
 
@@ -280,8 +281,8 @@ def fitted_rates(timed: Sequence[tuple[Work, int, float]]) -> NDArray[np.float64
     usual = np.array(USUAL_RATES)
     usual *= math.exp(float(np.mean(np.log(seconds / (units @ usual)))))
     relative = units * usual / seconds[:, None]  # in usual rates, so that all columns are of a size
-    prior = math.sqrt(PRIOR) * np.eye(3)
-    rates, _ = nnls(np.vstack([relative, prior]), np.concatenate([np.ones(len(timed)), math.sqrt(PRIOR) * np.ones(3)]))
+    weights = np.sqrt(PRIORS)
+    rates, _ = nnls(np.vstack([relative, np.diag(weights)]), np.concatenate([np.ones(len(timed)), weights]))
     found: NDArray[np.float64] = rates * usual
     return found
 
