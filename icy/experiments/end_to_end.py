@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -22,12 +21,11 @@ from icy.training.pairs.job import PairEntry, PairJob, PairTask
 
 from .display import with_progress
 from .plan import make_plan
-from .probe import require_language, warn_of_idle
+from .probe import require_language
 from .results import EndToEndResult
 from .run import run_plan
 from .watcher import Watcher
 
-log = logging.getLogger(__name__)
 SCRATCH_STEPS = 50_000  # where Perkins21 table 6 was read
 
 
@@ -110,10 +108,6 @@ def pair_jobs(spec: EndToEndSpec) -> list[PairJob]:
         replicates=tuple(Replicate(name, seed) for name in grammars for seed in seeds),
         preset=spec.preset,
     )
-    used = {name: value for r in blank.replicates for name, value in blank.config(r)["settings"].items()}
-    warn_of_idle(spec.settings, used, f"an end-to-end run over a link that is '{link}'")
-    if spec.steps is not None and (spec.cap, spec.most) != (EndToEndSpec.cap, EndToEndSpec.most):
-        log.warning("The game has %s updates, as steps are given; cap and most do nothing.", spec.steps)
     jobs = [replace(blank, task=replace(task, entry=entry)) for entry in entries]
     return [replace(job, parameters=_parameters(job)) for job in jobs]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -14,7 +14,6 @@ from icy.config.specs import ProbeSpec, spell_out
 from icy.core.checks import FIRST_SEED, hidden_list, seed_list
 from icy.core.errors import InvalidSettingError
 from icy.core.registry import SIDES, Entry, registry
-from icy.core.text import listed
 from icy.experiments.trackers.make import watching
 from icy.grammars import expand_grammars, grammar_version, make_language
 from icy.languages.meanings import MeaningSpace
@@ -90,9 +89,18 @@ def probe_jobs(spec: ProbeSpec) -> list[ProbeJob]:
         _split(spec, protocol, space),
         preset=spec.preset,
     )
-    warn_of_idle(spec.settings, blank.settings.under(representation), f"a probe under '{representation}'")
     tasks = [replace(blank.task, entry=entry, hidden_size=size) for entry in entries for size in sizes]
-    return [_complete(replace(blank, task=task), spec, seeds) for task in tasks]
+    jobs = [_complete(replace(blank, task=task), spec, seeds) for task in tasks]
+    _warn_of_idle_sizes(jobs)
+    return jobs
+
+
+def _warn_of_idle_sizes(jobs: list[ProbeJob]) -> None:
+    """Warn of models that are the same at several hidden sizes."""
+    for name in dict.fromkeys(job.name for job in jobs):
+        counts = [job.parameters["true"] for job in jobs if job.name == name]
+        if len(counts) > 1 and len(set(counts)) == 1:
+            log.warning("%s has no hidden layer: its rows at %s hidden sizes are the same.", name, len(counts))
 
 
 def _split(spec: ProbeSpec, protocol: Protocol, space: MeaningSpace) -> Split | None:
@@ -134,14 +142,6 @@ def _complete(blank: ProbeJob, spec: ProbeSpec, seeds: list[int]) -> ProbeJob:
         require_language(name, task.space, task.vocab_size, task.word_length, seeds[0])
     replicates = tuple(Replicate(name, seed) for name in names for seed in seeds)
     return replace(blank, replicates=replicates, parameters=parameter_counts(task))
-
-
-def warn_of_idle(given: Mapping[str, Any], used: Mapping[str, Any], where: str) -> None:
-    """Warn of settings that were given and change nothing in a run."""
-    # A setting that came later is left out at its default, so what is not used is not always idle.
-    idle = [name for name in given if name not in used and name != "tf32"]
-    if idle:
-        log.warning("The setting %s does nothing in %s.", listed([f"'{name}'" for name in idle]), where)
 
 
 def require_language(name: str, space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> None:

@@ -14,7 +14,8 @@ from icy.core.registry import canonical
 from icy.experiments.trackers.make import watching
 
 from .display import with_progress
-from .plan import Plan, make_plan
+from .idle import tell_idle
+from .plan import Plan, make_plan, plan_rows, planned
 from .reproduction import Reproduction
 from .results import ProbeResult
 from .run import run_plan
@@ -156,7 +157,7 @@ def _probes(asked: Reproducing) -> Plan:
 
 def _pairs(asked: Reproducing) -> Plan:
     """Plan the games of a table of pairs."""
-    plans = []
+    plans, specs = [], []
     for (link, hidden), rows in asked.wanted.groupby(["representation", "hidden_size"], sort=False):
         for grammars, models in _alike(rows, keep_concat=True).items():
             senders, receivers = zip(*(str(model).split("+") for model in models), strict=True)
@@ -170,7 +171,9 @@ def _pairs(asked: Reproducing) -> Plan:
                 report_every=SCRATCH_REPORTS if grammars == ("none",) else DRIFT_REPORTS,
                 **asked.shared(),
             )
-            plans.append(make_plan(spec))
+            specs.append(spec)
+            plans.append(planned(spec, plan_rows(spec)))
+    tell_idle(specs)
     first = plans[0]
     workers = max(plan.workers for plan in plans)
     return replace(first, rows=tuple(row for plan in plans for row in plan.rows), workers=workers)

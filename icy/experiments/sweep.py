@@ -23,6 +23,7 @@ from icy.records.kinds import RowKey, job_kind
 from icy.records.store import Store
 
 from .display import with_progress
+from .idle import tell_idle, tell_idle_retries, without_idle
 from .plan import Plan, Row, load_plugins, plan_rows, planned, store_of
 from .results import ProbeResult
 from .run import run_plan
@@ -172,9 +173,12 @@ def make_sweep(spec: SweepSpec) -> Plan:
     store = store_of(spec)
     found: dict[RowKey, Row] = {}
     refused: list[IncompatibleError] = []
-    for one in expand(spec):
+    specs = expand(spec)
+    tell_idle(specs)
+    tell_idle_retries(spec)
+    for one in specs:
         try:
-            rows = plan_rows(one)
+            rows = plan_rows(without_idle(one))
         except IncompatibleError as error:  # a model that does not work in one of several representations
             refused.append(error)
             continue
@@ -203,7 +207,8 @@ def expand(spec: SweepSpec) -> list[RunSpec]:
         kind = own.pop("kind", spec.kind)
         one = job_kind(kind).load_spec()
         _check_part(own, one)
-        found.extend(_combinations(one, {**_shared(spec, one), **own}))
+        said = {*spec.given, *own}
+        found.extend(made.with_given(said) for made in _combinations(one, {**_shared(spec, one), **own}))
     return found
 
 
