@@ -181,9 +181,10 @@ class NotebookWatcher(LiveWatcher):
         """Display progress from now on."""
         ProgressWatcher.started(self, plan)
         if plan.total:
-            from IPython.display import display
+            from IPython import display
 
-            self._output = display(self._text(), raw=True, display_id=True)
+            show: Any = display.display
+            self._output = show(self._text(), raw=True, display_id=True)
 
     def read(self, job: Job, readings: Sequence[Reading]) -> None:
         """Called after every evaluation of every stack."""

@@ -78,7 +78,7 @@ class _Counter(TorchDispatchMode):
     """
 
     def __init__(self, marker: int, scale: float) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._marker, self._scale = marker, scale
         self._seen: set[int] = set()
         self._held: list[Tensor] = []  # so that no address is used twice

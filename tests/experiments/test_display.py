@@ -105,9 +105,9 @@ def test_a_notebook_shows_it_in_the_output_of_its_cell(plan: Plan, monkeypatch: 
         shown.append(data["text/plain"])
         return Output()
 
-    kernel = SimpleNamespace(get_ipython=lambda: SimpleNamespace(kernel=object()))
-    monkeypatch.setitem(sys.modules, "IPython", kernel)
-    monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=display))
+    kernel = SimpleNamespace(kernel=object())
+    module = SimpleNamespace(get_ipython=lambda: kernel, display=SimpleNamespace(display=display))
+    monkeypatch.setitem(sys.modules, "IPython", module)
     watcher = with_progress(None, None)
     assert isinstance(watcher, NotebookWatcher)
     watcher.started(plan)
