@@ -4,13 +4,18 @@ import inspect
 from typing import TYPE_CHECKING, Any
 
 from icy.core.errors import IncompatibleError, InvalidSettingError
+from icy.core.memory import available_memory
 from icy.core.registry import Entry, registry
+from icy.core.text import size
 from icy.languages.meanings import MeaningSpace
 
 if TYPE_CHECKING:
     from torch import nn
 
 
+LARGE = 4096  # hidden sizes from here on are checked against the memory before a model is made
+COPIES = 4  # of a parameter in training: itself, its gradient and Adam's two moments
+BYTES = 4  # of each
 DEFAULTS = {"message_length": 20, "vocab_size": 4, "hidden_size": 128}  # Icy22's main setting, with 5x10
 
 
@@ -88,8 +93,35 @@ def create(
     if unknown:
         known = ", ".join(sorted(accepted or ())) or "none"
         raise InvalidSettingError(f"{entry.qualified} has no option '{unknown[0]}'; its options: {known}.")
-    model: nn.Module = entry.create(MeaningSpace.of(space), message_length, vocab_size, hidden_size, **options)
+    sizes = MeaningSpace.of(space), message_length, vocab_size, hidden_size
+    if hidden_size >= LARGE:
+        _require_memory(entry, sizes, options)
+    model: nn.Module = entry.create(*sizes, **options)
     return model
+
+
+def _require_memory(entry: Entry, sizes: tuple[Any, ...], options: dict[str, Any]) -> None:
+    """Raise if the parameters of a large model do not fit in memory, before any is allocated.
+
+    Raises:
+        InvalidSettingError: they do not, with their gradients and the two moments of Adam.
+    """
+    import torch
+
+    available = available_memory()
+    try:
+        with torch.random.fork_rng(devices=[]), torch.device("meta"):  # which has shapes and no numbers
+            count = sum(p.numel() for p in entry.create(*sizes, **options).parameters())
+    except Exception as error:  # of a model that computes with its weights when it is made, which is then tried
+        if "overflow" not in str(error):
+            return
+        count = available  # more than can be counted
+    if COPIES * BYTES * count > available:
+        raise InvalidSettingError(
+            f"{entry.qualified} with a hidden size of {sizes[-1]} has {count:.1e} parameters, which need about "
+            f"{size(COPIES * BYTES * count)} of memory in training, and {size(available)} is available; take a smaller "
+            "hidden size."
+        )
 
 
 def _representation(entry: Entry, given: Any) -> Any:

@@ -45,7 +45,8 @@ def executed(path: Path) -> NotebookNode:
         if os.name == "posix":  # sockets in the folder, so that no port is open to others
             manager.transport, manager.ip = "ipc", str(Path(folder, "kernel"))
         client = NotebookClient(notebook, km=manager, timeout=SECONDS, resources={"metadata": {"path": folder}})
-        client.execute(env={**os.environ, "IPYTHONDIR": str(Path(folder, ".ipython"))})  # no start-up files of the user
+        # No start-up files of the user, and no progress, which has times in it.
+        client.execute(env={**os.environ, "IPYTHONDIR": str(Path(folder, ".ipython")), "ICY_PROGRESS": "0"})
     return tidied(notebook)
 
 

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 import icy
+from icy.config.specs import ProbeSpec
 from icy.core.registry import registry
+from icy.experiments.plan import Plan, make_plan
 from tests.helpers import TINY
 from tests.shapes import check_shapes
 
@@ -46,3 +48,10 @@ def memory(tmp_path_factory: pytest.TempPathFactory) -> tuple[icy.Reproduction, 
     """The Hashtable row of Icy22 table 3, two seeds of one grammar: seconds even at 5x10."""
     folder = tmp_path_factory.mktemp("memory") / "results"
     return icy.reproduce("icy22/3", "Hashtable", grammar="perm", seeds=2, workers=1, out=folder), folder
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Plan:
+    """Two seeds of FC2L on concat and perm."""
+    sizes = {"meanings": "2x3", "word_length": 2, "hidden": 8, "seeds": 2}
+    return make_plan(ProbeSpec("sender/FC2L", "perm", out=tmp_path / "results", **sizes))

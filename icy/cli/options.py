@@ -14,6 +14,7 @@ from click.core import ParameterSource
 
 from icy.config.settings import ENGINES, PRESETS, STACKINGS
 from icy.experiments.plan import RUNNERS
+from icy.records.load import MEASURES
 from icy.records.store import RERUN
 
 Decorator = Callable[[Any], Any]
@@ -65,8 +66,14 @@ class Sizes(Seeds):
 
 
 def selection(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the options that select results (see `icy.records.select.select`)."""
+    """Return the options that select results (see `icy.records.select.select`), and say what values of theirs are."""
     for option in (
+        click.option(
+            "--measure",
+            type=click.Choice(MEASURES),
+            help="What the values of tables are that do not say so: ratio to concat's steps, accuracy, or accuracy on "
+            "held-out meanings.",
+        ),
         click.option(
             "--where",
             multiple=True,

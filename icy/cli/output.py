@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import math
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -154,36 +153,6 @@ def _cut(lines: list[list[str]], room: int) -> list[list[list[str]]]:
 
 def _columns(lines: list[list[str]], places: Sequence[int]) -> list[list[str]]:
     return [[line[i] for i in places] for line in lines]
-
-
-def size(number: int | None) -> str:
-    """Return bytes in short words; "-" if unknown.
-
-    Example:
-        >>> size(7_170_000), size(431_000_000), size(2_340_000_000)
-        ('7.2 MB', '431 MB', '2.3 GB')
-    """
-    if number is None:
-        return "-"
-    value, unit = (number / 1e9, "GB") if number >= 1e9 else (number / 1e6, "MB")
-    return f"{value:.0f} {unit}" if value >= 10 else f"{value:.1f} {unit}"
-
-
-def duration(seconds: float) -> str:
-    """Return seconds in short words.
-
-    Example:
-        >>> duration(31.4), duration(200), duration(7300), duration(200_000)
-        ('31 s', '3 min 20 s', '2 h 1 min', '2 d 7 h')
-    """
-    if not math.isfinite(seconds):
-        return "?"
-    whole = round(seconds)
-    for unit, size, smaller, part in (("d", 86400, "h", 3600), ("h", 3600, "min", 60), ("min", 60, "s", 1)):
-        if whole >= size:
-            rest = whole % size // part
-            return f"{whole // size} {unit}" + (f" {rest} {smaller}" if rest else "")
-    return f"{whole} s" if seconds >= 1 or seconds == 0 else f"{seconds:.1f} s"
 
 
 def checked_plot(given: str) -> Path:

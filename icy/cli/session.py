@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import re
 import shlex
@@ -15,17 +14,17 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from icy.core.text import counted
+from icy.experiments.display import make_watcher
 from icy.experiments.plan import Plan
 from icy.experiments.results import ProbeResult
 from icy.experiments.run import run_plan
 from icy.experiments.trackers.make import watching
 from icy.experiments.watcher import Watcher
 
-from .display import LiveWatcher, PlainWatcher
 from .dry_run import print_plan
 from .exit_codes import DONE, FAILED, Interrupted
-from .output import counted, note, print_table, stderr
-from .progress import ProgressWatcher
+from .output import note, print_table, stderr
 
 
 @dataclass(frozen=True)
@@ -45,9 +44,9 @@ class Output:
         set_up_log(stderr(), output.quiet, output.verbose)
         return output
 
-    def watcher(self) -> ProgressWatcher | None:
+    def watcher(self) -> Watcher | None:
         """Return the progress display, if there is to be one."""
-        return None if self.quiet else make_watcher(stderr(), self.verbose)
+        return None if self.quiet else make_watcher(stderr(), self.verbose > 0)
 
 
 def run_command(
@@ -77,23 +76,15 @@ def run_watched(
     ctx: click.Context,
     plan: Plan,
     run: Callable[[Plan, Watcher | None], ProbeResult],
-    watcher: ProgressWatcher | None,
+    watcher: Watcher | None,
     track: str | Iterable[str] = (),
 ) -> ProbeResult:
     """Train what is missing with progress and trackers; Ctrl-C becomes a sentence."""
     started = time.time()
-    shown = watcher if plan.total else None
     try:
-        told = watching(shown, track, plan.store.folder)
-        with shown.showing() if shown else contextlib.nullcontext():
-            return run(plan, told)
+        return run(plan, watching(watcher, track, plan.store.folder))
     except KeyboardInterrupt:
         raise Interrupted(_how_to_resume(plan, started, ctx)) from None
-
-
-def make_watcher(console: Console, verbose: int) -> ProgressWatcher:
-    """Return the display that suits the console: live on a terminal, else line by line."""
-    return (LiveWatcher if console.is_terminal else PlainWatcher)(console, engines=verbose > 0)
 
 
 def _how_to_resume(plan: Plan, started: float, ctx: click.Context) -> str:

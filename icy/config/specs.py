@@ -66,6 +66,7 @@ class RunSpec:
     job_kind: ClassVar[str]  # that it is planned as
     small: ClassVar[Mapping[str, Any]] = MappingProxyType({})  # the values of `quick`
     axes: ClassVar[tuple[str, ...]] = ()  # fields that may have several values in a sweep
+    given: ClassVar[frozenset[str]] = frozenset()  # fields that were asked for, of a spec that `asked` made
 
     quick: bool = False
     device: str = "auto"
@@ -91,7 +92,12 @@ class RunSpec:
         for name in given:
             if name not in known:
                 raise unknown(f"option of {cls.function}", name, known)
-        return cls(**({**cls.small, **given} if given.get("quick") else given))
+        return cls(**({**cls.small, **given} if given.get("quick") else given)).with_given(given)
+
+    def with_given(self, names: Iterable[str]) -> Self:
+        """Return the spec, which knows that these of its fields were given, whatever their values."""
+        object.__setattr__(self, "given", frozenset(names))
+        return self
 
     @property
     def plugin_files(self) -> list[str | Path]:

@@ -1,7 +1,8 @@
-"""Plain text: lists in sentences, natural order, Markdown tables."""
+"""Plain text: lists, counts, times and sizes in sentences, natural order, Markdown tables."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
@@ -33,6 +34,36 @@ def counted(number: int, word: str, verb: str = "") -> str:
     noun = word if one else f"{word[:-1]}ies" if re.search(r"[^aeiou]y$", word) else f"{word}s"
     said = {"are": "is", "have": "has", "were": "was", "do": "does"}.get(verb, f"{verb}s") if one and verb else verb
     return f"{number} {noun} {said}".rstrip()
+
+
+def size(number: int | None) -> str:
+    """Return bytes in short words; "-" if unknown.
+
+    Example:
+        >>> size(7_170_000), size(431_000_000), size(2_340_000_000)
+        ('7.2 MB', '431 MB', '2.3 GB')
+    """
+    if number is None:
+        return "-"
+    value, unit = (number / 1e9, "GB") if number >= 1e9 else (number / 1e6, "MB")
+    return f"{value:.0f} {unit}" if value >= 10 else f"{value:.1f} {unit}"
+
+
+def duration(seconds: float) -> str:
+    """Return seconds in short words.
+
+    Example:
+        >>> duration(31.4), duration(200), duration(7300), duration(200_000)
+        ('31 s', '3 min 20 s', '2 h 1 min', '2 d 7 h')
+    """
+    if not math.isfinite(seconds):
+        return "?"
+    whole = round(seconds)
+    for unit, size, smaller, part in (("d", 86400, "h", 3600), ("h", 3600, "min", 60), ("min", 60, "s", 1)):
+        if whole >= size:
+            rest = whole % size // part
+            return f"{whole // size} {unit}" + (f" {rest} {smaller}" if rest else "")
+    return f"{whole} s" if seconds >= 1 or seconds == 0 else f"{seconds:.1f} s"
 
 
 def natural(name: str) -> list[Any]:

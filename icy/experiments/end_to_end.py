@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Unpack
@@ -22,14 +21,14 @@ from icy.models.factory import cannot_use
 from icy.training.job import Replicate
 from icy.training.pairs.job import PairEntry, PairJob, PairTask
 
+from .display import with_progress
 from .kept import with_kept_models
 from .plan import make_plan
-from .probe import require_language, warn_of_idle
+from .probe import require_language
 from .results import EndToEndResult
 from .run import run_plan
 from .watcher import Watcher
 
-log = logging.getLogger(__name__)
 SCRATCH_STEPS = 50_000  # where Perkins21 table 6 was read
 
 
@@ -39,6 +38,7 @@ def end_to_end(
     pretrain: str | Iterable[str] = SCRATCH,
     *,
     watcher: Watcher | None = None,
+    progress: bool | None = None,
     **options: Unpack[EndToEndOptions],
 ) -> EndToEndResult:
     """Train a sender and a receiver together, from scratch or after each has learnt a grammar.
@@ -52,6 +52,8 @@ def end_to_end(
         receiver: names of receivers.
         pretrain: grammars, or "none".
         watcher: callbacks that observe the run.
+        progress: whether its progress is shown; by default in notebooks and on terminals, and a line a minute
+            elsewhere, unless there is a watcher or the environment has ICY_PROGRESS=0.
         **options: representation, steps, cap, most, target, pretrain_representation, pretrained, report_every,
             meanings, vocab_size, word_length, seeds, hidden, preset, sender_options, receiver_options, settings, quick,
             device, workers, engine, out, rerun, keep_models, plugin, track; EndToEndSpec describes each.
@@ -72,7 +74,7 @@ def end_to_end(
         MeaningSpace(attributes=3, values=4)
     """
     spec = EndToEndSpec.asked(sender=sender, receiver=receiver, pretrain=pretrain, **options)
-    result = run_plan(make_plan(spec), watching(watcher, spec.track, spec.out))
+    result = run_plan(make_plan(spec), watching(with_progress(watcher, progress), spec.track, spec.out))
     assert isinstance(result, EndToEndResult)
     return result
 
@@ -109,10 +111,6 @@ def pair_jobs(spec: EndToEndSpec) -> list[PairJob]:
         replicates=tuple(Replicate(name, seed) for name in grammars for seed in seeds),
         preset=spec.preset,
     )
-    used = {name: value for r in blank.replicates for name, value in blank.config(r)["settings"].items()}
-    warn_of_idle(spec.settings, used, f"an end-to-end run over a link that is '{link}'")
-    if spec.steps is not None and (spec.cap, spec.most) != (EndToEndSpec.cap, EndToEndSpec.most):
-        log.warning("The game has %s updates, as steps are given; cap and most do nothing.", spec.steps)
     jobs = [replace(blank, task=replace(task, entry=entry)) for entry in entries]
     if spec.pretrained is not None:
         jobs = with_kept_models(jobs, spec.pretrained)

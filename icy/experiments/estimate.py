@@ -1,23 +1,41 @@
-"""Estimates of time and memory: a few updates of every row are trained, and nothing is kept."""
+"""Estimates of time and memory: a few updates of some rows are trained, and nothing is kept.
+
+Where there are many rows, a few of them are timed, in small stacks; the time of the others is inferred from what their
+updates consist of (`icy.training.work`), which is counted.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from icy.core.devices import release, resolve_device
 from icy.core.errors import what_and_where
 from icy.core.memory import PeakMemory
 from icy.training.job import Job, Replicate
 from icy.training.runners.base import one_thread, out_of_memory
+from icy.training.work import USUAL_RATES, Work
 
 from .plan import Plan, Row
 from .run import stacks_of
 
 log = logging.getLogger(__name__)
+EACH = 3  # rows that are all timed, if there are no more of different cost
+AT_LEAST = 3  # rows to infer others from
+ENOUGH = 7  # of these
+SECONDS = 6.0  # for timing them; no further one is begun after that
+UPDATE_SECONDS = 0.2  # of the stack that one of these is timed in, about
+# Weights of the usual rates, in rows; what a call costs differs most between machines, and is nearly all on a GPU.
+PRIORS = (0.01, 1.0, 1.0)
+Told = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -36,6 +54,7 @@ class Estimate:
         memory: bytes that each of them takes at the peak, beside what a process takes anyhow; None where it cannot be
             measured.
         process: bytes that a process takes anyhow, on a CPU.
+        timed: whether this row was timed, or inferred from others.
     """
 
     row: Row
@@ -48,6 +67,7 @@ class Estimate:
     stack: int
     memory: int | None
     process: int | None = None
+    timed: bool = True
 
     @property
     def least(self) -> float:
@@ -60,13 +80,13 @@ class Estimate:
         return self.update_seconds * self.concat_steps * (self.baselines + self.cap * self.others)
 
 
-def estimate(plan: Plan, updates: int = 3, told: Callable[[Row], None] = lambda row: None) -> list[Estimate]:
-    """Time a few updates of every row that has something to train.
+def estimate(plan: Plan, updates: int = 3, told: Told = lambda doing: None) -> list[Estimate]:
+    """Estimate the cost of every row that has something to train.
 
     Args:
         plan: what is going to be done.
-        updates: how many are timed.
-        told: called with every row before its turn.
+        updates: how many are timed, of few rows.
+        told: called with what is being done, in a few words, before it is.
 
     Returns:
         An estimate per row with missing replicates; none of a row that raises, with a remark in the log.
@@ -74,43 +94,43 @@ def estimate(plan: Plan, updates: int = 3, told: Callable[[Row], None] = lambda 
     Raises:
         IcyError: no row can be trained at all.
     """
-    known: dict[str, _Rehearsal] = {}
-    found: list[Estimate] = []
+    jobs = {row.job.row: _rehearsal(row, plan) for row in plan.rows if row.missing}
     errors: list[Exception] = []
-    for row in plan.rows:
-        if row.missing:
-            told(row)
-            try:
-                found.append(_estimate_row(row, plan, updates, known))
-            except Exception as error:  # whatever a model does; the others are worth knowing of
-                errors.append(error)
-                log.warning("%s cannot be timed: %s", row.name, what_and_where(error))
-    if errors and not found:
+    different = {_alike(job): job for job in jobs.values()}
+    costs = _Costs(updates, told, errors)
+    known = costs.timed(different) if len(different) <= EACH else costs.inferred(different)
+    rows = [row for row in plan.rows if row.missing and _alike(jobs[row.job.row]) in known]
+    if errors and not rows:
         raise errors[0]
-    return found
+    return [_estimate_row(row, plan, known[_alike(jobs[row.job.row])]) for row in rows]
 
 
-def _estimate_row(row: Row, plan: Plan, updates: int, known: dict[str, _Rehearsal]) -> Estimate:
+def _rehearsal(row: Row, plan: Plan) -> Job:
+    """Return the job that is timed for a row: its largest stack."""
+    return replace(row.job, replicates=largest_stack(row, plan), device=_device(plan)).rehearsal
+
+
+def _alike(job: Job) -> str:
+    """Return what jobs have in common that differ in when to stop, and in no more, so that they are trained alike."""
+    return f"{job.kind} {job.alike}"
+
+
+def _estimate_row(row: Row, plan: Plan, known: _Rehearsal) -> Estimate:
     on_file = [steps for steps in row.baselines().values() if not isinstance(steps, str)]
     expected = row.job.expected_steps(sum(on_file) / len(on_file) if on_file else None)
     baselines = sum(row.job.is_baseline(r) for r in row.missing) if expected.apart else 0
-    job = replace(row.job, replicates=largest_stack(row, plan), device=_device(plan)).rehearsal
-    # Rows that differ in when to stop, and in no more, are trained alike.
-    alike = f"{job.kind} {job.alike}"
-    if alike not in known:
-        known[alike] = _rehearsed(job, updates, first=not any(other.startswith(f"{job.kind} ") for other in known))
-    stack, seconds, memory, process = known[alike]
     return Estimate(
         row,
-        seconds / stack / max(1, plan.workers),
+        known.seconds / known.stack / max(1, plan.workers),
         baselines,
         len(row.missing) - baselines,
         expected.steps,
         expected.known,
         expected.cap,
-        stack,
-        None if memory is None else memory // stack,
-        process,
+        known.stack,
+        None if known.peak is None else known.peak // known.stack,
+        known.process,
+        known.timed,
     )
 
 
@@ -131,6 +151,157 @@ class _Rehearsal(NamedTuple):
     seconds: float
     peak: int | None
     process: int | None
+    timed: bool = True
+
+    def of_stack(self, replicates: int) -> _Rehearsal:
+        """Return the same of a larger stack, if every replicate costs as much."""
+        times = replicates / self.stack
+        return self._replace(
+            stack=replicates, seconds=self.seconds * times, peak=None if self.peak is None else int(self.peak * times)
+        )
+
+
+@dataclass
+class _Costs:
+    """Finds what stacks cost.
+
+    Attributes:
+        updates: how many are timed, of few stacks.
+        told: called before each.
+        errors: what could not be timed, and why.
+    """
+
+    updates: int
+    told: Told
+    errors: list[Exception]
+    _kinds: set[str] = field(default_factory=set)
+
+    def timed(self, jobs: Mapping[str, Job]) -> dict[str, _Rehearsal]:
+        """Time every job."""
+        found = {key: self._time(job, self.updates, f"timing {job.name}") for key, job in jobs.items()}
+        return {key: one for key, one in found.items() if one is not None}
+
+    def inferred(self, jobs: Mapping[str, Job]) -> dict[str, _Rehearsal]:
+        """Time a few jobs, and infer the others of their kind from what their updates consist of."""
+        works = self._count(jobs)
+        found: dict[str, _Rehearsal] = {}
+        for kind in dict.fromkeys(job.kind for job in jobs.values()):
+            mine = {key: (jobs[key], work) for key, work in works.items() if jobs[key].kind == kind}
+            alone = [key for key, (_, work) in mine.items() if work is None]
+            for key in alone:  # cheap ones, as they only look things up
+                job = mine.pop(key)[0]
+                one = self._time(replace(job, replicates=job.replicates[:1]), 1, f"timing {job.name}")
+                if one is not None:
+                    found[key] = one.of_stack(len(job.replicates))
+            counted = {key: (job, work) for key, (job, work) in mine.items() if work is not None}
+            found |= (
+                self._infer(counted) if len(counted) > EACH else self.timed({k: j for k, (j, _) in counted.items()})
+            )
+        return found
+
+    def _count(self, jobs: Mapping[str, Job]) -> dict[str, Work | None]:
+        found: dict[str, Work | None] = {}
+        for place, (key, job) in enumerate(jobs.items(), start=1):
+            self.told(f"counting the operations of {job.name}, {place} of {len(jobs)}")
+            with self._failing(job), one_thread() if job.device == "cpu" else contextlib.nullcontext():
+                found[key] = job.work()
+        return found
+
+    def _infer(self, jobs: Mapping[str, tuple[Job, Work]]) -> dict[str, _Rehearsal]:
+        """Time some of these jobs, spread over all of them by cost, and infer all."""
+        timed: dict[str, _Rehearsal] = {}
+        began = time.monotonic()
+        for key in spread_out(sorted(jobs, key=lambda key: jobs[key][1].usual_seconds(1)), ENOUGH):
+            if len(timed) >= AT_LEAST and time.monotonic() - began > SECONDS:
+                break
+            job, work = jobs[key]
+            few = max(1, int(UPDATE_SECONDS / work.usual_seconds(1)))
+            one = self._time(replace(job, replicates=job.replicates[:few]), 1, f"timing {job.name}")
+            if one is not None:
+                timed[key] = one
+        if not timed:
+            return {}
+        rates = fitted_rates([(jobs[key][1], one.stack, one.seconds) for key, one in timed.items()])
+        peaks = [(jobs[key][1].kept, one.peak / one.stack) for key, one in timed.items() if one.peak]
+        memory = fitted_memory(peaks)
+        process = next(iter(timed.values())).process
+        found = {}
+        for key, (job, work) in jobs.items():
+            stack = len(job.replicates)
+            seconds = float(np.dot(rates, work.units(stack)))
+            if key in timed:  # what was found of it, for a larger stack
+                seconds *= timed[key].seconds / float(np.dot(rates, work.units(timed[key].stack)))
+            peak = None if memory is None else int(stack * (memory[0] + memory[1] * work.kept))
+            found[key] = _Rehearsal(stack, seconds, peak, process, key in timed)
+        return found
+
+    def _time(self, job: Job, updates: int, doing: str) -> _Rehearsal | None:
+        self.told(doing)
+        with self._failing(job):
+            first = job.kind not in self._kinds
+            self._kinds.add(job.kind)
+            return _rehearsed(job, updates, first)
+        return None
+
+    @contextlib.contextmanager
+    def _failing(self, job: Job) -> Iterator[None]:
+        """Keep what a model raises: the other rows are worth knowing of."""
+        try:
+            yield
+        except Exception as error:
+            self.errors.append(error)
+            log.warning("%s cannot be timed: %s", job.name, what_and_where(error))
+
+
+def spread_out(keys: Sequence[str], most: int) -> list[str]:
+    """Return some of the keys, spread evenly over all of them: towards the ends first, then those in the middle.
+
+    Example:
+        >>> spread_out("abcdefghij", 4)
+        ['b', 'i', 'd', 'g']
+    """
+    count = min(most, len(keys))
+    places = [int((place + 0.5) * len(keys) / count) for place in range(count)]
+    return [keys[place] for place in sorted(places, key=lambda place: (-abs(2 * place + 1 - len(keys)), place))]
+
+
+def fitted_rates(timed: Sequence[tuple[Work, int, float]]) -> NDArray[np.float64]:
+    """Fit seconds per call, element and operation of products to what was timed.
+
+    Least squares of relative errors with rates that are not negative (Lawson and Hanson 1974), drawn a little towards
+    the usual rates times what this machine is slower, as few rows may not tell all three apart.
+
+    Args:
+        timed: work, replicates of the stack, and seconds of an update of it.
+    """
+    from scipy.optimize import nnls
+
+    seconds = np.array([took for *_, took in timed])
+    units = np.array([work.units(stack) for work, stack, _ in timed])
+    usual = np.array(USUAL_RATES)
+    usual *= math.exp(float(np.mean(np.log(seconds / (units @ usual)))))
+    relative = units * usual / seconds[:, None]  # in usual rates, so that all columns are of a size
+    weights = np.sqrt(PRIORS)
+    rates, _ = nnls(np.vstack([relative, np.diag(weights)]), np.concatenate([np.ones(len(timed)), weights]))
+    found: NDArray[np.float64] = rates * usual
+    return found
+
+
+def fitted_memory(peaks: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
+    """Fit the memory of a replicate: a part that all have, and a share of what its forward pass keeps.
+
+    Args:
+        peaks: what is kept of one replicate, and its share of the peak, in bytes.
+    """
+    from scipy.optimize import nnls
+
+    if not peaks:
+        return None
+    kept, peak = np.array(peaks).T
+    scale = float(np.mean(peak))  # so that both columns are of a size
+    units = np.stack([np.full(len(peak), scale), kept], axis=1) / peak[:, None]
+    (own, share), _ = nnls(units, np.ones(len(peak)))
+    return float(own * scale), float(share)
 
 
 def _rehearsed(job: Job, updates: int, first: bool) -> _Rehearsal:

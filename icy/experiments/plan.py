@@ -18,6 +18,8 @@ from icy.records.record import Record
 from icy.records.store import Store, to_run
 from icy.training.job import Job, Replicate, check_engine
 
+from .idle import tell_idle
+
 RUNNERS = ("local", "ray")
 ON_CLUSTERS = ("auto", "cpu", "cuda")  # devices
 
@@ -121,7 +123,9 @@ def make_plan(spec: RunSpec) -> Plan:
     Raises:
         IcyError: as for `icy.probe`, `icy.end_to_end` and so on.
     """
-    return planned(spec, plan_rows(spec))
+    rows = plan_rows(spec)
+    tell_idle([spec])
+    return planned(spec, rows)
 
 
 def plan_rows(spec: RunSpec) -> list[Row]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Unpack
+from typing import Unpack
 
 from icy.config.options import ProbeOptions
 from icy.config.protocols import BASELINE, Protocol, get_protocol
@@ -15,7 +15,6 @@ from icy.config.specs import ProbeSpec, spell_out
 from icy.core.checks import FIRST_SEED, hidden_list, seed_list
 from icy.core.errors import InvalidSettingError
 from icy.core.registry import SIDES, Entry, registry
-from icy.core.text import listed
 from icy.experiments.trackers.make import watching
 from icy.grammars import expand_grammars, grammar_version, make_language
 from icy.languages.meanings import MeaningSpace
@@ -24,6 +23,7 @@ from icy.models.factory import cannot_use, count_parameters
 from icy.training.job import Replicate
 from icy.training.probe_job import ProbeJob, Task
 
+from .display import with_progress
 from .plan import make_plan
 from .results import ProbeResult
 from .run import run_plan
@@ -37,6 +37,7 @@ def probe(
     grammar: str | Iterable[str] = "all",
     *,
     watcher: Watcher | None = None,
+    progress: bool | None = None,
     **options: Unpack[ProbeOptions],
 ) -> ProbeResult:
     """Measure which grammars a model learns easily.
@@ -48,6 +49,8 @@ def probe(
         model: names or wildcards of senders and receivers.
         grammar: names, chains or wildcards.
         watcher: callbacks that observe the run.
+        progress: whether its progress is shown; by default in notebooks and on terminals, and a line a minute
+            elsewhere, unless there is a watcher or the environment has ICY_PROGRESS=0.
         **options: protocol, meanings, vocab_size, word_length, seeds, target, cap, held_out, split, hidden,
             representation, preset, options, settings, quick, device, workers, runner, per_gpu, engine, out, rerun,
             plugin, track; ProbeSpec describes each.
@@ -66,7 +69,7 @@ def probe(
         ['concat', 'perm', 'rot']
     """
     spec = ProbeSpec.asked(model=model, grammar=grammar, **options)
-    return run_plan(make_plan(spec), watching(watcher, spec.track, spec.out))
+    return run_plan(make_plan(spec), watching(with_progress(watcher, progress), spec.track, spec.out))
 
 
 spell_out(probe, ProbeSpec, ProbeResult)
@@ -87,9 +90,18 @@ def probe_jobs(spec: ProbeSpec) -> list[ProbeJob]:
         _split(spec, protocol, space),
         preset=spec.preset,
     )
-    warn_of_idle(spec.settings, blank.settings.under(representation), f"a probe under '{representation}'")
     tasks = [replace(blank.task, entry=entry, hidden_size=size) for entry in entries for size in sizes]
-    return [_complete(replace(blank, task=task), spec, seeds) for task in tasks]
+    jobs = [_complete(replace(blank, task=task), spec, seeds) for task in tasks]
+    _warn_of_idle_sizes(jobs)
+    return jobs
+
+
+def _warn_of_idle_sizes(jobs: list[ProbeJob]) -> None:
+    """Warn of models that are the same at several hidden sizes."""
+    for name in dict.fromkeys(job.name for job in jobs):
+        counts = [job.parameters["true"] for job in jobs if job.name == name]
+        if len(counts) > 1 and len(set(counts)) == 1:
+            log.warning("%s has no hidden layer: its rows at %s hidden sizes are the same.", name, len(counts))
 
 
 def _split(spec: ProbeSpec, protocol: Protocol, space: MeaningSpace) -> Split | None:
@@ -131,14 +143,6 @@ def _complete(blank: ProbeJob, spec: ProbeSpec, seeds: list[int]) -> ProbeJob:
         require_language(name, task.space, task.vocab_size, task.word_length, seeds[0])
     replicates = tuple(Replicate(name, seed) for name in names for seed in seeds)
     return replace(blank, replicates=replicates, parameters=parameter_counts(task))
-
-
-def warn_of_idle(given: Mapping[str, Any], used: Mapping[str, Any], where: str) -> None:
-    """Warn of settings that were given and change nothing in a run."""
-    # A setting that came later is left out at its default, so what is not used is not always idle.
-    idle = [name for name in given if name not in used and name != "tf32"]
-    if idle:
-        log.warning("The setting %s does nothing in %s.", listed([f"'{name}'" for name in idle]), where)
 
 
 def require_language(name: str, space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> None:

@@ -14,7 +14,9 @@ from icy.core.errors import InvalidSettingError, unknown
 from icy.core.registry import canonical
 from icy.experiments.trackers.make import watching
 
-from .plan import Plan, make_plan
+from .display import with_progress
+from .idle import tell_idle
+from .plan import Plan, make_plan, plan_rows, planned
 from .reproduction import Reproduction
 from .results import ProbeResult
 from .run import run_plan
@@ -36,7 +38,12 @@ PART = ["protocol", "representation", "side", "hidden_size", "target"]  # what t
 
 
 def reproduce(
-    table: str, only: str | Iterable[str] = (), *, watcher: Watcher | None = None, **options: Unpack[ReproduceOptions]
+    table: str,
+    only: str | Iterable[str] = (),
+    *,
+    watcher: Watcher | None = None,
+    progress: bool | None = None,
+    **options: Unpack[ReproduceOptions],
 ) -> Reproduction:
     """Measure a published table again, under the preset `published`, and compare it with what was printed.
 
@@ -46,6 +53,8 @@ def reproduce(
         table: its name, as in "icy22/table3"; `icy reproduce --list` shows all.
         only: names or wildcards of models, of those in the table.
         watcher: callbacks that observe the run.
+        progress: whether its progress is shown; by default in notebooks and on terminals, and a line a minute
+            elsewhere, unless there is a watcher or the environment has ICY_PROGRESS=0.
         **options: grammar, representation, seeds, settings, quick, device, workers, engine, out, rerun, track;
             ReproduceSpec describes each.
 
@@ -64,7 +73,7 @@ def reproduce(
         [['Hashtable', 'perm', 1.0, 'agrees']]
     """
     asked = Reproducing.of(ReproduceSpec.asked(table=table, only=only, **options))
-    return asked.run(asked.plan(), watching(watcher, asked.spec.track, asked.spec.out))
+    return asked.run(asked.plan(), watching(with_progress(watcher, progress), asked.spec.track, asked.spec.out))
 
 
 spell_out(reproduce, ReproduceSpec, Reproduction)
@@ -149,7 +158,7 @@ def _probes(asked: Reproducing) -> Plan:
 
 def _pairs(asked: Reproducing) -> Plan:
     """Plan the games of a table of pairs."""
-    plans = []
+    plans, specs = [], []
     for (link, hidden), rows in asked.wanted.groupby(["representation", "hidden_size"], sort=False):
         for grammars, models in _alike(rows, keep_concat=True).items():
             senders, receivers = zip(*(str(model).split("+") for model in models), strict=True)
@@ -163,7 +172,9 @@ def _pairs(asked: Reproducing) -> Plan:
                 report_every=SCRATCH_REPORTS if grammars == ("none",) else DRIFT_REPORTS,
                 **asked.shared(),
             )
-            plans.append(make_plan(spec))
+            specs.append(spec)
+            plans.append(planned(spec, plan_rows(spec)))
+    tell_idle(specs)
     first = plans[0]
     workers = max(plan.workers for plan in plans)
     return replace(first, rows=tuple(row for plan in plans for row in plan.rows), workers=workers)

@@ -17,7 +17,7 @@ from icy.core.lazy import load_object
 from icy.core.text import listed
 from icy.languages.language import Language
 from icy.records.kinds import JobKind, job_kind, kind_of, kind_of_rows
-from icy.records.load import Results, comparable, last_of_each, load_records, long_of, read_any
+from icy.records.load import Results, comparable, last_of_each, load_records, long_of, read_any, with_measure
 from icy.records.long_table import game_curves, to_long
 from icy.records.pack import is_pack, read_once
 from icy.records.record import Record, as_json, model_file
@@ -331,19 +331,23 @@ class EndToEndResult(ProbeResult):
         return cls(records, found.paths, found.folder)
 
 
-def read_results(paths: Sequence[str | Path]) -> Results:
+def read_results(paths: Sequence[str | Path], measure: str | None = None) -> Results:
     """Read the results of several places as one; of duplicates the last counts.
 
     Args:
         paths: results folders, files of `ProbeResult.save`, long tables (.csv, .parquet), or "atlas".
+        measure: what the values of long tables are that do not say so: "ratio", "accuracy" or "held_out".
 
     Returns:
         A ProbeResult, or a long table where one of the places is a table, which holds no curves.
 
     Raises:
         StoreError: there is no such file or folder, or it holds no results.
+        InvalidSettingError: a long table that does not say what its values are.
     """
     found = [read_any(path) for path in paths]
+    if measure is not None:
+        found = [with_measure(one, measure) for one in found]
     results = [ProbeResult(one) for one in found if isinstance(one, list)]
     if len(results) == len(found):
         return sum(results[1:], start=results[0])

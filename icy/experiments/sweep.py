@@ -23,6 +23,8 @@ from icy.experiments.trackers.make import watching
 from icy.records.kinds import RowKey, job_kind
 from icy.records.store import Store
 
+from .display import with_progress
+from .idle import tell_idle, tell_idle_retries, without_idle
 from .plan import Plan, Row, load_plugins, plan_rows, planned, store_of
 from .results import ProbeResult
 from .run import run_plan
@@ -39,6 +41,7 @@ def sweep(
     *,
     file: str | Path | None = None,
     watcher: Watcher | None = None,
+    progress: bool | None = None,
     **options: Unpack[SweepOptions],
 ) -> ProbeResult:
     """Probe many models under many settings.
@@ -47,6 +50,8 @@ def sweep(
         model: names or wildcards of senders and receivers.
         file: a sweep in TOML or YAML; what is given here goes before what is in it.
         watcher: callbacks that observe the run.
+        progress: whether its progress is shown; by default in notebooks and on terminals, and a line a minute
+            elsewhere, unless there is a watcher or the environment has ICY_PROGRESS=0.
         **options: see SweepSpec.
 
     Returns:
@@ -67,7 +72,8 @@ def sweep(
     given: dict[str, Any] = {**({"model": model} if model else {}), **options}
     spec = sweep_spec(**(given if file is None else over(read_sweep(file), given)))
     plan = make_sweep(spec)
-    return run_plan(plan, watching(watcher, spec.track, spec.out), retries=spec.retries)
+    told = watching(with_progress(watcher, progress), spec.track, spec.out)
+    return run_plan(plan, told, retries=spec.retries)
 
 
 spell_out(sweep, SweepSpec, ProbeResult)
@@ -169,9 +175,12 @@ def make_sweep(spec: SweepSpec) -> Plan:
     store = store_of(spec)
     found: dict[RowKey, Row] = {}
     refused: list[IncompatibleError] = []
-    for one in expand(spec):
+    specs = expand(spec)
+    tell_idle(specs)
+    tell_idle_retries(spec)
+    for one in specs:
         try:
-            rows = plan_rows(one)
+            rows = plan_rows(without_idle(one))
         except IncompatibleError as error:  # a model that does not work in one of several representations
             refused.append(error)
             continue
@@ -200,7 +209,8 @@ def expand(spec: SweepSpec) -> list[RunSpec]:
         kind = own.pop("kind", spec.kind)
         one = job_kind(kind).load_spec()
         _check_part(own, one)
-        found.extend(_combinations(one, {**_shared(spec, one), **own}))
+        said = {*spec.given, *own}
+        found.extend(made.with_given(said) for made in _combinations(one, {**_shared(spec, one), **own}))
     return found
 
 

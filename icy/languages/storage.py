@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import re
@@ -19,7 +20,7 @@ from icy.core.files import whole_file
 from .meanings import MeaningSpace
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 
 IntegerArray = NDArray[np.integer[Any]]
@@ -134,7 +135,9 @@ def _read_csv(path: Path) -> tuple[IntegerArray, Card]:
         raise ValueError(f"its first line does not begin with '{CSV_HEAD}'")
     card: Card = json.loads(head.removeprefix(CSV_HEAD))
     letters = card.pop("tokens").startswith("letters")
-    frame = read_frame(path, skiprows=1)
+    import pandas as pd
+
+    frame = pd.read_csv(path, dtype=str, keep_default_na=False, skiprows=1, encoding="utf-8")
     space = MeaningSpace.parse(card["space"])
     meanings = frame[[f"m{a}" for a in range(space.attributes)]].to_numpy(dtype=np.int64)
     texts = frame["message"].tolist()
@@ -147,22 +150,6 @@ def _unspell(texts: list[str]) -> IntegerArray:
         raise ValueError("its messages differ in length")
     codes = np.frombuffer("".join(texts).encode("ascii"), dtype=np.uint8).reshape(len(texts), -1)
     return codes.astype(np.int64) - FIRST_LETTER
-
-
-def read_frame(path: Path, skiprows: int = 0) -> pd.DataFrame:
-    """Read a table of strings, in which "nan" and "null" are text and not missing values."""
-    import pandas as pd
-
-    separator = "\t" if path.suffix.lower() == ".tsv" else ","
-    return pd.read_csv(
-        path,
-        sep=separator,
-        dtype=str,
-        keep_default_na=False,
-        skipinitialspace=True,
-        skiprows=skiprows,
-        encoding="utf-8",
-    )
 
 
 # -- npz -----------------------------------------------------------------------------------------------------------
@@ -233,17 +220,93 @@ def read_own_table(
     path: Path, meaning_columns: Sequence[str] | None, message_columns: Sequence[str] | str | None
 ) -> OwnTable:
     """Read a table of the form, and with the errors, that `Language.from_csv` describes."""
-    try:
-        frame = read_frame(path)
-    except (OSError, ValueError) as error:
-        raise StoreError(f"The table '{path}' cannot be read: {str(error).strip()}.") from error
-    if frame.empty:
-        raise InvalidSettingError(f"The table '{path}' has no rows.")
+    found = read_columns(path)
     message_list = [message_columns] if isinstance(message_columns, str) else message_columns
-    attributes, tokens = choose_columns([str(c) for c in frame.columns], meaning_columns, message_list)
-    meanings, names = _number_values({c: frame[c].str.strip().tolist() for c in attributes})
-    messages = _number_tokens([frame[c].str.strip().tolist() for c in tokens])
+    attributes, tokens = choose_columns(list(found.columns), meaning_columns, message_list)
+    found.require_filled(attributes, tokens)
+    meanings, names = _number_values({c: found.columns[c] for c in attributes})
+    messages = _number_tokens([found.columns[c] for c in tokens])
     return OwnTable(meanings, messages, names)
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Columns of a user's own table, as they stand in the file.
+
+    Attributes:
+        columns: entries by the name of the column: texts without spaces around them, or what parquet holds.
+        lines: the place of each row in the file: its line in text, its number from 1 in parquet.
+        place: what such a place is called, "line" or "row".
+    """
+
+    columns: dict[str, list[Any]]
+    lines: Sequence[int]
+    place: str = "line"
+
+    def require_filled(self, attributes: Sequence[str], tokens: Sequence[str]) -> None:
+        """Raise if a meaning or a message is empty.
+
+        Raises:
+            InvalidSettingError: an entry of these columns is empty.
+        """
+        for name in (*attributes, *tokens):
+            for line, entry in zip(self.lines, self.columns[name], strict=True):
+                if entry == "" if isinstance(entry, str) else _is_missing(entry):
+                    what, instead = (
+                        ("message", "a message of no tokens is written as the token that ends it, which eos names")
+                        if name in tokens
+                        else ("value", "a value that is not known needs a name of its own")
+                    )
+                    raise InvalidSettingError(
+                        f"There is no {what} in {self.place} {line}, column '{name}'; fill it in or leave the row out "
+                        f"({instead})."
+                    )
+
+
+def _is_missing(entry: Any) -> bool:
+    """Return whether parquet holds nothing here: None, or a NaN of any type."""
+    return entry is None or (np.ndim(entry) == 0 and bool(entry != entry))
+
+
+def read_columns(path: Path) -> Columns:
+    """Read the columns of a csv or tsv table with a header line; "nan" and "null" are text like any other.
+
+    Raises:
+        StoreError: the file cannot be read.
+        InvalidSettingError: no rows, a name that several columns have, or a row of more or fewer entries than the
+            header.
+    """
+    separator = "\t" if path.suffix.lower() == ".tsv" else ","
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as text:
+            reader = csv.reader(text, delimiter=separator, skipinitialspace=True)
+            rows = [(reader.line_num, [entry.strip() for entry in row]) for row in reader if row]
+    except (OSError, ValueError, csv.Error) as error:
+        raise StoreError(f"The table '{path}' cannot be read: {str(error).strip()}.") from error
+    if not rows:
+        raise StoreError(f"The table '{path}' cannot be read: it is empty.")
+    (line, header), *body = rows
+    require_distinct(header, f"in line {line}")
+    if not body:
+        raise InvalidSettingError(f"The table '{path}' has no rows.")
+    for line, row in body:
+        if len(row) != len(header):
+            raise InvalidSettingError(f"Line {line} has {len(row)} entries, and the header {len(header)} columns.")
+    columns = zip(*(row for _, row in body), strict=True)
+    return Columns(dict(zip(header, map(list, columns), strict=True)), [line for line, _ in body])
+
+
+def require_distinct(header: Sequence[str], where: str) -> None:
+    """Raise if several columns have one name.
+
+    Raises:
+        InvalidSettingError: they have.
+    """
+    for place, name in enumerate(header):
+        if name in header[:place]:
+            raise InvalidSettingError(
+                f"The columns {header.index(name) + 1} and {place + 1} are both called '{name}' {where}; rename one."
+            )
 
 
 def choose_columns(
@@ -256,10 +319,15 @@ def choose_columns(
     """
     tokens = list(message_columns or ()) or _default_message_columns(columns, meaning_columns)
     attributes = list(meaning_columns or ()) or _default_meaning_columns(columns, tokens)
-    found = f"The table has the columns {', '.join(columns)}"
+    found = f"The table has the columns {', '.join(c or '(no name)' for c in columns)}"
     unknown = [c for c in (*attributes, *tokens) if c not in columns]
     if unknown:
         raise InvalidSettingError(f"{found}; there is no '{unknown[0]}'.")
+    if "" in (*attributes, *tokens):
+        raise InvalidSettingError(
+            f"Column {list(columns).index('') + 1} has no name in the header: name it, or leave it out (pandas writes "
+            "such a column unless index=False), or say which columns are meanings and which messages."
+        )
     if not attributes or not tokens or len({*attributes, *tokens}) != len(attributes) + len(tokens):
         raise InvalidSettingError(f"{found}; say which are meanings and which messages, each in one of the two.")
     return attributes, tokens

@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 DEFAULT_METRICS = ("topsim", "posdis", "bosdis", "hce", "tre")  # those of Icy22 figure 3
 ERRORS = ("bootstrap",)
 Conventions = Mapping[str, Mapping[str, Any]]  # arguments by name, by metric
+# Measures of information, which are biased on few rows, with what they read of a language without structure on many.
+UNSTRUCTURED = {
+    **dict.fromkeys(("hce", "posdis", "bosdis", "mig", "ami", "cbm", "context_independence", "modularity"), 0.0),
+    "residual_entropy": 1.0,
+}
+FEW_ROWS = 10_000  # up to so many the bias is worth a look
+NOTABLE = 0.1  # of a bias
 ScoreCallback = Callable[[str, Score], None]  # takes a metric's name and its score
 
 log = logging.getLogger(__name__)
@@ -118,6 +125,44 @@ def score_all(
             found[name] = _bootstrapped(entry, table, conventions.get(name, {}), found[name], resamples, seed)
         if told is not None:
             told(name, found[name])
+    return found
+
+
+def values_by_chance(
+    table: Table, metrics: Iterable[str], conventions: Conventions | None = None, seed: int = 0
+) -> dict[str, float]:
+    """Return what measures of information read on a small table if its messages are dealt out to meanings at random.
+
+    On many rows this is about 0 (1 for residual entropy); how far it lies from there is the bias of these measures on
+    as few rows as the table has (Panzeri and Treves 1996 on the bias of information from few samples).
+
+    Args:
+        table: what was measured.
+        metrics: names; those that are no measures of information are passed over.
+        conventions: arguments for single metrics, by name.
+        seed: of the order of the messages.
+
+    Returns:
+        The mean over several orders by metric (of one order, from 200 rows on, where they hardly differ); only biases
+        of at least NOTABLE, and none for tables of more than FEW_ROWS rows.
+    """
+    if len(table) > FEW_ROWS:
+        return {}
+    draws = stream(seed, "values by chance")
+    dealt = [
+        replace(table, messages=table.messages[draws.permutation(len(table))])
+        for _ in range(5 if len(table) < 200 else 1)
+    ]
+    found: dict[str, float] = {}
+    for name in metrics:
+        if name in UNSTRUCTURED:
+            entry, own = registry.get(name, "metric"), (conventions or {}).get(name, {})
+            try:
+                value = float(np.mean([_measured(entry, one, own).value for one in dealt]))
+            except IcyError:  # what cannot be measured is no less so in another order
+                continue
+            if abs(value - UNSTRUCTURED[name]) >= NOTABLE:
+                found[name] = value
     return found
 
 

@@ -33,6 +33,7 @@ class Table:
         vocab_size: number of tokens in the vocabulary, V.
         drawn_from: for rows drawn with replacement, the original row that each is a copy of, [N].
         name: name of the table in reports.
+        read_as: of a file, which of its columns were taken for what, in words.
     """
 
     meanings: Real[NDArray[Any], "meaning attr"]  # as many as messages, which `of` checks
@@ -42,6 +43,7 @@ class Table:
     vocab_size: int = 0
     drawn_from: Codes | None = None
     name: str = ""
+    read_as: str = ""
 
     @classmethod
     def of(

@@ -1,23 +1,22 @@
 """Read tables of meanings and messages from files: languages saved by icy, your own tables, EGG's interactions."""
 
+import logging
 import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from icy.core.errors import IcyError, InvalidSettingError, StoreError
+from icy.core.text import listed
 from icy.languages import storage
 from icy.languages.language import Language
 
 from .table import Table
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-
+log = logging.getLogger(__name__)
 EGG_CLASS = "egg.core.interaction.Interaction"
 Columns = str | Sequence[str] | None
 
@@ -46,11 +45,13 @@ def read_table(
         eos: the token that ends a message; see Table.of.
 
     Returns:
-        The table, named after the language or the file.
+        The table, named after the language or the file. Its `read_as` says which columns were taken for what; a column
+        taken for an attribute by default that has another value in every row, like an id, is warned of.
 
     Raises:
         StoreError: the file cannot be read.
-        InvalidSettingError: the file does not hold meanings and messages.
+        InvalidSettingError: the file does not hold meanings and messages, a value or a message is empty, two columns
+            have one name, or a row has more or fewer entries than the header.
     """
     file = Path(path)
     readers: dict[str, Callable[[], Table]] = {
@@ -73,38 +74,90 @@ def _listed(columns: Columns) -> list[str]:
 
 def _read_text(file: Path, meaning_columns: list[str], message_columns: list[str]) -> Table:
     if file.suffix.lower() == ".csv" and storage.is_own_csv(file):
-        return Table.of(Language.load(file))
-    try:
-        frame = storage.read_frame(file)
-    except (OSError, ValueError) as error:
-        raise StoreError(f"The table '{file}' cannot be read: {str(error).strip()}.") from error
-    return _of_frame(frame, meaning_columns, message_columns)
+        return _of_language(file)
+    return _of_columns(storage.read_columns(file), meaning_columns, message_columns)
+
+
+def _of_language(file: Path) -> Table:
+    return replace(Table.of(Language.load(file)), read_as="a language of icy")
 
 
 def _read_parquet(file: Path, meaning_columns: list[str], message_columns: list[str]) -> Table:
     import pandas as pd
+    import pyarrow.parquet as pq
 
     try:
-        return Table.of(Language.load(file))
+        return _of_language(file)
     except StoreError:
         pass  # not a language of icy's, so the user's own table
     try:
+        storage.require_distinct(pq.read_schema(file).names, "in its schema")
         frame = pd.read_parquet(file)
+    except InvalidSettingError:
+        raise
     except (OSError, ValueError) as error:
         raise StoreError(f"The table '{file}' cannot be read: {str(error).strip()}.") from error
-    return _of_frame(frame, meaning_columns, message_columns)
-
-
-def _of_frame(frame: "pd.DataFrame", meaning_columns: list[str], message_columns: list[str]) -> Table:
     if frame.empty:
         raise InvalidSettingError("The table has no rows.")
-    attributes, tokens = storage.choose_columns([str(c) for c in frame.columns], meaning_columns, message_columns)
-    meanings = np.array([_values(frame[c].tolist()) for c in attributes], dtype=object).T
-    if len(tokens) > 1:
-        return Table.of(_numeric(meanings), [_values(row) for row in zip(*(frame[c] for c in tokens), strict=True)])
-    found = frame[tokens[0]].tolist()
-    rows = storage.split_messages([s.strip() for s in found]) if isinstance(found[0], str) else found
-    return Table.of(_numeric(meanings), _token_rows(rows))
+    columns = {str(name): [_stripped(entry) for entry in frame[name].tolist()] for name in frame.columns}
+    return _of_columns(storage.Columns(columns, range(1, len(frame) + 1), "row"), meaning_columns, message_columns)
+
+
+def _stripped(entry: Any) -> Any:
+    return entry.strip() if isinstance(entry, str) else entry
+
+
+def _of_columns(found: storage.Columns, meaning_columns: list[str], message_columns: list[str]) -> Table:
+    """Make a table of columns, and remember which were taken for what; warn of one that looks like a row number."""
+    attributes, tokens = storage.choose_columns(list(found.columns), meaning_columns, message_columns)
+    found.require_filled(attributes, tokens)
+    values = [_values(found.columns[c]) for c in attributes]
+    if not meaning_columns:
+        _warn_of_numbering(dict(zip(attributes, values, strict=True)))
+    meanings = np.array(values, dtype=object).T
+    spelling, messages = _messages([found.columns[c] for c in tokens])
+    shown = listed([f"{c} ({_count(column)})" for c, column in zip(attributes, values, strict=True)])
+    rest = [c or "(no name)" for c in found.columns if c not in (*attributes, *tokens)]
+    left_out = f"; not used: {listed(rest)}" if rest else ""
+    read_as = f"{_noun('attribute', attributes)} {shown}; message in {listed(tokens)}, {spelling}{left_out}"
+    return replace(Table.of(_numeric(meanings), messages), read_as=read_as)
+
+
+def _noun(word: str, names: Sequence[str]) -> str:
+    return word if len(names) == 1 else f"{word}s"
+
+
+def _count(column: Sequence[Any]) -> str:
+    """Return how many values a column has, and of what kind: "real numbers" where they are no classes."""
+    if any(isinstance(v, float) and not v.is_integer() for v in column):
+        return "real numbers"
+    number = len(set(map(str, column)))
+    return f"{number} value{'s' * (number != 1)}"
+
+
+def _warn_of_numbering(columns: dict[str, list[Any]]) -> None:
+    """Warn of columns with a value of their own in every row beside others, as an id has."""
+    for name, column in columns.items():
+        whole = not any(isinstance(v, float) and not v.is_integer() for v in column)
+        if len(columns) > 1 and len(column) > 2 and whole and len(set(map(str, column))) == len(column):
+            others = ",".join(other for other in columns if other != name)
+            log.warning(
+                "The column '%s' has another value in every row, like an id, and was taken for an attribute; if it is "
+                "none, leave it out by --meaning-columns %s (in Python, meaning_columns=).", name, others,
+            )  # fmt: skip
+
+
+def _messages(columns: list[list[Any]]) -> tuple[str, list[list[Any]]]:
+    """Return how messages are spelt, in words, and their tokens."""
+    if len(columns) > 1:
+        return "a token each", [_values(row) for row in zip(*columns, strict=True)]
+    (found,) = columns
+    if not all(isinstance(entry, str) for entry in found):
+        if any(np.ndim(entry) == 0 for entry in found):  # numbers, which are tokens only by themselves
+            return "a single token", [[entry] for entry in found]
+        return "lists of tokens", _token_rows(found)
+    spaced = any(len(entry.split()) > 1 for entry in found)
+    return "tokens between spaces" if spaced else "a letter each", _token_rows(storage.split_messages(found))
 
 
 def _values(column: Sequence[Any]) -> list[Any]:
@@ -137,7 +190,7 @@ def _token_rows(rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
 
 def _read_arrays(file: Path) -> Table:
     try:
-        return Table.of(Language.load(file))
+        return _of_language(file)
     except StoreError:
         pass  # not a language of icy's, so the user's own arrays
     try:
@@ -149,7 +202,9 @@ def _read_arrays(file: Path) -> Table:
         raise InvalidSettingError(
             f"The file has the arrays {', '.join(found) or 'none'}; it needs 'meanings' and 'messages'."
         )
-    return Table.of(found["meanings"], found["messages"])
+    rest = [name for name in found if name not in ("meanings", "messages")]
+    read_as = "the arrays meanings and messages" + (f"; not used: {listed(rest)}" if rest else "")
+    return replace(Table.of(found["meanings"], found["messages"]), read_as=read_as)
 
 
 class _Interaction:
@@ -168,14 +223,18 @@ def _read_interaction(file: Path, fields: list[str], one_hot: int | None) -> Tab
     except (OSError, RuntimeError, pickle.UnpicklingError, EOFError, TypeError) as error:
         first = str(error).strip().partition("\n")[0]
         raise StoreError(f"'{file}' is no csv, tsv, parquet or npz, and no interactions of EGG's: {first}.") from error
-    meanings, messages = _field(held, (fields or ["sender_input"])[0]), _field(held, "message")
+    field = (fields or ["sender_input"])[0]
+    meanings, messages = _classes(_field(held, field), one_hot), _field(held, "message")
     if messages.ndim == 3:  # one-hot or relaxed symbols, under Gumbel-softmax
         messages = messages.argmax(-1)
     rows = messages.astype(np.int64)
+    decoded = "" if one_hot is None else f" as one-hot vectors of {one_hot}"
+    read_as = f"interactions of EGG: meanings in {field}{decoded}, messages in message"
     if held.get("message_length") is not None:  # tokens after the end were sampled, but the receiver ignored them
         lengths = _field(held, "message_length").astype(np.int64)
-        return Table.of(_classes(meanings, one_hot), [row[:n] for row, n in zip(rows, lengths, strict=True)])
-    return Table.of(_classes(meanings, one_hot), rows if rows.ndim == 2 else rows[:, None])
+        shorter = [row[:n] for row, n in zip(rows, lengths, strict=True)]
+        return replace(Table.of(meanings, shorter), read_as=f"{read_as} up to message_length")
+    return replace(Table.of(meanings, rows if rows.ndim == 2 else rows[:, None]), read_as=read_as)
 
 
 def _field(held: dict[str, Any], name: str) -> np.ndarray[Any, Any]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from icy.config.protocols import PROTOCOLS, EndToEndProtocol
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.registry import SIDES
 from icy.core.text import listed
@@ -26,6 +27,7 @@ Results: TypeAlias = "HasRecords | Sequence[Record] | pd.DataFrame | str | Path"
 TABLES = (".csv", ".parquet")
 ATLAS = "atlas"  # the name of the atlas that comes with icy, in place of a path
 ATLAS_FILE = Path(__file__).parents[1] / "analysis" / "data" / "atlas.parquet"
+MEASURES = ("ratio", "accuracy", "held_out")  # of a value: to concat's steps, or of answers, or of unseen meanings
 NEEDED = ("model", "grammar", "seed", "value")
 REPLICATE = [*ROW, "grammar", "seed"]  # what no two rows of a long table share
 SAME = 1e-9  # two readings of one number
@@ -163,10 +165,40 @@ def _completed(table: pd.DataFrame) -> pd.DataFrame:
     bare = ~whole["model"].astype(str).str.contains("/") & whole["side"].isin(SIDES)
     whole["model"] = whole["model"].mask(bare, whole["side"].astype(str) + "/" + whole["model"].astype(str))
     whole["side"] = whole["side"].astype(object).fillna(whole["model"].astype(str).str.replace(r"/.*", "", regex=True))
-    whole["measure"] = whole["measure"].astype(object).fillna("accuracy")
+    whole["measure"] = _measures(whole)
     kinds = whole["side"].eq("pair").map({True: kind_name("pair"), False: kind_name("")})
     whole["kind"] = whole["kind"].astype(object).fillna(kinds)
     return whole
+
+
+def _measures(table: pd.DataFrame) -> pd.Series[Any]:
+    """Return what each value is: as the column says, else what the protocol of the row measures.
+
+    Raises:
+        InvalidSettingError: neither is there, so that a value may be anything.
+    """
+    known = _said_measures(table)
+    known = known.where(known.notna(), table["side"].eq("pair").map({True: EndToEndProtocol.measure, False: None}))
+    if known.isna().any() and len(table):
+        rows = f"{int(known.isna().sum())} of its {len(table)} rows" if known.notna().any() else "this table"
+        raise InvalidSettingError(
+            f"What are the values of {rows}: {listed(MEASURES, 'or')}? Say so in a column `measure` (`protocol` tells "
+            f'too); in Python, table.assign(measure="{MEASURES[0]}"); for `icy table` and `icy plot` also by --measure.'
+        )
+    return known
+
+
+def _said_measures(table: pd.DataFrame) -> pd.Series[Any]:
+    """Return what each value is as far as the columns `measure` and `protocol` tell."""
+    columns = table.reindex(columns=["measure", "protocol"]).astype(object)
+    by_protocol = {name: protocol.measure for name, protocol in PROTOCOLS.items()}
+    said = columns["measure"].where(columns["measure"].ne(""), None)
+    return said.where(said.notna(), columns["protocol"].map(by_protocol))
+
+
+def with_measure(found: list[Record] | pd.DataFrame, measure: str) -> list[Record] | pd.DataFrame:
+    """Return what `read_any` read, with what its values are where a long table does not say so."""
+    return found if isinstance(found, list) else found.assign(measure=_said_measures(found).fillna(measure))
 
 
 def _numeric(column: pd.Series[Any]) -> pd.Series[Any]:

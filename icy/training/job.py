@@ -26,6 +26,8 @@ from icy.core.text import counted, listed
 from icy.records.kinds import STEPS_AND_ACCURACY, RowKey, job_kind
 from icy.records.record import CROSSINGS, FAILURES, MODELS, Record, as_json, record_key, value_of
 
+from .work import Work
+
 Report = Callable[[list["Reading"]], None]
 ASSUMED_STEPS = 500  # of a baseline, in estimates, where none is on file
 IDENTITY = ("model", "grammar", "seed", "settings", "options")  # of a configuration: what no fact tells
@@ -222,6 +224,10 @@ class Job(ABC):
     def update_cost(self) -> float:
         """Relative cost of one update of one replicate; orders the rows of a plan."""
         return float(self.parameters.get("true", 1))
+
+    def work(self) -> Work | None:
+        """Return what an update of one replicate consists of, in any unit; None where only timing tells."""
+        return Work(0.0, self.update_cost, 0.0, self.update_cost)
 
     def rehearse(self, updates: int) -> float:
         """Return the seconds of one update of all replicates: those between two evaluations. Nothing is kept."""

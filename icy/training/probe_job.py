@@ -19,6 +19,7 @@ from icy.records.record import Record, checked_accuracy, value_of
 
 from .job import ASSUMED_STEPS, ExpectedSteps, Job, Outcome, Replicate
 from .language_job import LanguageJob
+from .work import Work
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,13 @@ class ProbeJob(LanguageJob):
     def length(self, baseline: float | None) -> int | None:
         """Return the updates after which a grammar is stopped; None while concat's are not known."""
         return None if baseline is None else self.protocol.limit(baseline)
+
+    def work(self) -> Work | None:
+        """Count an update of the model; None for one that learns without gradients."""
+        count = cast(
+            "Callable[[Task, TrainingSettings], Work | None]", load_object("icy.training.counting:work_of_task")
+        )
+        return count(self.task, self.settings)
 
     def rehearse(self, updates: int) -> float:
         """Return the seconds of one update of the whole stack, the first few left out as they are slower."""

@@ -1,4 +1,4 @@
-"""A results folder, a plug-in file and a plan for the tests of the command line."""
+"""A results folder and a plug-in file for the tests of the command line."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from icy.config.specs import ProbeSpec
 from icy.core.registry import registry
-from icy.experiments.plan import Plan, make_plan
 
 
 @pytest.fixture
@@ -43,9 +41,3 @@ def plugin(tmp_path: Path) -> Iterator[str]:
     registry.plugin_files.clear()
     for name in ("CliGood", "CliBad"):
         registry._entries.pop(("sender", name), None)
-
-
-@pytest.fixture
-def plan(out: str) -> Plan:
-    """Two seeds of FC2L on concat and perm."""
-    return make_plan(ProbeSpec("sender/FC2L", "perm", meanings="2x3", word_length=2, hidden=8, seeds=2, out=out))

@@ -8,7 +8,8 @@ import pytest
 from rich.console import Console
 
 import icy
-from icy.cli.output import duration, print_on_terminal
+from icy.cli.output import print_on_terminal
+from icy.core.text import duration
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])

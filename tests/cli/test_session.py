@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from icy.cli.output import counted
+from icy.core.text import counted
 from tests.cli.helpers import ROOT, run
 
 SLOW = (

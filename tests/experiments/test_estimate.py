@@ -8,16 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from icy.config.protocols import BASELINE
 from icy.config.specs import ProbeSpec
 from icy.core.memory import PeakMemory
-from icy.experiments.estimate import estimate, largest_stack
+from icy.experiments.estimate import estimate, fitted_memory, fitted_rates, largest_stack
 from icy.experiments.plan import Plan, make_plan
 from icy.experiments.run import STACK_ON_CPU, stacks_of
 from icy.experiments.sweep import make_sweep, sweep_spec
-from icy.training import engine
+from icy.training import counting, engine
+from icy.training.work import USUAL_RATES, Work
 
 linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is read from /proc")
 
@@ -82,6 +84,68 @@ def test_a_stack_that_does_not_fit_is_measured_by_its_half_and_a_row_that_raises
     assert "broken" in caplog.text
 
 
+MANY = {"grammar": "perm", "quick": True, "workers": 1, "out": "none"}
+
+
+def test_many_rows_are_inferred_from_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a machine whose rates are any, and whose memory is in proportion, nothing is lost."""
+    rates, timed = (1e-4, 1e-9, 3e-11), []
+
+    def seconds(job: Any, stack: int) -> float:
+        work = job.work()
+        return 1.0 if work is None else sum(r * units for r, units in zip(rates, work.units(stack), strict=True))
+
+    def rehearse(job: Any, updates: int) -> float:
+        timed.append(job.name)
+        return seconds(job, len(job.replicates))
+
+    monkeypatch.setattr(engine, "rehearse", rehearse)
+    many = make_sweep(sweep_spec(model=["RNN*:GRU", "RNN*:SRU", "sender/FC*", "sender/Hashtable"], **MANY))
+    told: list[str] = []
+    found = estimate(many, told=told.append)
+    assert len(found) == len(many.rows) > 12
+    inferred = [one for one in found if not one.timed]
+    assert 3 <= len({*timed}) <= 8  # seven and the hash table, which is timed for itself
+    assert len(inferred) >= 5
+    for one in inferred:
+        stack = len(largest_stack(one.row, many))
+        assert one.update_seconds == pytest.approx(seconds(one.row.job, stack) / stack, rel=0.4)
+        assert one.stack == stack
+    assert any(text.startswith("counting the operations of") for text in told)
+    assert any(text == f"timing {timed[-1]}" for text in told)
+
+
+def test_rates_and_memory_are_those_that_explain_what_was_timed() -> None:
+    works = [Work(1000, 1e6, 1e8, 5e6), Work(50, 1e7, 1e7, 9e6), Work(300, 1e5, 5e9, 2e7), Work(2000, 1e5, 1e5, 1e6)]
+    slow = np.array(USUAL_RATES) * 3
+    rates = fitted_rates([(work, 2, float(slow @ work.units(2))) for work in works])
+    assert rates == pytest.approx(slow, rel=1e-6)
+    gpu = np.array([1e-5, 1e-11, 1e-13])  # where calls are all that counts
+    rates = fitted_rates([(work, 20, float(gpu @ work.units(20))) for work in works * 2])
+    for work in works:
+        assert rates @ work.units(20) == pytest.approx(gpu @ work.units(20), rel=0.5)
+    assert fitted_memory([(work.kept, 1e6 + 1.5 * work.kept) for work in works]) == pytest.approx((1e6, 1.5))
+    assert fitted_memory([]) is None
+
+
+def test_a_model_that_cannot_be_counted_does_not_stop_the_others(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    real = counting.work_of_task
+
+    def count(task: Any, settings: Any) -> Any:
+        if task.entry.name == "FC1L":
+            raise ValueError("broken")
+        return real(task, settings)
+
+    monkeypatch.setattr(counting, "work_of_task", count)
+    monkeypatch.setattr(engine, "rehearse", lambda job, updates: 1.0)
+    found = estimate(make_sweep(sweep_spec(model=["sender/FC*", "sender/RNNZero:*"], **MANY)))
+    assert "sender/FC1L cannot be timed: ValueError: broken" in caplog.text
+    assert "sender/FC1L" not in [one.row.name for one in found]
+    assert len(found) == 8
+
+
 def test_a_rehearsal_ends_no_replicate() -> None:
     """Though every target is reached: readings are not acted upon."""
     job = plan(target=1e-6).rows[0].job
@@ -141,4 +205,4 @@ def test_the_memory_of_an_estimate_is_that_of_a_run(model: str, tmp_path: Path) 
 
     (peak,), (stack, process) = output(RUN), output(ESTIMATE)
     assert stack + process == pytest.approx(peak, rel=0.1)
-    assert stack == pytest.approx(peak - process, rel=0.2)
+    assert stack == pytest.approx(peak - process, rel=0.4)

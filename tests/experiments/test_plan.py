@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from icy.config.specs import EndToEndSpec, ProbeSpec
+from icy.core.errors import InvalidSettingError
 from icy.experiments.plan import make_plan
+from icy.experiments.sweep import make_sweep, sweep_spec
 
 PROBE: dict[str, Any] = {"model": "sender/FC1L", "grammar": "perm", "quick": True}
 GAME: dict[str, Any] = {"sender": "FC1L", "receiver": "FC2L", "quick": True}
@@ -20,9 +22,17 @@ GAME: dict[str, Any] = {"sender": "FC1L", "receiver": "FC2L", "quick": True}
         (ProbeSpec, {**PROBE, "settings": {"temperature": 2.0}}, "'temperature' does nothing in a probe under 'soft'"),
         (ProbeSpec, {**PROBE, "settings": {"soft_feedback": True}}, "'soft_feedback' does nothing in a probe"),
         (EndToEndSpec, {**GAME, "settings": {"entropy_weight": 0.1}}, "'entropy_weight' does nothing in an end-to-end"),
-        (EndToEndSpec, {**GAME, "steps": 100, "cap": 3}, "cap and most do nothing"),
+        (EndToEndSpec, {**GAME, "pretrain": "rot", "steps": 100, "cap": 20}, "cap does nothing beside 100 steps"),
+        (EndToEndSpec, {**GAME, "pretrain": "rot", "most": 9}, "most does nothing beside 400 steps"),  # of quick
+        (EndToEndSpec, {**GAME, "target": 0.9}, "target does nothing from scratch"),
+        (EndToEndSpec, {**GAME, "settings": {"max_steps": 9}}, "'max_steps' does nothing from scratch"),
+        (EndToEndSpec, {**GAME, "settings": {"round_ratio": True}}, "'round_ratio' does nothing in an end-to-end"),
+        (ProbeSpec, {**PROBE, "protocol": "budget", "settings": {"round_ratio": True}}, "which gives no ratios"),
+        (ProbeSpec, {**PROBE, "representation": "gumb", "settings": {"least_squares": True}}, "nothing in senders"),
+        (ProbeSpec, {**PROBE, "settings": {"tf32": True}, "device": "cpu"}, "'tf32' does nothing on a CPU"),
+        (ProbeSpec, {**PROBE, "hidden": [8, 16]}, "sender/FC1L has no hidden layer: its rows at 2 hidden sizes"),
+        (ProbeSpec, {**PROBE, "runner": "ray", "device": "cpu", "per_gpu": 2}, "per_gpu does nothing on a cluster's"),
     ],
-    ids=["temperature", "soft_feedback", "entropy", "cap"],
 )
 def test_what_would_do_nothing_is_said(
     spec: Any, given: dict[str, Any], sentence: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
@@ -38,11 +48,55 @@ def test_what_would_do_nothing_is_said(
         (ProbeSpec, {**PROBE, "settings": {"tf32": False, "learning_rate": 0.01}}),
         (EndToEndSpec, {**GAME, "settings": {"soft_feedback": True}}),
         (EndToEndSpec, {**GAME, "steps": 100}),
+        (EndToEndSpec, {**GAME, "pretrain": "rot", "steps": None, "cap": 20, "target": 0.9}),
+        (ProbeSpec, {**PROBE, "protocol": "generalise", "held_out": 0.2, "cap": 5}),
+        (ProbeSpec, {**PROBE, "model": "sender/FC2L", "hidden": [8, 16]}),
+        (ProbeSpec, {**PROBE, "model": "receiver/FC1L", "representation": "gumb", "settings": {"least_squares": True}}),
     ],
-    ids=["gumb", "tf32", "feedback", "steps"],
 )
 def test_what_does_something_is_not(
     spec: Any, given: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     make_plan(spec.asked(**given, out=str(tmp_path)))
     assert "nothing" not in caplog.text
+
+
+@pytest.mark.parametrize("given", [{"held_out": 0.2}, {"split": "random"}, {"held_out": 0.3}])
+@pytest.mark.parametrize("protocol", ["acquire", "budget"])
+def test_what_is_held_out_is_refused_where_nothing_is(protocol: str, given: dict[str, Any], tmp_path: Path) -> None:
+    """Also at its default, as it was asked for."""
+    spec = ProbeSpec.asked(**PROBE, protocol=protocol, **given, out=str(tmp_path))
+    with pytest.raises(InvalidSettingError, match=f"'{protocol}' holds out no meanings"):
+        make_plan(spec)
+    with pytest.raises(InvalidSettingError, match=f"'{protocol}' holds out no meanings"):
+        make_sweep(sweep_spec(**PROBE, parts=({"protocol": protocol, **given},), out=str(tmp_path)))
+
+
+def test_in_a_sweep_it_is_said_of_what_does_nothing_in_any_row(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    some = {**PROBE, "settings": {"temperature": 2.0}, "out": str(tmp_path)}
+    assert len(make_sweep(sweep_spec(**some, representation="soft,gumb")).rows) == 2
+    assert "nothing" not in caplog.text
+    make_sweep(sweep_spec(**some, representation="soft,discr"))
+    assert [r.getMessage() for r in caplog.records] == [
+        "The setting 'temperature' does nothing in a probe under 'soft'.",
+        "The setting 'temperature' does nothing in a probe under 'discr'.",
+    ]
+
+
+def test_in_a_sweep_each_protocol_takes_what_is_its_own(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    spec = sweep_spec(**PROBE, protocol="acquire,budget,generalise", held_out=0.3, cap=5, out=str(tmp_path))
+    rows = make_sweep(spec).rows
+    configs = {row.job.facts["protocol"]: row.job.config(row.job.replicates[0]) for row in rows}
+    assert configs["generalise"]["held_out"] == 0.3
+    assert [configs[name]["cap"] for name in ("acquire", "budget", "generalise")] == [5, 1, 5]
+    assert "held_out" not in configs["acquire"]
+    assert not caplog.records
+    plain = make_plan(ProbeSpec.asked(**PROBE, cap=5, out=str(tmp_path)))
+    assert plain.rows[0].job.config(plain.rows[0].job.replicates[0]) == configs["acquire"]
+
+
+def test_retries_of_one_worker_do_nothing(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    make_sweep(sweep_spec(**PROBE, retries=2, workers=1, protocol=["acquire", "budget"], out=str(tmp_path)))
+    assert "retries does nothing with one worker" in caplog.text

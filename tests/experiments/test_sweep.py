@@ -83,7 +83,7 @@ def test_what_is_given_goes_before_what_is_in_a_file_and_its_parts(tmp_path: Pat
 def test_help_shows_every_option() -> None:
     parameters = inspect.signature(icy.sweep).parameters
     assert next(iter(parameters)) == "model"
-    assert {f.name for f in dataclasses.fields(SweepSpec)} | {"file", "watcher"} == set(parameters)
+    assert {f.name for f in dataclasses.fields(SweepSpec)} | {"file", "watcher", "progress"} == set(parameters)
     assert all(p.kind is p.KEYWORD_ONLY for name, p in parameters.items() if name != "model")
 
 

@@ -166,7 +166,7 @@ def test_own_file_comes_back_whole(tmp_path: Path) -> None:
         ("m0,message\n0,ab\n0,ab\n1,bb\n", "0 meanings are missing and 1 row repeats"),
         ("m0,message\n", "no rows"),
         ("a,b\n0,ab\n", "say which are meanings"),
-        ("m0,message\n0,\n1,\n", "at least 1"),
+        ("m0,message\n0,\n1,\n", "no message in line 2"),
     ],
 )
 def test_own_table_refusals(text: str, sentence: str, tmp_path: Path) -> None:
@@ -181,3 +181,16 @@ def test_own_table_unknown_column_and_missing_file(tmp_path: Path) -> None:
         Language.from_csv(tmp_path / "none.csv")
     with pytest.raises(StoreError, match="cannot be read"):
         read(tmp_path, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("a,b,message\n0,0,ab\n,1,ad\n", "no value in line 3, column 'a'"),
+        ("a,a,message\n0,0,ab\n", "columns 1 and 2 are both called 'a'"),
+    ],
+)
+def test_what_is_empty_or_twice_in_ones_own_table_is_refused(tmp_path: Path, text: str, sentence: str) -> None:
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.raises(InvalidSettingError, match=sentence):
+        Language.from_csv(tmp_path / "t.csv")

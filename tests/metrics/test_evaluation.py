@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,9 @@ import pytest
 import icy
 from icy.core.errors import IcyError
 from icy.core.registry import register_metric
-from icy.metrics import Score, Table, evaluate, posdis, topsim
+from icy.core.streams import stream
+from icy.metrics import Score, Table, evaluate, hce, posdis, topsim
+from icy.metrics.evaluation import FEW_ROWS, values_by_chance
 
 FAST = ["topsim", "posdis", "hce"]
 
@@ -86,3 +89,22 @@ def test_a_metric_of_ones_own(language: icy.Language, forgetting: None) -> None:
 
     assert "mean_length" in icy.list_metrics("mean*")
     assert evaluate(language, metrics=["mean_length", "hce"])["mean_length"][0] == 6
+
+
+def test_by_chance_is_the_value_of_messages_dealt_out_at_random() -> None:
+    table = Table.of(icy.make_language("hol", "3x6", 4, 4, 123))  # 216 rows: of one order
+    found = values_by_chance(table, ("topsim", "hce", "posdis"))
+    dealt = replace(table, messages=table.messages[stream(0, "values by chance").permutation(len(table))])
+    assert found == {"hce": hce(dealt).value}  # topsim has no such bias, and posdis hardly any at this size
+    assert found["hce"] == pytest.approx(hce(table).value, abs=0.1)  # hol is such a language
+
+
+def test_by_chance_is_a_mean_over_orders_on_very_few_rows_and_not_told_of_many() -> None:
+    small = Table.of(icy.make_language("concat", "2x3", 4, 2, 123))
+    found = values_by_chance(small, ("hce", "residual_entropy"))
+    assert found["hce"] > 0.2
+    assert found["residual_entropy"] < 0.8
+    assert values_by_chance(small, ("hce",)) == {"hce": found["hce"]}
+    large = Table.of(icy.make_language("concat", "5x7", 4, 4, 123))
+    assert len(large) > FEW_ROWS
+    assert values_by_chance(large, ("hce",)) == {}

@@ -163,3 +163,66 @@ def test_a_file_that_is_not_there(tmp_path: Path, name: str) -> None:
 def test_tables_that_are_none(tmp_path: Path, text: str, sentence: str) -> None:
     with pytest.raises(IcyError, match=sentence):
         read_table(write(tmp_path / "t.csv", text))
+
+
+# -- tables of one's own are not guessed at ----------------------------------------------------------------------------
+
+ONE_EACH = "id,colour,shape,message\n1,red,ball,ab\n2,red,cube,ad\n3,blue,ball,cb\n4,blue,cube,cd\n"
+
+
+def test_which_columns_were_taken_for_what(tmp_path: Path) -> None:
+    text = "colour,t0,t1,score\nred,5,6,0.5\nblue,6,5,0.25\n"
+    chosen = {"meaning_columns": "colour", "message_columns": ["t0", "t1"]}
+    read = read_table(write(tmp_path / "t.csv", text), **chosen).read_as  # type: ignore[arg-type]
+    assert read == "attribute colour (2 values); message in t0 and t1, a token each; not used: score"
+    plain = read_table(write(tmp_path / "u.csv", "a,b,message\n1,0.5,12 7\n1,2,3\n")).read_as
+    assert plain == "attributes a (1 value) and b (real numbers); message in message, tokens between spaces"
+    language = icy.make_language("rot", "2x3", 4, 2, 1)
+    assert read_table(language.save(tmp_path / "mine.csv")).read_as == "a language of icy"
+    np.savez(tmp_path / "t.npz", meanings=[[0, 2], [1, 2]], messages=[[1, 2], [3, 0]], more=[1])
+    assert read_table(tmp_path / "t.npz").read_as == "the arrays meanings and messages; not used: more"
+
+
+def test_a_column_with_a_value_of_its_own_in_every_row_is_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = write(tmp_path / "t.csv", ONE_EACH)
+    assert read_table(file).attributes == 3
+    assert "The column 'id' has another value in every row" in caplog.text
+    assert "--meaning-columns colour,shape" in caplog.text
+    caplog.clear()
+    assert read_table(file, meaning_columns=["id", "colour"]).attributes == 2  # as was asked for
+    read_table(write(tmp_path / "x.csv", "x,y,message\n0.1,0.4,a\n0.2,0.3,b\n0.35,0.9,a\n"))  # real numbers
+    assert not caplog.text
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("a,b,message\n1,x,ab\n,y,ad\n", "There is no value in line 3, column 'a'"),
+        ("a,b,message\n\n1, ,ab\n", "There is no value in line 3, column 'b'"),
+        ("a,b,message\n1,x,\n", "There is no message in line 2, column 'message'"),
+        ("a,b,a,message\n1,x,2,ab\n", "The columns 1 and 3 are both called 'a' in line 1"),
+        (",b,message\n0,x,ab\n", "Column 1 has no name in the header"),
+        ("a,message\n1,ab,c\n", "Line 2 has 3 entries, and the header 2 columns"),
+        ("a,b,message\n1,ab\n", "Line 2 has 2 entries, and the header 3 columns"),
+    ],
+)
+def test_what_is_empty_or_twice_is_refused_where_it_stands(tmp_path: Path, text: str, sentence: str) -> None:
+    with pytest.raises(InvalidSettingError, match=sentence):
+        read_table(write(tmp_path / "t.csv", text))
+
+
+def test_parquet_with_gaps(tmp_path: Path) -> None:
+    pd.DataFrame({"m0": [0, None], "message": ["ab", "ba"]}).to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(InvalidSettingError, match="no value in row 2, column 'm0'"):
+        read_table(tmp_path / "t.parquet")
+    pd.DataFrame({"m0": [0, 1], "message": [None, "ba"]}).to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(InvalidSettingError, match="no message in row 1, column 'message'"):
+        read_table(tmp_path / "t.parquet")
+
+
+def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
+    file = tmp_path / "excel.csv"
+    file.write_text("m0,message\n0,ab\n1,ba\n", encoding="utf-8-sig")
+    assert read_table(file).read_as.startswith("attribute m0 ")

@@ -6,12 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import torch
 from torch import nn
 
 from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.core.registry import registry
 from icy.languages.meanings import MeaningSpace
-from icy.models import create_receiver, create_sender
+from icy.models import create_receiver, create_sender, factory
 from icy.models.factory import create
 
 
@@ -42,3 +43,21 @@ def test_a_factory_that_takes_anything_is_told_the_representation() -> None:
     entry = replace(registry.get("FC1L", "sender"), factory=factory)
     create(entry, "3x4", 6, 4, 8, representation="gumb")
     assert told == ["gumb"]
+
+
+@pytest.mark.parametrize("hidden", [100_000_000, 2**31 - 1])
+@pytest.mark.parametrize("model", ["FC2L", "RNNZero:GRU"])
+def test_a_model_that_is_too_large_is_refused_before_it_is_made(model: str, hidden: int) -> None:
+    with pytest.raises(
+        InvalidSettingError, match=f"{model} with a hidden size of {hidden} .* take a smaller hidden size"
+    ):
+        create_sender(model, "3x4", 6, hidden_size=hidden)
+
+
+def test_the_check_of_a_large_model_draws_no_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch.manual_seed(1)
+    plain = create_sender("RNNZero:GRU", "2x3", 4, hidden_size=8)
+    monkeypatch.setattr(factory, "LARGE", 1)
+    torch.manual_seed(1)
+    checked = create_sender("RNNZero:GRU", "2x3", 4, hidden_size=8)
+    assert all((a == b).all() for a, b in zip(plain.parameters(), checked.parameters(), strict=True))

@@ -40,7 +40,20 @@ def test_a_failure_does_not_stand_before_a_result(tmp_path: Path) -> None:
 
 def test_bare_names_are_told_apart_by_their_side() -> None:
     least = pd.DataFrame({"model": "FC1L", "side": ["sender", "receiver"], "grammar": "rot", "seed": 1, "value": 0.5})
+    least["measure"] = "accuracy"
     assert long_of(least)["model"].tolist() == ["sender/FC1L", "receiver/FC1L"]
+
+
+def test_a_table_that_does_not_say_what_its_values_are_asks(tmp_path: Path) -> None:
+    least = pd.DataFrame({"model": ["A", "B"], "grammar": "rot", "seed": 1, "value": 0.5})
+    with pytest.raises(InvalidSettingError, match="values of this table: ratio, accuracy or held_out"):
+        long_of(least)
+    with pytest.raises(InvalidSettingError, match="values of 1 of its 2 rows"):
+        long_of(least.assign(measure=["ratio", None]))
+    assert long_of(least.assign(protocol=["acquire", "budget"]))["measure"].tolist() == ["ratio", "accuracy"]
+    least.assign(measure=["ratio", None]).to_csv(tmp_path / "least.csv", index=False)
+    read = read_results([tmp_path / "least.csv"], measure="held_out")
+    assert long_of(read)["measure"].tolist() == ["ratio", "held_out"]  # what it says itself stays
 
 
 @pytest.mark.parametrize("seed", [math.inf, 1.5])

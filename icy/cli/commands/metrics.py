@@ -15,14 +15,15 @@ import click
 from icy.cli import completion
 from icy.cli.exit_codes import Interrupted
 from icy.cli.options import FORMATS, SPREADS, Assignment, Seeds, plugin_option, together
-from icy.cli.output import checked_plot, checked_rows_file, joined, print_table, save_figure, stderr, write_rows
+from icy.cli.output import checked_plot, checked_rows_file, joined, note, print_table, save_figure, stderr, write_rows
 from icy.cli.session import set_up_log
 from icy.core.checks import seed_list
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.registry import registry
+from icy.core.text import listed
 from icy.grammars import expand_grammars, make_language
 from icy.metrics import Table, evaluate, read_table
-from icy.metrics.evaluation import DEFAULT_METRICS, ERRORS
+from icy.metrics.evaluation import DEFAULT_METRICS, ERRORS, values_by_chance
 from icy.metrics.topographic.topsim import PAIRS
 
 if TYPE_CHECKING:
@@ -155,14 +156,15 @@ def metrics_command(
     """
     set_up_log(stderr(), quiet, 0)
     # No warnings: metrics that cannot score a table are noted below the results.
-    logging.getLogger("icy.metrics").setLevel(logging.ERROR)
+    logging.getLogger("icy.metrics.evaluation").setLevel(logging.ERROR)
     for file in plugin:
         registry.load_file(file)
     figure, target = None if plot is None else checked_plot(plot), None if out is None else checked_rows_file(out)
     names = [entry.name for entry in registry.match(metric, "metric")]
     chosen = _conventions(conventions, names)
     found: list[pd.DataFrame] = []
-    todo = [source for name in sources for source in _sources(name, given)]
+    todo = [source for name in sources for source in _sources(name, given, quiet)]
+    by_chance: dict[str, dict[str, list[float]]] = {}
     try:
         with _progress(todo, names, quiet) as (told, pair_progress):
             for source in todo:
@@ -170,11 +172,17 @@ def metrics_command(
                 own = _with_pairs(chosen, names, pairs, table, pair_progress)
                 row = evaluate(table, metrics=names, conventions=own, errors=errors, resamples=resamples, told=told)
                 found.append(row.assign(name=source.name, seed=source.seed))
+                for name, value in values_by_chance(table, names, own).items():
+                    by_chance.setdefault(name, {}).setdefault(source.name, []).append(value)
     except KeyboardInterrupt:
         if found:
             print_table(_table(found, names, spread), format_)
         raise Interrupted(f"Interrupted: {len(found)} of {len(todo)} languages are measured.") from None
-    print_table(_table(found, names, spread), format_)
+    bias = _bias(by_chance)
+    print_table(_table(found, names, spread, bias), format_)
+    if format_ in ("csv", "json") and not quiet:  # which have no room for it
+        for sentence in bias:
+            note(sentence)
     if target is not None:
         write_rows(joined(found), target, quiet)
     if figure is not None:
@@ -186,12 +194,14 @@ def metrics_command(
 # -- input -------------------------------------------------------------------------------------------------------------
 
 
-def _sources(name: str, given: Mapping[str, Any]) -> list[Source]:
-    """Return the tables that an argument names."""
+def _sources(name: str, given: Mapping[str, Any], quiet: bool) -> list[Source]:
+    """Return the tables that an argument names; say of a file which columns were taken for what."""
     path = Path(name)
     if path.is_file() or path.suffix.lower() in (".csv", ".tsv", ".parquet", ".npz", ".pt"):
         columns = {key: _split(given[key]) for key in ("meaning_columns", "message_columns")}
         table = read_table(path, **columns, one_hot=given["one_hot"], eos=given["eos"])  # type: ignore[arg-type]
+        if not quiet:
+            note(f"{path.name}: {table.read_as}.")
         return [Source(table.name, None, lambda: table)]
     if path.exists() or "/" in name:
         raise StoreError(f"'{name}' is no file that can be read, and no grammar.")
@@ -275,10 +285,22 @@ def _progress(
         yield told, lambda done, total: bars.update(pairs, completed=done, total=total, visible=True)
 
 
-def _table(found: Sequence[pd.DataFrame], names: Sequence[str], spread: str) -> BiasTable:
+def _table(found: Sequence[pd.DataFrame], names: Sequence[str], spread: str, bias: Sequence[str] = ()) -> BiasTable:
     from icy.analysis.tables.metrics import metrics_table
 
-    return metrics_table(joined(found), names, spread, _notes(found))
+    return metrics_table(joined(found), names, spread, [*_notes(found), *bias])
+
+
+def _bias(by_chance: Mapping[str, Mapping[str, Sequence[float]]]) -> list[str]:
+    """Return a sentence per metric that is biased on tables as small as these, with how much on each."""
+    from icy.analysis.order import in_order
+
+    said = []
+    for metric, of_each in by_chance.items():
+        means = {name: sum(found) / len(found) for name, found in of_each.items()}
+        values = listed([f"{means[name]:.2f} for {name}" for name in in_order(list(means))])
+        said.append(f"{metric} is biased on so few rows: with messages dealt out to meanings at random it is {values}")
+    return said
 
 
 def _notes(found: Sequence[pd.DataFrame]) -> list[str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import click
 
 from icy.cli.exit_codes import DONE
-from icy.cli.output import counted, note, size
+from icy.cli.output import note
+from icy.core.text import counted, size
 
 EPILOG = """\b
 Examples:

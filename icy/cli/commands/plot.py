@@ -47,6 +47,7 @@ def plot_command(
     model: Sequence[str],
     grammar: Sequence[str],
     where: Sequence[tuple[str, Any]],
+    measure: str | None,
     quiet: bool,
     **look: Any,
 ) -> None:
@@ -63,7 +64,7 @@ def plot_command(
     from icy.records.load import long_of
     from icy.records.select import select
 
-    chosen = select(read_results(results or ["icy-results"]), model, grammar, dict(where))
+    chosen = select(read_results(results or ["icy-results"], measure), model, grammar, dict(where))
     if long_of(chosen)["failed"].astype(bool).all():
         raise InvalidSettingError("All of these runs failed, so there is nothing to draw; `icy table` says why.")
     save_figure(function(chosen, **options), path, quiet)

@@ -75,6 +75,7 @@ def table_command(
     model: tuple[str, ...],
     grammar: tuple[str, ...],
     where: tuple[tuple[str, Any], ...],
+    measure: str | None,
 ) -> int:
     """Print results as a bias table: a row per model, a column per grammar."""
     from icy.analysis.tables.table import SUFFIXES, format_of
@@ -87,7 +88,7 @@ def table_command(
         raise InvalidSettingError(
             "--compare shows two numbers side by side, --diff subtracts them; give one of the two."
         )
-    long = long_of(select(read_results(results or ["icy-results"]), model, grammar, dict(where)))
+    long = long_of(select(read_results(results or ["icy-results"], measure), model, grammar, dict(where)))
     look = {"by": by, "sort": sort, "decimals": decimals}
     if diff is not None:
         tables = _differences(long, diff, spread, look)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, cast
 
 from icy.config.protocols import SCRATCH, EndToEndProtocol
 from icy.config.settings import TrainingSettings
+from icy.core.lazy import load_object
 from icy.core.registry import Entry
 from icy.core.text import counted
 from icy.grammars import grammar_version
@@ -16,6 +17,7 @@ from icy.records.record import NOT_LEARNT, Record
 from icy.training.job import ASSUMED_STEPS, ExpectedSteps, Outcome, Replicate
 from icy.training.language_job import LanguageJob
 from icy.training.probe_job import Task
+from icy.training.work import Work
 
 GAMES_ON_CPU = 4  # that are timed for an estimate: a larger stack brings little more
 GAME = "game"  # the phase of readings; before it, the side that learns
@@ -184,6 +186,13 @@ class PairJob(LanguageJob):
             Replicate(SCRATCH, r.seed) for r in self.replicates[: GAMES_ON_CPU if self.device == "cpu" else None]
         )
         return replace(self, replicates=games, settings=replace(self.settings, evaluation_size=2))
+
+    def work(self) -> Work | None:
+        """Count an update of the game; None if a side learns without gradients."""
+        count = cast(
+            "Callable[[PairTask, TrainingSettings], Work | None]", load_object("icy.training.counting:work_of_pair")
+        )
+        return count(self.task, self.settings)
 
     def rehearse(self, updates: int) -> float:
         """Return the seconds of one update of the game of all pairs, the first few left out as they are slower."""

@@ -47,7 +47,9 @@ def table_of(rows: dict[str, tuple[float, float]], **more: Any) -> pd.DataFrame:
     """Models by what they reach on noise and on shufdet."""
     values = [(m, g, noise if g != "shufdet" else comp) for m, (noise, comp) in rows.items()
               for g in ("rot", "pairsum", "proj", "shufdet")]  # fmt: skip
-    return pd.DataFrame(values, columns=["model", "grammar", "value"]).assign(seed=1, side="sender", **more)
+    return pd.DataFrame(values, columns=["model", "grammar", "value"]).assign(
+        seed=1, side="sender", **{"measure": "accuracy", **more}
+    )
 
 
 def test_ranks_and_the_front() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -93,3 +94,30 @@ def test_undefined_is_shown_and_explained(tmp_path: Path) -> None:
     result = run(str(tmp_path / "same.csv"), "-m", "topsim", "-m", "posdis")
     assert result.exit_code == 0
     assert "topsim of same is undefined: all pairs of meanings, or all pairs of messages" in result.stdout
+
+
+def test_it_is_said_which_columns_of_a_file_were_taken_for_what(tmp_path: Path) -> None:
+    file = tmp_path / "mine.csv"
+    file.write_text("id,colour,message\n1,red,ab\n2,red,ad\n3,blue,cb\n")
+    result = run(str(file), "-m", "topsim", "--format", "csv")
+    assert (
+        "mine.csv: attributes id (3 values) and colour (2 values); message in message, a letter each." in result.stderr
+    )
+    assert "The column 'id' has another value in every row" in result.stderr
+    assert [line.partition(",")[0] for line in result.stdout.splitlines()] == ["language", "mine"]
+    assert not run(str(file), "-m", "topsim", "-q").stderr
+    file.write_text("colour,shape,message\nred,,ab\n")
+    result = run(str(file))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "mine.csv': There is no value in line 2, column 'shape'" in result.stderr
+
+
+@pytest.mark.parametrize("format_", ["table", "markdown", "csv"])
+def test_the_bias_of_small_tables_stands_where_the_number_is_printed(format_: str) -> None:
+    words = ("hol", "concat", "--meanings", "3x5", "--seeds", "1", "-m", "topsim", "-m", "hce", "--format", format_)
+    result = run(*words)
+    said = "hce is biased on so few rows: with messages dealt out to meanings at random it is "
+    printed = result.stderr if format_ == "csv" else result.stdout
+    assert said in printed
+    assert re.search(said + r"0\.\d\d for concat and 0\.\d\d for hol", printed)
+    assert "biased" not in (result.stdout if format_ == "csv" else result.stderr)

@@ -61,9 +61,12 @@ def test_several_protocols_are_one_json_and_one_csv(tmp_path: Path) -> None:
     assert frame["protocol"].tolist() == ["budget"] * 3 + ["acquire"] * 3
     least = both[["model", "grammar", "seed", "value"]].drop_duplicates(["model", "grammar", "seed"])
     least.to_csv(tmp_path / "least.csv", index=False)
-    shown = run(str(tmp_path / "least.csv"), str(tmp_path / "least.csv")).stdout
+    asked = run(str(tmp_path / "least.csv"))
+    assert (asked.exit_code, asked.stdout) == (2, "")
+    assert "What are the values of this table: ratio, accuracy or held_out?" in asked.stderr
+    shown = run(str(tmp_path / "least.csv"), str(tmp_path / "least.csv"), "--measure", "ratio").stdout
     assert "sender/B" in shown
-    assert shown.splitlines()[0] == "accuracy"
+    assert shown.splitlines()[0] == "steps to the target as a ratio to concat's"
 
 
 def test_models_are_held_against_one_of_them(tmp_path: Path) -> None:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from rich.console import Console
 
-from icy.experiments.plan import Plan, Row
-from icy.experiments.watcher import Watcher
+from icy.core.text import duration
 from icy.records.kinds import RowKey
 from icy.records.record import Record, checked_accuracy
 from icy.training.job import Job, Reading, Replicate
 
-from .output import duration
+from .plan import Plan, Row
+from .watcher import Watcher
 
 Clock = Callable[[], float]
 PREFIXES = {"hidden size": "E=", "V": "V=", "w": "w=", "target": "target ", "cap": "cap "}
@@ -181,11 +180,6 @@ class ProgressWatcher(Watcher):
             f"[{self.done}/{self.total}] {row.label} {record['grammar']} seed {record['seed']}: "
             f"{_ending(record, row.row.job)}{engine}"
         )
-
-    @contextmanager
-    def showing(self) -> Iterator[None]:
-        """Display progress while open."""
-        yield
 
 
 def _labels(plan: Plan) -> list[str]:

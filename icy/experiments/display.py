@@ -1,25 +1,66 @@
-"""Progress displays on stderr: live on a terminal, plain lines elsewhere."""
+"""Progress displays: live on a terminal and in a notebook, plain lines elsewhere."""
 
 from __future__ import annotations
 
+import io
 import math
+import os
+import sys
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from typing import Any
 
 from rich.console import Console, Group, RenderableType
 from rich.live import Live
 from rich.padding import Padding
 from rich.text import Text
 
-from icy.experiments.plan import Plan
+from icy.core.text import counted, duration
 from icy.records.record import Record
 from icy.training.job import Job, Reading
 
-from .output import counted, duration
+from .plan import Plan
 from .progress import Clock, ProgressWatcher, RowProgress
+from .watcher import Watcher, Watchers
 
 BAR = 10  # characters
+NOTEBOOK_WIDTH = 100  # characters
+SWITCH = "ICY_PROGRESS"  # environment variable; 0 turns off what nobody asked for
+OFF = ("0", "no", "off", "false")
+
+
+def with_progress(watcher: Watcher | None, progress: bool | None) -> Watcher | None:
+    """Return the callbacks of a run in Python, with a display of its progress.
+
+    Args:
+        watcher: callbacks of the caller, if there are any.
+        progress: whether to display it. None, unless there is a watcher or the environment has ICY_PROGRESS=0: live on
+            a terminal and in a notebook; elsewhere, as in a log file, a line a minute.
+    """
+    if progress is None and (watcher is not None or os.environ.get(SWITCH, "").strip().lower() in OFF):
+        return watcher
+    if progress is False:
+        return watcher
+    console = Console(stderr=True, highlight=False)
+    shown: ProgressWatcher
+    if in_notebook():
+        shown = NotebookWatcher(console)
+    elif console.is_terminal or progress:
+        shown = make_watcher(console)
+    else:
+        shown = SparseWatcher(console)
+    return shown if watcher is None else Watchers(shown, watcher)
+
+
+def make_watcher(console: Console, engines: bool = False) -> ProgressWatcher:
+    """Return the display that suits a console: live on a terminal, else line by line."""
+    return (LiveWatcher if console.is_terminal else PlainWatcher)(console, engines=engines)
+
+
+def in_notebook() -> bool:
+    """Return whether this runs in a notebook, whose kernel has loaded IPython."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return hasattr(shell, "kernel")
 
 
 class PlainWatcher(ProgressWatcher):
@@ -31,7 +72,8 @@ class PlainWatcher(ProgressWatcher):
     def started(self, plan: Plan) -> None:
         """Called before the first update."""
         super().started(plan)
-        self._say(_announcement(plan))
+        if plan.total:
+            self._say(_announcement(plan))
 
     def read(self, job: Job, readings: Sequence[Reading]) -> None:
         """Print a sign of life, if nothing was printed for a while."""
@@ -52,6 +94,19 @@ class PlainWatcher(ProgressWatcher):
         self.console.print(Text(text), soft_wrap=True)
 
 
+class SparseWatcher(PlainWatcher):
+    """Prints a line a minute at most: for the log file of a script, that is not to fill with them."""
+
+    def started(self, plan: Plan) -> None:
+        """Called before the first update."""
+        self._spoken = self.clock()
+        super().started(plan)
+
+    def _say(self, text: str) -> None:
+        if self.clock() - self._spoken > self.SILENCE_SECONDS:
+            super()._say(text)
+
+
 class LiveWatcher(ProgressWatcher):
     """Live display: a line per active row with its accuracies below it, and a summary."""
 
@@ -67,11 +122,15 @@ class LiveWatcher(ProgressWatcher):
         if self.engines or record["failed"]:
             self.console.print(Text(self.line(record), style="red" if record["failed"] else "dim"))
 
-    @contextmanager
-    def showing(self) -> Iterator[None]:
-        """Display progress while open."""
-        with self._live:
-            yield
+    def started(self, plan: Plan) -> None:
+        """Display progress from now on."""
+        super().started(plan)
+        if plan.total:
+            self._live.start()
+
+    def ended(self) -> None:
+        """Remove the display."""
+        self._live.stop()
 
     def render(self) -> RenderableType:
         """Return the display as it is now."""
@@ -103,8 +162,55 @@ class LiveWatcher(ProgressWatcher):
             parts.append(f"{self.failed} failed")
         if (left := self.left()) is not None:
             parts.append(f"some {duration(left)} left")
-        parts.append("Ctrl-C keeps what is finished")
+        if self.done < self.total:
+            parts.append("Ctrl-C keeps what is finished")
         return Text(" · ".join(parts), style="dim", no_wrap=True, overflow="ellipsis")
+
+
+class NotebookWatcher(LiveWatcher):
+    """Live display in the output of a notebook's cell, whose summary stays."""
+
+    SECONDS = 0.5  # between two changes
+
+    def __init__(self, console: Console, clock: Clock = time.monotonic, engines: bool = False) -> None:
+        super().__init__(console, clock, engines)
+        self._output: Any = None
+        self._shown = -math.inf
+
+    def started(self, plan: Plan) -> None:
+        """Display progress from now on."""
+        ProgressWatcher.started(self, plan)
+        if plan.total:
+            from IPython import display
+
+            show: Any = display.display
+            self._output = show(self._text(), raw=True, display_id=True)
+
+    def read(self, job: Job, readings: Sequence[Reading]) -> None:
+        """Called after every evaluation of every stack."""
+        super().read(job, readings)
+        self._refresh()
+
+    def filed(self, record: Record) -> None:
+        """Called as soon as a replicate is recorded."""
+        super().filed(record)
+        self._refresh()
+
+    def ended(self) -> None:
+        """Show the summary, and nothing else from now on."""
+        self._shown = -math.inf
+        self._refresh()
+
+    def _refresh(self) -> None:
+        if self._output is not None and self.clock() - self._shown > self.SECONDS:
+            self._shown = self.clock()
+            self._output.update(self._text(), raw=True)
+
+    def _text(self) -> dict[str, str]:
+        page = Console(file=io.StringIO(), width=NOTEBOOK_WIDTH, color_system=None)
+        with page.capture() as captured:
+            page.print(self.render())
+        return {"text/plain": captured.get().rstrip()}
 
 
 def _row_line(row: RowProgress, now: float, width: int) -> Text:

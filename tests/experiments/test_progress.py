@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from icy.cli.progress import RowProgress
 from icy.experiments.plan import Plan
+from icy.experiments.progress import RowProgress
 from icy.training.job import Reading
 
 

@@ -1,0 +1,128 @@
+"""What was asked for and would do nothing: told or refused before anything is trained."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from icy.config.protocols import PROTOCOLS, SCRATCH
+from icy.config.settings import settings_for
+from icy.config.specs import EndToEndSpec, ProbeSpec, RunSpec, SweepSpec
+from icy.core.devices import resolve_device
+from icy.core.errors import InvalidSettingError
+from icy.core.registry import SIDES, registry
+from icy.core.text import several
+
+log = logging.getLogger(__name__)
+REFUSED = ("held_out", "split")  # which whoever gives them takes for generalisation
+OF_SENDERS_NOT = ("least_squares",)
+OF_PRETRAINING = ("check_every", "max_steps", "steps_from_zero")  # settings that games do not depend on
+Idle = dict[str, str]  # what was given and does nothing, with a sentence
+
+
+def tell_idle(specs: Sequence[RunSpec]) -> None:
+    """Tell what was given and does nothing in any of some runs that are planned together.
+
+    Raises:
+        InvalidSettingError: it is one of REFUSED.
+    """
+    found = [idle(spec) for spec in specs]
+    for name in dict.fromkeys(name for one in found for name in one):
+        sentences = [one.get(name) for spec, one in zip(specs, found, strict=True) if _has(spec, name)]
+        if None in sentences:  # it does something in one of them
+            continue
+        for sentence in dict.fromkeys(filter(None, sentences)):
+            if name in REFUSED:
+                raise InvalidSettingError(sentence)
+            log.warning("%s", sentence)
+
+
+def tell_idle_retries(spec: SweepSpec) -> None:
+    """Tell if retries were given and do nothing."""
+    if "retries" in spec.given and spec.runner == "local" and spec.workers == 1:
+        log.warning("retries does nothing with one worker: it is this process, which nothing begins again.")
+
+
+def without_idle(spec: RunSpec) -> RunSpec:
+    """Return a spec of several without what does nothing in it, and might in the others."""
+    left_out = [name for name in idle(spec) if name in ("held_out", "split", "cap")]
+    kept = replace(spec, **{name: getattr(type(spec), name) for name in left_out})
+    return kept.with_given(spec.given)
+
+
+def idle(spec: RunSpec) -> Idle:
+    """Return what was given and does nothing in a run; nothing for kinds of jobs that are not icy's own."""
+    found = dict(_idle_anywhere(spec))
+    if isinstance(spec, ProbeSpec):
+        found |= dict(_idle_in_probe(spec))
+    elif isinstance(spec, EndToEndSpec):
+        found |= dict(_idle_in_pairs(spec))
+    return found
+
+
+def _has(spec: RunSpec, name: str) -> bool:
+    settings = getattr(spec, "settings", {})
+    return name in settings if name not in spec.given else True
+
+
+def _idle_anywhere(spec: RunSpec) -> Iterator[tuple[str, str]]:
+    if "per_gpu" in spec.given and spec.runner == "ray" and spec.device == "cpu":
+        yield "per_gpu", "per_gpu does nothing on a cluster's CPUs; there is a process per core."
+    if getattr(spec, "settings", {}).get("tf32") and spec.runner == "local" and resolve_device(spec.device) == "cpu":
+        yield "tf32", "The setting 'tf32' does nothing on a CPU."
+
+
+def _idle_in_probe(spec: ProbeSpec) -> Iterator[tuple[str, str]]:
+    protocol, representation = PROTOCOLS.get(spec.protocol), spec.representation.lower()
+    if protocol is None:
+        return  # which is refused elsewhere
+    if not protocol.holds_out:
+        for name in REFUSED:
+            if name in spec.given:
+                yield (
+                    name,
+                    (f"The protocol '{protocol.name}' holds out no meanings; held_out and split are for 'generalise'."),
+                )
+    if "cap" in spec.given and spec.cap is not None and not protocol.stops_at_target:
+        yield "cap", f"The protocol '{protocol.name}' has no cap: every grammar gets concat's updates."
+    yield from _idle_settings(spec, [representation], "probe", f"in a probe under '{representation}'")
+    if "round_ratio" in spec.settings and protocol.measure != "ratio":
+        yield "round_ratio", f"The setting 'round_ratio' does nothing under '{protocol.name}', which gives no ratios."
+    sides = {entry.kind for model in several(spec.model) for entry in registry.match(model, *SIDES)}
+    if representation == "gumb" and sides == {"sender"}:
+        for name in OF_SENDERS_NOT:
+            if name in spec.settings:
+                yield name, f"The setting '{name}' does nothing in senders."
+
+
+def _idle_in_pairs(spec: EndToEndSpec) -> Iterator[tuple[str, str]]:
+    scratch = several(spec.pretrain) == [SCRATCH]
+    link = spec.representation.lower()
+    both = [link] if scratch else [link, spec.pretrain_representation.lower()]
+    yield from _idle_settings(spec, both, "e2e", f"in an end-to-end run over a link that is '{link}'")
+    if "round_ratio" in spec.settings:
+        yield "round_ratio", "The setting 'round_ratio' does nothing in an end-to-end run, which gives no ratios."
+    for name in ("cap", "most"):
+        if name in spec.given and (spec.steps is not None or scratch):
+            why = "which fix the length of the game" if spec.steps is not None else "as there is no concat to count by"
+            where = f"beside {spec.steps} steps" if spec.steps is not None else "from scratch"
+            yield name, f"{name} does nothing {where}, {why}."
+    if scratch:
+        for name in ("target", "pretrain_representation"):
+            if name in spec.given:
+                yield name, f"{name} does nothing from scratch: it is of pre-training."
+        for name in OF_PRETRAINING:
+            if name in spec.settings:
+                yield name, f"The setting '{name}' does nothing from scratch: it is of pre-training."
+
+
+def _idle_settings(spec: Any, representations: list[str], kind: str, where: str) -> Iterator[tuple[str, str]]:
+    """Yield the settings that no representation of a run reads."""
+    settings = settings_for(spec.preset, kind, **spec.settings)
+    used = {name for representation in representations for name in settings.under(representation, kind)}
+    for name in spec.settings:
+        # A setting that came later is left out at its default, so what is not used is not always idle.
+        if name not in used and name != "tf32":
+            yield name, f"The setting '{name}' does nothing {where}."

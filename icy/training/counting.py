@@ -1,0 +1,124 @@
+"""Count what one update of a model consists of, without training it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import flop_registry
+
+from icy.config.settings import TrainingSettings
+from icy.core.checks import FIRST_SEED
+from icy.core.noise import Noise
+
+from .engine import make_model, representation_of
+from .learners import supervised_loss
+from .probe_job import Task
+from .stack import Stack
+from .work import Work
+
+if TYPE_CHECKING:
+    from .pairs.job import PairTask
+
+MARKERS = (7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61)
+# A backward pass takes about twice as long as its forward pass, so what comes after both counts a third here.
+UPDATE_CALLS = 10  # of clipping and Adam, whatever the model
+UPDATE_PASSES = 3  # over the parameters: clearing gradients, clipping and Adam
+COPIES = 4  # of a parameter: itself, its gradient and Adam's two moments
+
+
+def work_of_task(task: Task, settings: TrainingSettings) -> Work | None:
+    """Count one update of the model of a task; None for a model that learns without gradients.
+
+    The forward pass is run once, on a batch of a few examples. Its size is a prime number that divides no other size,
+    so that tensors that grow with the batch can be told from those that do not.
+    """
+    model = make_model(task, FIRST_SEED, settings)
+    if not getattr(model, "learns_by_gradient", True):
+        return None
+    few = _marker(task)
+    stack = Stack([model], torch.device("cpu"), [FIRST_SEED])
+    meanings = torch.zeros(1, few, task.space.attributes, dtype=torch.long)
+    messages = torch.zeros(1, few, task.message_length, dtype=torch.long)
+    inputs, targets = (meanings, messages) if task.side == "sender" else (messages, meanings)
+    given = [inputs, targets] if getattr(model, "teacher_forcing", False) else [inputs]
+    loss = supervised_loss(representation_of(task, settings), task.side)
+    keys = torch.zeros(1, dtype=torch.long)
+    counter = _Counter(few, settings.batch_size / few)
+    engine = "broadcast" if getattr(model, "broadcasts", False) else "loop"
+    with torch.autograd.graph.saved_tensors_hooks(counter.keep, lambda kept: kept), counter:
+        loss(stack.forward(given, engine, keys), targets, Noise(keys))
+    weights = stack.flat.numel()
+    kept = counter.kept + COPIES * stack.flat.element_size() * weights
+    return Work(counter.calls + UPDATE_CALLS, counter.elements + UPDATE_PASSES * weights, counter.flops, kept)
+
+
+def work_of_pair(task: PairTask, settings: TrainingSettings) -> Work | None:
+    """Count one update of a game: both sides one after the other."""
+    sides = [work_of_task(task.alone(side, task.representation), settings) for side in ("sender", "receiver")]
+    sender, receiver = sides
+    return None if sender is None or receiver is None else sender + receiver
+
+
+def _marker(task: Task) -> int:
+    sizes = [task.space.attributes, task.space.values, task.message_length, task.vocab_size, task.vocab_size + 1]
+    sizes += [task.hidden_size, *(n for n in task.options.values() if isinstance(n, int) and n > 0)]
+    return next((m for m in MARKERS if all(size % m for size in sizes)), MARKERS[0])
+
+
+class _Counter(TorchDispatchMode):
+    """Counts operations while it is open, those that grow with the batch as for a whole one.
+
+    Args:
+        marker: size of the batch.
+        scale: sizes of a whole batch.
+    """
+
+    def __init__(self, marker: int, scale: float) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._marker, self._scale = marker, scale
+        self._seen: set[int] = set()
+        self._held: list[Tensor] = []  # so that no address is used twice
+        self.calls = self.elements = self.flops = self.kept = 0.0
+
+    def keep(self, tensor: Tensor) -> Tensor:
+        """Count a tensor that is kept for the backward pass, once however often it is."""
+        address = tensor.untyped_storage().data_ptr()
+        if address not in self._seen and not isinstance(tensor, torch.nn.Parameter):
+            self._seen.add(address)
+            self._held.append(tensor)
+            self.kept += tensor.untyped_storage().nbytes() * (self._scale if self._grown(tensor) else 1)
+        return tensor
+
+    def _grown(self, tensor: Tensor) -> bool:
+        return any(n % self._marker == 0 and n for n in tensor.shape)
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        found = function(*args, **(kwargs or {}))
+        if function.is_view:
+            return found
+        self.calls += 1
+        if (count := flop_registry.get(function.overloadpacket)) is not None:
+            flops = count(*args, **(kwargs or {}), out_val=found)
+            grown = any(self._grown(t) for t in _tensors((args, found)))
+            self.flops += flops * self._scale if grown else flops
+        else:
+            few = most = 0
+            for tensor in _tensors((args, found)):
+                if self._grown(tensor):
+                    most = max(most, tensor.numel())
+                else:
+                    few = max(few, tensor.numel())
+            self.elements += most * self._scale if most else few
+        return found
+
+
+def _tensors(values: Any) -> Iterator[Tensor]:
+    for value in values:
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from _tensors(value)
