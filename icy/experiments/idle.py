@@ -18,7 +18,7 @@ from icy.core.text import several
 log = logging.getLogger(__name__)
 REFUSED = ("held_out", "split")  # which whoever gives them takes for generalisation
 OF_SENDERS_NOT = ("least_squares",)
-OF_PRETRAINING = ("check_every", "max_steps", "steps_from_zero")  # settings that games do not depend on
+OF_PRETRAINING = ("check_growth", "check_every", "max_steps", "steps_from_zero")  # settings that games do not depend on
 Idle = dict[str, str]  # what was given and does nothing, with a sentence
 
 
@@ -113,9 +113,13 @@ def _idle_in_pairs(spec: EndToEndSpec) -> Iterator[tuple[str, str]]:
         for name in ("target", "pretrain_representation"):
             if name in spec.given:
                 yield name, f"{name} does nothing from scratch: it is of pre-training."
+    elif spec.pretrained is not None and "target" in spec.given:
+        yield "target", "target does nothing beside pretrained: the models are as the probe left them."
+    if scratch or spec.pretrained is not None:
+        where = "from scratch" if scratch else "beside pretrained"
         for name in OF_PRETRAINING:
             if name in spec.settings:
-                yield name, f"The setting '{name}' does nothing from scratch: it is of pre-training."
+                yield name, f"The setting '{name}' does nothing {where}: it is of pre-training."
 
 
 def _idle_settings(spec: Any, representations: list[str], kind: str, where: str) -> Iterator[tuple[str, str]]:

@@ -198,19 +198,19 @@ class ProbeResult:
             raise StoreError(f"The model of {_replicate(record)} was not kept: ask for it with keep_models=True.")
         return kept_model(record, self.content(place))
 
-    def languages(self) -> dict[str, Callable[[], Language]]:
-        """Return the languages that senders speak, by a description: those of kept senders, and those that emerged.
+    def languages(self) -> list[tuple[Record, Callable[[], Language]]]:
+        """Return the languages that senders speak: those of kept senders, and those that emerged in games.
 
-        Each is a function that makes it, as a greedy message for every meaning takes a while.
+        Each is a record and a function that makes its language, as a greedy message for every meaning takes a while.
         """
-        found: dict[str, Callable[[], Language]] = {}
+        found: list[tuple[Record, Callable[[], Language]]] = []
         for record in self.records:
             if record["failed"]:
                 continue
             if record.get("language"):
-                found[_replicate(record)] = partial(self._emerged, record)
+                found.append((record, partial(self._emerged, record)))
             elif record["side"] == "sender" and model_file(record) is not None:
-                found[_replicate(record)] = partial(self._spoken, record)
+                found.append((record, partial(self._spoken, record)))
         return found
 
     def _spoken(self, record: Record) -> Language:

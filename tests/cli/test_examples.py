@@ -15,6 +15,7 @@ from typing import Any
 import click
 import pytest
 
+import icy
 from icy.analysis.atlas.atlas import Atlas
 from icy.cli import main, session
 from icy.core.registry import registry
@@ -92,6 +93,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ])  # fmt: skip
     for name in ("bias", "icy-results", "mine", "my-results", "plain", "tuned", "shard-1", "shard-2"):
         folder(home / name, both)
+    icy.probe(["sender/FC1L", "receiver/FC1L"], "perm", quick=True, keep_models=True, workers=1, out=home / "kept")
     (home / "elsewhere").mkdir()
     long_of(acquire()).to_csv(home / "elsewhere" / "results.csv", index=False)
     Atlas.of(both.records, "mine").save(home / "mine.parquet")

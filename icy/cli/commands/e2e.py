@@ -21,7 +21,7 @@ Examples:
   icy e2e --sender FC2L --receiver RNN1L:GRU --representation discr --quick
   icy e2e --sender RNNZero:GRU --receiver RNN:GRU --pretrain perm --pretrain rot --plot drift.png
   icy e2e --sender FC1L --sender FC2L --receiver FC --steps 5000 --format csv
-  icy e2e --sender FC2L --receiver CNN --pretrain perm --pretrained my-probe
+  icy e2e --sender FC1L --receiver FC1L --pretrain perm --quick --pretrained kept
 
 \b
 From scratch (--pretrain none) the table shows accuracy and topsim at the end; after pre-training also how well each

@@ -7,6 +7,7 @@ import inspect
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,11 +26,14 @@ from icy.grammars import expand_grammars, make_language
 from icy.metrics import Table, evaluate, read_table
 from icy.metrics.evaluation import DEFAULT_METRICS, ERRORS, values_by_chance
 from icy.metrics.topographic.topsim import PAIRS
+from icy.records.pack import is_pack
+from icy.records.store import RECORDS
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from icy.analysis.tables.table import BiasTable
+    from icy.languages.language import Language
     from icy.metrics import Score
 
 
@@ -43,6 +47,7 @@ Examples:
   icy metrics mine.csv --metric topsim --metric cbm --set topsim.message=hamming
   icy metrics interactions/epoch_50 --eos 0 --one-hot 10
   icy metrics concat rot --pairs all --format latex
+  icy metrics kept
 
 \b
 Your own table has a line per message: columns of attribute values, and a column `message` of letters (abba) or of
@@ -128,7 +133,7 @@ class Source:
 
 @click.command("metrics", epilog=EPILOG)
 @click.argument(
-    "sources", metavar="FILE|GRAMMAR...", nargs=-1, required=True, shell_complete=completion.files_and_grammars
+    "sources", metavar="FILE|RESULTS|GRAMMAR...", nargs=-1, required=True, shell_complete=completion.files_and_grammars
 )
 @MEASURED
 @FROM_GRAMMARS
@@ -151,8 +156,9 @@ def metrics_command(
 ) -> None:
     """Measure how compositional languages are: from files, or of grammars over seeds.
 
-    A FILE is a language saved by icy, your own table (csv, tsv, parquet, npz), or interactions saved by EGG. Everything
-    else is the name of a GRAMMAR, a chain or a pattern.
+    A FILE is a language saved by icy, your own table (csv, tsv, parquet, npz), or interactions saved by EGG. RESULTS, a
+    folder or a pack, has the languages of end-to-end runs, and those of senders that were kept (--keep-models).
+    Everything else is the name of a GRAMMAR, a chain or a pattern.
     """
     set_up_log(stderr(), quiet, 0)
     # No warnings: metrics that cannot score a table are noted below the results.
@@ -197,6 +203,8 @@ def metrics_command(
 def _sources(name: str, given: Mapping[str, Any], quiet: bool) -> list[Source]:
     """Return the tables that an argument names; say of a file which columns were taken for what."""
     path = Path(name)
+    if (path / RECORDS).is_dir() or is_pack(path):
+        return _spoken(path, given["eos"])
     if path.is_file() or path.suffix.lower() in (".csv", ".tsv", ".parquet", ".npz", ".pt"):
         columns = {key: _split(given[key]) for key in ("meaning_columns", "message_columns")}
         table = read_table(path, **columns, one_hot=given["one_hot"], eos=given["eos"])  # type: ignore[arg-type]
@@ -212,6 +220,27 @@ def _sources(name: str, given: Mapping[str, Any], quiet: bool) -> list[Source]:
         for grammar in grammars
         for seed in seed_list(given["seeds"])
     ]
+
+
+def _spoken(path: Path, eos: int | None) -> list[Source]:
+    """Return the languages of the senders in a results folder or a pack."""
+    from icy.experiments.results import ProbeResult
+
+    found = ProbeResult.load(path).languages()
+    if not found:
+        raise StoreError(
+            f"{path} holds no languages: those of senders are there after --keep-models, and those of end-to-end runs."
+        )
+    return [
+        Source(
+            f"{record['model'].rpartition('/')[2]} {record['grammar']}", record["seed"], partial(_table_of, make, eos)
+        )
+        for record, make in found
+    ]
+
+
+def _table_of(make: Callable[[], Language], eos: int | None) -> Table:
+    return Table.of(make(), eos=eos)
 
 
 def _of_side(name: str, side: str) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -110,6 +111,20 @@ def test_it_is_said_which_columns_of_a_file_were_taken_for_what(tmp_path: Path) 
     result = run(str(file))
     assert (result.exit_code, result.stdout) == (2, "")
     assert "mine.csv': There is no value in line 2, column 'shape'" in result.stderr
+
+
+def test_senders_that_were_kept_and_pairs_are_measured(tmp_path: Path) -> None:
+    sizes: dict[str, Any] = {"meanings": "2x3", "word_length": 2, "hidden": 16, "seeds": 1, "workers": 1}
+    icy.probe("sender/FC1L", "perm", target=0.9, keep_models=True, out=tmp_path, **sizes)
+    icy.end_to_end("FC1L", "FC1L", steps=10, report_every=10, out=tmp_path, **sizes)
+    result = run(str(tmp_path), "-m", "topsim", "--format", "csv")
+    assert [line.partition(",")[0] for line in result.stdout.splitlines()[1:]] == [
+        "FC1L concat", "FC1L perm", "FC1L+FC1L none",
+    ]  # fmt: skip
+    icy.probe("sender/FC1L", "perm", out=tmp_path / "plain", **sizes)
+    refused = run(str(tmp_path / "plain"))
+    assert refused.exit_code != 0
+    assert "holds no languages: those of senders are there after --keep-models" in refused.stderr
 
 
 @pytest.mark.parametrize("format_", ["table", "markdown", "csv"])
