@@ -191,7 +191,9 @@ class Run:
         return decide(self.protocol, replicate.grammar, reached, reading.steps, baseline, self.settings.max_steps)
 
     def _reached(self, reading: Reading) -> float | None:
-        """Return the step at which a replicate reached the target, which is this check's on a fixed grid."""
+        """Return the step at which a replicate first reached the target, which is a check's on a fixed grid."""
+        if reading.replicate in self.reached:
+            return self.reached[reading.replicate]
         curve = self.curves[reading.replicate]
         before = curve[-2] if self.settings.interpolates and len(curve) > 1 else None
         return reached_at(self.protocol.target, before, (reading.steps, reading.accuracy))

@@ -121,7 +121,7 @@ def test_table_and_figure(tmp_path: Path) -> None:
         assert label in text
     assert "after 20 updates" in text
     axes = result.plot().axes
-    assert [ax.get_ylabel().partition("\n")[0] for ax in axes] == [
+    assert [" ".join(ax.get_ylabel().split()) for ax in axes] == [
         "sender accuracy",
         "receiver accuracy",
         "end-to-end loss",

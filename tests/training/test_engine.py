@@ -335,6 +335,15 @@ def test_the_budget_is_the_check_at_which_concat_stopped(play: Any) -> None:
     assert told(ended) == {("rot", 1): ("budget", 34, 34)}  # the same from a record of concat
 
 
+def test_the_first_crossing_counts(play: Any) -> None:
+    """Where a grammar goes on after the target, whatever it reads later."""
+    script = {("concat", 1): rises(0.99 / 33.3), ("rot", 1): crosses(10), ("perm", 1): lambda n: 1.0 if n != 20 else 0.2}
+    ended, _ = play(script, protocol=BUDGET, settings=GEOMETRIC)
+    assert {o.replicate.grammar: (o.reason, o.steps) for o in ended} == {
+        "concat": ("target", 34), "rot": ("budget", 34), "perm": ("budget", 34),
+    }  # fmt: skip
+
+
 def test_a_fixed_grid_interpolates_nothing(play: Any) -> None:
     ended, _ = play({("concat", 1): rises(0.8 / 33.3), ("rot", 1): rises(0.8 / 51)}, protocol=ACQUIRE)
     assert told(ended) == {("concat", 1): ("target", 40, 40), ("rot", 1): ("target", 60, 40)}

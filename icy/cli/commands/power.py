@@ -49,6 +49,7 @@ def power_command(
     model: tuple[str, ...],
     grammar: tuple[str, ...],
     where: tuple[tuple[str, Any], ...],
+    measure: str | None,
     format_: str,
 ) -> int:
     """Tell how many seeds it takes to tell two models apart, going by a pilot of both."""
@@ -57,7 +58,7 @@ def power_command(
     from icy.records.load import long_of
     from icy.records.select import select
 
-    long = long_of(select(read_results(results or ["icy-results"]), model, grammar, dict(where)))
+    long = long_of(select(read_results(results or ["icy-results"], measure), model, grammar, dict(where)))
     table = seeds_needed(long, power=power, alpha=alpha, effect=effect)
     if format_ == "json":
         click.echo(table.to_json(orient="records", indent=1))
