@@ -60,6 +60,7 @@ def bars(
         >>> import pandas as pd
         >>> from icy.analysis.plots import bars
         >>> long = pd.DataFrame({"model": "sender/FC2L", "grammar": ["perm", "rot"], "seed": 1, "value": [0.99, 0.49]})
+        >>> long["measure"] = "accuracy"
         >>> [round(float(bar.get_height()), 2) for bar in bars(long).axes[0].patches]
         [0.99, 0.49]
     """

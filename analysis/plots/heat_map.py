@@ -94,6 +94,7 @@ def heat(
         >>> import pandas as pd
         >>> from icy.analysis.plots import heat
         >>> long = pd.DataFrame({"model": "sender/FC2L", "grammar": ["perm", "rot"], "seed": 1, "value": [0.99, 0.49]})
+        >>> long["measure"] = "accuracy"
         >>> [text.get_text() for text in heat(long).axes[0].texts]
         ['0.99', '0.49']
     """

@@ -38,6 +38,7 @@ def select(
     Example:
         >>> import pandas as pd
         >>> long = pd.DataFrame({"model": ["sender/FC1L", "sender/FC2L"], "grammar": "rot", "seed": 1, "value": 0.5})
+        >>> long["measure"] = "accuracy"
         >>> list(select(long, models=["FC2*"])["model"])
         ['sender/FC2L']
     """
