@@ -116,7 +116,7 @@ def test_versions() -> None:
 
 
 def test_too_few_words() -> None:
-    with pytest.raises(InvalidSettingError, match="needs 50 different words, and there are only 16 of length 2 over a"):
+    with pytest.raises(InvalidSettingError, match="needs 50 different words, and a length of 2 gives only 16 over a"):
         make_language("rot", "5x10", 4, 2)
 
 

@@ -70,7 +70,7 @@ def test_rows_drawn_with_replacement_remember_where_they_come_from() -> None:
 @pytest.mark.parametrize(
     ("meanings", "messages", "sentence"),
     [
-        ([[0], [1]], [[1]], "2 meanings and 1 messages"),
+        ([[0], [1]], [[1]], "2 meanings and 1 message were"),
         ([], [], "shape"),
         (np.empty((0, 2)), [], "no rows"),
         ([[0, 1], [1]], [[1], [1]], "all rows equally long"),
