@@ -109,11 +109,11 @@ class MemoryModel(Model):
         """Store a batch of examples: `inputs` as for `forward`, `targets` as the argmax of its scores."""
         raise NotImplementedError
 
-    def stored(self) -> dict[str, Tensor]:
+    def stored(self) -> dict[str, Shaped[Tensor, "..."]]:
         """Return all that is stored, as tensors by name: the buffers, unless a subclass stores elsewhere."""
         return dict(self.named_buffers())
 
-    def restore(self, stored: dict[str, Tensor]) -> None:
+    def restore(self, stored: dict[str, Shaped[Tensor, "..."]]) -> None:
         """Take over what `stored` returned."""
         for name, buffer in self.named_buffers():
             buffer.copy_(stored[name])

@@ -150,7 +150,7 @@ def paired_tests(results: Results, other: Results = EACH) -> pd.DataFrame:
         >>> import pandas as pd
         >>> from icy.analysis import paired_tests
         >>> rows = [(m, "rot", s, v + s) for m, v in (("sender/A", 2), ("sender/B", 4)) for s in range(3)]
-        >>> long = pd.DataFrame(rows, columns=["model", "grammar", "seed", "value"])
+        >>> long = pd.DataFrame(rows, columns=["model", "grammar", "seed", "value"]).assign(measure="accuracy")
         >>> paired_tests(long.assign(value=long["value"] / 10))[["model", "effect", "test"]].values.tolist()
         [['sender/A - B', -0.2, 'sign']]
     """

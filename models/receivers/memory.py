@@ -1,7 +1,7 @@
 """Receivers that store examples: a hash table, and nearest neighbours (Perkins21 table 15)."""
 
 import torch
-from jaxtyping import Bool, Int, Integer
+from jaxtyping import Bool, Int, Integer, Shaped
 from torch import Tensor
 
 from icy.core.representations import one_hot
@@ -35,10 +35,10 @@ class _Remembering(Receiver, MemoryModel):
             self._messages.append(inputs[fresh])
             self._meanings.append(targets[fresh].long())
 
-    def stored(self) -> dict[str, Tensor]:
+    def stored(self) -> dict[str, Shaped[Tensor, "..."]]:
         return dict(zip(("messages", "meanings"), self.memory(), strict=True)) if self.known else {}
 
-    def restore(self, stored: dict[str, Tensor]) -> None:
+    def restore(self, stored: dict[str, Shaped[Tensor, "..."]]) -> None:
         if stored:
             self.observe(stored["messages"], stored["meanings"])
 

@@ -337,7 +337,11 @@ def test_the_budget_is_the_check_at_which_concat_stopped(play: Any) -> None:
 
 def test_the_first_crossing_counts(play: Any) -> None:
     """Where a grammar goes on after the target, whatever it reads later."""
-    script = {("concat", 1): rises(0.99 / 33.3), ("rot", 1): crosses(10), ("perm", 1): lambda n: 1.0 if n != 20 else 0.2}
+    script = {
+        ("concat", 1): rises(0.99 / 33.3),
+        ("rot", 1): crosses(10),
+        ("perm", 1): lambda n: 1.0 if n != 20 else 0.2,
+    }
     ended, _ = play(script, protocol=BUDGET, settings=GEOMETRIC)
     assert {o.replicate.grammar: (o.reason, o.steps) for o in ended} == {
         "concat": ("target", 34), "rot": ("budget", 34), "perm": ("budget", 34),
