@@ -6,7 +6,7 @@ analysis/data/atlas.parquet, which comes with icy. Run it again to continue, on 
 the folder can train a shard each.
 
 What was measured with a check every 50 updates, before the grid of checks was geometric, is in older.parquet without
-its records; it stays in the atlas under the setting check_every=50.
+its records; until it is measured anew, it stays in the atlas under the setting check_every=50.
 """
 
 from __future__ import annotations
@@ -29,12 +29,16 @@ def make() -> icy.Atlas:
     """Make the atlas of all records and of the older table."""
     add_to_pack(RECORDS, RESULTS)
     atlas, older = icy.Atlas.load(RECORDS), icy.Atlas.load(OLDER)
+    row = ["model", "representation", "meanings", "word_length", "protocol"]
+    anew = pd.MultiIndex.from_frame(atlas.table[row])
+    still = older.table[~pd.MultiIndex.from_frame(older.table[row]).isin(anew)]
     about = {
         name: sorted({*value, *older.about[name]}) if isinstance(value, list) else value
         for name, value in atlas.about.items()
     }
-    about |= {name: round(atlas.about[name] + older.about[name], 2) for name in ("runs", "hours")}
-    return icy.Atlas(pd.concat([atlas.table, older.table], ignore_index=True), about)
+    table = pd.concat([atlas.table, still], ignore_index=True)
+    about |= {"runs": len(table), "hours": round(table["seconds"].sum() / 3600, 2)}
+    return icy.Atlas(table, about)
 
 
 def main() -> None:

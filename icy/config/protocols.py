@@ -52,7 +52,7 @@ class Protocol:
 
     def limit(self, baseline_steps: float) -> int:
         """Return the steps from which on a check stops a grammar, whatever its accuracy."""
-        return math.ceil(self.cap * baseline_steps)
+        return math.ceil(round(self.cap * baseline_steps, 6))  # 1.1 * 500 is 550.0000000000001
 
 
 PROTOCOLS = {
@@ -160,7 +160,9 @@ def decide(
     if isinstance(baseline, str):
         return "no_baseline"
     if protocol.stops_at_target and reached is not None:
-        return "cap" if baseline is not None and reached > protocol.cap * baseline else "target"
+        # On a fixed grid the check counts, as in the papers, and may be the one that ends the training.
+        beyond = baseline is not None and reached != steps and reached > protocol.cap * baseline
+        return "cap" if beyond else "target"
     if baseline is not None and steps >= protocol.limit(baseline):
         return "cap" if protocol.stops_at_target else "budget"
     return None

@@ -12,6 +12,8 @@ from icy.core.errors import InvalidSettingError, unknown
 from .presets import Departure
 
 # How a stack of replicates is run (icy.training.learners), and how its updates are issued (icy.training.cuda_graphs).
+# Settings that a game from scratch does not depend on.
+OF_PRETRAINING = ("check_growth", "check_every", "max_steps", "steps_from_zero")
 STACKINGS = ("auto", "broadcast", "vmap", "loop")
 ISSUES = ("plain", "graph")
 ENGINES = (*STACKINGS, *(f"{stacking}+{issue}" for stacking in STACKINGS for issue in ISSUES))
@@ -189,6 +191,12 @@ PUBLISHED: dict[str, Departure] = {
 }
 
 PRESETS: dict[str, Mapping[str, Departure]] = {"default": {}, "published": PUBLISHED}
+
+
+def checks_text(settings: Mapping[str, Any]) -> str:
+    """Return the grid of checks of a configuration, as it is set."""
+    name = "check_growth" if settings.get("check_every") is None else "check_every"
+    return f"{name}={settings.get(name)}"
 
 
 def settings_for(preset: str, kind: str = "probe", **overrides: Any) -> TrainingSettings:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from icy.config.protocols import PROTOCOLS, SCRATCH
-from icy.config.settings import settings_for
+from icy.config.settings import OF_PRETRAINING, settings_for
 from icy.config.specs import EndToEndSpec, ProbeSpec, RunSpec, SweepSpec
 from icy.core.devices import resolve_device
 from icy.core.errors import InvalidSettingError
@@ -18,7 +18,6 @@ from icy.core.text import several
 log = logging.getLogger(__name__)
 REFUSED = ("held_out", "split")  # which whoever gives them takes for generalisation
 OF_SENDERS_NOT = ("least_squares",)
-OF_PRETRAINING = ("check_growth", "check_every", "max_steps", "steps_from_zero")  # settings that games do not depend on
 Idle = dict[str, str]  # what was given and does nothing, with a sentence
 
 

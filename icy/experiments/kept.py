@@ -10,10 +10,12 @@ from icy.config.protocols import SCRATCH
 from icy.core.errors import InvalidSettingError
 from icy.core.registry import SIDES
 from icy.core.text import listed
+from icy.grammars import grammar_version
 from icy.records.kinds import kind_of
 from icy.records.record import Record, checked_accuracy, model_file, record_key
 from icy.training.job import Replicate
 from icy.training.pairs.job import KeptSide, PairJob
+from icy.training.weights import require_version
 
 from .results import ProbeResult
 
@@ -28,7 +30,7 @@ def with_kept_models(jobs: Sequence[PairJob], path: str | Path) -> list[PairJob]
         path: results folder or pack of the probe.
 
     Raises:
-        StoreError: there are no results.
+        StoreError: there are no results, or a model or a grammar is of another version now.
         InvalidSettingError: a pair from scratch, or a model that was not kept, or was in several ways.
     """
     if any(r.grammar == SCRATCH for job in jobs for r in job.replicates):
@@ -44,11 +46,16 @@ def _with_models(job: PairJob, probes: ProbeResult) -> PairJob:
     for side, row in zip(SIDES, rows, strict=True):
         if len(row) > 1:
             raise _ambiguous(side, job, probes)
-    learnt = {
-        place: KeptSide(probes.content(str(model_file(record))), record["steps"], checked_accuracy(record))
-        for place, record in records.items()
-    }
-    return replace(job, pretrained="+".join(min(row) for row in rows), learnt=learnt)
+    learnt = {place: _kept(record, str(probes.folder)) for place, record in records.items()}
+    target = min(record["target"] for record in records.values())
+    protocol = replace(job.protocol, target=target)  # what the models were trained to, in place of what was asked
+    return replace(job, protocol=protocol, pretrained="+".join(min(row) for row in rows), learnt=learnt)
+
+
+def _kept(record: Record, source: str) -> KeptSide:
+    accuracy = checked_accuracy(record)
+    learnt = record["reason"] == "target" or accuracy >= record["target"]
+    return KeptSide(source, str(model_file(record)), record["steps"], accuracy, learnt)
 
 
 def _record(job: PairJob, side: str, replicate: Replicate, probes: ProbeResult) -> Record:
@@ -70,6 +77,8 @@ def _record(job: PairJob, side: str, replicate: Replicate, probes: ProbeResult) 
             f"{probes.folder} has no kept model of {wanted['model']} on {replicate.grammar} with seed {replicate.seed} "
             f"({sizes}): probe it with keep_models (--keep-models), or leave out pretrained."
         )
+    require_version(found[0], "model", task.entry.full_version)
+    require_version(found[0], "grammar", grammar_version(replicate.grammar))
     return found[0]
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from icy.analysis.literature.verdicts import model_name, shown
+from icy.config.settings import checks_text
 from icy.core.provenance import circumstances
 from icy.core.text import markdown_table
 
@@ -64,7 +65,7 @@ def _made(records: Sequence[Record]) -> str:
     if not records:
         return "Nothing has been measured."
     about = circumstances(records)
-    checks = sorted({f"check_every={record['config']['settings']['check_every']}" for record in records})
+    checks = sorted({checks_text(record["config"]["settings"]) for record in records})
     return (
         f"Made by icy under the preset `published` ({', '.join(checks)}), {' to '.join(dict.fromkeys(about['made']))}, "
         f"with {' and '.join(about['versions'])}, on {' and '.join(about['devices'])}."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from icy.languages.language import Language
 from icy.records.kinds import JobKind, job_kind, kind_of, kind_of_rows
 from icy.records.load import Results, comparable, last_of_each, load_records, long_of, read_any, with_measure
 from icy.records.long_table import game_curves, to_long
-from icy.records.pack import is_pack, read_once
+from icy.records.pack import file_in, is_pack
 from icy.records.record import Record, as_json, model_file
 
 if TYPE_CHECKING:
@@ -50,6 +50,11 @@ def kept_model(record: Record, content: bytes) -> Module:
 
 def _replicate(record: Record) -> str:
     return f"{record['model']} on {record['grammar']} with seed {record['seed']}"
+
+
+def _fits(record: Record, grammar: str, seed: int | None, model: str | None) -> bool:
+    names = (None, record["model"], record["model"].rpartition("/")[2])
+    return record["grammar"] == grammar and seed in (None, record["seed"]) and model in names
 
 
 def result_class(kinds: Sequence[str]) -> type[ProbeResult]:
@@ -173,7 +178,7 @@ class ProbeResult:
         """Return the results of a run: its records, the tables written, and the results folder."""
         return cls(records, paths, folder)
 
-    def model(self, grammar: str, seed: int | None = None, model: str | None = None) -> Module:
+    def model(self, grammar: str, seed: int | None = None, model: str | None = None, **where: Any) -> Module:
         """Return the trained model of one replicate, in evaluation mode; of a pair, both sides as one module.
 
         Its weights are those that training ended with, to the bit.
@@ -182,9 +187,10 @@ class ProbeResult:
             grammar: that it was trained on; of a pair from scratch, "none".
             seed: by default the first.
             model: its name, with or without its side; by default the first.
+            **where: what else tells it from others, by the names of records: hidden_size=64, representation="gumb".
 
         Raises:
-            StoreError: there is no such replicate, its model was not kept, or it is of another version.
+            StoreError: there is no such replicate, or several; its model was not kept, or it is of another version.
 
         Example:
             >>> import icy, tempfile
@@ -192,7 +198,7 @@ class ProbeResult:
             >>> result.model("perm").training
             False
         """
-        record = self._find(grammar, seed, model)
+        record = self._find(grammar, seed, model, where)
         place = model_file(record)
         if place is None:
             raise StoreError(f"The model of {_replicate(record)} was not kept: ask for it with keep_models=True.")
@@ -224,13 +230,16 @@ class ProbeResult:
             copy.write_bytes(self.content(record["language"]))
             return Language.load(copy)
 
-    def _find(self, grammar: str, seed: int | None, model: str | None) -> Record:
-        """Return the record of one replicate that gave a result."""
+    def _find(self, grammar: str, seed: int | None, model: str | None, where: Mapping[str, Any]) -> Record:
+        """Return the record of the one replicate that gave a result and fits."""
         good = [r for r in self.records if not r["failed"]]
-        for record in good:
-            names = (record["model"], record["model"].rpartition("/")[2])
-            if record["grammar"] == grammar and seed in (None, record["seed"]) and (model is None or model in names):
-                return record
+        fits = [r for r in good if _fits(r, grammar, seed, model) and all(r.get(n) == v for n, v in where.items())]
+        rows = [r for r in fits if _replicate(r) == _replicate(fits[0])]
+        if len(rows) == 1:
+            return rows[0]
+        if rows:
+            varying = sorted(n for n in rows[0]["config"] if len({repr(r["config"].get(n)) for r in rows}) > 1)
+            raise StoreError(f"There are {len(rows)} of {_replicate(rows[0])}: say which by {listed(varying, 'or')}.")
         asked = (
             f"'{grammar}'" + ("" if seed is None else f" with seed {seed}") + ("" if model is None else f" of {model}")
         )
@@ -243,11 +252,7 @@ class ProbeResult:
         Raises:
             StoreError: it is no longer there.
         """
-        folder = self.folder or Path()
-        try:
-            return read_once(folder).files[place] if is_pack(folder) else (folder / place).read_bytes()
-        except (OSError, KeyError) as error:
-            raise StoreError(f"{folder} no longer has the file {place}.") from error
+        return file_in(self.folder or Path(), place)
 
     @property
     def failures(self) -> list[Record]:

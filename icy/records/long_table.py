@@ -8,8 +8,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from icy.config.protocols import BASELINE
-from icy.config.settings import PRESETS, TrainingSettings, settings_for
+from icy.config.protocols import BASELINE, SCRATCH
+from icy.config.settings import OF_PRETRAINING, PRESETS, TrainingSettings, settings_for
 from icy.core.files import write_atomically
 
 from .kinds import job_kind, kind_of
@@ -75,14 +75,17 @@ def to_long(records: Iterable[Record]) -> pd.DataFrame:
 
 def _row(record: Record, measures: Sequence[str]) -> dict[str, Any]:
     """Return the row of a record. Configuration that has no column of its own goes into `options`."""
-    config, found = record["config"], cast("Mapping[str, Any]", record)
+    config, found, kind = record["config"], cast("Mapping[str, Any]", record), kind_of(record).name
+    settings = config.get("settings", {})
+    if kind == "e2e" and record["grammar"] == SCRATCH:
+        settings = {name: value for name, value in settings.items() if name not in OF_PRETRAINING}
     options = {n: v for n, v in config.items() if n not in COLUMNS} | config.get("options", {})
     return {
         **{name: found.get(name) for name in (*LONG, *measures)},
         "value": value_of(record),
         "resolution": resolution_of(record),
-        "kind": kind_of(record).name,
-        "settings": _changes(config.get("settings", {}), record["preset"], kind_of(record).name),
+        "kind": kind,
+        "settings": _changes(settings, record["preset"], kind),
         "options": _listed(options),
         "game_steps": config.get("steps"),
         "cut": record["reason"] == "cap",

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from icy.core.errors import StoreError
 from icy.core.files import whole_file
 from icy.core.provenance import git_revision, now, software
 
-from .record import Record
+from .record import Record, is_better, rank
 from .store import Store
 
 SUFFIX = ".parquet"
@@ -37,18 +37,18 @@ class Pack:
     """
 
     records: Sequence[Record]
-    files: dict[str, bytes] = field(default_factory=dict)
+    files: Mapping[str, bytes] = field(default_factory=dict)
     about: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, records: Iterable[Record], files: dict[str, bytes] | None = None) -> Pack:
-        """Return the pack of some records; of those with one key the newest, results before failures."""
+    def of(cls, records: Iterable[Record], files: Mapping[str, bytes] | None = None) -> Pack:
+        """Return the pack of some records; of those with one key the best (`icy.records.record.rank`)."""
         kept: dict[str, Record] = {}
-        for record in sorted(records, key=lambda r: (not r["failed"], str(r["finished"]))):
+        for record in sorted(records, key=rank):
             kept[record["key"]] = record
         ordered = sorted(kept.values(), key=lambda r: (str(r["finished"]), r["key"]))
         about = {"format": FORMAT, **software(), "git": git_revision(), "made": now(), "records": len(ordered)}
-        return cls(ordered, dict(files or {}), {**about, "sha256": _checksum(ordered)})
+        return cls(ordered, files or {}, {**about, "sha256": _checksum(ordered)})
 
     @classmethod
     def read(cls, place: str | Path) -> Pack:
@@ -62,8 +62,7 @@ class Pack:
             found = Store(path).all_records()
             if not found:
                 raise StoreError(f"The folder {path} holds no results.")
-            names = [name for record in found for name in files_of(record)]
-            return cls.of(found, {name: (path / name).read_bytes() for name in names if (path / name).is_file()})
+            return cls.of(found, _FolderFiles(path, found))
         if path.suffix.lower() != SUFFIX:
             try:
                 return cls.of(json.loads(path.read_text())["records"])
@@ -85,7 +84,7 @@ class Pack:
             raise StoreError(f"A pack is a .parquet file, not '{file.name}'.")
         texts = [_text(record) for record in self.records]
         contents = [[(name, self.files[name]) for name in files_of(r) if name in self.files] for r in self.records]
-        types = pyarrow.map_(pyarrow.string(), pyarrow.binary())
+        types = pyarrow.map_(pyarrow.string(), pyarrow.large_binary())  # beyond 2 GiB in all
         columns = {
             "key": pyarrow.array([record["key"] for record in self.records], pyarrow.string()),
             "record": pyarrow.array(texts, pyarrow.string()),
@@ -103,16 +102,69 @@ class Pack:
     def unpack(self, store: Store) -> int:
         """Write to a store what it does not have; return the number of records written."""
         folder = Store(store.folder)  # without what is packed
-        missing = [record for record in self.records if _is_better(record, folder.get(record["key"]))]
+        missing = [record for record in self.records if is_better(record, folder.get(record["key"]))]
         for record in missing:
             store.put(record, {name: self.files[name] for name in files_of(record) if name in self.files})
         return len(missing)
+
+
+class _FolderFiles(Mapping[str, bytes]):
+    """Files of the records of a folder, read when they are asked for."""
+
+    def __init__(self, folder: Path, records: Iterable[Record]) -> None:
+        self._folder = folder
+        names = dict.fromkeys(name for record in records for name in files_of(record))
+        self._names = {name: None for name in names if (folder / name).is_file()}
+
+    def __getitem__(self, name: str) -> bytes:
+        if name not in self._names:
+            raise KeyError(name)
+        return (self._folder / name).read_bytes()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+class _Joined(Mapping[str, bytes]):
+    """Files of several packs, each from the one that its record is from."""
+
+    def __init__(self, sources: Mapping[str, Mapping[str, bytes]]) -> None:
+        self._sources = sources
+
+    def __getitem__(self, name: str) -> bytes:
+        return self._sources[name][name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._sources)
+
+    def __len__(self) -> int:
+        return len(self._sources)
 
 
 def read_once(path: str | Path) -> Pack:
     """Read a pack, or take it from memory if it was read before and has not changed. Errors as for `Pack.read`."""
     path = Path(path)
     return _read_at(str(path), path.stat().st_mtime_ns if path.exists() else 0)
+
+
+def file_in(place: str | Path, name: str) -> bytes:
+    """Return a file that belongs to a record.
+
+    Args:
+        place: results folder or pack.
+        name: path in there.
+
+    Raises:
+        StoreError: it is not there.
+    """
+    place = Path(place)
+    try:
+        return read_once(place).files[name] if is_pack(place) else (place / name).read_bytes()
+    except (OSError, KeyError) as error:
+        raise StoreError(f"{place} no longer has the file {name}.") from error
 
 
 @lru_cache(maxsize=8)
@@ -123,8 +175,13 @@ def _read_at(path: str, changed: int) -> Pack:
 def merged(packs: Iterable[Pack]) -> Pack:
     """Return all of several packs as one; no replicate is dropped."""
     found = list(packs)
-    files = {name: content for pack in found for name, content in pack.files.items()}
-    return Pack.of((record for pack in found for record in pack.records), files)
+    whole = Pack.of(record for pack in found for record in pack.records)
+    kept, sources = {record["key"]: record for record in whole.records}, dict[str, Mapping[str, bytes]]()
+    for pack in found:
+        for record in pack.records:
+            if record == kept[record["key"]]:  # its files, and not those of another record of its key
+                sources.update({name: pack.files for name in files_of(record) if name in pack.files})
+    return replace(whole, files=_Joined(sources))
 
 
 def add_to_pack(file: str | Path, *places: str | Path) -> Pack:
@@ -140,7 +197,7 @@ def add_to_pack(file: str | Path, *places: str | Path) -> Pack:
     file = Path(file)
     before = [Pack.read(file)] if file.exists() else []
     whole = merged([*before, *(Pack.read(place) for place in places if Path(place).exists())])
-    if not before or whole.records != before[0].records:
+    if not before or whole.records != before[0].records or set(whole.files) != set(before[0].files):
         whole.write(file)
     return whole
 
@@ -156,11 +213,6 @@ def is_pack(path: str | Path) -> bool:
         return ABOUT in (pyarrow.parquet.read_schema(path).metadata or {})
     except (OSError, ValueError):
         return False
-
-
-def _is_better(record: Record, other: Record | None) -> bool:
-    """Whether a record of a pack goes into a store: one that is not there, or a result where there is a failure."""
-    return other is None or (other["failed"] and not record["failed"])
 
 
 def files_of(record: Record) -> list[str]:

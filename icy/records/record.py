@@ -156,6 +156,16 @@ def model_file(record: Record) -> str | None:
     return next((name for name in record.get("files", ()) if name.startswith(f"{MODELS}/")), None)
 
 
+def rank(record: Record) -> tuple[bool, bool, str]:
+    """Return what orders records of one key: results after failures, those with a kept model, then the newest."""
+    return not record["failed"], model_file(record) is not None, str(record["finished"])
+
+
+def is_better(record: Record, other: Record | None) -> bool:
+    """Whether a record brings what another of its key has not: a result, or a kept model. None is no record."""
+    return other is None or rank(record)[:2] > rank(other)[:2]
+
+
 def value_of(record: Record) -> float:
     """Return the measure of a record: an accuracy, or the ratio of its steps to concat's; NaN where it failed."""
     if record["failed"]:
@@ -168,7 +178,9 @@ def value_of(record: Record) -> float:
     baseline = record.get("baseline_crossing", record["baseline_steps"])
     if not baseline:
         return math.nan  # concat was learnt before the first step was counted
-    ratio = record["cap"] if record["reason"] == "cap" else record.get("crossing", record["steps"]) / baseline
+    if record["reason"] == "cap" and "baseline_crossing" in record:
+        return float(record["cap"])  # the last check may be some per cent beyond it
+    ratio = record.get("crossing", record["steps"]) / baseline
     return float(round(ratio, 1) if record["config"]["settings"]["round_ratio"] else ratio)
 
 

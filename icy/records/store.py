@@ -16,7 +16,7 @@ from pathlib import Path
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.files import write_atomically
 
-from .record import REQUIRED, Record, _order, model_file, newest
+from .record import REQUIRED, Record, _order, is_better, model_file, newest
 
 log = logging.getLogger(__name__)
 RECORDS = "records"
@@ -77,7 +77,8 @@ class Store:
 
     def get(self, key: str) -> Record | None:
         """Return the record of a key, or None."""
-        return _read(self.path(key)) if self.path(key).exists() else self._packed.get(key)
+        here, packed = _read(self.path(key)) if self.path(key).exists() else None, self._packed.get(key)
+        return packed if packed is not None and is_better(packed, here) else here
 
     def records(self) -> list[Record]:
         """Return the records that tables show: the newest of each configuration (see `newest`)."""

@@ -205,6 +205,10 @@ class Job(ABC):
         train = cast("Callable[[Job, Report | None], Iterator[Outcome]]", load_object(self.trainer))
         return train(self, report)
 
+    def for_travel(self) -> Job:
+        """Return the job as another machine needs it, which does not have this one's files."""
+        return self
+
     def is_baseline(self, replicate: Replicate) -> bool:
         """Whether the other replicates of its seed are measured relative to this one, and need its steps."""
         return False

@@ -16,16 +16,17 @@ from icy.records.record import Record
 
 from .engine import make_model
 from .probe_job import Task
-from .weights import restore
+from .weights import require_version, restore
 
 AT_ONCE = 8192  # meanings
 
 
 def probe_model(record: Record, weights: Mapping[str, Tensor]) -> nn.Module:
     """Return the trained model of a probe's record. Errors as for `restore`."""
-    config = record["config"]
+    config, entry = record["config"], registry.get(record["model"])
+    require_version(record, "model", entry.full_version)
     task = Task(
-        registry.get(record["model"]),
+        entry,
         MeaningSpace.of(config["meanings"]),
         config["vocab_size"],
         config["word_length"],

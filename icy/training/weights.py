@@ -8,6 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from icy.core.errors import StoreError
+from icy.models.base import MemoryModel
+from icy.records.record import Record
 
 
 def pack_weights(weights: Mapping[str, Tensor]) -> bytes:
@@ -34,8 +36,22 @@ def unpack_weights(content: bytes) -> dict[str, Tensor]:
 
 def state_of(model: nn.Module) -> dict[str, Tensor]:
     """Return what a model has learnt: what it says it has stored, or its parameters and buffers."""
-    stored = getattr(model, "stored", None)
-    return stored() if callable(stored) else {**dict(model.named_parameters()), **dict(model.named_buffers())}
+    if isinstance(model, MemoryModel):
+        return model.stored()
+    return {**dict(model.named_parameters()), **dict(model.named_buffers())}
+
+
+def require_version(record: Record, name: str, version: str) -> None:
+    """Check that a model or grammar is of the version that a record was made with.
+
+    Raises:
+        StoreError: it is of another.
+    """
+    if (trained := record["versions"].get(name)) != version:
+        raise StoreError(
+            f"{record['model']} on {record['grammar']} with seed {record['seed']} was trained with version {trained} "
+            f"of the {name}, and that of now is {version}: load the one that it was trained with, or train it again."
+        )
 
 
 def restore(model: nn.Module, weights: Mapping[str, Tensor], name: str) -> nn.Module:
@@ -49,8 +65,8 @@ def restore(model: nn.Module, weights: Mapping[str, Tensor], name: str) -> nn.Mo
     Raises:
         StoreError: they are not of this architecture.
     """
-    if callable(take := getattr(model, "restore", None)):
-        take(dict(weights))
+    if isinstance(model, MemoryModel):
+        model.restore(dict(weights))
         return model.eval()
     own = {**dict(model.named_parameters()), **dict(model.named_buffers())}
     shapes = [{n: tuple(value.shape) for n, value in tensors.items()} for tensors in (own, weights)]

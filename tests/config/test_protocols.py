@@ -47,6 +47,8 @@ BUDGET, ACQUIRE = get_protocol("budget"), get_protocol("acquire")
         (ACQUIRE, "rot", 2000.5, 2050, 100, "cap"),
         (ACQUIRE, "rot", 2000.5, 2050, None, "target"),
         (ACQUIRE, "rot", 50, 50, "diverged", "no_baseline"),
+        (ACQUIRE, "rot", 2050, 2050, 100, "target"),  # on a fixed grid, as in the papers
+        (replace(ACQUIRE, cap=1.1), "rot", None, 550, 500, "cap"),  # 1.1 * 500 is a little more than 550
         (replace(ACQUIRE, cap=1.5), "rot", None, 75, 50, "cap"),
     ],
 )

@@ -11,9 +11,10 @@ import torch
 
 import icy
 from icy.config.specs import EndToEndSpec
-from icy.core.errors import InvalidSettingError
+from icy.core.errors import InvalidSettingError, StoreError
 from icy.experiments.plan import make_plan
 from icy.records.pack import Pack
+from icy.training.pairs.job import PairJob
 
 SIZES: dict[str, Any] = {"meanings": "2x3", "word_length": 2, "hidden": 16, "seeds": 2, "workers": 1}
 GAME: dict[str, Any] = {"steps": 4, "report_every": 2, **SIZES}
@@ -87,6 +88,37 @@ def test_what_it_lacks_is_said(kept: Path, tmp_path: Path, changes: dict[str, An
     asked = {"sender": "FC1L", "receiver": "FC1L", "pretrain": "perm", **GAME, **changes}
     with pytest.raises(InvalidSettingError, match=said):
         icy.end_to_end(**asked, pretrained=kept, out=tmp_path)
+
+
+def test_a_grammar_or_model_that_was_edited_is_refused(kept: Path, tmp_path: Path) -> None:
+    for what in ("grammar", "model"):
+        records = [
+            {**r, "versions": {**r["versions"], what: "0"}} if r["grammar"] == "perm" else r
+            for r in icy.ProbeResult.load(kept).records
+        ]
+        files = dict(Pack.read(kept).files)
+        pack = Pack.of(records, files).write(tmp_path / f"{what}.parquet")
+        with pytest.raises(StoreError, match=f"trained with version 0 of the {what}"):
+            icy.end_to_end(*PAIR, "perm", pretrained=pack, out=tmp_path / "games", **GAME)
+
+
+def test_what_did_not_reach_its_target_is_not_learnt(tmp_path: Path) -> None:
+    out = tmp_path / "probe"
+    icy.probe(["sender/FC1L", "receiver/FC1L"], "hol", target=0.9, cap=1, keep_models=True, out=out, **SIZES)
+    result = icy.end_to_end(*PAIR, "hol", pretrained=out, out=tmp_path / "games", **GAME)
+    assert {r["reason"] for r in result.records} == {"not_learnt"}
+    assert "did not reach 0.9 in the probe: the" in result.records[0]["error"]
+    assert result.records[0]["target"] == 0.9  # what the models were trained to
+
+
+def test_weights_are_read_where_they_are_needed(kept: Path, tmp_path: Path) -> None:
+    asked = {"sender": "FC1L", "receiver": "FC1L", "pretrain": "perm", "out": tmp_path, "pretrained": kept, **GAME}
+    job = make_plan(EndToEndSpec.asked(**asked)).rows[0].job
+    assert isinstance(job, PairJob)
+    assert all(one.content is None for one in job.learnt.values())
+    packed = job.for_travel()
+    assert all(one.content == one.weights() for one in packed.learnt.values())
+    assert [job.key(r) for r in job.replicates] == [packed.key(r) for r in packed.replicates]
 
 
 def test_two_ways_to_have_been_trained_are_ambiguous(kept: Path, tmp_path: Path) -> None:

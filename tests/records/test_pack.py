@@ -172,3 +172,37 @@ def test_a_damaged_pack_is_refused(tmp_path: Path) -> None:
     (tmp_path / "text.parquet").write_text(json.dumps({}))
     with pytest.raises(StoreError, match="is no pack"):
         Pack.read(tmp_path / "text.parquet")
+
+
+def test_a_model_is_not_lost_to_a_newer_record_without_one() -> None:
+    kept: Any = {"key": "a", "config": {}, "failed": False, "finished": "2026-01", "files": ["models/a.safetensors"]}
+    bare: Any = {"key": "a", "config": {}, "failed": False, "finished": "2026-02"}
+    whole = merged([Pack.of([kept], {"models/a.safetensors": b"1"}), Pack.of([bare])])
+    assert list(whole.records) == [kept]
+    assert dict(whole.files) == {"models/a.safetensors": b"1"}
+
+
+def test_files_are_those_of_the_record_that_is_kept(tmp_path: Path) -> None:
+    def made(day: str, content: bytes) -> Pack:
+        record: Any = {"key": "a", "config": {}, "failed": False, "finished": day, "files": ["models/a.safetensors"]}
+        return Pack.of([record], {"models/a.safetensors": content})
+
+    for packs in (
+        [made("2026-02", b"new"), made("2026-01", b"old")],
+        [made("2026-01", b"old"), made("2026-02", b"new")],
+    ):
+        assert merged(packs).files["models/a.safetensors"] == b"new"
+    lacking = Pack.of(made("2026-02", b"").records).write(tmp_path / "pack.parquet")
+    full = made("2026-02", b"new").write(tmp_path / "full.parquet")
+    assert dict(add_to_pack(lacking, full).files) == dict(Pack.read(lacking).files) == {"models/a.safetensors": b"new"}
+
+
+def test_a_run_takes_models_from_a_pack_that_its_folder_lacks(tmp_path: Path) -> None:
+    words: Any = {**GIVEN, "settings": {}}
+    icy.probe(**words, keep_models=True, out=tmp_path / "kept")
+    pack = Pack.read(tmp_path / "kept").write(tmp_path / "kept.parquet")
+    icy.probe(**words, out=tmp_path / "bare")
+    plan = make_plan(ProbeSpec.asked(**words, keep_models=True, start=pack, out=tmp_path / "bare"))
+    assert plan.total == 0
+    result = icy.probe(**words, keep_models=True, start=pack, out=tmp_path / "bare")
+    assert not result.model("perm").training

@@ -112,6 +112,21 @@ def test_a_pool_keeps_the_same_models(kept: Any, tmp_path: Path) -> None:
             torch.testing.assert_close(value, theirs[name], atol=1e-5, rtol=1e-5)
 
 
+def test_a_model_that_was_edited_is_refused(kept: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    record = next(r for r in kept.records if r["model"] == "sender/FC2L" and r["grammar"] == "perm")
+    edited = {**record, "versions": {**record["versions"], "model": "0-other"}}
+    with pytest.raises(StoreError, match="trained with version 0-other of the model, and that of now is"):
+        icy.ProbeResult([edited], folder=kept.folder).model("perm")
+
+
+def test_several_rows_are_told_apart(tmp_path: Path) -> None:
+    result = icy.probe("sender/FC2L", "perm", keep_models=True, out=tmp_path, **{**SMALL, "hidden": [8, 16]})
+    with pytest.raises(StoreError, match="There are 2 of sender/FC2L on perm with seed 123: say which by hidden_size"):
+        result.model("perm")
+    for size in (8, 16):
+        assert result.model("perm", hidden_size=size).hidden_size == size
+
+
 def test_errors_say_what_there_is(kept: Any, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="no result for 'rot'; there is sender/FC2L on concat with seed 123"):
         kept.model("rot")

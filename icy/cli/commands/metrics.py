@@ -26,6 +26,7 @@ from icy.grammars import expand_grammars, make_language
 from icy.metrics import Table, evaluate, read_table
 from icy.metrics.evaluation import DEFAULT_METRICS, ERRORS, values_by_chance
 from icy.metrics.topographic.topsim import PAIRS
+from icy.records.long_table import ROW, to_long
 from icy.records.pack import is_pack
 from icy.records.store import RECORDS
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from icy.analysis.tables.table import BiasTable
     from icy.languages.language import Language
     from icy.metrics import Score
+    from icy.records.record import Record
 
 
 EXACT_ROWS = 20_000  # up to so many rows all pairs are compared by default, which takes seconds
@@ -231,12 +233,25 @@ def _spoken(path: Path, eos: int | None) -> list[Source]:
         raise StoreError(
             f"{path} holds no languages: those of senders are there after --keep-models, and those of end-to-end runs."
         )
+    names = _row_names([record for record, _ in found])
     return [
-        Source(
-            f"{record['model'].rpartition('/')[2]} {record['grammar']}", record["seed"], partial(_table_of, make, eos)
-        )
-        for record, make in found
+        Source(name, record["seed"], partial(_table_of, make, eos))
+        for name, (record, make) in zip(names, found, strict=True)
     ]
+
+
+def _row_names(records: Sequence[Record]) -> list[str]:
+    """Return model and grammar, and whatever else tells records of the same two apart."""
+    from icy.analysis.wording import LETTERS, text_of
+
+    long = to_long(records)
+    names = long["model"].str.rpartition("/")[2] + " " + long["grammar"]
+    for _, alike in long.groupby(names):
+        for column in ROW:
+            if alike[column].astype(str).nunique() > 1:
+                letter = f"{LETTERS[column]}=" if column in LETTERS else ""
+                names[alike.index] += " " + letter + alike[column].map(text_of)
+    return list(names)
 
 
 def _table_of(make: Callable[[], Language], eos: int | None) -> Table:

@@ -13,6 +13,7 @@ from icy.core.registry import Entry
 from icy.core.text import counted
 from icy.grammars import grammar_version
 from icy.languages.meanings import MeaningSpace
+from icy.records.pack import file_in
 from icy.records.record import NOT_LEARNT, Record
 from icy.training.job import ASSUMED_STEPS, ExpectedSteps, Outcome, Replicate
 from icy.training.language_job import LanguageJob
@@ -20,6 +21,7 @@ from icy.training.probe_job import Task
 from icy.training.work import Work
 
 GAMES_ON_CPU = 4  # that are timed for an estimate: a larger stack brings little more
+FORMER_GRID = 50  # of checks, the default of version 0.1
 GAME = "game"  # the phase of readings; before it, the side that learns
 
 
@@ -39,6 +41,11 @@ class PairEntry:
     def qualified(self) -> str:
         """The same: neither side can be mistaken."""
         return self.name
+
+    @property
+    def full_version(self) -> str:
+        """Versions of both, joined."""
+        return f"{self.sender.full_version}+{self.receiver.full_version}"
 
     def works_with(self, representation: str) -> bool:
         """Whether both do."""
@@ -104,14 +111,24 @@ class KeptSide:
     """One side of a pair as a probe left it.
 
     Attributes:
-        weights: content of the file of its weights.
+        source: the results folder or the pack.
+        file: of its weights, in there.
         steps: updates that it was trained for.
         accuracy: on the language, at the end.
+        learnt: whether it reached the target.
+        content: of the file, for a machine that does not have it.
     """
 
-    weights: bytes
+    source: str
+    file: str
     steps: int
     accuracy: float
+    learnt: bool
+    content: bytes | None = None
+
+    def weights(self) -> bytes:
+        """Return the content of the file of its weights."""
+        return file_in(self.source, self.file) if self.content is None else self.content
 
 
 @dataclass(frozen=True)
@@ -164,14 +181,19 @@ class PairJob(LanguageJob):
     def _settings(self, scratch: bool) -> dict[str, Any]:
         """The settings of the game and of what came before it."""
         game = self.settings.under(self.task.representation, self.kind)
+        if scratch and game.pop("check_growth", None) is not None:
+            game["check_every"] = FORMER_GRID  # it does nothing; so the keys of games stay as they were
         return game if scratch else self.settings.under(self.task.pretrain_representation, self.kind) | game
 
     def versions(self, replicate: Replicate) -> dict[str, str]:
         """Return the versions of both models, of the grammar if there is one, and of the protocol."""
         grammar = {} if replicate.grammar == SCRATCH else {"grammar": grammar_version(replicate.grammar)}
-        both = self.task.entry
-        models = f"{both.sender.full_version}+{both.receiver.full_version}"
-        return {"model": models, **grammar, "protocol": str(self.protocol.version)}
+        return {"model": self.task.entry.full_version, **grammar, "protocol": str(self.protocol.version)}
+
+    def for_travel(self) -> PairJob:
+        """Return the job with the weights that it needs, for a machine without the folder they are in."""
+        packed = {place: replace(kept, content=kept.weights()) for place, kept in self.learnt.items()}
+        return replace(self, learnt=packed)
 
     def length(self, baseline: float | None) -> int | None:
         """Return the updates of a game; None while they depend on concat's, which are not known."""
@@ -234,8 +256,5 @@ class PairJob(LanguageJob):
             if outcome.extra.get(f"{side}_accuracy", 1) < self.protocol.target
         }
         told = " and ".join(f"the {side} ({reading:.3f})" for side, reading in slow.items())
-        return (
-            f"pre-training did not reach {self.protocol.target} within "
-            f"{counted(self.settings.max_steps, 'update')}: {told} "
-            f"on {outcome.replicate.grammar}"
-        )
+        within = "in the probe" if self.pretrained else f"within {counted(self.settings.max_steps, 'update')}"
+        return f"pre-training did not reach {self.protocol.target} {within}: {told} on {outcome.replicate.grammar}"

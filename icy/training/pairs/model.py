@@ -17,7 +17,7 @@ from icy.languages.meanings import MeaningSpace
 from icy.records.record import Record
 from icy.training.engine import make_model
 from icy.training.probabilities import warn_of_probabilities
-from icy.training.weights import restore
+from icy.training.weights import require_version, restore
 
 from .job import PairEntry, PairTask
 
@@ -81,6 +81,7 @@ def kept_pair(record: Record, weights: Mapping[str, Tensor]) -> nn.Module:
         sender_options=options["sender"],
         receiver_options=options["receiver"],
     )
+    require_version(record, "model", task.entry.full_version)
     pair = make_pair(task, record["seed"], TrainingSettings(**config["settings"]))
     return restore(pair, weights, record["model"])
 

@@ -50,7 +50,10 @@ def _learnt(job: PairJob, side: str, replicates: Sequence[Replicate], report: Re
     if not job.pretrained:
         return pretrain(job, side, replicates, report)
     kept = {replicate: job.learnt[side, replicate] for replicate in replicates}
-    return {r: Learnt(one.steps, one.accuracy, unpack_weights(one.weights), 0.0) for r, one in kept.items()}
+    return {
+        replicate: Learnt(one.steps, one.accuracy, unpack_weights(one.weights()) if one.learnt else None, 0.0)
+        for replicate, one in kept.items()
+    }
 
 
 def _lacks_baseline(job: PairJob, replicate: Replicate) -> bool:

@@ -119,7 +119,7 @@ class RayRunner(RemoteRunner):
         while self._waiting and len(self._tasks) < self.workers:
             work = self._waiting.popleft()
             # As bytes: what a plug-in file defines can be read only once the file is loaded.
-            job = pickle.dumps(work.rest())
+            job = pickle.dumps(work.rest().for_travel())
             level = logging.getLogger("icy").getEffectiveLevel()
             self._tasks[self._run.remote(job, work.ticket, self._additions, self._mail, level)] = work
 
