@@ -96,7 +96,7 @@ def bias_table(
         >>> bias_table(result, compare=result, compared="again").head()[-4:]
         ['concat', 'again', 'perm', 'again']
     """
-    return _bias_table(results, spread, partial(_cell, spread=spread, log=log), by=by, sort=sort, compare=compare,
+    return _bias_table(results, spread, partial(cell_in_row, spread=spread, log=log), by=by, sort=sort, compare=compare,
                        compared=compared, mark=mark, decimals=decimals)  # fmt: skip
 
 
@@ -239,12 +239,19 @@ def _rows(
     return found
 
 
-def _cell(part: pd.DataFrame, spread: str, log: bool) -> Cell:
-    """Return the cell of some replicates; of ratios to concat, with their summary on the log scale."""
+def cell_in_row(part: pd.DataFrame, spread: str, log: bool) -> Cell:
+    """Return the cell of some replicates; of ratios to concat, whether their checks were too coarse.
+
+    Args:
+        part: replicates of one row and grammar, in long form.
+        spread: a name of `icy.analysis.cells.SPREADS`.
+        log: whether to add the summary of ratios on the log scale.
+    """
     first = part.iloc[0]
-    if not log or first["measure"] != "ratio" or first["grammar"] == BASELINE:
+    if first["measure"] != "ratio" or first["grammar"] == BASELINE:
         return cell_of(part, spread)
-    return ratio_cell(part, spread)
+    cell = ratio_cell(part, spread)
+    return cell if log else replace(cell, log=None)
 
 
 def _with_reference(cell: Cell, reference: Reference | None, ratio: bool) -> Cell:
@@ -378,8 +385,9 @@ def failures(long: pd.DataFrame) -> list[str]:
 
 
 def _log_cells(rows: Sequence[TableRow]) -> list[Cell]:
-    """Return the cells with a summary on the log scale; none where all are of a single seed, which it would repeat."""
-    found = [cell for _, _, cells in rows for cell in cells.values() if cell.log is not None]
+    """Return the cells with something to say on the log scale: none if all are of one seed, which it would repeat."""
+    cells = [cell for _, _, cells in rows for cell in cells.values()]
+    found = [cell for cell in cells if cell.log is not None and not math.isnan(cell.log.centre)]
     return found if any(cell.seeds > 1 for cell in found) else []
 
 
