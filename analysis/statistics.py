@@ -45,8 +45,8 @@ def student(freedom: float | Values, confidence: float = CONFIDENCE) -> float | 
         >>> round(student(2), 2), round(student(4), 2)
         (4.3, 2.78)
     """
-    found: Values = stats.t.ppf((1 + confidence) / 2, freedom)  # NaN where freedom is 0
-    return float(found) if np.ndim(freedom) == 0 else found
+    found = np.asarray(stats.t.ppf((1 + confidence) / 2, freedom))  # NaN where freedom is 0
+    return found if found.ndim else float(found)
 
 
 # -- ratios on the log scale -------------------------------------------------------------------------------------------
