@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ Mask: TypeAlias = NDArray[np.bool_]
 CONFIDENCE = 0.95
 LEAST_RATIO = 0.01  # smaller ratios are raised to this before their logarithm is taken; 0 is possible
 LEAST_SPREAD = 1e-9  # what is smaller is rounding
+LARGEST_EFFECT = 1e6  # in standard deviations; beyond, the noncentral t distribution is not computed well
 MOST_SEEDS = 100_000
 PILOT_CONFIDENCE = 0.8  # that a spread is no larger than the limit taken of a pilot (Browne 1995)
 LOG_SPREADS = {  # name of a spread: its counterpart on the log scale
@@ -25,14 +26,27 @@ LOG_SPREADS = {  # name of a spread: its counterpart on the log scale
 }
 
 
-def student(freedom: float, confidence: float = CONFIDENCE) -> float:
+@overload
+def student(freedom: float, confidence: float = CONFIDENCE) -> float: ...
+
+
+@overload
+def student(freedom: Values, confidence: float = CONFIDENCE) -> Values: ...
+
+
+def student(freedom: float | Values, confidence: float = CONFIDENCE) -> float | Values:
     """Return half the width of a confidence interval in standard errors, by Student's t; NaN without freedom.
+
+    Args:
+        freedom: degrees of freedom, one or an array of any shape.
+        confidence: probability that the interval holds the true value.
 
     Example:
         >>> round(student(2), 2), round(student(4), 2)
         (4.3, 2.78)
     """
-    return float(stats.t.ppf((1 + confidence) / 2, freedom)) if freedom > 0 else math.nan
+    found = np.asarray(stats.t.ppf((1 + confidence) / 2, freedom))  # NaN where freedom is 0
+    return found if found.ndim else float(found)
 
 
 # -- ratios on the log scale -------------------------------------------------------------------------------------------
@@ -96,17 +110,24 @@ def log_summary(values: Sequence[float] | Values, cut: Sequence[bool] | Mask) ->
         >>> log_summary([2.0, 8.0], [False, False]).text(2), log_summary([20.0, 20.0], [True, True]).text(2)
         ('4.00×/2.67', '> 20')
     """
-    logs, censored = np.log(np.maximum(np.asarray(values, float), LEAST_RATIO)), np.asarray(cut, bool)
+    raised, censored = np.maximum(np.asarray(values, float), LEAST_RATIO), np.asarray(cut, bool)
+    logs = np.log(raised)
     known = logs[~censored]
-    middle = float(logs.mean()) if len(logs) else math.nan
+    # Between the extremes, so that of equal values it is the value itself, whatever its digits.
+    centre = float(np.clip(_exp_of_mean(logs), raised.min(), raised.max())) if len(raised) else math.nan
     if len(known) < 2:
-        return LogSummary(math.exp(middle), bound=">" if censored.any() else "")
+        return LogSummary(centre, bound=">" if censored.any() else "")
     if not censored.any() or (np.ptp(known) < LEAST_SPREAD and logs.max() <= known.max()):
-        deviation = float(logs.std(ddof=1))
-        return LogSummary(math.exp(middle), deviation, deviation / math.sqrt(len(logs)), len(known) - 1)
+        deviation = float(logs.std(ddof=1)) if np.ptp(logs) >= LEAST_SPREAD else 0.0
+        return LogSummary(centre, deviation, deviation / math.sqrt(len(logs)), len(known) - 1)
     mean, deviation, error = _censored_normal(known, logs[censored])
     fair = math.sqrt(len(known) / (len(known) - 1))
     return LogSummary(float(np.exp(min(mean, 700.0))), fair * deviation, fair * error, len(known) - 1)
+
+
+def _exp_of_mean(logs: Values) -> float:
+    """Return e to the mean of logarithms, without the digits that are rounding."""
+    return float(f"{math.exp(float(logs.mean())):.12g}")
 
 
 def _censored_normal(known: Values, beyond: Values) -> tuple[float, float, float]:
@@ -204,13 +225,12 @@ def paired(
     pointing[both | (known & (np.abs(gaps) < LEAST_SPREAD))] = 0
     directions = int((pointing > 0).sum()), int((pointing < 0).sum())
     told = gaps[known | one]
-    effect = float(told.mean()) if len(told) else math.nan
     bound = _bound(above & one, below & one, pointing)
     spread = float(told.std(ddof=1)) if len(told) > 1 and not one.any() else math.nan
     p, test = _test(told, directions, bool(one.any()), int(known.sum()))
-    shown = math.nan if bound == "?" else math.exp(effect) if log else effect
+    effect = math.nan if bound == "?" or not len(told) else _exp_of_mean(told) if log else float(told.mean())
     counts = len(a), int(both.sum()), int(one.sum())
-    return Paired(*counts, shown, bound.strip("?"), spread, p, test, directions, log)
+    return Paired(*counts, effect, bound.strip("?"), spread, p, test, directions, log)
 
 
 def _logs(values: Values) -> Values:
@@ -288,7 +308,7 @@ def pairs_needed(effect: float, spread: float, power: float = 0.8, alpha: float 
     """
     if not (math.isfinite(effect) and math.isfinite(spread)) or effect == 0:
         return None
-    size = min(abs(effect) / max(spread, LEAST_SPREAD), 30.0)  # beyond, two pairs are enough at any usual level
+    size = min(abs(effect) / max(spread, LEAST_SPREAD), LARGEST_EFFECT)
     high = 2
     while power_of(high, size, alpha) < power:
         high *= 2

@@ -13,7 +13,7 @@ from scipy import stats
 
 from icy.analysis.cells import CAP_SLACK, CUT, both_cut, number, p_text
 from icy.analysis.order import in_order
-from icy.analysis.statistics import CONFIDENCE
+from icy.analysis.statistics import CONFIDENCE, student
 
 from .agreement import NAMES, with_distance
 
@@ -246,7 +246,7 @@ def _gap(cells: pd.DataFrame) -> float:
 
 def _shows(cells: pd.DataFrame) -> float:
     """Return the median of half the width of the 95 % intervals of the differences."""
-    widths = stats.t.ppf((1 + CONFIDENCE) / 2, cells["freedom"].to_numpy(float)) * cells["combined_error"]
+    widths = student(cells["freedom"].to_numpy(float)) * cells["combined_error"]
     return float(np.median(widths))
 
 

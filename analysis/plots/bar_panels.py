@@ -12,7 +12,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MultipleLocator
 
 from icy.analysis import style
-from icy.analysis.cells import CUT, Cell, checked_spread
+from icy.analysis.cells import COARSE, CUT, Cell, checked_spread
 from icy.config.protocols import BASELINE
 from icy.core.errors import InvalidSettingError
 from icy.records.load import Results
@@ -202,7 +202,7 @@ def _remark(cell: Cell | None) -> str:
         return UNMEASURED
     if not cell.seeds:
         return "failed"
-    return CUT if cell.cut else ""
+    return (COARSE if cell.coarse else "") + (CUT if cell.cut else "")
 
 
 def _write(ax: Axes, along: str, place: float, end: float, text: str) -> None:

@@ -17,7 +17,7 @@ from matplotlib.gridspec import GridSpecBase
 from matplotlib.patches import Patch, Rectangle
 
 from icy.analysis import style
-from icy.analysis.cells import CUT, Cell
+from icy.analysis.cells import COARSE, CUT, Cell
 from icy.records.load import Results
 
 from .panels import Block, Line, blocks, measured, title_and_notes
@@ -287,7 +287,7 @@ def _draw(ax: Axes, panel: Panel, norm: Normalize, colours: Colormap, sizes: Cel
             if cell is None or not cell.seeds:
                 _missing(ax, x, y, cell, size)
                 continue
-            shown = f"{cell.mean:.{decimals}f}{CUT if cell.cut else ''}"
+            shown = f"{COARSE if cell.coarse else ''}{cell.mean:.{decimals}f}{CUT if cell.cut else ''}"
             colour = style.ink(colours(float(norm(max(cell.mean, norm.vmin or 0)))))
             ax.text(x, y, shown, ha="center", va="center_baseline", fontsize=size, color=colour)
     _name(ax, panel, sizes, room)

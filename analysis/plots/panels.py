@@ -10,9 +10,9 @@ from typing import Any
 
 import pandas as pd
 
-from icy.analysis.cells import LEAST_RATIO, SPREADS, Cell, cell_of, ratio_cell
+from icy.analysis.cells import LEAST_RATIO, SPREADS, Cell
 from icy.analysis.order import ORDERED, in_order, place_of
-from icy.analysis.tables.bias import bias_table
+from icy.analysis.tables.bias import bias_table, cell_in_row
 from icy.analysis.wording import LETTERS, heading
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted, natural
@@ -48,9 +48,7 @@ class Line:
         """Return its cell on a grammar; None if that was not measured."""
         if (grammar, spread) not in self._cells:
             part = self.long[self.long["grammar"] == grammar]
-            on_log_scale = spread == "ci95" and len(part) and part["measure"].iloc[0] == "ratio"
-            make = ratio_cell if on_log_scale else cell_of
-            self._cells[grammar, spread] = make(part, spread) if len(part) else None
+            self._cells[grammar, spread] = cell_in_row(part, spread, log=spread == "ci95") if len(part) else None
         return self._cells[grammar, spread]
 
     @property
@@ -62,9 +60,10 @@ class Line:
     def bar(self, cell: Cell) -> tuple[float, float]:
         """Return the lengths of the error bar of one of its cells, down and up."""
         ratio = bool(self.long["measure"].iloc[0] == "ratio")
-        if ratio and cell.log is not None and math.isfinite(factor := cell.log.factor("ci95")):
-            # An interval on the log scale is a factor, so that its bar is longer upwards.
-            return cell.mean * (1 - 1 / factor), min(cell.mean * (factor - 1), max(0.0, self.cap - cell.mean))
+        if ratio and cell.log is not None and not any(map(math.isnan, cell.log.interval)):
+            # The interval is of the geometric mean, and the bar is drawn from the arithmetic one.
+            low, high = cell.log.interval
+            return max(0.0, cell.mean - low), max(0.0, min(high, self.cap) - cell.mean)
         return error_lengths(cell.mean, cell.spread, ratio, self.cap)
 
 

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from icy.analysis import style
-from icy.analysis.cells import CUT, Cell, cell_of, checked_spread
+from icy.analysis.cells import COARSE, CUT, Cell, cell_of, checked_spread
 from icy.analysis.tables.bias import parameter_counts
 from icy.config.protocols import BASELINE
 from icy.core.errors import InvalidSettingError
@@ -121,7 +121,8 @@ def _nothing(long: pd.DataFrame) -> str:
 
 
 def _notes(every: pd.DataFrame, long: pd.DataFrame, spread: str) -> list[str]:
-    notes = [note.replace(f"{CUT} cut", "with an arrow: cut") for note in title_and_notes(long, spread)[1]]
+    usual = [note.removeprefix(f"{COARSE} ") for note in title_and_notes(long, spread)[1]]
+    notes = [note.replace(f"{CUT} cut", "with an arrow: cut") for note in usual]
     notes = [note for note in notes if not note.startswith(CUT)]  # accuracies have no arrows
     without = sorted(set(every["model"].astype(str)) - set(long["model"].astype(str)))
     if long["model"].nunique() > style.PER_MODEL:

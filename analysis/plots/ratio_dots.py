@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from icy.analysis import style
-from icy.analysis.cells import CUT, Cell, checked_spread
+from icy.analysis.cells import COARSE, CUT, Cell, checked_spread
 from icy.analysis.order import in_order
 from icy.config.protocols import BASELINE
 from icy.core.errors import InvalidSettingError
@@ -72,7 +72,7 @@ def ratios(
     drawn[-1].set_xlabel("steps to the target as a ratio to concat's")
     style.legend(figure, drawn, axes is None, [_handle(name, look) for name, look in looks.items()])
     usual, notes = title_and_notes(long, spread)
-    notes = [note.replace(CUT, "hollow, with an arrow:") for note in notes]
+    notes = [note.replace(CUT, "hollow, with an arrow:").removeprefix(f"{COARSE} ") for note in notes]
     style.entitle(figure, drawn, axes is None, title, usual, notes)
     return figure
 

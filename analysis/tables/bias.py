@@ -96,7 +96,7 @@ def bias_table(
         >>> bias_table(result, compare=result, compared="again").head()[-4:]
         ['concat', 'again', 'perm', 'again']
     """
-    return _bias_table(results, spread, partial(_cell, spread=spread, log=log), by=by, sort=sort, compare=compare,
+    return _bias_table(results, spread, partial(cell_in_row, spread=spread, log=log), by=by, sort=sort, compare=compare,
                        compared=compared, mark=mark, decimals=decimals)  # fmt: skip
 
 
@@ -114,8 +114,7 @@ def _bias_table(
 ) -> BiasTable:
     """Make a bias table of the cells that a function makes of replicates; for the rest see `bias_table`."""
     checked_spread(spread)
-    if decimals not in range(MOST_DECIMALS + 1):
-        raise InvalidSettingError(f"decimals is a whole number from 0 to {MOST_DECIMALS}; not {decimals!r}.")
+    _require_decimals(decimals)
     long = numbered(long_of(results, empty=True)).assign(
         side=lambda table: table["model"].str.replace(r"/.*", "", regex=True)
     )
@@ -129,10 +128,7 @@ def _bias_table(
     rows = _sorted(_rows(long, shown, references, cell), grouped, sort, grammars)
     alike = [name for name in ("side", *ROW[1:]) if name not in ("hidden_size", "settings", "options")]
     arrows = mark_ends(rows, alike, grammars, spread) if mark else {}
-    labels = ["model", "parameters", *(heading(name) for name in shown), "seeds", "concat steps"]
-    alone = len(long) and "concat" not in grammars and long["baseline_steps"].isna().all()
-    if alone:  # a kind of job that compares with nothing
-        labels, rows = labels[:-1], [(key, names[:-1], cells) for key, names, cells in rows]
+    labels, rows = _labelled(rows, shown, compares=not len(long) or _has_baselines(long))
     return BiasTable(
         _title(long, varying),
         labels,
@@ -140,9 +136,7 @@ def _bias_table(
         [(names, cells) for _, names, cells in rows],
         [
             *_notes(long, spread),
-            *_log_notes(rows, spread),
-            *_coarse(rows),
-            *_thin(rows, labels.index("seeds")),
+            *_notes_on_cells(rows, labels.index("seeds"), spread),
             *([] if len(long) and long["failed"].all() else compared_notes(other, references.values(), spread)),
             *_training_note(reference.differs_in for reference in references.values()),
         ],
@@ -153,6 +147,11 @@ def _bias_table(
         below={LOG: "log"} if _log_cells(rows) else {},
         spread=spread,
     )
+
+
+def _require_decimals(decimals: int) -> None:
+    if decimals not in range(MOST_DECIMALS + 1):
+        raise InvalidSettingError(f"decimals is a whole number from 0 to {MOST_DECIMALS}; not {decimals!r}.")
 
 
 def difference_table(
@@ -239,12 +238,19 @@ def _rows(
     return found
 
 
-def _cell(part: pd.DataFrame, spread: str, log: bool) -> Cell:
-    """Return the cell of some replicates; of ratios to concat, with their summary on the log scale."""
+def cell_in_row(part: pd.DataFrame, spread: str, log: bool) -> Cell:
+    """Return the cell of some replicates; of ratios to concat, whether their checks were too coarse.
+
+    Args:
+        part: replicates of one row and grammar, in long form.
+        spread: a name of `icy.analysis.cells.SPREADS`.
+        log: whether to add the summary of ratios on the log scale.
+    """
     first = part.iloc[0]
-    if not log or first["measure"] != "ratio" or first["grammar"] == BASELINE:
+    if first["measure"] != "ratio" or first["grammar"] == BASELINE:
         return cell_of(part, spread)
-    return ratio_cell(part, spread)
+    cell = ratio_cell(part, spread)
+    return cell if log else replace(cell, log=None)
 
 
 def _with_reference(cell: Cell, reference: Reference | None, ratio: bool) -> Cell:
@@ -324,6 +330,19 @@ def _labels(first: pd.Series, group: pd.DataFrame, varying: Sequence[str]) -> li
     ]
 
 
+def _has_baselines(long: pd.DataFrame) -> bool:
+    """Return whether results know the steps of concat; a kind of job that compares with nothing has none."""
+    return bool(long["grammar"].eq(BASELINE).any() or long["baseline_steps"].notna().any())
+
+
+def _labelled(rows: list[TableRow], shown: Sequence[str], compares: bool) -> tuple[list[str], list[TableRow]]:
+    """Return the headings of labels, and the rows; without the steps of concat where nothing is compared with it."""
+    labels = ["model", "parameters", *(heading(name) for name in shown), "seeds", "concat steps"]
+    if compares:
+        return labels, rows
+    return labels[:-1], [(first, texts[:-1], cells) for first, texts, cells in rows]
+
+
 def parameter_counts(long: pd.DataFrame) -> pd.Series[Any]:
     """Return the number of parameters to show for each replicate: the papers' count under the preset `published`."""
     return long["parameters_published"].where(long["preset"].eq("published"), long["parameters"])
@@ -377,9 +396,15 @@ def failures(long: pd.DataFrame) -> list[str]:
     )
 
 
+def _notes_on_cells(rows: Sequence[TableRow], seeds: int, spread: str) -> list[str]:
+    """Return what lines below rows and marks of cells mean; `seeds` is the index of that label."""
+    return [*_log_notes(rows, spread), *_coarse(rows), *_thin(rows, seeds)]
+
+
 def _log_cells(rows: Sequence[TableRow]) -> list[Cell]:
-    """Return the cells with a summary on the log scale; none where all are of a single seed, which it would repeat."""
-    found = [cell for _, _, cells in rows for cell in cells.values() if cell.log is not None]
+    """Return the cells with something to say on the log scale: none if all are of one seed, which it would repeat."""
+    cells = [cell for _, _, cells in rows for cell in cells.values()]
+    found = [cell for cell in cells if cell.log is not None and not math.isnan(cell.log.centre)]
     return found if any(cell.seeds > 1 for cell in found) else []
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from scipy import stats
 
 from icy.analysis.cells import EMPTY, Cell, Mark
-from icy.analysis.statistics import CONFIDENCE
+from icy.analysis.statistics import student
 
 # Whether an architecture with a bias towards composition learns a grammar well (+1) or not (-1), after Perkins21's
 # tables 9 to 11: shuffled words are still words; proj, pairsum and rot leave none, and hol has no structure at all.
@@ -72,7 +72,7 @@ def _differ(cells: Sequence[Cell], spread: str) -> bool:
     spreads = np.array([cell.spread if cell.seeds > 1 else 0.0 for cell in cells])
     scale = np.ones_like(counts) if spread == "sd" else np.sqrt(counts)
     if spread == "ci95":
-        scale = scale / stats.t.ppf((1 + CONFIDENCE) / 2, np.maximum(counts - 1, 1))
+        scale = scale / student(np.maximum(counts - 1, 1))
     within = ((counts - 1) * (scale * spreads) ** 2).sum()
     between = (counts * (means - np.average(means, weights=counts)) ** 2).sum()
     if within == 0:

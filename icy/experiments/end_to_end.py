@@ -148,8 +148,7 @@ def _pairs(spec: EndToEndSpec, pretrained: bool) -> list[PairEntry]:
     if len(senders) != len(receivers) and 1 not in (len(senders), len(receivers)):
         raise InvalidSettingError(
             f"{counted(len(senders), 'sender')} and {counted(len(receivers), 'receiver')} make no pairs: give as "
-            "many of "
-            "each, or one of one."
+            "many of each, or one of one."
         )
     count = max(len(senders), len(receivers))
     pairs = [PairEntry(senders[i % len(senders)], receivers[i % len(receivers)]) for i in range(count)]

@@ -187,16 +187,15 @@ class _Costs:
         found: dict[str, _Rehearsal] = {}
         for kind in dict.fromkeys(job.kind for job in jobs.values()):
             mine = {key: (jobs[key], work) for key, work in works.items() if jobs[key].kind == kind}
-            alone = [key for key, (_, work) in mine.items() if work is None]
+            alone = [key for key, (_, work) in mine.items() if work is None or not any(work.units(1))]
             for key in alone:  # cheap ones, as they only look things up
                 job = mine.pop(key)[0]
                 one = self._time(replace(job, replicates=job.replicates[:1]), 1, f"timing {job.name}")
                 if one is not None:
                     found[key] = one.of_stack(len(job.replicates))
             counted = {key: (job, work) for key, (job, work) in mine.items() if work is not None}
-            found |= (
-                self._infer(counted) if len(counted) > EACH else self.timed({k: j for k, (j, _) in counted.items()})
-            )
+            few = len(counted) <= EACH
+            found |= self.timed({key: job for key, (job, _) in counted.items()}) if few else self._infer(counted)
         return found
 
     def _count(self, jobs: Mapping[str, Job]) -> dict[str, Work | None]:
@@ -208,19 +207,12 @@ class _Costs:
         return found
 
     def _infer(self, jobs: Mapping[str, tuple[Job, Work]]) -> dict[str, _Rehearsal]:
-        """Time some of these jobs, spread over all of them by cost, and infer all."""
-        timed: dict[str, _Rehearsal] = {}
-        began = time.monotonic()
-        for key in spread_out(sorted(jobs, key=lambda key: jobs[key][1].usual_seconds(1)), ENOUGH):
-            if len(timed) >= AT_LEAST and time.monotonic() - began > SECONDS:
-                break
-            job, work = jobs[key]
-            few = max(1, int(UPDATE_SECONDS / work.usual_seconds(1)))
-            one = self._time(replace(job, replicates=job.replicates[:few]), 1, f"timing {job.name}")
-            if one is not None:
-                timed[key] = one
+        """Time some of these jobs, spread over all of them by cost, and infer all; if these tell no time, time all."""
+        tried = self._sample(jobs)
+        timed = {key: one for key, one in tried.items() if one.seconds > 0}  # NaN where a job reports only once
         if not timed:
-            return {}
+            rest = self.timed({key: job for key, (job, _) in jobs.items() if key not in tried})
+            return rest | {key: one.of_stack(len(jobs[key][0].replicates)) for key, one in tried.items()}
         rates = fitted_rates([(jobs[key][1], one.stack, one.seconds) for key, one in timed.items()])
         peaks = [(jobs[key][1].kept, one.peak / one.stack) for key, one in timed.items() if one.peak]
         memory = fitted_memory(peaks)
@@ -228,12 +220,24 @@ class _Costs:
         found = {}
         for key, (job, work) in jobs.items():
             stack = len(job.replicates)
-            seconds = float(np.dot(rates, work.units(stack)))
-            if key in timed:  # what was found of it, for a larger stack
-                seconds *= timed[key].seconds / float(np.dot(rates, work.units(timed[key].stack)))
+            seconds = _seconds(rates, work, stack, timed.get(key))
             peak = None if memory is None else int(stack * (memory[0] + memory[1] * work.kept))
             found[key] = _Rehearsal(stack, seconds, peak, process, key in timed)
         return found
+
+    def _sample(self, jobs: Mapping[str, tuple[Job, Work]]) -> dict[str, _Rehearsal]:
+        """Time some of these jobs, each in a small stack."""
+        tried: dict[str, _Rehearsal] = {}
+        began = time.monotonic()
+        for key in spread_out(sorted(jobs, key=lambda key: jobs[key][1].usual_seconds(1)), ENOUGH):
+            if len(tried) >= AT_LEAST and time.monotonic() - began > SECONDS:
+                break
+            job, work = jobs[key]
+            few = max(1, int(UPDATE_SECONDS / work.usual_seconds(1)))
+            one = self._time(replace(job, replicates=job.replicates[:few]), 1, f"timing {job.name}")
+            if one is not None:
+                tried[key] = one
+        return tried
 
     def _time(self, job: Job, updates: int, doing: str) -> _Rehearsal | None:
         self.told(doing)
@@ -251,6 +255,15 @@ class _Costs:
         except Exception as error:
             self.errors.append(error)
             log.warning("%s cannot be timed: %s", job.name, what_and_where(error))
+
+
+def _seconds(rates: NDArray[np.float64], work: Work, stack: int, timed: _Rehearsal | None) -> float:
+    """Return the seconds of an update of a stack by fitted rates; of one that was timed, by how much larger it is."""
+    inferred = float(np.dot(rates, work.units(stack)))
+    if timed is None:
+        return inferred
+    there = float(np.dot(rates, work.units(timed.stack)))
+    return timed.seconds * inferred / there if there > 0 else timed.of_stack(stack).seconds
 
 
 def spread_out(keys: Sequence[str], most: int) -> list[str]:

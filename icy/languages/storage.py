@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,6 @@ from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.files import whole_file
 
 from .meanings import MeaningSpace
-
-if TYPE_CHECKING:
-    pass
-
 
 IntegerArray = NDArray[np.integer[Any]]
 Card = dict[str, Any]  # all attributes of a language but its messages
@@ -129,14 +125,14 @@ def _spell(messages: IntegerArray) -> list[str]:
 
 
 def _read_csv(path: Path) -> tuple[IntegerArray, Card]:
+    import pandas as pd
+
     with open(path, encoding="utf-8") as lines:
         head = lines.readline()
     if not head.startswith(CSV_HEAD):
         raise ValueError(f"its first line does not begin with '{CSV_HEAD}'")
     card: Card = json.loads(head.removeprefix(CSV_HEAD))
     letters = card.pop("tokens").startswith("letters")
-    import pandas as pd
-
     frame = pd.read_csv(path, dtype=str, keep_default_na=False, skiprows=1, encoding="utf-8")
     space = MeaningSpace.parse(card["space"])
     meanings = frame[[f"m{a}" for a in range(space.attributes)]].to_numpy(dtype=np.int64)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from icy.core.errors import IcyError, InvalidSettingError, StoreError
-from icy.core.text import listed
+from icy.core.text import counted, listed
 from icy.languages import storage
 from icy.languages.language import Language
 
@@ -119,20 +119,16 @@ def _of_columns(found: storage.Columns, meaning_columns: list[str], message_colu
     shown = listed([f"{c} ({_count(column)})" for c, column in zip(attributes, values, strict=True)])
     rest = [c or "(no name)" for c in found.columns if c not in (*attributes, *tokens)]
     left_out = f"; not used: {listed(rest)}" if rest else ""
-    read_as = f"{_noun('attribute', attributes)} {shown}; message in {listed(tokens)}, {spelling}{left_out}"
+    noun = counted(len(attributes), "attribute").partition(" ")[2]
+    read_as = f"{noun} {shown}; message in {listed(tokens)}, {spelling}{left_out}"
     return replace(Table.of(_numeric(meanings), messages), read_as=read_as)
-
-
-def _noun(word: str, names: Sequence[str]) -> str:
-    return word if len(names) == 1 else f"{word}s"
 
 
 def _count(column: Sequence[Any]) -> str:
     """Return how many values a column has, and of what kind: "real numbers" where they are no classes."""
     if any(isinstance(v, float) and not v.is_integer() for v in column):
         return "real numbers"
-    number = len(set(map(str, column)))
-    return f"{number} value{'s' * (number != 1)}"
+    return counted(len(set(map(str, column))), "value")
 
 
 def _warn_of_numbering(columns: dict[str, list[Any]]) -> None:

@@ -261,8 +261,7 @@ class GameSettings(CompatSettings):
         if self.kind == "meta" and self.query == "tss" and self.threshold == self.dimensions and self._may_choose():
             raise InvalidSettingError(
                 f"With {counted(self.dimensions, 'dimension')} the query has no plain values, so it cannot show "
-                "each of "
-                "them (query 'tss'); take query 'all', or more dimensions."
+                "each of them (query 'tss'); take query 'all', or more dimensions."
             )
         if self.representation == "ohe" and self.samples > 1:
             raise InvalidSettingError("One-hot stimuli are one per meaning: they go with 1 sample.")

@@ -13,6 +13,7 @@ from torch.utils.flop_counter import flop_registry
 from icy.config.settings import TrainingSettings
 from icy.core.checks import FIRST_SEED
 from icy.core.noise import Noise
+from icy.models.factory import COPIES
 
 from .engine import make_model, representation_of
 from .learners import supervised_loss
@@ -27,7 +28,6 @@ MARKERS = (7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61)
 # A backward pass takes about twice as long as its forward pass, so what comes after both counts a third here.
 UPDATE_CALLS = 10  # of clipping and Adam, whatever the model
 UPDATE_PASSES = 3  # over the parameters: clearing gradients, clipping and Adam
-COPIES = 4  # of a parameter: itself, its gradient and Adam's two moments
 
 
 def work_of_task(task: Task, settings: TrainingSettings) -> Work | None:

@@ -23,6 +23,12 @@ from icy.analysis.statistics import (
 NO = [False] * 5
 
 
+def test_intervals_of_several_freedoms_are_students() -> None:
+    found = student(np.array([1.0, 4.0, 0.0]))
+    assert found == pytest.approx([student(1), student(4), math.nan], nan_ok=True)
+    assert found[0] == pytest.approx(12.7062, abs=1e-4)
+
+
 def test_intervals_are_students() -> None:
     assert [student(n) for n in (2, 4, 1000)] == pytest.approx([4.303, 2.776, 1.962], abs=1e-3)
     assert math.isnan(student(0))
@@ -88,6 +94,19 @@ def test_few_seeds_bear_little(values: list[float], cut: list[bool], text: str) 
     assert log_summary(values, cut).text(2, "sd") == text
 
 
+@pytest.mark.parametrize("cut", [True, False])
+@pytest.mark.parametrize("value", [20.0, 1 / 3, 19.7, 12.300000000000002])
+def test_equal_values_are_summarised_by_themselves(value: float, cut: bool) -> None:
+    found = log_summary([value] * 3, [cut] * 3)
+    assert (found.centre, found.interval[0]) == (value, value)
+
+
+def test_what_is_computed_of_logarithms_has_no_digits_of_rounding() -> None:
+    assert log_summary([10.0, 40.0], [True, True]).centre == 20
+    assert log_summary([0.1, 0.4, 0.2], [False] * 3).centre == 0.2
+    assert paired([4.0, 6.0, 6.6], [2.0, 3.0, 3.3], [False] * 3, [False] * 3, log=True).effect == 2
+
+
 def test_a_wide_factor_is_short() -> None:
     assert LogSummary(2.0, 5.0, 5.0, 1).text(2, "ci95") == "2.00×/4e+27"
     assert log_summary([20.0] * 2, [True] * 2).interval[0] == pytest.approx(20)
@@ -149,8 +168,21 @@ def test_holms_correction() -> None:
 def test_seeds_needed_are_those_of_the_noncentral_t(effect: float, needed: int) -> None:
     """The numbers of G*Power for a paired t-test; a normal approximation has 32 in place of 34."""
     assert pairs_needed(effect, 1.0) == needed
-    assert power_of(needed, min(effect, 30), 0.05) >= 0.8
+    assert power_of(needed, effect, 0.05) >= 0.8
     assert needed == 2 or power_of(needed - 1, effect, 0.05) < 0.8
+
+
+@pytest.mark.parametrize(
+    ("effect", "alpha", "needed"),
+    [(30.0, 0.05 / 20, 3), (30.0, 0.05 / 400, 4), (1000.0, 0.05 / 20, 2), (1000.0, 0.05 / 400, 3), (1e300, 1e-4, 2)],
+)
+def test_a_huge_effect_needs_more_than_two_pairs_only_if_the_level_is_low(
+    effect: float, alpha: float, needed: int
+) -> None:
+    """With two pairs of a large effect d, |t| exceeds t' where the chance of |z| < d√2 / t' is."""
+    assert pairs_needed(effect, 1.0, alpha=alpha) == needed
+    edge = stats.t.ppf(1 - alpha / 2, 1)
+    assert (2 * stats.norm.cdf(effect * math.sqrt(2) / edge) - 1 >= 0.8) == (needed == 2)
 
 
 def test_the_power_is_what_it_says() -> None:

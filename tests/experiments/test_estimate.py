@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from dataclasses import replace
@@ -144,6 +145,42 @@ def test_a_model_that_cannot_be_counted_does_not_stop_the_others(
     assert "sender/FC1L cannot be timed: ValueError: broken" in caplog.text
     assert "sender/FC1L" not in [one.row.name for one in found]
     assert len(found) == 8
+
+
+def every_fc_and_rnn() -> Plan:
+    return make_sweep(sweep_spec(model=["sender/FC*", "sender/RNNZero:*"], **MANY))
+
+
+def test_rows_whose_rehearsal_tells_no_time_are_inferred_from_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+
+    def rehearse(job: Any, updates: int) -> float:
+        seen.append(job.name)
+        return math.nan if job.name == seen[0] else 0.5
+
+    monkeypatch.setattr(engine, "rehearse", rehearse)
+    found = {one.row.name: one for one in estimate(every_fc_and_rnn())}
+    assert len(found) > 3
+    assert all(one.update_seconds > 0 for one in found.values())
+    assert not found[seen[0]].timed
+
+
+def test_if_no_rehearsal_tells_a_time_all_rows_are_rehearsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    monkeypatch.setattr(engine, "rehearse", lambda job, updates: seen.append(job.name) or math.nan)
+    plan = every_fc_and_rnn()
+    found = estimate(plan)
+    assert [one.row.name for one in found] == [row.name for row in plan.rows]
+    assert all(math.isnan(one.update_seconds) and one.stack == len(largest_stack(one.row, plan)) for one in found)
+    assert sorted(seen[1:]) == sorted(row.name for row in plan.rows)  # the first twice, to load what is loaded once
+
+
+def test_rows_of_which_nothing_is_counted_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counting, "work_of_task", lambda task, settings: Work(0.0, 0.0, 0.0, 0.0))
+    monkeypatch.setattr(engine, "rehearse", lambda job, updates: 0.5 * len(job.replicates))
+    found = estimate(every_fc_and_rnn())
+    assert len(found) > 3
+    assert all(one.timed and one.update_seconds == 0.5 for one in found)
 
 
 def test_a_rehearsal_ends_no_replicate() -> None:

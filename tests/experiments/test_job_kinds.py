@@ -205,6 +205,16 @@ def test_is_estimated(module: ModuleType, tmp_path: Path) -> None:
     assert json.loads(shown.stdout)[0]["to_train"] == 2
 
 
+def test_many_that_report_once_are_estimated(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    def train(job: Any, report: Any = None) -> Iterator[Outcome]:
+        for replicate in job.replicates:
+            yield Outcome(replicate, "steps", 1, 1.0, [(1, 1.0)])
+
+    monkeypatch.setattr(module.GuessJob, "train", train)
+    plan = make_sweep(sweep_spec(kind="guess", rate=[0.1, 0.2, 0.3, 0.4, 0.5], seeds=1, workers=1, out="none"))
+    assert [math.isnan(one.least) for one in estimate(plan)] == [True] * 5
+
+
 def test_sweeps_and_shards(plugin: Path, tmp_path: Path) -> None:
     given = {"kind": "guess", "rate": [0.1, 0.2, 0.3], "seeds": 1, "workers": 1, "out": str(tmp_path)}
     whole = make_sweep(sweep_spec(**given))

@@ -174,10 +174,10 @@ def metrics_command(
     todo = [source for name in sources for source in _sources(name, given, quiet)]
     by_chance: dict[str, dict[str, list[float]]] = {}
     try:
-        with _progress(todo, names, quiet) as (told, pair_progress):
+        with _progress(todo, names, quiet) as (told, progress):
             for source in todo:
                 table = source.table()
-                own = _with_pairs(chosen, names, pairs, table, pair_progress)
+                own = _with_pairs(chosen, names, pairs, table, progress)
                 row = evaluate(table, metrics=names, conventions=own, errors=errors, resamples=resamples, told=told)
                 found.append(row.assign(name=source.name, seed=source.seed))
                 for name, value in values_by_chance(table, names, own).items():
@@ -191,12 +191,7 @@ def metrics_command(
     if format_ in ("csv", "json") and not quiet:  # which have no room for it
         for sentence in bias:
             note(sentence)
-    if target is not None:
-        write_rows(joined(found), target, quiet)
-    if figure is not None:
-        from icy.analysis.plots.metric_bars import plot_metrics
-
-        save_figure(plot_metrics(joined(found), names), figure, quiet)
+    _write(found, names, target, figure, quiet)
 
 
 # -- input -------------------------------------------------------------------------------------------------------------
@@ -327,6 +322,18 @@ def _progress(
             bars.update(pairs, visible=False)
 
         yield told, lambda done, total: bars.update(pairs, completed=done, total=total, visible=True)
+
+
+def _write(
+    found: Sequence[pd.DataFrame], names: Sequence[str], target: Path | None, figure: Path | None, quiet: bool
+) -> None:
+    """Write rows and plot to the files that were asked for."""
+    if target is not None:
+        write_rows(joined(found), target, quiet)
+    if figure is not None:
+        from icy.analysis.plots.metric_bars import plot_metrics
+
+        save_figure(plot_metrics(joined(found), names), figure, quiet)
 
 
 def _table(found: Sequence[pd.DataFrame], names: Sequence[str], spread: str, bias: Sequence[str] = ()) -> BiasTable:

@@ -94,17 +94,23 @@ def table_command(
         tables = _differences(long, diff, spread, look)
     else:
         tables = _tables(long, spread, compare, {**look, "mark": not no_marks, "log": not no_log})
-    if path is not None:
+    if path is None:
+        _print(tables, format_)
+    else:
         write_atomically(path, (_rendered(tables, format_of(path)) + "\n").encode())
         note(f"Written: {path}.")
-    elif format_ in ("json", "csv"):
-        click.echo(_rendered(tables, format_))
-    else:
-        for place, table in enumerate(tables.values()):
-            if place:
-                click.echo()
-            print_table(table, format_)
     return DONE
+
+
+def _print(tables: dict[str, BiasTable], format_: str) -> None:
+    """Print several tables, one below the other; json and csv as one."""
+    if format_ in ("json", "csv"):
+        click.echo(_rendered(tables, format_))
+        return
+    for place, table in enumerate(tables.values()):
+        if place:
+            click.echo()
+        print_table(table, format_)
 
 
 def _rendered(tables: dict[str, BiasTable], format_: str) -> str:

@@ -95,7 +95,7 @@ def whole_atlas() -> pd.DataFrame:
         for kind, count in zip(("soft", "gumb", "discr"), counts, strict=True)
         for i, grammar in itertools.product(range(count), ("concat", "rot"))
     ]
-    return pd.DataFrame(rows).assign(seed=1, value=0.5)
+    return pd.DataFrame(rows).assign(seed=1, value=0.5, measure="accuracy")
 
 
 def test_a_whole_atlas_fits_on_a_page() -> None:

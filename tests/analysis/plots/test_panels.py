@@ -30,17 +30,52 @@ def test_lines_stand_by_model_then_in_the_order_of_tables() -> None:
     assert [line.label for line in found] == ["b2, soft", "b2, gumb", "b2, discr", "b10, soft"]
 
 
+RATIO = {"protocol": "acquire", "measure": "ratio", "cap": 20.0}
+
+
 def test_intervals_of_ratios_are_students_on_the_log_scale() -> None:
-    table = long_table({"A": {"rot": [2.0, 4.0, 3.0]}}, protocol="acquire", measure="ratio", cap=20.0)
+    table = long_table({"A": {"rot": [2.0, 4.0, 3.0]}}, **RATIO)
     ((line,),) = [block.lines for block in blocks(table)]
     cell = line.cell("rot", "ci95")
     assert cell is not None
     down, up = line.bar(cell)
     logs = pd.Series([math.log(v) for v in (2.0, 4.0, 3.0)])
-    factor = math.exp(4.302653 * logs.std() / math.sqrt(3))
-    assert (3 + up, 3 - down) == pytest.approx((3 * factor, 3 / factor))
+    middle, factor = math.exp(logs.mean()), math.exp(4.302653 * logs.std() / math.sqrt(3))
+    assert (3 + up, 3 - down) == pytest.approx((middle * factor, middle / factor))
     assert "mean ± 95 % interval (Student's t), of ratios on the log scale" in title_and_notes(table, "ci95")[1]
     assert not any("log scale:" in note for note in title_and_notes(table, "sd")[1])
+
+
+def test_an_interval_is_drawn_from_the_arithmetic_mean_to_its_ends() -> None:
+    """Of the geometric mean of 2, 3 and 14, which is 4.4, it is 0.34 to 56."""
+    ((line,),) = [block.lines for block in blocks(long_table({"A": {"rot": [2.0, 3.0, 14.0]}}, **RATIO))]
+    cell = line.cell("rot", "ci95")
+    assert cell is not None
+    down, up = line.bar(cell)
+    assert round(19 / 3 - down, 2) == 0.34
+    assert 19 / 3 + up == pytest.approx(20)  # the cap
+
+
+def test_an_interval_below_the_mean_has_no_length_upwards() -> None:
+    ((line,),) = [block.lines for block in blocks(long_table({"A": {"rot": [1.0] * 30 + [20.0]}}, **RATIO))]
+    cell = line.cell("rot", "ci95")
+    assert cell is not None
+    assert cell.log is not None
+    assert cell.log.interval[1] < cell.mean
+    assert line.bar(cell) == (cell.mean - cell.log.interval[0], 0.0)
+
+
+def test_ratios_of_coarse_checks_are_marked_and_noted() -> None:
+    table = long_table({"CNN": {"rot": [1.0, 1.0], "hol": [8.0, 12.0]}}, **RATIO)
+    table["resolution"] = table["grammar"].map({"rot": 0.5, "hol": 0.05})
+    assert [text.get_text() for text in plots.heat(table).axes[0].texts] == ["~1.00", "10.00"]
+    assert "~" in [text.get_text() for ax in plots.bars(table).axes for text in ax.texts]
+    note = "coarse: the checks leave more of the ratio open (up to ±50%) than the seeds vary"
+    assert f"~ {note}" in title_and_notes(table)[1]
+    for kind in ("heat", "bars"):
+        assert f"~ {note}" in all_text(getattr(plots, kind)(table))
+    assert f"~ {note}" not in all_text(plots.ratios(table))
+    assert note in all_text(plots.ratios(table))
 
 
 # -- error bars --------------------------------------------------------------------------------------------------------

@@ -106,3 +106,7 @@ def test_a_row_whose_checks_were_coarser_than_its_seeds_vary_says_so() -> None:
     assert table.groups()[0][1][0][-2:] == ["~1.00±0.00", "10.00±2.83"]
     assert "~ coarse: the checks leave more of the ratio open (up to ±50%) than the seeds vary" in table.notes
     assert table.to_dataframe()[("rot", "resolution")].item() == 0.5
+    without = bias_table(results, log=False)
+    assert without.groups()[0][1] == [["sender/CNN", *table.groups()[0][1][0][1:]]]
+    assert [note for note in table.notes if not note.startswith("log scale")] == without.notes
+    assert ("rot", "geometric_mean") not in without.to_dataframe()
