@@ -189,14 +189,16 @@ def add_to_pack(file: str | Path, *places: str | Path) -> Pack:
 
     Args:
         file: the pack; made if it is not there.
-        *places: packs, results folders or saved results; those that are not there are skipped.
+        *places: packs, results folders or saved results; those that are not there, or empty, are skipped.
 
     Raises:
         StoreError: one cannot be read, or the pack cannot be written.
     """
     file = Path(file)
     before = [Pack.read(file)] if file.exists() else []
-    whole = merged([*before, *(Pack.read(place) for place in places if Path(place).exists())])
+    there = [Path(place) for place in places if Path(place).exists()]
+    others = [Pack.read(place) for place in there if not place.is_dir() or Store(place).all_records()]
+    whole = merged([*before, *others])
     if not before or whole.records != before[0].records or set(whole.files) != set(before[0].files):
         whole.write(file)
     return whole
