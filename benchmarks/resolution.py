@@ -125,9 +125,9 @@ def main() -> None:
             "the default grid and with a check every 50 updates; *checks*: their share of the processor time of a row "
             "of all grammars at one seed, languages and start-up included.",
             "",
-            "The error has two parts: the gaps between checks, and the chance in a reading, which is of 128 meanings up "
-            "to 160 updates and of more later. More meanings or more checks would make the error of the fastest rows "
-            "smaller, and their checks dearer.",
+            "The error has two parts: the gaps between checks, and the chance in a reading, which is of 128 meanings "
+            "up to 160 updates and of more later. More meanings or more checks would make the error of the fastest "
+            "rows smaller, and their checks dearer.",
             "",
             markdown_table(headings, lines),
             "",

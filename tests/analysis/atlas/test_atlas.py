@@ -52,7 +52,7 @@ def test_the_shipped_atlas_is_sound() -> None:
     atlas = icy.atlas()
     assert not atlas.table["failed"].any()
     assert set(atlas.table["preset"]) == {"default"}
-    assert set(atlas.table["settings"]) == {""}
+    assert set(atlas.table["settings"]) == {"", "check_every=50"}  # the second of before the grid was geometric
     assert atlas.table["key"].is_unique
     assert atlas.about["runs"] == len(atlas.table)
     concat = atlas.table[(atlas.table["grammar"] == "concat") & (atlas.table["measure"] == "ratio")]
