@@ -117,7 +117,7 @@ def print_result(result: ProbeResult, format_: str, spread: str, **options: Any)
     if format_ == "json":
         click.echo(result.table(format_, spread))
     else:
-        print_table(result.bias_table(spread, **options), format_)
+        print_table((result.whole_table if format_ == "csv" else result.bias_table)(spread, **options), format_)
 
 
 def print_remarks(plan: Plan, result: ProbeResult) -> None:

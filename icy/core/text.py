@@ -40,11 +40,13 @@ def size(number: int | None) -> str:
     """Return bytes in short words; "-" if unknown.
 
     Example:
-        >>> size(7_170_000), size(431_000_000), size(2_340_000_000)
-        ('7.2 MB', '431 MB', '2.3 GB')
+        >>> size(8_100), size(7_170_000), size(431_000_000), size(2_340_000_000)
+        ('8.1 kB', '7.2 MB', '431 MB', '2.3 GB')
     """
     if number is None:
         return "-"
+    if number < 100_000:
+        return f"{number / 1e3:.1f} kB" if number < 10_000 else f"{number / 1e3:.0f} kB"
     value, unit = (number / 1e9, "GB") if number >= 1e9 else (number / 1e6, "MB")
     return f"{value:.0f} {unit}" if value >= 10 else f"{value:.1f} {unit}"
 

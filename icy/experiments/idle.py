@@ -127,5 +127,10 @@ def _idle_settings(spec: Any, representations: list[str], kind: str, where: str)
     used = {name for representation in representations for name in settings.under(representation, kind)}
     for name in spec.settings:
         # A setting that came later is left out at its default, so what is not used is not always idle.
-        if name not in used and name != "tf32":
+        if name == "check_growth" and settings.check_every is not None:
+            yield (
+                name,
+                f"The setting 'check_growth' does nothing beside a fixed grid, check_every={settings.check_every}.",
+            )
+        elif name not in used and name != "tf32":
             yield name, f"The setting '{name}' does nothing {where}."

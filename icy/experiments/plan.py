@@ -131,6 +131,10 @@ def make_plan(spec: RunSpec) -> Plan:
 def plan_rows(spec: RunSpec) -> list[Row]:
     """Return the rows of a spec: the jobs of its kind, each with what is on file of it."""
     load_plugins(spec.plugin_files)
+    if Path(spec.out).suffix.lower() in (".parquet", ".csv", ".json"):
+        raise InvalidSettingError(
+            f"out is a folder for results, not a file such as '{spec.out}': icy pack makes files."
+        )
     where: dict[str, Any] = {"device": device_of(spec), "engine": spec.engine, "folder": str(spec.out)}
     check_engine(spec.engine, where["device"])
     kind = job_kind(spec.job_kind)

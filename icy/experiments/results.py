@@ -109,7 +109,7 @@ class ProbeResult:
         if format == "long":
             return to_long(self.records)
         if format == "wide":
-            return self.bias_table().to_dataframe()
+            return self.whole_table().to_dataframe()
         raise InvalidSettingError(f"The format of a DataFrame is 'long' or 'wide', not '{format}'.")
 
     def table(self, format: str = "text", spread: str = "sd", **options: Any) -> str:
@@ -130,7 +130,7 @@ class ProbeResult:
         parts = self.parts() if format != "csv" else []
         if len(parts) > 1:
             return "\n\n".join(part.table(format, spread, **options) for part in parts)
-        return self.bias_table(spread, **options).render(format)
+        return self.whole_table(spread, **options).render(format)
 
     def parts(self) -> list[ProbeResult]:
         """Split the results by kind of job and protocol, each of which has a measure of its own."""
@@ -140,7 +140,20 @@ class ProbeResult:
         return [replace(self, records=records) for records in found.values()]
 
     def bias_table(self, spread: str = "sd", **options: Any) -> BiasTable:
-        """Return the table as an object; options as for `icy.analysis.bias_table`."""
+        """Return the table as an object; options as for `icy.analysis.bias_table`.
+
+        Raises:
+            InvalidSettingError: results of several kinds of jobs or protocols, which measure different things.
+        """
+        if len(parts := self.parts()) > 1:
+            protocols = listed([part.records[0].get("protocol", part.kind) for part in parts])
+            raise InvalidSettingError(
+                f"These are results of {protocols}, which measure different things: `parts()` gives those of each."
+            )
+        return self.whole_table(spread, **options)
+
+    def whole_table(self, spread: str = "sd", **options: Any) -> BiasTable:
+        """Return one table of all results, whatever they measure, as in csv; options as for `bias_table`."""
         long = to_long(self.records)
         return table_of(kind_of_rows(long, self.kind), long, spread, **options)
 

@@ -33,6 +33,7 @@ from .watcher import Watcher
 log = logging.getLogger(__name__)
 
 ORDERS = ("longest", "given")  # of the rows
+OPTIONS = {"set": "settings", "from": "start", "option": "options"}  # of the command, where fields have other names
 PARTS = "sweep"  # the name of the parts in a file: [[sweep]]
 
 
@@ -100,7 +101,12 @@ def read_sweep(file: str | Path) -> dict[str, Any]:
     parts = found.pop(PARTS, ())
     if not isinstance(parts, (list, tuple)) or not all(isinstance(part, dict) for part in parts):
         raise InvalidSettingError(f"Parts of a sweep are tables, each under [[{PARTS}]].")
-    return {name.replace("-", "_"): v for name, v in found.items()} | ({"parts": tuple(parts)} if parts else {})
+    return _by_field(found) | ({"parts": tuple(map(_by_field, parts))} if parts else {})
+
+
+def _by_field(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments of a file by the names of the spec: a file may also have those of the command's options."""
+    return {OPTIONS.get(name, name.replace("-", "_")): value for name, value in given.items()}
 
 
 def sweep_spec(**given: Any) -> SweepSpec:

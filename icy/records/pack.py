@@ -234,6 +234,8 @@ def _read(path: Path) -> Pack:
     except FileNotFoundError as error:
         raise StoreError(f"There is no pack {path}.") from error
     except (OSError, ValueError, KeyError) as error:
+        if is_pack(path):
+            raise StoreError(f"The pack {path} is damaged: a part of it cannot be read.") from error
         raise StoreError(f"{path} is no pack; `icy pack FOLDER -o FILE` makes one.") from error
     if _checksum(records) != about.get("sha256"):
         raise StoreError(f"The pack {path} is damaged: its records do not match its checksum.")

@@ -80,6 +80,14 @@ class Store:
         here, packed = _read(self.path(key)) if self.path(key).exists() else None, self._packed.get(key)
         return packed if packed is not None and is_better(packed, here) else here
 
+    def lacks_model(self, record: Record) -> bool:
+        """Whether the model of a result was not kept, or is no longer there."""
+        if record["failed"]:
+            return False
+        file = model_file(record)
+        in_a_pack = self._packed.get(record["key"]) == record
+        return file is None or not ((self.folder / file).is_file() or in_a_pack)
+
     def records(self) -> list[Record]:
         """Return the records that tables show: the newest of each configuration (see `newest`)."""
         return sorted(newest(self.all_records()), key=_order)
@@ -123,7 +131,6 @@ def to_run(keys: Iterable[str], store: Store, rerun: str, keep_models: bool = Fa
     wanted = set()
     for key in keys:
         record = store.get(key)
-        lacks_model = keep_models and record is not None and not record["failed"] and model_file(record) is None
-        if record is None or lacks_model or (rerun == "failed" and record["failed"]):
+        if record is None or (keep_models and store.lacks_model(record)) or (rerun == "failed" and record["failed"]):
             wanted.add(key)
     return wanted

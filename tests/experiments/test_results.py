@@ -82,7 +82,7 @@ def test_a_table_of_held_out_accuracy_says_what_its_mark_means() -> None:
 def test_results_from_before_there_were_splits_stand_beside_new_ones() -> None:
     old = [record("concat", 1, 100), record("hol", 1, 2000, **CUT)]
     assert to_long(old)[["held_out", "split", "train_accuracy"]].isna().all(axis=None)
-    table = ProbeResult([*old, held_out("hol", 0.25, key="new", **CUT)]).bias_table().render("text")
+    table = ProbeResult([*old, held_out("hol", 0.25, key="new", **CUT)]).whole_table().render("text")
     assert "held out" in table.splitlines()[2]
     assert " - " in table.splitlines()[4]
     assert table.count("†") == 4  # a mark in each row, and what it means there

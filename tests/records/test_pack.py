@@ -174,6 +174,27 @@ def test_a_damaged_pack_is_refused(tmp_path: Path) -> None:
         Pack.read(tmp_path / "text.parquet")
 
 
+def test_the_command_adds_to_a_pack_that_is_there(pack: Path, tmp_path: Path) -> None:
+    records: Any = [{"key": "new", "config": {}, "failed": False, "finished": "2026-01"}]
+    other = Pack.of(records).write(tmp_path / "other.parquet")
+    done = CliRunner().invoke(main, ["pack", str(other), "-o", str(pack)])
+    assert "8 replicates, 7 of which only the file itself held before, " in done.stderr
+    assert len(Pack.read(pack).records) == 8
+    table = tmp_path / "results.csv"
+    table.write_text("model\n")
+    refused = CliRunner().invoke(main, ["pack", str(other), "-o", str(table)])
+    assert (refused.exit_code, table.read_text()) == (1, "model\n")
+    assert "is there already, and is no pack" in refused.stderr
+
+
+def test_a_damaged_pack_says_so(pack: Path) -> None:
+    content = bytearray(pack.read_bytes())
+    content[len(content) // 8 : len(content) // 4] = bytes(len(content) // 4 - len(content) // 8)
+    pack.write_bytes(bytes(content))
+    with pytest.raises(StoreError, match="is damaged"):
+        Pack.read(pack)
+
+
 def test_a_model_is_not_lost_to_a_newer_record_without_one() -> None:
     kept: Any = {"key": "a", "config": {}, "failed": False, "finished": "2026-01", "files": ["models/a.safetensors"]}
     bare: Any = {"key": "a", "config": {}, "failed": False, "finished": "2026-02"}

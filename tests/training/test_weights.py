@@ -95,6 +95,15 @@ def test_what_is_on_file_without_its_model_is_trained_again(tmp_path: Path) -> N
     assert isinstance(later.model("perm"), nn.Module)
 
 
+def test_weights_that_were_deleted_are_made_again(tmp_path: Path) -> None:
+    result = icy.probe("sender/FC1L", "perm", keep_models=True, out=tmp_path, **SMALL)
+    (tmp_path / str(model_file(result.records[0]))).unlink()
+    again = icy.probe("sender/FC1L", "perm", keep_models=True, out=tmp_path, **SMALL)
+    changed = [a["finished"] != b["finished"] for a, b in zip(result.records, again.records, strict=True)]
+    assert changed == [True, False]
+    assert isinstance(again.model(result.records[0]["grammar"]), nn.Module)
+
+
 def test_a_pair_is_kept_whole(tmp_path: Path) -> None:
     sizes = {n: SMALL[n] for n in ("meanings", "word_length", "hidden", "seeds", "workers")}
     result = icy.end_to_end("FC1L", "RNN1L:GRU", steps=20, report_every=20, keep_models=True, out=tmp_path, **sizes)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 from icy.cli.exit_codes import DONE
 from icy.cli.output import note
+from icy.core.errors import StoreError
 from icy.core.text import counted, size
 
 EPILOG = """\b
@@ -28,12 +31,18 @@ def pack_command(results: tuple[str, ...], out: str, quiet: bool) -> int:
     """Pack complete results into one compressed file, from which runs can go on.
 
     RESULTS are results folders, packs, or files of ProbeResult.save; together they become one pack, in which no
-    replicate is lost and each stands once.
+    replicate is lost and each stands once. What FILE holds already, if it is a pack, is kept too.
     """
-    from icy.records.pack import Pack, merged
+    from icy.records.pack import Pack, is_pack, merged
 
-    pack = merged(map(Pack.read, results))
-    path = pack.write(out)
+    path, new = Path(out), list(map(Pack.read, results))
+    if path.exists() and not is_pack(path):
+        raise StoreError(f"{path} is there already, and is no pack: give another name, or remove it.")
+    before = [Pack.read(path)] if path.exists() else []
+    pack = merged([*before, *new])
+    pack.write(path)
     if not quiet:
-        note(f"Written: {path}, {counted(len(pack.records), 'replicate')}, {size(path.stat().st_size)}.")
+        kept = len(pack.records) - len(merged(new).records)
+        also = f", {kept} of which only the file itself held before" if kept else ""
+        note(f"Written: {path}, {counted(len(pack.records), 'replicate')}{also}, {size(path.stat().st_size)}.")
     return DONE
