@@ -19,7 +19,7 @@ Examples:
   icy power pilot -m HierZero:GRU -m FC2L
   icy power pilot -m HierZero:GRU -m FC2L -g shufdet --power 0.9
   icy power pilot -m HierZero:GRU -m FC2L --effect 1.2
-  icy power atlas -m CNN -m RNN:GRU --where protocol=acquire --where meanings=5x10
+  icy power atlas -m receiver/CNN -m receiver/FC2L --where protocol=acquire --where meanings=5x10
 
 \b
 RESULTS are results folders, packs, files of ProbeResult.save, long tables, or atlas; the default is icy-results. Both
