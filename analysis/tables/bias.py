@@ -23,7 +23,7 @@ from icy.analysis.cells import (
     ratio_cell,
 )
 from icy.analysis.order import ORDER, in_order, place_of
-from icy.analysis.statistics import LOG_SPREADS, holm
+from icy.analysis.statistics import LOG_SPREADS
 from icy.analysis.wording import LETTERS, heading, text_of
 from icy.config.protocols import BASELINE
 from icy.core.errors import InvalidSettingError, unknown
@@ -33,8 +33,8 @@ from icy.records.long_table import ROW
 
 from .compare import PUBLISHED, cell_references, compared_with, numbered
 from .marking import TableRow, mark_ends
-from .paired import paired_differences, paired_of
-from .table import BiasTable, Line
+from .paired import corrected, paired_differences, paired_of
+from .table import BiasTable
 
 MEASURE_TITLES = {
     "ratio": "steps to the target as a ratio to concat's",
@@ -160,7 +160,8 @@ def difference_table(
     """Make the table of differences between two results, or between models, taken seed by seed.
 
     Below each row stand the quotients of ratios, taken on the log scale, and p-values of paired tests
-    (`icy.analysis.statistics.paired`), corrected by Holm's method for the number of tests in the table.
+    (`icy.analysis.statistics.paired`), corrected by Holm's method for the number of tests in the table;
+    protocols, which measure different things, are corrected each on its own.
 
     Args:
         results: a ProbeResult, or a DataFrame in long form.
@@ -177,16 +178,16 @@ def difference_table(
     """
     checked_spread(spread)
     both, training, lone, name = paired_differences(long_of(results), other, name)
+    both, tests = _tested(both)
     table = _bias_table(both, spread, partial(_difference, spread=spread), mark=False, **options)
-    rows = _corrected(table.rows)
     notes = [note for note in table.notes if not note.startswith((CUT, LOG))]
     cut = [f"{CUT} cut in at least one seed"] if both["cut"].any() else []
     meaning = f"differences, seed by seed, from {name}: above 0, the value is larger here"
     cut += [f"{counted(lone, 'run', 'have')} no counterpart in {name}"] if lone else []
     cut += _training_note(training)
-    below = ({QUOTIENT: "log"} if table.below else {}) | ({P: "p"} if any(_tested(rows)) else {})
-    notes = [meaning, *notes, *_test_notes(both, rows, below, spread), *cut]
-    return replace(table, title=f"difference; {table.title}", rows=rows, notes=notes, signed=True, below=below)
+    below = ({QUOTIENT: "log"} if table.below else {}) | ({P: "p"} if tests["p"].notna().any() else {})
+    notes = [meaning, *notes, *_test_notes(both, tests, below, spread), *cut]
+    return replace(table, title=f"difference; {table.title}", notes=notes, signed=True, below=below)
 
 
 def _difference(part: pd.DataFrame, spread: str) -> Cell:
@@ -195,27 +196,29 @@ def _difference(part: pd.DataFrame, spread: str) -> Cell:
     if part["grammar"].iloc[0] == BASELINE:
         return cell
     found = paired_of(part)
-    return replace(cell, log=found.summary() if found.log else None, p=found.p)
+    return replace(cell, log=found.summary() if found.log else None, p=float(part["p"].iloc[0]))
 
 
-def _corrected(rows: Sequence[Line]) -> list[Line]:
-    """Correct the p-values of all cells for their number."""
-    corrected = iter(holm([cell.p for _, cells in rows for cell in cells.values()]))
-    return [(labels, {g: replace(cell, p=next(corrected)) for g, cell in cells.items()}) for labels, cells in rows]
+def _tested(both: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return differences with the corrected p of their cells; and the tests, a row per cell but concat's."""
+    both = numbered(both)
+    cells = both[both["grammar"] != BASELINE].groupby(["row", "grammar"], sort=False)
+    rows = [(*key, *part.iloc[0][["protocol", "measure"]], paired_of(part).p) for key, part in cells]  # type: ignore[misc]
+    tests = pd.DataFrame(rows, columns=["row", "grammar", "protocol", "measure", "p"]).astype({"p": float})
+    tests = tests.assign(p=corrected(tests))
+    return both.merge(tests[["row", "grammar", "p"]], on=["row", "grammar"], how="left"), tests
 
 
-def _tested(rows: Sequence[Line]) -> list[bool]:
-    return [not math.isnan(cell.p) for _, cells in rows for cell in cells.values()]
-
-
-def _test_notes(both: pd.DataFrame, rows: Sequence[Line], below: Mapping[str, str], spread: str) -> list[str]:
+def _test_notes(both: pd.DataFrame, tests: pd.DataFrame, below: Mapping[str, str], spread: str) -> list[str]:
     """Return what the lines below differences show: quotients, tests, and what cut pairs can say."""
     notes = []
     if QUOTIENT in below:
         notes.append(f"{QUOTIENT}: of geometric means, times or divided by its {LOG_SPREADS[spread]}")
-    if P in below:
-        what = "log ratios" if both["measure"].eq("ratio").all() else "values"
-        notes.append(f"{P}: paired t-test on {what}, corrected for {sum(_tested(rows))} tests by Holm's method")
+    families = tests[tests["p"].notna()].groupby(["protocol", "measure"], sort=False, dropna=False)
+    for (protocol, measure), part in families:  # type: ignore[misc]
+        what = "log ratios" if measure == "ratio" else "values"
+        of = f" of {protocol}" if families.ngroups > 1 else ""
+        notes.append(f"{P}{of}: paired t-test on {what}, corrected for {counted(len(part), 'test')} by Holm's method")
     ratios = both[both["measure"].eq("ratio") & both["grammar"].ne(BASELINE)]
     if ratios["cut"].any():
         notes.append("where one of a pair was cut: sign test of the directions; where both were: left out")

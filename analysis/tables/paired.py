@@ -15,13 +15,16 @@ from icy.analysis.order import in_order
 from icy.analysis.statistics import Paired, holm, paired, pairs_needed, signs_needed, spread_limit
 from icy.config.protocols import BASELINE
 from icy.core.errors import IncompatibleError, InvalidSettingError, StoreError, UnknownNameError
+from icy.core.text import listed
 from icy.records.load import ATLAS, Results, long_of
+from icy.records.long_table import ROW
 from icy.records.select import select
 
 from .compare import IDENTITY, matched_rows, numbered, training_differences
 
 EACH = "each"  # in place of a model: every model is held against every other
-SETTING = [name for name in IDENTITY if name not in ("model", "options", "hidden_size")]  # that two models share
+OWN = ("model", "options", "hidden_size")  # what belongs to a model, rather than to its setting
+SETTING = [name for name in ROW if name not in OWN]  # that two models share
 FEW_PAIRS = 10  # with fewer the spread of a pilot is hardly known
 NEEDED = ("seeds", "seeds_holm", "seeds_cautious")  # columns of `seeds_needed`
 Differences = tuple[pd.DataFrame, list[tuple[str, ...]], int, str]
@@ -33,7 +36,8 @@ Differences = tuple[pd.DataFrame, list[tuple[str, ...]], int, str]
 def paired_differences(long: pd.DataFrame, other: Results, name: str = "the other") -> Differences:
     """Subtract other values from those of `long`, replicate by replicate.
 
-    Replicates match in model, sizes, protocol, grammar and seed, so that they share words and the sequence of meanings.
+    Replicates match in model, sizes, protocol, grammar and seed, so that they share words and the sequence of meanings;
+    those of two models match under one setting only, preset and training settings included.
 
     Args:
         long: results in long form.
@@ -92,7 +96,7 @@ def _each(long: pd.DataFrame) -> Differences:
             parts.append(both.assign(model=f"{one} - {other.partition('/')[2]}"))
             training, lone = [*training, *differ], lone + alone
     if not parts:
-        raise IncompatibleError("There are no two models here of one side, sizes, protocol, grammar and seed.")
+        raise IncompatibleError("There are no two models here of one side, setting, grammar and seed.")
     return pd.concat(parts, ignore_index=True), training, lone, "each other"
 
 
@@ -109,6 +113,8 @@ def _subtracted(
     both = long.assign(**values, **cuts, value=long["value"] - theirs["value"], cut=cuts["our_cut"] | cuts["their_cut"])
     tried = ~long["failed"].astype(bool)
     both = both[both["value"].notna() & tried]
+    if not len(both) and list(names) == SETTING:
+        raise IncompatibleError(_no_setting_shared(long, other))
     if not len(both):
         raise IncompatibleError(
             "The two results share no model, sizes, protocol, grammar and seed, so that nothing can be subtracted; "
@@ -116,6 +122,13 @@ def _subtracted(
         )
     differ = list(training_differences(long, other, partner).values())
     return both.drop(columns="row"), differ, int(tried.sum()) - len(both)
+
+
+def _no_setting_shared(long: pd.DataFrame, other: pd.DataFrame) -> str:
+    """Return why the runs of models have no counterpart."""
+    apart = [name for name in SETTING if not set(long[name].map(str)) & set(other[name].map(str))]
+    differ = f"; they differ in {listed(apart)}" if apart else ""
+    return f"These models share no run of one setting, grammar and seed{differ}."
 
 
 def paired_of(part: pd.DataFrame) -> Paired:
@@ -141,7 +154,8 @@ def paired_tests(results: Results, other: Results = EACH) -> pd.DataFrame:
         A row per model (or pair of models, "A - B"), setting and grammar, without concat: `pairs`, of which `one_cut`
         and `both_cut` were cut; the `effect` (quotient of geometric means, or mean difference; with `bound`, "<" or
         ">", only a bound of it), its 95 % interval (`low`, `high`), the `spread` over pairs (standard deviation of
-        log quotients or differences), the `test`, its `p`, and `p_holm`, corrected over all rows.
+        log quotients or differences), the `test`, its `p`, and `p_holm`, corrected over all rows of one protocol and
+        measure. Further columns of a setting, such as `preset` and `settings`, are there where they vary.
 
     Raises:
         IncompatibleError, InvalidSettingError, StoreError: as for `paired_differences`.
@@ -160,9 +174,27 @@ def paired_tests(results: Results, other: Results = EACH) -> pd.DataFrame:
         low, high = found.interval
         fields = ("pairs", "one_cut", "both_cut", "effect", "bound", "spread", "test", "p")
         rows.append({**about, "low": low, "high": high, **{name: getattr(found, name) for name in fields}})
-    order = [*_CELL, "pairs", "one_cut", "both_cut", "effect", "bound", "low", "high", "spread", "test", "p"]
+    order = [
+        *_cell_columns(both),
+        "pairs",
+        "one_cut",
+        "both_cut",
+        "effect",
+        "bound",
+        "low",
+        "high",
+        "spread",
+        "test",
+        "p",
+    ]
     table = pd.DataFrame(rows, columns=order)
-    return table.assign(effect=table["effect"].round(12), p_holm=holm(table["p"].tolist()))
+    return table.assign(effect=table["effect"].round(12), p_holm=corrected(table))
+
+
+def corrected(tests: pd.DataFrame) -> pd.Series[float]:
+    """Return the p-values of tests corrected by Holm's method, those of each `protocol` and `measure` on their own."""
+    families = tests.groupby(["protocol", "measure"], dropna=False)["p"]
+    return families.transform(lambda p: pd.Series(holm(p.tolist()), index=p.index, dtype=float))
 
 
 _CELL = ["model", "representation", "meanings", "protocol", "measure", "grammar"]
@@ -171,12 +203,19 @@ _CELL = ["model", "representation", "meanings", "protocol", "measure", "grammar"
 def _cells(both: pd.DataFrame) -> list[tuple[dict[str, Any], Paired]]:
     """Return the comparison of every cell but concat's, with what tells it from others."""
     found = []
+    names = _cell_columns(both)
     for _, row in numbered(both).groupby("row", sort=False):
         for grammar in in_order(row["grammar"]):
             if grammar != BASELINE:
                 part = row[row["grammar"] == grammar]
-                found.append(({name: part[name].iloc[0] for name in _CELL}, paired_of(part)))
+                found.append(({name: part[name].iloc[0] for name in names}, paired_of(part)))
     return found
+
+
+def _cell_columns(both: pd.DataFrame) -> list[str]:
+    """Return the columns that tell cells apart: those of every table, and others of the rows where they vary."""
+    varying = [name for name in ROW if name not in _CELL and both[name].nunique(dropna=False) > 1]
+    return [*_CELL[:-1], *varying, _CELL[-1]]
 
 
 # -- seeds needed ------------------------------------------------------------------------------------------------------
@@ -204,11 +243,11 @@ def seeds_needed(
         effect: to look for, in place of the pilot's: a quotient of ratios, such as 1.2, or a difference in accuracy.
 
     Returns:
-        A row per setting and grammar, without concat: `pairs`, of which `one_cut` and `both_cut` were cut; `effect`,
-        `bound` and `spread` as in `paired_tests`; `seeds`, the number needed; `seeds_holm`, if all grammars of a
-        setting are tested and corrected by Holm's method, whose first step takes alpha / grammars; `seeds_cautious`,
-        with the spread at its upper limit of 80 % confidence (Browne 1995), for alpha alone; and a `remark`. Missing
-        numbers cannot be told.
+        A row per setting (with the columns in which settings vary) and grammar, without concat: `pairs`, of which
+        `one_cut` and `both_cut` were cut; `effect`, `bound` and `spread` as in `paired_tests`; `seeds`, the number
+        needed; `seeds_holm`, if all grammars of a setting are tested and corrected by Holm's method, whose first step
+        takes alpha / grammars; `seeds_cautious`, with the spread at its upper limit of 80 % confidence (Browne 1995),
+        for alpha alone; and a `remark`. Missing numbers cannot be told.
 
     Raises:
         InvalidSettingError: other than two models of one side, or a power, level or effect that cannot be.
@@ -223,7 +262,7 @@ def seeds_needed(
         raise IncompatibleError("The two models share no grammar but concat, on which they are alike by definition.")
     found = _cells(pairs)
     asked = None if effect is None else _effect(effect, {cell.log for _, cell in found})
-    family = [tuple(map(str, (about[name] for name in _CELL[:-1]))) for about, _ in found]
+    family = [tuple(str(value) for name, value in about.items() if name != "grammar") for about, _ in found]
     tests = Counter(family)
     return pd.DataFrame([_needed(*one, power, alpha, tests[of], asked) for one, of in zip(found, family, strict=True)])
 
@@ -239,7 +278,7 @@ def _needed(
     if found.one_cut and asked is None and min(found.directions) == 0 < max(found.directions):
         seeds = [signs_needed(alpha / n) for n in (1, tests)]
     return {
-        **{name: about[name] for name in _CELL if name != "model"},
+        **{name: value for name, value in about.items() if name != "model"},
         **{name: getattr(found, name) for name in ("pairs", "one_cut", "both_cut", "effect", "bound", "spread")},
         **dict(zip(NEEDED, (*seeds, cautious), strict=True)),
         "remark": _remark(found, seeds[0], asked is not None),

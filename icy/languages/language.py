@@ -129,13 +129,14 @@ class Language:
 
         Attribute values may be numbers or words: the values of each attribute are sorted and numbered from 0, and
         kept in `value_names`. A message is one column of letters ("abba") or of tokens separated by spaces
-        ("12 7 7 0"), or several columns of one token each. Tokens that are all numbers are kept, the letters a to z
-        are 0 to 25, and any others are sorted and numbered from 0. A file that `save` wrote is loaded as by `load`.
+        ("12 7 7 0"), or several columns of one token each. Tokens that are all numbers, each written in one way,
+        are kept, the letters a to z are 0 to 25, and any others are sorted and numbered from 0. A file that `save`
+        wrote is loaded as by `load`.
 
         Args:
             path: the file; separated by tabs if it ends in .tsv, else by commas.
             meaning_columns: by default m0, m1, ..., or all that are not message columns.
-            message_columns: by default `message`, or t0, t1, ..., or all that are not meaning columns.
+            message_columns: by default `message`, in any case, or t0, t1, ..., or all that are not meaning columns.
             vocab_size: by default one more than the largest token.
             name: by default the name of the file.
 

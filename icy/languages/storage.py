@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import logging
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,6 +26,8 @@ Card = dict[str, Any]  # all attributes of a language but its messages
 CSV_HEAD = "# icy language "
 PARQUET_KEY = b"icy language"
 FIRST_LETTER = ord("a")
+SEPARATORS = {";": "';'", "\t": "tabs", ",": "','", "|": "'|'"}  # with their names in errors
+log = logging.getLogger(__name__)
 MOST_LETTERS = 26
 
 
@@ -220,6 +223,7 @@ def read_own_table(
     message_list = [message_columns] if isinstance(message_columns, str) else message_columns
     attributes, tokens = choose_columns(list(found.columns), meaning_columns, message_list)
     found.require_filled(attributes, tokens)
+    found.require_one_spelling(tokens)
     meanings, names = _number_values({c: found.columns[c] for c in attributes})
     messages = _number_tokens([found.columns[c] for c in tokens])
     return OwnTable(meanings, messages, names)
@@ -258,6 +262,28 @@ class Columns:
                         f"({instead})."
                     )
 
+    def require_one_spelling(self, tokens: Sequence[str]) -> None:
+        """Raise if some messages have spaces between tokens of a letter each, and others none; warn of numbers.
+
+        Raises:
+            InvalidSettingError: they do, so that letters would be read as whole tokens.
+        """
+        if len(tokens) > 1 or not all(isinstance(entry, str) for entry in self.columns[tokens[0]]):
+            return
+        entries = list(zip(self.lines, self.columns[tokens[0]], strict=True))
+        spaced = next(((line, entry) for line, entry in entries if len(entry.split()) > 1), None)
+        plain = next(((line, entry) for line, entry in entries if len(entry) > 1 == len(entry.split())), None)
+        letters = {token for _, entry in entries if len(parts := entry.split()) > 1 for token in parts}
+        if spaced is None or plain is None or any(len(token) > 1 for token in letters):
+            return  # tokens of several letters may well be alone in a message
+        met = (
+            f"The message '{spaced[1]}' in {self.place} {spaced[0]} has spaces between its tokens, and '{plain[1]}' in "
+            f"{self.place} {plain[0]} has none"
+        )
+        if not all(_is_number(token) for token in (*letters, plain[1])):
+            raise InvalidSettingError(f"{met}; write all messages in one way.")
+        log.warning("%s: it was taken for a single token, the number %s.", met, plain[1])
+
 
 def _is_missing(entry: Any) -> bool:
     """Return whether parquet holds nothing here: None, or a NaN of any type."""
@@ -282,6 +308,7 @@ def read_columns(path: Path) -> Columns:
     if not rows:
         raise StoreError(f"The table '{path}' cannot be read: it is empty.")
     (line, header), *body = rows
+    _require_separator(header, separator)
     require_distinct(header, f"in line {line}")
     if not body:
         raise InvalidSettingError(f"The table '{path}' has no rows.")
@@ -290,6 +317,17 @@ def read_columns(path: Path) -> Columns:
             raise InvalidSettingError(f"Line {line} has {len(row)} entries, and the header {len(header)} columns.")
     columns = zip(*(row for _, row in body), strict=True)
     return Columns(dict(zip(header, map(list, columns), strict=True)), [line for line, _ in body])
+
+
+def _require_separator(header: Sequence[str], separator: str) -> None:
+    """Raise if a header is a single entry in which another separator stands."""
+    found = [other for other in SEPARATORS if other in header[0]] if len(header) == 1 else []
+    if found:
+        advice = "name it .tsv" if found[0] == "\t" else "write it with commas, as a .csv"
+        raise InvalidSettingError(
+            f"The file seems to be separated by {SEPARATORS[found[0]]}, and was read as separated by "
+            f"{SEPARATORS[separator]}; {advice}."
+        )
 
 
 def require_distinct(header: Sequence[str], where: str) -> None:
@@ -325,13 +363,17 @@ def choose_columns(
             "such a column unless index=False), or say which columns are meanings and which messages."
         )
     if not attributes or not tokens or len({*attributes, *tokens}) != len(attributes) + len(tokens):
-        raise InvalidSettingError(f"{found}; say which are meanings and which messages, each in one of the two.")
+        raise InvalidSettingError(
+            f"{found}; say which are meanings and which messages, each in one of the two, by --meaning-columns and "
+            "--message-columns (in Python, meaning_columns= and message_columns=)."
+        )
     return attributes, tokens
 
 
 def _default_message_columns(columns: Sequence[str], meaning_columns: Sequence[str] | None) -> list[str]:
-    if "message" in columns:
-        return ["message"]
+    for called in (["message"], [c for c in columns if c.lower() == "message"]):
+        if len(called) == 1 and called[0] in columns:
+            return called
     named = [c for c in columns if re.fullmatch(r"t\d+", c)]
     attributes = meaning_columns or [c for c in columns if re.fullmatch(r"m\d+", c)]
     return named or [c for c in columns if attributes and c not in attributes]
@@ -377,7 +419,7 @@ def split_messages(texts: list[str]) -> list[list[str]]:
 
 def _token_codes(tokens: list[str]) -> IntegerArray:
     distinct = set(tokens)
-    if all(_is_number(token) for token in distinct):
+    if all(_is_number(token) for token in distinct) and len(set(map(int, distinct))) == len(distinct):
         return np.array([int(token) for token in tokens])
     if all(re.fullmatch("[a-z]", token) for token in distinct):
         return np.array([ord(token) - FIRST_LETTER for token in tokens])
@@ -393,7 +435,7 @@ def _sorted_names(column: list[str]) -> list[str]:
     """Return the distinct values, numbers by size and words in alphabetical order."""
     distinct = set(column)
     numeric = all(re.fullmatch(r"-?[0-9]{1,18}", value) for value in distinct)
-    return sorted(distinct, key=int) if numeric else sorted(distinct)
+    return sorted(distinct, key=lambda name: (int(name), name)) if numeric else sorted(distinct)
 
 
 def _is_number(token: str) -> bool:

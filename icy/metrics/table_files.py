@@ -38,9 +38,9 @@ def read_table(
             with the arrays `meanings` and `messages`; or interactions saved by EGG, with any other suffix or none.
         meaning_columns: in a table, by default m0, m1, ..., or all that are not message columns; in interactions, the
             field that holds the meanings, by default sender_input.
-        message_columns: in a table, by default `message`, or t0, t1, ..., or all that are not meaning columns. A single
-            column holds letters ("abba") or tokens separated by spaces ("12 7 0"), of any lengths; several columns
-            hold one token each.
+        message_columns: in a table, by default `message`, in any case, or t0, t1, ..., or all that are not
+            meaning columns. A single column holds letters ("abba") or tokens separated by spaces ("12 7 0"), of any
+            lengths; several columns hold one token each.
         one_hot: number of values per attribute, for interactions whose meanings are concatenated one-hot vectors.
         eos: the token that ends a message; see Table.of.
 
@@ -111,9 +111,11 @@ def _of_columns(found: storage.Columns, meaning_columns: list[str], message_colu
     """Make a table of columns, and remember which were taken for what; warn of one that looks like a row number."""
     attributes, tokens = storage.choose_columns(list(found.columns), meaning_columns, message_columns)
     found.require_filled(attributes, tokens)
+    found.require_one_spelling(tokens)
     values = [_values(found.columns[c]) for c in attributes]
     if not meaning_columns:
         _warn_of_numbering(dict(zip(attributes, values, strict=True)))
+    _warn_of_constants(dict(zip(attributes, values, strict=True)))
     meanings = np.array(values, dtype=object).T
     spelling, messages = _messages([found.columns[c] for c in tokens])
     shown = listed([f"{c} ({_count(column)})" for c, column in zip(attributes, values, strict=True)])
@@ -143,10 +145,18 @@ def _warn_of_numbering(columns: dict[str, list[Any]]) -> None:
             )  # fmt: skip
 
 
+def _warn_of_constants(columns: dict[str, list[Any]]) -> None:
+    """Warn of columns with one and the same value in every row, on which no message can depend."""
+    for name, column in columns.items():
+        if len(column) > 1 and len(set(map(str, column))) == 1:
+            log.warning("The attribute '%s' has the same value, %s, in every row.", name, column[0])
+
+
 def _messages(columns: list[list[Any]]) -> tuple[str, list[list[Any]]]:
     """Return how messages are spelt, in words, and their tokens."""
     if len(columns) > 1:
-        return "a token each", [_values(row) for row in zip(*columns, strict=True)]
+        flat = iter(_values([token for row in zip(*columns, strict=True) for token in row]))
+        return "a token each", [list(row) for row in zip(*[flat] * len(columns), strict=True)]
     (found,) = columns
     if not all(isinstance(entry, str) for entry in found):
         if any(np.ndim(entry) == 0 for entry in found):  # numbers, which are tokens only by themselves
@@ -157,11 +167,15 @@ def _messages(columns: list[list[Any]]) -> tuple[str, list[list[Any]]]:
 
 
 def _values(column: Sequence[Any]) -> list[Any]:
-    """Return a column (or row) as numbers if all entries are numbers, else unchanged."""
+    """Return entries as numbers if all are, else unchanged; "0" and "00" are two classes, unless numbers are real."""
     texts = [v.strip() if isinstance(v, str) else v for v in column]
     for kind in (int, float):
         try:
-            return [kind(v) for v in texts] if all(kind(v) == float(v) for v in texts) else texts
+            numbers: list[Any] = [kind(v) for v in texts]
+            if not all(number == float(v) for number, v in zip(numbers, texts, strict=True)):
+                return texts
+            real = not all(float(number).is_integer() for number in numbers)
+            return numbers if real or len(set(numbers)) == len(set(texts)) else texts
         except (TypeError, ValueError):
             continue
     return texts
@@ -169,6 +183,8 @@ def _values(column: Sequence[Any]) -> list[Any]:
 
 def _numeric(meanings: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Return the meanings as an array of floats if all are numbers, else unchanged."""
+    if any(isinstance(value, str) for value in meanings.flat):  # which `_values` found to be names
+        return meanings
     try:
         return meanings.astype(float)
     except (TypeError, ValueError):
@@ -178,10 +194,14 @@ def _numeric(meanings: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 def _token_rows(rows: Sequence[Sequence[Any]]) -> list[list[Any]]:
     """Return messages of integers if every token is one, else messages of names."""
     listed = [list(row) for row in rows]
+    tokens = {token for row in listed for token in row}
     try:
-        return [[int(token) for token in row] for row in listed]
+        whole = {token: int(token) for token in tokens}
     except (TypeError, ValueError):
         return listed
+    if len(set(whole.values())) < len(tokens):  # "0" and "00"
+        return listed
+    return [[whole[token] for token in row] for row in listed]
 
 
 def _read_arrays(file: Path) -> Table:

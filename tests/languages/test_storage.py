@@ -154,6 +154,12 @@ def test_own_table_keeps_leading_zeros_and_single_columns(tmp_path: Path) -> Non
     assert read(tmp_path, "a,b\n0,ab\n1,ba\n", meaning_columns=["a"]).messages.tolist() == [[0, 1], [1, 0]]
 
 
+def test_own_table_keeps_distinct_texts_apart(tmp_path: Path) -> None:
+    language = read(tmp_path, "shape,Message\n00,01 1\n0,1 1\n")
+    assert language.value_names == (("0", "00"),)
+    assert language.messages.tolist() == [[1, 1], [0, 1]]
+
+
 def test_own_file_comes_back_whole(tmp_path: Path) -> None:
     assert Language.from_csv(small().save(tmp_path / "x.csv")) == small()
 
@@ -166,6 +172,8 @@ def test_own_file_comes_back_whole(tmp_path: Path) -> None:
         ("m0,message\n0,ab\n0,ab\n1,bb\n", "0 meanings are missing and 1 row repeats"),
         ("m0,message\n", "no rows"),
         ("a,b\n0,ab\n", "say which are meanings"),
+        ("m0,message\n0,xz\n1,1 2\n", "'1 2' in line 3 has spaces"),
+        ("m0;message\n0;xz\n", "separated by ';'"),
         ("m0,message\n0,\n1,\n", "no message in line 2"),
     ],
 )

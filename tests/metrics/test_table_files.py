@@ -226,3 +226,54 @@ def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
     file = tmp_path / "excel.csv"
     file.write_text("m0,message\n0,ab\n1,ba\n", encoding="utf-8-sig")
     assert read_table(file).read_as.startswith("attribute m0 ")
+
+
+def test_distinct_texts_are_distinct_values_and_tokens(tmp_path: Path) -> None:
+    table = read_table(write(tmp_path / "t.csv", "shape,size,message\n00,1,01 1\n0,2,1 1\n"))
+    assert table.meanings.tolist() == [[1, 1], [0, 2]]
+    assert table.value_name(0, 1) == "00"
+    assert table.messages.tolist() == [[0, 1], [1, 1]]
+    columns = read_table(write(tmp_path / "u.csv", "m0,t0,t1\n0,1,a\n1,2,1\n"))
+    assert columns.messages.tolist() == [[0, 2], [1, 0]]  # the 1 of both rows is one token
+    real = read_table(write(tmp_path / "v.csv", "m0,message\n0.5,a\n0.50,b\n"))
+    assert real.meanings.tolist() == [[0.5], [0.5]]
+
+
+def test_an_attribute_of_a_single_value_is_remarked(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    read_table(write(tmp_path / "t.csv", "shape,size,message\nball,1,ab\nball,2,ac\n"))
+    assert "The attribute 'shape' has the same value, ball, in every row." in caplog.text
+    assert "'size'" not in caplog.text
+
+
+def test_messages_spelt_in_two_ways_are_refused(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with pytest.raises(InvalidSettingError, match=r"message '1 2' in line 3 has spaces.*'xz' in line 2 has none"):
+        read_table(write(tmp_path / "t.csv", "m0,message\n0,xz\n1,1 2\n2,yy\n"))
+    words = read_table(write(tmp_path / "u.csv", "m0,message\n0,red ball\n1,cube\n"))
+    assert words.lengths.tolist() == [2, 1]
+    assert not caplog.text
+    assert read_table(write(tmp_path / "v.csv", "m0,message\n0,1 2\n1,12\n")).lengths.tolist() == [2, 1]
+    assert "'12' in line 3 has none: it was taken for a single token, the number 12." in caplog.text
+
+
+def test_message_in_any_case(tmp_path: Path) -> None:
+    table = read_table(write(tmp_path / "t.csv", "Shape,Colour,Message\n0,0,ab\n0,1,ad\n1,0,cb\n"))
+    assert (table.attributes, table.length) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "separator", "sentence"),
+    [
+        ("t.csv", ";", "seems to be separated by ';', and was read as separated by ','; write it with commas"),
+        ("t.csv", "\t", "seems to be separated by tabs, and was read as separated by ','; name it .tsv"),
+        ("t.tsv", ",", "seems to be separated by ',', and was read as separated by tabs; write it with commas, as"),
+    ],
+)
+def test_another_separator_is_noticed(tmp_path: Path, name: str, separator: str, sentence: str) -> None:
+    text = "shape,colour,message\n0,0,ab\n0,1,ad\n".replace(",", separator)
+    with pytest.raises(InvalidSettingError, match=sentence):
+        read_table(write(tmp_path / name, text))
+
+
+def test_the_options_that_choose_columns_are_named(tmp_path: Path) -> None:
+    with pytest.raises(InvalidSettingError, match=r"by --meaning-columns and --message-columns \(in Python"):
+        read_table(write(tmp_path / "t.csv", "a,b\n1,ab\n2,ba\n"))

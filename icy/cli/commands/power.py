@@ -19,7 +19,7 @@ Examples:
   icy power pilot -m HierZero:GRU -m FC2L
   icy power pilot -m HierZero:GRU -m FC2L -g shufdet --power 0.9
   icy power pilot -m HierZero:GRU -m FC2L --effect 1.2
-  icy power atlas -m receiver/CNN -m receiver/FC2L --where meanings=5x10 --where protocol=acquire --where settings=
+  icy power atlas -m receiver/CNN -m receiver/FC2L --where protocol=acquire --where meanings=5x10
 
 \b
 RESULTS are results folders, packs, files of ProbeResult.save, long tables, or atlas; the default is icy-results. Both
@@ -27,9 +27,8 @@ models are needed with the same seeds: their runs are compared seed by seed, rat
 """
 _LEGEND = (
     "seeds: of each model, for a paired two-sided t-test (noncentral t)",
-    "Holm: if all grammars shown are tested; cautious: with the spread at its upper limit of 80 % confidence",
+    "Holm: if all grammars of a setting are tested; cautious: with the spread at its upper limit of 80 % confidence",
 )
-_SETTING = ("representation", "meanings", "protocol")
 
 
 @click.command("power", epilog=EPILOG)
@@ -76,7 +75,9 @@ def power_command(
 
 def _shown(table: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
     """Return headings and texts of the table."""
-    setting = [name for name in _SETTING if table[name].nunique(dropna=False) > 1]
+    from icy.records.long_table import ROW
+
+    setting = [name for name in ROW if name in table and table[name].nunique(dropna=False) > 1]
     headings = [*setting, "grammar", "pairs", "cut", "effect", "spread", "seeds", "Holm", "cautious", "remark"]
     return headings, [_texts(row, setting) for _, row in table.iterrows()]
 
@@ -85,6 +86,7 @@ def _texts(row: pd.Series[Any], setting: list[str]) -> list[str]:
     import pandas as pd
 
     from icy.analysis.tables.paired import NEEDED
+    from icy.analysis.wording import text_of
 
     ratio = row["measure"] == "ratio"
     effect, spread = row["effect"], row["spread"]
@@ -93,7 +95,7 @@ def _texts(row: pd.Series[Any], setting: list[str]) -> list[str]:
     counts = ["-" if pd.isna(row[name]) else str(int(row[name])) for name in NEEDED]
     cut = row["one_cut"] + row["both_cut"]
     return [
-        *(str(row[n]) for n in setting),
+        *(text_of(row[n]) for n in setting),
         row["grammar"],
         str(row["pairs"]),
         str(cut),

@@ -147,3 +147,47 @@ def test_mistakes_about_power(tmp_path: Path) -> None:
         seeds_needed(long({"A": {"rot": [0.5, 0.6]}, "B": {"rot": [0.4, 0.6]}}), effect=1.2)
     with pytest.raises(IncompatibleError, match="no grammar but concat"):
         seeds_needed(long({"A": {"concat": [1.0, 1.0]}, "B": {"concat": [1.0, 1.0]}}))
+
+
+def two_settings(protocol: dict[str, object]) -> pd.DataFrame:
+    """Models A and B under two settings, and C under a third."""
+    more = {"A": MODELS["A"], "B": {**MODELS["B"], "shufdet": [1.0, 1.2, 1.1, 1.3]}}
+    usual = long({m: MODELS[m] for m in "AB"}, **protocol)
+    finer = long(more, **protocol, settings="check_every=50")
+    return pd.concat([usual, finer, long({"C": MODELS["A"]}, **protocol, preset="published")], ignore_index=True)
+
+
+def test_models_are_paired_under_one_setting_only() -> None:
+    both = two_settings(RATIO)
+    both = both[both["grammar"] != "hol"].assign(cut=False)
+    table = paired_tests(both)
+    assert table[["model", "settings", "grammar"]].values.tolist() == [
+        ["sender/A - B", settings, grammar] for settings in ("", "check_every=50") for grammar in ("rot", "shufdet")
+    ]
+    assert table["p_holm"].min() == pytest.approx(4 * table["p"].min())
+    assert any("corrected for 4 tests" in note for note in difference_table(both, "each").notes)
+    assert set(paired_tests(both, "A")["model"]) == {"sender/B"}
+    with pytest.raises(IncompatibleError, match=r"one setting, grammar and seed; they differ in preset"):
+        paired_tests(both[both["model"].isin(["sender/A", "sender/C"])], "A")
+
+
+def test_seeds_needed_tell_settings_apart_and_correct_within_each() -> None:
+    table = seeds_needed(two_settings(RATIO), ["A", "B"])
+    assert table["settings"].tolist() == [""] * 3 + ["check_every=50"] * 3
+    alone = seeds_needed(long({m: MODELS[m] for m in "AB"}, **RATIO), ["A", "B"])
+    assert "settings" not in alone
+    assert table["seeds_holm"].head(2).tolist() == alone["seeds_holm"].head(2).tolist()
+
+
+def test_protocols_are_corrected_each_on_its_own() -> None:
+    accuracies = {"A": {"rot": [0.5, 0.6, 0.7, 0.5]}, "B": {"rot": [0.4, 0.4, 0.6, 0.2]}}
+    ratios = pilot()
+    both = pd.concat([ratios[ratios["model"] != "sender/C"], long(accuracies)], ignore_index=True)
+    table = paired_tests(both)
+    (budget,) = table[table["protocol"] == "budget"].to_dict("records")
+    assert budget["p_holm"] == budget["p"]
+    notes = difference_table(both, "A").notes
+    assert "p (Holm) of acquire: paired t-test on log ratios, corrected for 2 tests by Holm's method" in notes
+    assert "p (Holm) of budget: paired t-test on values, corrected for 1 test by Holm's method" in notes
+    shown = difference_table(both, "A").to_dataframe()[("rot", "p")].dropna().tolist()
+    assert sorted(shown) == pytest.approx(sorted(table.query("grammar == 'rot'")["p_holm"]))

@@ -45,6 +45,19 @@ def test_command(pilot: Path) -> None:
     assert pd.read_csv(io.StringIO(asked))["seeds"].item() == 3
 
 
+def test_settings_are_told_apart(tmp_path: Path) -> None:
+    settings = [{}, {"settings": "check_every=50"}, {"preset": "published"}]
+    parts = [long(MODELS, protocol="acquire", measure="ratio", cap=20.0, **one) for one in settings]
+    pd.concat(parts).to_parquet(tmp_path / "pilot.parquet")
+    _, _, head, *rows = run(str(tmp_path / "pilot.parquet"), "-g", "rot").stdout.splitlines()
+    assert head.split()[:3] == ["preset", "settings", "grammar"]
+    assert [row.split()[:3] for row in rows[:3]] == [
+        ["default", "-", "rot"], ["default", "check_every=50", "rot"], ["published", "-", "rot"],
+    ]  # fmt: skip
+    seeds = [row.split()[7:9] for row in rows[:3]]
+    assert all(one == holm for one, holm in seeds)  # one grammar per setting, so that there is nothing to correct
+
+
 def test_mistakes(pilot: Path, tmp_path: Path) -> None:
     three = run(str(pilot))
     assert (three.exit_code, three.stdout) == (2, "")
