@@ -239,14 +239,14 @@ def _keys_below(
     rows = _key_rows(keys, width)
     across = -(-keys // rows)
     bar = min(KEY_WIDTH, 0.9 * width / across)
-    grid = place[0].subgridspec(rows, across + 1, width_ratios=[*[bar] * across, max(0.01, width - bar * across)],
-                                wspace=0.15)  # fmt: skip
+    grid = place[0].subgridspec(rows, across + 1, width_ratios=[*[bar] * across, max(0.01, width - bar * across)])
     for i, (label, norm, colours) in enumerate(scales):
         ax = figure.add_subplot(grid[divmod(i, across)])
         shown = figure.colorbar(ScalarMappable(norm, colours), cax=ax, orientation="horizontal")
         _name_bar(shown, label, norm)
     if hatched:
         ax = figure.add_subplot(grid[divmod(len(scales), across)])
+        ax.set(xticks=[], yticks=[])
         ax.set_axis_off()
         ax.legend(handles=_hatching(), loc="upper left", fontsize=style.SMALL, frameon=False, borderaxespad=0)
 

@@ -86,8 +86,8 @@ def tradeoff(
         The figure.
 
     Raises:
-        InvalidSettingError: no model has all these grammars, another spread, a wrong number of axes, or too many rows to be
-            read.
+        InvalidSettingError: no model has all these grammars, another spread, a wrong number of axes, or too many rows
+            to be read.
     """
     checked_spread(spread)
     long = measured(results)
