@@ -171,13 +171,17 @@ def grids(
         **more: passed to `Figure.subplots`.
     """
     counts = [count for _, count in blocks]
+    names = [wrapped(name, 0.9 * width, MEDIUM) for name, _ in blocks]  # bold letters are wider
     wide = [min(across(count, width), most or count) for count in counts]
     deep = [-(-count // columns) for count, columns in zip(counts, wide, strict=True)]
-    tall = [height * rows + 0.35 for height, rows in zip(heights, deep, strict=True)]
+    tall = [
+        height * rows + 0.35 + name.count("\n") * 1.35 * MEDIUM / 72
+        for height, rows, name in zip(heights, deep, names, strict=True)
+    ]
     made = figure(width, sum(tall) + 0.5)
     drawn: list[Axes] = []
     parts = made.subfigures(len(blocks), 1, squeeze=False, height_ratios=tall)[:, 0]
-    for part, (name, count), rows, columns in zip(parts, blocks, deep, wide, strict=True):
+    for part, name, count, rows, columns in zip(parts, names, counts, deep, wide, strict=True):
         grid = part.subplots(rows, columns, squeeze=False, **more)
         for ax in grid.flat[count:]:
             ax.remove()

@@ -17,7 +17,7 @@ from icy.config.protocols import BASELINE
 from icy.core.errors import InvalidSettingError
 from icy.records.load import Results
 
-from .panels import Block, Line, blocks, limits, measured, title_and_notes
+from .panels import Block, Line, blocks, limits, measured, refuse_crowd, title_and_notes
 
 UNMEASURED = "–"
 FEW = 5  # most models whose bars are drawn in groups by default
@@ -54,7 +54,7 @@ def bars(
         The figure.
 
     Raises:
-        InvalidSettingError: no results, another spread or `by`, or a wrong number of axes.
+        InvalidSettingError: no results, another spread or `by`, a wrong number of axes, or too many rows to be read.
 
     Example:
         >>> import pandas as pd
@@ -97,7 +97,10 @@ def _by_measure(
     """Draw a panel per block; return the figure and its panels."""
     labels = list(dict.fromkeys(line.label for part in parts for line in part.lines))
     names = [part.name or "all grammars" for part in parts]
-    figure, drawn = style.panels(names, axes, (width, GROUPS_HEIGHT * len(parts) + 0.4))
+    size = (width, GROUPS_HEIGHT * len(parts) + 0.4)
+    if axes is None:
+        refuse_crowd(size, parts)
+    figure, drawn = style.panels(names, axes, size)
     for ax, part in zip(drawn, parts, strict=True):
         _groups(ax, part, labels, spread, (width - 2) / len(_shown(part)))
     handles = [Patch(**_fill(i), label=label) for i, label in enumerate(labels)]
@@ -145,6 +148,7 @@ def _by_grammar(
     if axes is None:
         sizes = [(part.name, len(_shown(part))) for part in parts]
         figure, drawn = style.grids(sizes, width, [ROW_HEIGHT * len(part.lines) + 0.5 for part in parts])
+        refuse_crowd(figure.get_size_inches(), parts)
     else:
         drawn = style.given_axes([f"{p.name}, {g}" if p.name else g for p, g in wanted], axes)
         figure = style.figure_of(drawn[0])

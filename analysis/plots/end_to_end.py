@@ -71,15 +71,22 @@ def e2e(
     pairs = _pairs(curves)
     names = [f"{name} of {pair.label}" for pair in pairs for name in wanted]
     grammars = set(curves["grammar"])
-    size = (width or 1.6 * len(wanted) + 1.1 * (grammars != {SCRATCH}), 1.65 * len(pairs) + 0.6)
-    figure, drawn = style.panels(names, axes, size, across=len(wanted))
+    width = width or style.NARROWEST * len(wanted) + 1.1 * (grammars != {SCRATCH})
+    across = style.across(len(wanted), width) if axes is None else len(wanted)
+    if axes is None:  # titles belong to rows, so that long ones do not widen the first panel
+        figure, drawn = style.grids([(pair.label, len(wanted)) for pair in pairs], width, [1.3] * len(pairs))
+    else:
+        drawn = style.given_axes(names, axes)
+        figure = style.figure_of(drawn[0])
     close = [name for name in wanted if "accuracy" in name and curves[name].max() > CLOSE]
     for place, ax in enumerate(drawn):
         pair, panel = pairs[place // len(wanted)], wanted[place % len(wanted)]
         draw_panel(ax, pair.long, panel, spread, close=panel in close)
-        if place % len(wanted) == 0:
-            ax.set_title(pair.label, loc="left", fontsize=style.LARGE, fontweight="bold")
-    for ax in drawn[-len(wanted) :]:
+        if axes is not None and place % len(wanted) == 0:
+            room = 0.9 * ax.get_window_extent().width / figure.dpi
+            name = style.wrapped(pair.label, room, style.MEDIUM)
+            ax.set_title(name, loc="left", fontsize=style.MEDIUM, fontweight="bold")
+    for ax in drawn[-across:]:
         ax.set_xlabel("updates")
     _legend(figure, drawn, axes is None)
     style.entitle(figure, drawn, axes is None, title, setting(curves), _notes(curves, spread, bool(close)))

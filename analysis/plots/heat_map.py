@@ -24,7 +24,8 @@ from .panels import Block, Line, blocks, measured, title_and_notes
 
 COLOURS = "viridis"  # perceptually uniform, also under colour blindness and in grey; bright means easy
 MISSING = {"facecolor": "#e6e6e6", "edgecolor": "#b0b0b0", "hatch": "////", "linewidth": 0}
-KEYS, KEY_WIDTH = 0.52, 2.0  # inches: of the colour bars below with their names, and of one of them
+KEYS = 0.52  # inches, of a row of colour bars below with their names
+KEY_WIDTH, NARROWEST_KEY = 2.0, 1.4  # inches, of one of them; narrower ones stand in several rows
 NAME, GAP = 0.2, 0.12  # inches, above a panel: its name, and the space around grammars
 ABOUT = 0.9  # inches, left for title and notes
 FEWEST = 4  # rows of a panel that stand together where it is continued in another column
@@ -101,12 +102,14 @@ def heat(
     long = measured(results)
     whole = [Panel(part, part.lines, part.name) for part in blocks(long)]
     scales = {part.measure: _colours(part.measure, whole) for part in (panel.block for panel in whole)}
+    hatched = any(line.cell(g, "sd") is None for panel in whole for line in panel.lines for g in panel.block.grammars)
     usual, notes = title_and_notes(long)
     if axes is None:
-        columns, cells = _page(whole, width)
+        columns, cells = _page(whole, width, len(scales) + 1)
         across = width or max(4.0, len(columns) * _across(whole, cells))
         about = style.heading_height(across, usual if title is None else title, notes)
-        figure, drawn, keys = _new_figure(columns, cells, across, about)
+        rows = _key_rows(len(scales) + hatched, across)
+        figure, drawn, keys = _new_figure(columns, cells, across, about, KEYS * rows)
         panels = [panel for column in columns for panel in column]
         room = across / len(columns) - _names(whole, cells)
     else:
@@ -114,14 +117,13 @@ def heat(
         figure, panels, cells, keys = style.figure_of(drawn[0]), whole, USUAL, None
         room = min(ax.get_window_extent().width for ax in drawn) / figure.dpi
     room /= max(len(panel.block.grammars) for panel in panels)
-    hatched = [
-        _draw(ax, panel, *scales[panel.block.measure], cells, room) for ax, panel in zip(drawn, panels, strict=True)
-    ]
+    for ax, panel in zip(drawn, panels, strict=True):
+        _draw(ax, panel, *scales[panel.block.measure], cells, room)
     labels = {panel.block.measure: panel.block.axis for panel in panels}
     if keys is not None:
-        _keys_below(figure, keys, [(labels[name], *scale) for name, scale in scales.items()], any(hatched))
+        _keys_below(figure, keys, [(labels[name], *scale) for name, scale in scales.items()], hatched)
     else:
-        _keys_beside(figure, drawn, [panel.block for panel in panels], scales, any(hatched))
+        _keys_beside(figure, drawn, [panel.block for panel in panels], scales, hatched)
     style.entitle(figure, drawn, axes is None, title, usual, notes)
     return figure
 
@@ -141,9 +143,14 @@ def _across(panels: Sequence[Panel], cells: Cells) -> float:
     return _names(panels, cells) + max(cells.width * columns, names * (len(panels) > 1)) + 0.15
 
 
-def _page(panels: Sequence[Panel], width: float | None) -> tuple[list[list[Panel]], Cells]:
-    """Return columns of panels that fit on a page, and the size of their cells."""
-    room = style.TALLEST - KEYS - ABOUT
+def _key_rows(keys: int, width: float) -> int:
+    """Return in how many rows the keys stand below a figure of this width, so that their names do not overlap."""
+    return -(-keys // max(1, int(width / NARROWEST_KEY)))
+
+
+def _page(panels: Sequence[Panel], width: float | None, keys: int) -> tuple[list[list[Panel]], Cells]:
+    """Return columns of panels that fit on a page with so many keys, and the size of their cells."""
+    room = style.TALLEST - KEYS * _key_rows(keys, width or max(4.0, _across(panels, SMALL))) - ABOUT
     if sum(panel.height(USUAL) for panel in panels) <= room:
         return [list(panels)], USUAL
     most = max(1, int(width / _across(panels, SMALL))) if width else len(panels) * 100
@@ -187,15 +194,15 @@ def _split(panel: Panel, count: int) -> tuple[Panel, Panel | None]:
 
 
 def _new_figure(
-    columns: Sequence[Sequence[Panel]], cells: Cells, width: float, about: float
+    columns: Sequence[Sequence[Panel]], cells: Cells, width: float, about: float, keys: float
 ) -> tuple[Figure, list[Axes], GridSpecBase]:
     """Return a figure with axes for panels in columns, and a place below them for what colours mean.
 
-    `about` are the inches that title and notes take.
+    `about` are the inches that title and notes take, `keys` those of what colours mean.
     """
     tallest = max(sum(panel.height(cells) for panel in column) for column in columns)
-    figure = style.figure(width, tallest + KEYS + about)
-    page = figure.add_gridspec(2, 1, height_ratios=(tallest, KEYS))
+    figure = style.figure(width, tallest + keys + about)
+    page = figure.add_gridspec(2, 1, height_ratios=(tallest, keys))
     places = page[0].subgridspec(1, len(columns))
     drawn = []
     for i, column in enumerate(columns):
@@ -226,17 +233,20 @@ def _colours(measure: str, panels: Sequence[Panel]) -> tuple[Normalize, Colormap
 def _keys_below(
     figure: Figure, place: GridSpecBase, scales: Sequence[tuple[str, Normalize, Colormap]], hatched: bool
 ) -> None:
-    """Draw a colour bar per measure, side by side, and what hatching means."""
+    """Draw a colour bar per measure, side by side in rows, and what hatching means."""
     keys = len(scales) + hatched
     width = figure.get_figwidth()
-    bar = min(KEY_WIDTH, 0.9 * width / keys)
-    grid = place[0].subgridspec(1, keys + 1, width_ratios=[*[bar] * keys, max(0.01, width - bar * keys)])
+    rows = _key_rows(keys, width)
+    across = -(-keys // rows)
+    bar = min(KEY_WIDTH, 0.9 * width / across)
+    grid = place[0].subgridspec(rows, across + 1, width_ratios=[*[bar] * across, max(0.01, width - bar * across)])
     for i, (label, norm, colours) in enumerate(scales):
-        ax = figure.add_subplot(grid[0, i])
+        ax = figure.add_subplot(grid[divmod(i, across)])
         shown = figure.colorbar(ScalarMappable(norm, colours), cax=ax, orientation="horizontal")
         _name_bar(shown, label, norm)
     if hatched:
-        ax = figure.add_subplot(grid[0, len(scales)])
+        ax = figure.add_subplot(grid[divmod(len(scales), across)])
+        ax.set(xticks=[], yticks=[])
         ax.set_axis_off()
         ax.legend(handles=_hatching(), loc="upper left", fontsize=style.SMALL, frameon=False, borderaxespad=0)
 
@@ -275,8 +285,8 @@ def _hatching() -> list[Patch]:
 # -- panels ------------------------------------------------------------------------------------------------------------
 
 
-def _draw(ax: Axes, panel: Panel, norm: Normalize, colours: Colormap, sizes: Cells, room: float) -> bool:
-    """Draw a panel with columns of `room` inches; return whether a cell was not measured."""
+def _draw(ax: Axes, panel: Panel, norm: Normalize, colours: Colormap, sizes: Cells, room: float) -> None:
+    """Draw a panel with columns of `room` inches."""
     part = panel.block
     cells = [[line.cell(grammar, "sd") for grammar in part.grammars] for line in panel.lines]
     means = np.array([[cell.mean if cell else math.nan for cell in row] for row in cells], dtype=float)
@@ -291,7 +301,6 @@ def _draw(ax: Axes, panel: Panel, norm: Normalize, colours: Colormap, sizes: Cel
             colour = style.ink(colours(float(norm(max(cell.mean, norm.vmin or 0)))))
             ax.text(x, y, shown, ha="center", va="center_baseline", fontsize=size, color=colour)
     _name(ax, panel, sizes, room)
-    return any(cell is None for row in cells for cell in row)
 
 
 def _letters(usual: float, room: float) -> tuple[int, float]:

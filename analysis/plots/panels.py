@@ -20,6 +20,7 @@ from icy.records.load import NONE, Results, long_of, records_in
 from icy.records.long_table import ROW
 from icy.records.record import Record
 
+LARGEST = 25.0  # inches, of a figure that can be read; two pages and a half
 BLOCK = ("side", "protocol", "measure", "representation")  # columns in which the results of one block agree
 PLURAL = {"sender": "senders", "receiver": "receivers", "pair": "sender and receiver"}
 AXIS_NAMES = {  # by measure
@@ -207,6 +208,28 @@ def title_and_notes(long: pd.DataFrame, spread: str | None = None) -> tuple[str,
     if notes and notes[0].startswith("mean ±") and (long["cut"].astype(bool) & long["measure"].eq("ratio")).any():
         notes[0] += "; error bars end at the cap"
     return table.title, notes
+
+
+def refuse_crowd(size: Sequence[float], parts: Sequence[Block]) -> None:
+    """Refuse a new figure that nobody could read.
+
+    Args:
+        size: its width and height, in inches.
+        parts: what it would show.
+
+    Raises:
+        InvalidSettingError: it is larger than LARGEST either way.
+    """
+    if max(size) <= LARGEST:
+        return
+    rows, long = sum(len(part.lines) for part in parts), pd.concat([part.long for part in parts])
+    varying = [name for name in ("protocol", *ROW[1:]) if long[name].nunique(dropna=True) > 1]
+    example = f", as in --where {varying[0]}={long[varying[0]].dropna().iloc[0]}" if varying else ""
+    raise InvalidSettingError(
+        f"These results have {counted(rows, 'row')} in {counted(len(parts), 'panel')}, whose plot would be "
+        f"{size[0]:.0f} by {size[1]:.0f} inches, too large to read: choose some with --model, --grammar or "
+        f"--where{example}; `icy plot heat` draws many rows."
+    )
 
 
 def limits(lines: Iterable[Line], grammars: Iterable[str], spread: str, ratio: bool) -> tuple[float, float]:

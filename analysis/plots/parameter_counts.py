@@ -20,7 +20,7 @@ from icy.core.errors import InvalidSettingError
 from icy.records.load import Results
 from icy.records.long_table import ROW
 
-from .panels import Block, Line, blocks, limits, measured, title_and_notes
+from .panels import Block, Line, blocks, limits, measured, refuse_crowd, title_and_notes
 
 PANEL_HEIGHT, LARGE_PANEL = 1.55, 2.1  # inches, for few models and for many
 MARK = 4.0  # points
@@ -74,6 +74,7 @@ def parameters(
         heights = [LARGE_PANEL if crowd else PANEL_HEIGHT] * len(counts)
         shapes = [(part.name, count) for part, count in counts]
         figure, drawn = style.grids(shapes, width, heights, 2 if crowd else None, sharex=True)
+        refuse_crowd(figure.get_size_inches(), [part for part, _ in counts])
     else:
         drawn = style.given_axes([f"{g}, {part.name}" if part.name else g for part, g in wanted], axes)
         figure = style.figure_of(drawn[0])

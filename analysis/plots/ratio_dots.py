@@ -15,7 +15,7 @@ from icy.config.protocols import BASELINE
 from icy.core.errors import InvalidSettingError
 from icy.records.load import Results
 
-from .panels import Block, Line, blocks, limits, measured, title_and_notes
+from .panels import Block, Line, blocks, limits, measured, refuse_crowd, title_and_notes
 
 ROW_HEIGHT, LEAST_HEIGHT = 0.3, 0.18  # inches, of rows, and of those that would not fit on a page otherwise
 BAND = 0.72  # share of a row's height over which the dots of its grammars are spread
@@ -47,7 +47,7 @@ def ratios(
         The figure.
 
     Raises:
-        InvalidSettingError: no ratios, another spread, or a wrong number of axes.
+        InvalidSettingError: no ratios, another spread, a wrong number of axes, or too many rows to be read.
     """
     checked_spread(spread)
     every = measured(results)
@@ -58,10 +58,13 @@ def ratios(
     counts = [len(part.lines) for part in parts]
     room = style.TALLEST - 0.75 - 0.5 * len(parts)
     row = min(ROW_HEIGHT, max(LEAST_HEIGHT, room / sum(counts)))
+    size = (width or style.WIDTH, 0.75 + sum(row * count + 0.5 for count in counts))
+    if axes is None:
+        refuse_crowd(size, parts)
     figure, drawn = style.panels(
         [part.name or "all models" for part in parts],
         axes,
-        (width or style.WIDTH, 0.75 + sum(row * count + 0.5 for count in counts)),
+        size,
         gridspec_kw={"height_ratios": counts},
         sharex=True,
     )

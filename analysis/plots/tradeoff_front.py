@@ -18,7 +18,7 @@ from icy.core.text import counted
 from icy.records.load import Results
 
 from .labels import Polyline, place_labels
-from .panels import Block, Line, blocks, measured, title_and_notes
+from .panels import Block, Line, blocks, measured, refuse_crowd, title_and_notes
 
 # Grammars that an architecture with a bias towards composition learns well, and badly (arrows of Perkins21's tables 9
 # to 11).
@@ -86,7 +86,8 @@ def tradeoff(
         The figure.
 
     Raises:
-        InvalidSettingError: no model has all these grammars, another spread, or a wrong number of axes.
+        InvalidSettingError: no model has all these grammars, another spread, a wrong number of axes, or too many rows
+            to be read.
     """
     checked_spread(spread)
     long = measured(results)
@@ -99,6 +100,8 @@ def tradeoff(
         raise InvalidSettingError(_nothing(long))
     named = _named(points, width or style.WIDTH)
     size, across = _size(points, named, width)
+    if axes is None:
+        refuse_crowd(size, parts)
     names = [part.name or "all models" for part in parts]
     figure, drawn = style.panels(names, axes, size, across)
     extent = size[0] / across, size[1] / -(-len(parts) // across)

@@ -76,6 +76,25 @@ def test_a_band_above_1_stays_in_the_axes() -> None:
         assert np.isfinite(heights).all()
 
 
+LONG = "FC1L+CNN, soft, pretrained=835563d93c8c+1555086c3c4e, game steps 100"
+
+
+@pytest.mark.parametrize("measured", [PANELS, ("loss", "accuracy"), ("loss", "accuracy", "topsim")])
+def test_long_titles_wrap_and_take_no_width(measured: tuple[str, ...]) -> None:
+    curves = played(lambda share, seed: share, grammars=("none",))
+    curves[[name for name in PANELS if name not in measured]] = np.nan
+    if measured == PANELS:
+        curves[["sender_accuracy", "receiver_accuracy"]] = 0.5
+    short, long = (plots.e2e(curves.replace({"model": {PAIRS[0]: name}})) for name in ("A+B", LONG))
+    for figure in (short, long):
+        figure.draw_without_rendering()  # ticks, which settle at the second drawing, move panels by a pixel
+    assert overlapping(short) == overlapping(long) == []
+    widths = [[ax.get_window_extent().width for ax in figure.axes] for figure in (short, long)]
+    assert widths[1] == pytest.approx(widths[0])
+    assert min(widths[1]) > 0.9 * max(widths[1])
+    assert LONG in [" ".join(row.get_suptitle().split()).removesuffix(", soft") for row in long.subfigs]
+
+
 def test_nothing_overlaps() -> None:
     for grammars in (("perm", "none"), ("concat", "perm", "rot"), ("none",)):
         assert overlapping(plots.e2e(played(lambda share, seed: share, grammars=grammars))) == []

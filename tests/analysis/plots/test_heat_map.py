@@ -86,6 +86,18 @@ def test_two_measures_have_a_colour_bar_each_that_do_not_overlap() -> None:
     assert len(beside.axes) == 4 + 4
 
 
+def test_many_measures_have_colour_bars_in_rows() -> None:
+    gap = select(budget(), grammars=["perm", "rot"], models=["FC2L"]) + select(budget(), grammars=["rot"])
+    held, both = gap.to_dataframe(), budget(["sender/FC1L+CNN"]).to_dataframe()
+    held, both = (t.assign(measure=m, protocol=m) for t, m in ((held, "held_out"), (both, "end_to_end")))
+    figure = plots.heat(pd.concat([acquire().to_dataframe(), budget().to_dataframe(), held, both]))
+    names = {"ratio to concat", "accuracy", "held-out accuracy", "end-to-end accuracy"}
+    assert {ax.get_xlabel() for ax in figure.axes} == {"", *names}
+    assert [ax for ax in figure.axes if ax.get_legend()]  # one key more: what was not measured
+    assert overlapping(figure) == []
+    assert figure.get_figheight() <= style.TALLEST
+
+
 def whole_atlas() -> pd.DataFrame:
     """As many rows as the atlas has, with long names."""
     sizes = {"sender": (44, 41, 3), "receiver": (31, 29, 3)}

@@ -9,6 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from icy.analysis import plots
+from icy.analysis.plots.panels import LARGEST
 from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.experiments.results import ProbeResult
 from icy.records.select import select
@@ -48,6 +49,16 @@ def test_axes_that_are_given_are_drawn_on(kind: str) -> None:
 def test_one_axes_is_too_few_for_two_panels(kind: str) -> None:
     with pytest.raises(InvalidSettingError, match=r"This plot has 2 panels \(.+; .+\), and 1 axes were given"):
         plots.plot_function(kind)(TWICE[kind](), axes=Figure().subplots())
+
+
+@pytest.mark.parametrize(("kind", "count"), [("bars", 45), ("ratios", 110), ("tradeoff", 40)])
+def test_more_rows_than_can_be_read_are_refused_with_what_to_choose(kind: str, count: int) -> None:
+    some = acquire([f"sender/M{i}" for i in range(count)], seeds=1).to_dataframe()
+    table = pd.concat([some.assign(representation=name) for name in ("soft", "gumb", "discr", "a", "b", "c")])
+    draw = plots.plot_function(kind)
+    with pytest.raises(InvalidSettingError, match=rf"have {6 * count} rows in 6 panels, .+ --where rep.+=soft; .+heat"):
+        draw(table)
+    assert draw(some[some["model"].isin(some["model"].unique()[:20])]).get_figheight() <= LARGEST
 
 
 @pytest.mark.parametrize("kind", [kind for kind in SINGLE if kind != "curves"])

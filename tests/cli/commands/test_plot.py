@@ -147,12 +147,12 @@ def test_end_to_end_curves_from_the_command(folder: Path) -> None:
     assert {text.get_text() for text in heat.axes[0].texts} == {"0.90"}  # not how well the sender knows the language
     icy.end_to_end("FC2L", "RNN1L:GRU", pretrain="perm", target=0.3, steps=40, report_every=20, out="both", **sizes)
     icy.end_to_end("FC2L", "RNN1L:GRU", steps=20, report_every=10, out="both", **sizes)
-    assert [ax.get_title(loc="left") for ax in plots.e2e(ProbeResult.load("both")).axes[::5]] == [
+    assert [row.get_suptitle() for row in plots.e2e(ProbeResult.load("both")).subfigs] == [
         "FC2L+RNN1L:GRU, soft"
     ]  # with and without pre-training, side by side
     records = ProbeResult.load("pairs").records
     for given in (records, records[::-1]):  # whichever finished first
-        assert [ax.get_title(loc="left") for ax in plots.e2e(ProbeResult(given)).axes[::3]] == [
+        assert [row.get_suptitle() for row in plots.e2e(ProbeResult(given)).subfigs] == [
             "FC2L+RNN1L:GRU, soft, default",
             "FC2L+RNN1L:GRU, soft, published",
         ]
