@@ -210,7 +210,7 @@ def title_and_notes(long: pd.DataFrame, spread: str | None = None) -> tuple[str,
     return table.title, notes
 
 
-def refuse_crowd(size: Sequence[float], parts: Sequence[Block]) -> None:
+def refuse_crowd(size: Iterable[float], parts: Sequence[Block]) -> None:
     """Refuse a new figure that nobody could read.
 
     Args:
@@ -220,14 +220,15 @@ def refuse_crowd(size: Sequence[float], parts: Sequence[Block]) -> None:
     Raises:
         InvalidSettingError: it is larger than LARGEST either way.
     """
-    if max(size) <= LARGEST:
+    width, height = size
+    if max(width, height) <= LARGEST:
         return
     rows, long = sum(len(part.lines) for part in parts), pd.concat([part.long for part in parts])
     varying = [name for name in ("protocol", *ROW[1:]) if long[name].nunique(dropna=True) > 1]
     example = f", as in --where {varying[0]}={long[varying[0]].dropna().iloc[0]}" if varying else ""
     raise InvalidSettingError(
         f"These results have {counted(rows, 'row')} in {counted(len(parts), 'panel')}, whose plot would be "
-        f"{size[0]:.0f} by {size[1]:.0f} inches, too large to read: choose some with --model, --grammar or "
+        f"{width:.0f} by {height:.0f} inches, too large to read: choose some with --model, --grammar or "
         f"--where{example}; `icy plot heat` draws many rows."
     )
 
