@@ -148,7 +148,7 @@ def _by_grammar(
     if axes is None:
         sizes = [(part.name, len(_shown(part))) for part in parts]
         figure, drawn = style.grids(sizes, width, [ROW_HEIGHT * len(part.lines) + 0.5 for part in parts])
-        refuse_crowd(figure.get_size_inches(), parts)
+        refuse_crowd((figure.get_figwidth(), figure.get_figheight()), parts)
     else:
         drawn = style.given_axes([f"{p.name}, {g}" if p.name else g for p, g in wanted], axes)
         figure = style.figure_of(drawn[0])

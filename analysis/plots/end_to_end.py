@@ -90,6 +90,8 @@ def e2e(
         ax.set_xlabel("updates")
     _legend(figure, drawn, axes is None)
     style.entitle(figure, drawn, axes is None, title, setting(curves), _notes(curves, spread, bool(close)))
+    if axes is None:
+        figure.draw_without_rendering()  # ticks settle at the second drawing, and move panels by a pixel
     return figure
 
 

@@ -74,7 +74,7 @@ def parameters(
         heights = [LARGE_PANEL if crowd else PANEL_HEIGHT] * len(counts)
         shapes = [(part.name, count) for part, count in counts]
         figure, drawn = style.grids(shapes, width, heights, 2 if crowd else None, sharex=True)
-        refuse_crowd(figure.get_size_inches(), [part for part, _ in counts])
+        refuse_crowd((figure.get_figwidth(), figure.get_figheight()), [part for part, _ in counts])
     else:
         drawn = style.given_axes([f"{g}, {part.name}" if part.name else g for part, g in wanted], axes)
         figure = style.figure_of(drawn[0])
