@@ -118,8 +118,8 @@ class TrainingSettings:
     def check_size(self, updates: int) -> int:
         """Return the number of meanings of the check after so many updates.
 
-        On the geometric grid an eighth of those trained on since the last check, but at least SMALL_CHECK: an
-        evaluation then costs some 5 % of the updates before it. Powers of two, so that few sizes occur.
+        On the geometric grid an eighth of those trained on since the last check, which costs some 5 % of the updates
+        before it, but at least SMALL_CHECK, which early checks make dearer. Powers of two, so that few sizes occur.
         """
         if self.check_every is not None or self.evaluation_size <= SMALL_CHECK:
             return self.evaluation_size

@@ -75,7 +75,23 @@ class Language:
         if self.value_names is not None:
             object.__setattr__(self, "value_names", _checked_names(self.value_names, space))
 
-    # -- from tables and files ----------------------------------------------------------------------------------
+    # -- from senders, tables and files -------------------------------------------------------------------------
+
+    @classmethod
+    def spoken(
+        cls, space: MeaningSpace, messages: NDArray[np.integer[Any]], vocab_size: int, *, name: str, seed: int
+    ) -> Language:
+        """Make a language of what a sender says.
+
+        Args:
+            space: the meanings.
+            messages: of every meaning in order, shape [N, L]; a sender may say the start symbol, which then counts as
+                one more token.
+            vocab_size: V, of the sender.
+            name: see Language.
+            seed: see Language.
+        """
+        return cls(space, messages, max(vocab_size, int(messages.max()) + 1), name=name, seed=seed)
 
     @classmethod
     def from_table(

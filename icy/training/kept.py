@@ -50,7 +50,5 @@ def spoken(record: Record, sender: nn.Module) -> Language:
     space = MeaningSpace.of(config["meanings"])
     meanings = torch.tensor(space.meanings(np.arange(space.size)))
     tokens = torch.cat([sender(some).argmax(-1) for some in meanings.split(AT_ONCE)]).numpy()
-    # A sender may say the start symbol, which then counts as one more token.
-    vocabulary = max(config["vocab_size"], int(tokens.max()) + 1)
     name = f"{record['model']} {config['representation']} on {record['grammar']}"
-    return Language(space, tokens, vocabulary, name=name, seed=record["seed"])
+    return Language.spoken(space, tokens, config["vocab_size"], name=name, seed=record["seed"])

@@ -242,12 +242,10 @@ def _language(task: PairTask, replicate: Replicate) -> Language:
 
 
 def _emerged(task: PairTask, replicate: Replicate, tokens: np.ndarray[Any, Any]) -> Language:
-    """Return messages as a language. A sender may say the start symbol, which then counts as one more token."""
-    vocabulary = max(task.vocab_size, int(tokens.max()) + 1)
+    """Return the messages of a pair's sender as a language."""
     origin = "from scratch" if replicate.grammar == SCRATCH else f"after {replicate.grammar}"
-    return Language(
-        task.space, tokens, vocabulary, name=f"{task.entry.name} {task.representation} {origin}", seed=replicate.seed
-    )
+    name = f"{task.entry.name} {task.representation} {origin}"
+    return Language.spoken(task.space, tokens, task.vocab_size, name=name, seed=replicate.seed)
 
 
 def _topsim(meanings: Tensor, messages: Tensor, settings: TrainingSettings) -> float:
