@@ -4,17 +4,37 @@ The top-level folders models/, grammars/ and analysis/ are installed as icy.mode
 that no package of such a common name lands in anyone's site-packages. The links of the same names inside icy/ show
 the same tree to everything that reads files: an interpreter without install, type checkers, editors. src/ holds a link
 to icy/ and nothing else: an editable install adds it to Python's path.
+
+Folders named native/ hold C++ sources, of which icy/core/native/build.py makes a library each if it can.
 """
 
+import importlib.util
+import os
 import re
 from pathlib import Path
+from types import ModuleType
 
-from setuptools import find_packages, setup
+from setuptools import Extension, find_packages, setup
+from setuptools.command.bdist_wheel import bdist_wheel
+from setuptools.command.build_ext import build_ext
 from setuptools.command.editable_wheel import editable_wheel
 
 ROOT = Path(__file__).parent
 
 FOLDERS = {"icy": "icy", "icy.models": "models", "icy.grammars": "grammars", "icy.analysis": "analysis"}
+
+
+def module(path: Path) -> ModuleType:
+    """A module by its path, since icy cannot be imported yet."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise RuntimeError(f"{path} is missing")
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
+
+
+native = module(ROOT / "icy" / "core" / "native" / "build.py")
 
 
 def packages() -> list[str]:
@@ -35,6 +55,64 @@ class EditableWheel(editable_wheel):
         if (ROOT / "src" / "icy" / "models" / "__init__.py").is_file():
             self.distribution.package_dir = {"": "src"}
         super().finalize_options()
+
+
+def native_libraries() -> list[Extension]:
+    """The libraries to build, each named by package and file, with their sources, which an sdist takes from here."""
+    common = [native.COMMON / file for file in native.EXTRA]
+    found = []
+    for name, folder in FOLDERS.items():
+        for place, _, _ in os.walk(ROOT / folder):  # does not follow links
+            path = Path(place)
+            if path.name == "native" and path != native.COMMON and native.sources(path):
+                package = ".".join([name, *path.relative_to(ROOT / folder).parts])
+                sources = [str(file.relative_to(ROOT)) for file in (*native.sources(path), *common)]
+                headers = [
+                    str(file.relative_to(ROOT)) for file in (*native.headers(path), native.COMMON / native.EXPORTS)
+                ]
+                found.append(Extension(f"{package}.{Path(native.LIBRARY).stem}", sources, depends=headers))
+    return found
+
+
+class BuildNative(build_ext):
+    """Build the native libraries, and say in a line what came of each; icy does without those that cannot be built."""
+
+    def run(self) -> None:
+        """Build into the folders of the sources (editable installs, --inplace), or where a wheel is put together."""
+        for built, in_place, sources in self._folders():
+            scratch = ROOT / "build" / "native" / sources.relative_to(ROOT)
+            print(native.build(sources, in_place if self.inplace else built, scratch), flush=True)
+
+    def _folders(self) -> list[tuple[Path, Path, Path]]:
+        """Return of each library its folder in a wheel, in place, and that of its sources."""
+        build_py = self.get_finalized_command("build_py")
+        packages = [extension.name.rpartition(".")[0] for extension in self.extensions]
+        sources = [(ROOT / extension.sources[0]).parent for extension in self.extensions]
+        return [
+            (Path(self.build_lib, *package.split(".")), Path(build_py.get_package_dir(package)), folder)
+            for package, folder in zip(packages, sources, strict=True)
+        ]
+
+    def get_output_mapping(self) -> dict[str, str]:
+        """Return where each file of an editable install is, by where a wheel would have it."""
+        files = (native.LIBRARY, native.NOTE)
+        pairs = [(built / file, here / file) for built, here, _ in self._folders() for file in files]
+        return {str(built): str(here) for built, here in pairs if here.exists()} if self.inplace else {}
+
+    def get_outputs(self) -> list[str]:
+        """Return the files that were built."""
+        files = (native.LIBRARY, native.NOTE)
+        there = [str(built / file) for built, _, _ in self._folders() for file in files if (built / file).exists()]
+        return list(self.get_output_mapping()) if self.inplace else there
+
+
+class Wheel(bdist_wheel):
+    """A wheel for any Python; for one kind of machine if there is a native library in it, and otherwise for all."""
+
+    def get_tag(self) -> tuple[str, str, str]:
+        """Return the tag of Python, of its binary interface, which ctypes does not need, and of the machine."""
+        self.root_is_pure = not any(Path(self.bdist_dir).rglob(native.LIBRARY))
+        return "py3", "none", "any" if self.root_is_pure else super().get_tag()[2]
 
 
 def version() -> str:
@@ -68,7 +146,8 @@ setup(
         "Topic :: Scientific/Engineering :: Artificial Intelligence",
         "Typing :: Typed",
     ],
-    cmdclass={"editable_wheel": EditableWheel},
+    cmdclass={"bdist_wheel": Wheel, "build_ext": BuildNative, "editable_wheel": EditableWheel},
+    ext_modules=native_libraries(),
     package_dir=FOLDERS,
     packages=packages(),
     package_data={"icy": ["py.typed"], "icy.analysis": ["**/*.csv", "**/*.json", "**/*.parquet", "**/*.toml"]},
@@ -90,6 +169,7 @@ setup(
         "safetensors",
         "scikit-learn",
         "scipy>=1.11",  # for censored data
+        "threadpoolctl",
         "torch>=2.6",
     ],
     extras_require={

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TypeAlias, overload
 
 import numpy as np
+import scipy  # loads its parts on first use; stats takes half a second
 from numpy.typing import NDArray
-from scipy import stats
 
 Values: TypeAlias = NDArray[np.float64]
 Mask: TypeAlias = NDArray[np.bool_]
@@ -45,7 +45,7 @@ def student(freedom: float | Values, confidence: float = CONFIDENCE) -> float | 
         >>> round(student(2), 2), round(student(4), 2)
         (4.3, 2.78)
     """
-    found = np.asarray(stats.t.ppf((1 + confidence) / 2, freedom))  # NaN where freedom is 0
+    found = np.asarray(scipy.special.stdtrit(freedom, (1 + confidence) / 2), float)  # NaN where freedom is 0
     return found if found.ndim else float(found)
 
 
@@ -72,7 +72,8 @@ class LogSummary:
 
     def factor(self, spread: str) -> float:
         """Return what the geometric mean is multiplied and divided by; `spread` is a name of LOG_SPREADS."""
-        wide = {"sd": self.deviation, "sem": self.error, "ci95": student(self.freedom) * self.error}[spread]
+        widths = {"sd": self.deviation, "sem": self.error}
+        wide = student(self.freedom) * self.error if spread == "ci95" else widths[spread]
         return float(np.exp(np.minimum(wide, 700.0)))  # e^710 is too large for a float
 
     @property
@@ -135,9 +136,9 @@ def _censored_normal(known: Values, beyond: Values) -> tuple[float, float, float
 
     The error is that of the observed information of mean and log deviation.
     """
-    mean, deviation = map(float, stats.norm.fit(stats.CensoredData(uncensored=known, right=beyond)))
+    mean, deviation = map(float, scipy.stats.norm.fit(scipy.stats.CensoredData(uncensored=known, right=beyond)))
     z, limit = (known - mean) / deviation, (beyond - mean) / deviation
-    hazard = np.exp(stats.norm.logpdf(limit) - stats.norm.logsf(limit))
+    hazard = np.exp(scipy.stats.norm.logpdf(limit) - scipy.stats.norm.logsf(limit))
     slope = hazard * (hazard - limit)
     of_mean = (len(z) + slope.sum()) / deviation**2
     both = (2 * z.sum() + (hazard + limit * slope).sum()) / deviation
@@ -250,9 +251,9 @@ def _test(gaps: Values, directions: tuple[int, int], bounded: bool, known: int) 
     if len(gaps) < 2:
         return math.nan, ""
     if not bounded and gaps.std() >= LEAST_SPREAD:
-        return float(stats.ttest_1samp(gaps, 0.0).pvalue), "t"
+        return float(scipy.stats.ttest_1samp(gaps, 0.0).pvalue), "t"
     if sum(directions):
-        return float(stats.binomtest(directions[0], sum(directions)).pvalue), "sign"
+        return float(scipy.stats.binomtest(directions[0], sum(directions)).pvalue), "sign"
     return (1.0, "sign") if known == len(gaps) else (math.nan, "")
 
 
@@ -288,9 +289,9 @@ def power_of(seeds: int, effect: float, alpha: float) -> float:
         >>> round(power_of(34, 0.5, 0.05), 3)
         0.808
     """
-    edge, away = stats.t.ppf(1 - alpha / 2, seeds - 1), abs(effect) * math.sqrt(seeds)
-    other = float(stats.nct.cdf(-edge, seeds - 1, away))
-    return float(stats.nct.sf(edge, seeds - 1, away)) + (other if math.isfinite(other) else 0.0)
+    edge, away = scipy.stats.t.ppf(1 - alpha / 2, seeds - 1), abs(effect) * math.sqrt(seeds)
+    other = float(scipy.stats.nct.cdf(-edge, seeds - 1, away))
+    return float(scipy.stats.nct.sf(edge, seeds - 1, away)) + (other if math.isfinite(other) else 0.0)
 
 
 def pairs_needed(effect: float, spread: float, power: float = 0.8, alpha: float = 0.05) -> int | None:
@@ -338,4 +339,4 @@ def spread_limit(spread: float, pairs: int) -> float:
     """
     if pairs < 2:
         return math.nan
-    return spread * math.sqrt((pairs - 1) / float(stats.chi2.ppf(1 - PILOT_CONFIDENCE, pairs - 1)))
+    return spread * math.sqrt((pairs - 1) / float(scipy.stats.chi2.ppf(1 - PILOT_CONFIDENCE, pairs - 1)))

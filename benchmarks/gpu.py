@@ -1,9 +1,12 @@
 """Run all GPU tests and benchmarks, one after another: `python benchmarks/gpu.py`.
 
-These are the tests that need a GPU; the comparison with the plain way (speed.py), with and without captured updates;
-how many processes should share the device; how time grows (growth.py); and how long all of Perkins21 table 13 takes for
-SOFT: 25 senders x 7 grammars x 3 seeds. Finished steps are skipped, so it can run in several short sessions. Output
-goes to benchmarks/gpu/.
+What an update launches, for which there need be no GPU: `python benchmarks/gpu.py --only count` prints it. The tests
+that need a GPU; the comparison with the plain way (speed.py), with captured updates, without, and without Triton; where
+the time of a captured update goes (captured.py); how long all of Perkins21 table 13 takes for SOFT: 25 senders x 7
+grammars x 3 seeds; the atlas at 5x10; topsim, S2B and growth on the device; how many processes should share it; TF32.
+
+Finished steps are skipped, and the others go on where they were, so that it can run in several short sessions:
+`--seconds` ends it, with the step that it is at, after so long. Output goes to benchmarks/gpu/ or `--out`.
 """
 
 from __future__ import annotations
@@ -16,61 +19,120 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).parent
-OUT = HERE / "gpu"
-TABLE_13 = HERE / "sweeps" / "perkins21-table13.toml"
+SWEEPS = HERE / "sweeps"
 SHARING = (1, 2, 4, 8)
+SPEED_ROWS = "sender/HierZero:GRU,sender/RNNAutoReg:LSTM,receiver/Hier:GRU,sender/FC2L,sender/TransDecSoft"
+TESTS = (
+    "tests/training/test_cuda_graphs.py",
+    "tests/training/test_engine.py",
+    "tests/models/kernels/test_triton_steps.py",
+)
+WITHOUT_TRITON = ("env", "ICY_TRITON=off")
 
 
 def steps(results: Path) -> dict[str, list[str]]:
-    """Return the commands to run, by the name of their log."""
+    """Return the commands to run, by the name of their log, the most important first."""
     python = sys.executable
-    speed = [python, str(HERE / "speed.py"), "--device", "cuda"]
+    speed = [
+        python,
+        str(HERE / "speed.py"),
+        "--device",
+        "cuda",
+        "--rows",
+        SPEED_ROWS,
+        "--seconds",
+        "2",
+        "--rounds",
+        "3",
+    ]
+    captured = [python, str(HERE / "captured.py")]
     sweep = [python, "-m", "icy", "sweep"]
     probe = [*sweep, "--device", "cuda", "-q", "--target", "0.9", "--cap", "3"]
     few = [word for name in ("sender/FC2L", "sender/HierZero:*", "sender/RNNZero:*") for word in ("-m", name)]
-    tests = ["tests/training/test_cuda_graphs.py", "tests/training/test_engine.py"]
-    shared = {
-        f"share-{n}": [*probe, *few, "--seeds", "2", "--workers", str(n), "-o", str(results / f"share-{n}")]
-        for n in SHARING
-    }
+    atlas = [*sweep, str(SWEEPS / "atlas-main.toml"), "--device", "cuda", "-q"]
     return {
-        "tests": [python, "-m", "pytest", "-q", "-k", "gpu or a_graph", *tests],
-        "speed-graph": [*speed, "--engine", "auto+graph"],
-        "speed-plain": [*speed, "--engine", "auto+plain"],
-        **shared,
-        "growth": [python, str(HERE / "growth.py"), "--device", "cuda"],
-        "table-13": [*sweep, str(TABLE_13), "--device", "cuda", "-q", "-o", str(results / "table-13")],
-        "tf32": [*probe, *few, "--seeds", "2", "--set", "tf32=true", "-o", str(results / "tf32")],
+        "count": [python, str(HERE / "floors.py")],
+        "tests": [python, "-m", "pytest", "-q", "-k", "gpu or a_graph or triton", *TESTS],
+        "speed-graph": [*speed, "--minutes", "0.25", "--engine", "auto+graph"],
+        "speed-plain": [*speed, "--parts", "steady", "--engine", "auto+plain"],
+        "speed-pytorch": [*WITHOUT_TRITON, *speed, "--parts", "steady", "--engine", "auto+graph"],
+        "captured": captured,
+        "captured-pytorch": [*WITHOUT_TRITON, *captured],
+        "table-13": [
+            *sweep,
+            str(SWEEPS / "perkins21-table13.toml"),
+            "--device",
+            "cuda",
+            "-q",
+            "-o",
+            str(results / "table-13"),
+        ],
+        **{
+            f"atlas-{kind}": [*atlas, "--representation", kind, "-o", str(results / "atlas")]
+            for kind in ("soft", "gumb", "discr")
+        },
+        "topsim": [python, str(HERE / "topsim.py"), "--whole", "--device", "cuda"],
         "s2b": [python, str(HERE / "s2b.py"), "--device", "cuda"],
+        "growth": [python, str(HERE / "growth.py"), "--device", "cuda"],
+        **{
+            f"share-{n}": [*probe, *few, "--seeds", "2", "--workers", str(n), "-o", str(results / f"share-{n}")]
+            for n in SHARING
+        },
+        "tf32": [*probe, *few, "--seeds", "2", "--set", "tf32=true", "-o", str(results / "tf32")],
     }
 
 
-def run(name: str, command: list[str]) -> None:
-    """Run a command into its log, with the time it took; the log gets its name only when it is complete."""
-    log, partial = OUT / f"{name}.log", OUT / f"{name}.partial"
+def run(name: str, command: list[str], out: Path, seconds: float | None = None) -> bool:
+    """Run a command into its log, with the time it took; the log gets its name only when it is complete.
+
+    Args:
+        name: of the step.
+        command: what to run.
+        out: the folder of logs.
+        seconds: after which it is ended.
+
+    Returns:
+        Whether it came to its end, now or before.
+    """
+    log, partial = out / f"{name}.log", out / f"{name}.partial"
     if log.exists():
-        return
+        return True
     begun = time.perf_counter()
     with partial.open("w") as file:
-        code = subprocess.run(command, stdout=file, stderr=subprocess.STDOUT).returncode
+        process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT)
+        try:
+            code = process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.terminate()
+            process.wait()
+            print(f"{name}: not done after {seconds:.0f} s; see {partial}", flush=True)
+            return False
         file.write(f"\nexit {code} after {time.perf_counter() - begun:.1f} s: {' '.join(command[1:])}\n")
-    if name.startswith("speed"):  # both engines write the same page
+    if name.startswith("speed"):  # all write the same page
         for page in HERE.glob("speed-cuda.*"):
-            shutil.copy(page, OUT / page.name.replace("cuda", f"cuda-{name.removeprefix('speed-')}"))
+            shutil.copy(page, out / page.name.replace("cuda", f"cuda-{name.removeprefix('speed-')}"))
     partial.rename(log)
-    print(log.read_text().splitlines()[-1], flush=True)
+    print(log.read_text() if name == "count" else f"{name}: {log.read_text().splitlines()[-1]}", flush=True)
+    return True
 
 
 def main() -> None:
     """Run the steps that are not done yet."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", help="a step, repeatable")
-    parser.add_argument("--results", type=Path, default=OUT / "results")
+    parser.add_argument("--out", type=Path, default=HERE / "gpu", help="for logs, pages and results")
+    parser.add_argument("--seconds", type=float, help="after which it ends; by default when all is done")
     given = parser.parse_args()
-    OUT.mkdir(exist_ok=True)
-    for name, command in steps(given.results).items():
+    known = steps(given.out / "results")
+    if unknown := set(given.only or ()) - set(known):
+        parser.error(f"No step is called {', '.join(sorted(unknown))}; there are {', '.join(known)}.")
+    given.out.mkdir(parents=True, exist_ok=True)
+    ends = None if given.seconds is None else time.perf_counter() + given.seconds
+    for name, command in known.items():
         if not given.only or name in given.only:
-            run(name, command)
+            left = None if ends is None else max(0.0, ends - time.perf_counter())
+            if not run(name, command, given.out, left):
+                break
 
 
 if __name__ == "__main__":

@@ -1,168 +1,299 @@
-"""Compare the speed of icy with the plain way, on one row: `python benchmarks/speed.py [--device cuda] [--quick]`.
+"""Compare the speed of icy with that of ordinary PyTorch modules: `python benchmarks/speed.py [--quick]`.
 
-For each model, the same row (7 grammars x 5 seeds, with the same number of updates each and one evaluation at the end)
-is trained the plain way (benchmarks/plain.py: one model after another, ordinary modules, all cores) and by icy, in
-turn, on the same machine. Both times are total, including making languages and starting workers. On a GPU the plain way
-trains only some of the models (--plain), and its time is extrapolated.
-
-Operations are the plain form's matrix products for both (forward and backward, as PyTorch counts them). The device's
-peak is that of one large product, measured in the same run. Writes benchmarks/speed-<device>.csv and .md.
+One run measures, on the same machine and in turn: plain modules (benchmarks/plain) one after another with all threads;
+the same by hand, one process a core with one thread each, all cores busy; and icy. Steady state is updates alone
+(steady.py); whole rows are commands from start to end (whole.py). What an update needs, and the bound of a core, are
+those of bound.py. Writes speed-<device>.csv, with every single measurement, and speed-<device>.md.
 """
 
 from __future__ import annotations
 
 import argparse
-import dataclasses
-import itertools
-import math
+import os
+import signal
+import sys
 import tempfile
-import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
+from statistics import median
+from typing import Any
 
+import bound
 import pandas as pd
-import plain
-import torch
-from torch.utils.flop_counter import FlopCounterMode
+import steady
+import whole
+from steady import BOUND, HAND, ICY, PLAIN, Where
 
-import icy
 from icy.core.provenance import device_name, software, usable_cores
 from icy.core.text import markdown_table
 
-GRAMMARS = ["concat", "perm", "proj", "pairsum", "rot", "shufdet", "hol"]
+ROWS = (
+    "sender/HierZero:GRU",
+    "sender/RNNAutoReg:LSTM",
+    "receiver/Hier:GRU",
+    "sender/FC2L",
+    "sender/TransDecSoft",
+    # one of each other family
+    "sender/RNNZero:RNN",
+    "sender/RNNZero:SRU",
+    "sender/RNNAutoReg2L:GRU",
+    "sender/RNNAutoReg:dgsend",
+    "sender/HierAutoReg:LSTM",
+    "sender/Transformer",
+    "receiver/FC2L",
+    "receiver/CNN",
+    "receiver/RNN1L:GRU",
+    "receiver/RNN2L:dgrecv",
+    "receiver/Transformer",
+)
+PARTS = ("steady", "whole")
 
 
-@dataclasses.dataclass(frozen=True)
-class Setting:
-    """The row of one model: its seeds, and the updates of each replicate."""
+@dataclass
+class Measured:
+    """What was measured of one model.
+
+    Attributes:
+        model: its name.
+        operations: that an update needs, in billions.
+        rates: updates a second by way, in each round; of BOUND, billions of operations a second.
+        engine: that icy chose.
+        row: the whole row, if it was timed.
+        taken: what each way took for it.
+    """
 
     model: str
-    seeds: int
-    updates: int
+    operations: float
+    rates: dict[str, list[float]] = field(default_factory=dict)
+    engine: str = ""
+    row: whole.Row | None = None
+    taken: dict[str, whole.Taken] = field(default_factory=dict)
+
+    @property
+    def typical(self) -> dict[str, float]:
+        """The median rate of each way."""
+        return {way: median(found) for way, found in self.rates.items()}
+
+    @property
+    def to_best_plain(self) -> float:
+        """The rate of icy relative to that of the faster plain way."""
+        return self.typical[ICY] / max(self.typical.get(way, 0.0) for way in (PLAIN, HAND))
+
+    @property
+    def share(self) -> float:
+        """The share of the bound that icy reaches."""
+        return self.operations * self.typical[ICY] / self.typical[BOUND]
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """Return every measurement as a line of the csv."""
+        for way, found in self.rates.items():
+            unit = "GFLOP/s" if way == BOUND else "updates/s"
+            for number, value in enumerate(found, start=1):
+                yield {"part": "steady", "model": self.model, "way": way, "round": number, "value": value, "unit": unit}
+        for way, taken in self.taken.items():
+            updates = self.row.updates if self.row else None
+            line = {"part": "whole", "model": self.model, "way": way, "value": taken.seconds, "unit": "s"}
+            yield {**line, "updates": updates, "trained": taken.trained}
 
 
-ROWS = {
-    "cpu": [
-        Setting("sender/FC2L", 5, 600),
-        Setting("sender/RNNAutoReg:LSTM", 5, 40),
-        Setting("sender/HierZero:GRU", 5, 40),
-        Setting("receiver/Hier:GRU", 5, 40),
-        Setting("sender/TransDecSoft", 5, 6),
-    ],
-    "cuda": [Setting(model, 5, 2000) for model in plain.MODELS],
-}
+@dataclass(frozen=True)
+class Plan:
+    """How long to measure.
+
+    Attributes:
+        parts: of PARTS.
+        seconds: of every way in every round.
+        rounds: how many.
+        minutes: of plain training in a whole row.
+        seeds, grammars: of a whole row.
+    """
+
+    parts: Sequence[str]
+    seconds: float
+    rounds: int
+    minutes: float
+    seeds: int = 5
+    grammars: int = len(steady.GRAMMARS)
 
 
-def plain_seconds(row: Setting, device: str, replicates: int) -> float:
-    """Return the wall time of the plain way for the first `replicates` of a row."""
-    started = time.perf_counter()
-    with torch.device(device):
-        for grammar, seed in itertools.islice(itertools.product(GRAMMARS, range(row.seeds)), replicates):
-            language = icy.make_language(grammar, "5x10", seed=seed)
-            plain.train(row.model, language, seed, row.updates, check_every=row.updates)
-    return time.perf_counter() - started
+def measure(model: str, where: Where, plan: Plan, kernel: Path | None) -> Measured:
+    """Measure one model. The whole row's length follows from the steady rates, which are always measured."""
+    found = Measured(model, bound.operations(model))
+    found.rates, found.engine = steady.measure(model, where, plan.seconds, plan.rounds, kernel)
+    if "whole" in plan.parts:
+        row = whole.Row(model, 1, plan.seeds, plan.grammars)
+        row = replace(row, updates=whole.updates_for(plan.minutes, found.typical, len(row.replicates)))
+        found.row = row
+        for way in steady.ways(where.device):
+            if way in (PLAIN, HAND):
+                found.taken[way] = whole.time_plain(row, way, plan.minutes, found.typical[way], where)
+        found.taken[ICY], found.engine = whole.time_icy(row, where)
+    return found
 
 
-def operations(row: Setting) -> float:
-    """Return the operations of the matrix products in one update of one replicate."""
-    language = icy.make_language("concat", "5x10")
-    model, space = plain.make(row.model, language), language.space
-    meanings, messages = (
-        torch.zeros(plain.BATCH, space.attributes).long(),
-        torch.tensor(language.messages.astype("int64")),
-    )
-    with FlopCounterMode(display=False) as counter:
-        model(meanings if row.model.startswith("sender") else messages[: plain.BATCH]).sum().backward()
-    return float(counter.get_total_flops())
+# -- the page ----------------------------------------------------------------------------------------------------------
 
 
-def peak(device: str) -> float:
-    """Return the operations per second of one large product in single precision, the best of six."""
-    size = 2048 if device == "cpu" else 16384
-    one = torch.randn(size, size, device=device)
-    best = math.inf
-    for _ in range(6):
-        started = time.perf_counter()
-        (one @ one).sum().item()
-        best = min(best, time.perf_counter() - started)
-    return 2 * size**3 / best
+def _number(value: float) -> str:
+    return f"{value:.3g}" if value < 100 else f"{value:,.0f}"
 
 
-def icy_seconds(row: Setting, device: str, engine: str) -> float:
-    """Return the wall time of icy. Concat reaches a target near 0 at its first check; others get as many updates."""
-    started = time.perf_counter()
-    with tempfile.TemporaryDirectory() as out:
-        result = icy.probe(
-            row.model,
-            GRAMMARS,
-            protocol="budget",
-            target=1e-6,
-            seeds=list(range(row.seeds)),
-            settings={"check_every": row.updates},
-            device=device,
-            engine=engine,
-            out=out,
+def _spread(values: Sequence[float]) -> str:
+    """Write a median with the smallest and the largest."""
+    return f"{_number(median(values))} ({_number(min(values))} to {_number(max(values))})"
+
+
+def steady_table(results: Sequence[Measured]) -> str:
+    """Return the table of updates a second."""
+    head = ["model", *(f"{way}, updates/s" for way in (PLAIN, HAND, ICY)), "to the best plain"]
+    head += ["GFLOP an update", "bound, GFLOP/s", "share of the bound"]
+    rows = [
+        [
+            found.model,
+            *(_spread(found.rates[way]) if way in found.rates else "-" for way in (PLAIN, HAND, ICY)),
+            f"{found.to_best_plain:.2f}",
+            f"{found.operations:.3g}",
+            _number(found.typical[BOUND]),
+            f"{found.share:.0%}",
+        ]
+        for found in results
+    ]
+    return markdown_table(head, rows, numbers=range(1, len(head)))
+
+
+def whole_table(results: Sequence[Measured]) -> str:
+    """Return the table of whole rows."""
+    head = ["model", "replicates", "updates each", "evaluations each"]
+    head += [*(f"{way}, s" for way in (PLAIN, HAND, ICY)), f"to {PLAIN}", "to the best plain"]
+    rows = []
+    for found in results:
+        if found.row is None:
+            continue
+        row, taken, count = found.row, found.taken, len(found.row.replicates)
+        seconds = {way: one.seconds for way, one in taken.items()}
+        shown = {way: f"{s:,.1f}" if taken[way].trained == count else f"~{s:,.0f}" for way, s in seconds.items()}
+        ratios = [seconds[PLAIN], min(seconds.get(way, seconds[PLAIN]) for way in (PLAIN, HAND))]
+        rows.append(
+            [found.model, count, row.updates, len(row.checks)]
+            + [shown.get(way, "-") for way in (PLAIN, HAND, ICY)]
+            + [f"{ratio / seconds[ICY]:.2f}" for ratio in ratios]
         )
-    done = result.to_dataframe()
-    assert (done["steps"] == row.updates).all(), "icy made another number of updates"
-    assert len(done) == len(GRAMMARS) * row.seeds, "icy trained another number of replicates"
-    return time.perf_counter() - started
+    return markdown_table(head, rows, numbers=range(1, len(head)))
 
 
-def compare(row: Setting, device: str, engine: str, few: int | None) -> dict[str, object]:
-    """Time both ways, one after the other; the plain way trains `few` replicates and is extrapolated, unless None."""
-    replicates = len(GRAMMARS) * row.seeds
-    tried = min(few or replicates, replicates)
-    slow, fast = plain_seconds(row, device, tried) * replicates / tried, icy_seconds(row, device, engine)
-    per_update = 1000 / (replicates * row.updates)
-    rate = operations(row) * replicates * row.updates / 1e9
-    return {
-        "model": row.model,
-        "replicates": replicates,
-        "updates each": row.updates,
-        "plain s": round(slow, 1),
-        "icy s": round(fast, 1),
-        "plain ms per update": round(slow * per_update, 2),
-        "icy ms per update": round(fast * per_update, 2),
-        "plain GFLOP/s": round(rate / slow, 1),
-        "icy GFLOP/s": round(rate / fast, 1),
-        "ratio": round(slow / fast, 2),
+PAGE = """\
+# icy against ordinary PyTorch modules
+
+Measured on {where}; {versions}. *One after another*: ordinary modules ([plain](plain)), in one process on {cores}
+threads. {by_hand}*icy*: {processes} processes as of a probe, each with a stack of {stack}. Space 5x10, V 4, w 4, E 128,
+batches of 128, SOFT, single precision. Engines that icy chose: {engines}. Load of the machine before
+the run: {load:.1f}.
+
+## Steady state
+
+Updates alone, with the drawing of their batches, of all cores together. The ways take turns, {rounds} times {seconds:g}
+seconds each: the median, with the smallest and the largest. The ratio is to the faster plain way. The operations are
+those of the matrix products that an update needs: of icy's own PyTorch model, forward and backward, in which nothing
+multiplies zeros, embeddings of symbols are multiplied into the weights once an update, and each position of a decoder
+is computed once. {bound}
+
+{steady}
+"""
+WHOLE = """
+## Whole rows
+
+From the command to the last result of {grammars} grammars x {seeds} seeds: start-up, languages, updates, evaluations;
+by all ways after the same updates (icy's default grid) and on as many meanings. Each replicate gets as many updates as
+take the first way {minutes:g} minutes and icy a third of that; real rows are longer. `~`: a plain way trained as many
+of the replicates as it can in that time, and the others are taken to cost as much.
+
+{whole}
+"""
+BY_HAND = "*By hand*: {cores} such processes at once, each on one thread. "
+OF_CORES = (
+    "The bound is what a micro-kernel ({kernel}) makes in the same rounds with all cores busy; on one core, with the "
+    "others idle, it makes {alone:.0f} GFLOP/s."
+)
+OF_GPU = "The bound is what one large product makes in the same rounds."
+
+
+def page(results: Sequence[Measured], where: Where, plan: Plan, alone: float, load: float) -> str:
+    """Return the page.
+
+    Args:
+        results: of every model.
+        where: device, engine and stack.
+        plan: how long was measured.
+        alone: the bound of one core while the others are idle.
+        load: average number of processes that wanted to run before, which should be near 0.
+    """
+    on_cpu, cores = where.device == "cpu", usable_cores()
+    engines: dict[str, list[str]] = {}
+    for found in results:
+        engines.setdefault(found.engine, []).append(found.model)
+    values = {
+        "where": processor(where.device),
+        "versions": ", ".join(f"{name} {version}" for name, version in software().items()),
+        "cores": cores,
+        "by_hand": BY_HAND.format(cores=cores) if on_cpu else "",
+        "processes": steady.ways(where.device)[ICY][0],
+        "stack": where.stack,
+        "engines": "; ".join(f"`{engine}` for {', '.join(models)}" for engine, models in engines.items()),
+        "bound": OF_CORES.format(kernel=bound.MICRO_KERNEL, alone=alone) if on_cpu else OF_GPU,
+        "load": load,
+        "steady": steady_table(results),
+        "whole": whole_table(results),
+        **asdict(plan),
     }
+    return PAGE.format(**values) + (WHOLE.format(**values) if "whole" in plan.parts else "")
 
 
-def report(rows: list[dict[str, object]], device: str, peak_rate: float) -> str:
-    """Return the table, and what it was measured on."""
-    table = pd.DataFrame(rows)
-    versions = ", ".join(f"{name} {version}" for name, version in software().items())
-    measured = (
-        f"Measured on {device_name(device)}; {versions}; plain way on {torch.get_num_threads()} threads. "
-        f"One large product makes {peak_rate / 1e9:.0f} GFLOP/s here, in single precision. Operations are those of the "
-        "plain form for both, so that a rate above this says that icy needs fewer: of TransDecSoft it keeps keys and "
-        "values, where the plain form runs over the whole prefix."
-    )
-    shown = markdown_table(table, table.to_numpy().tolist())
-    return "\n".join(["# icy against the plain way", "", measured, "", shown, ""])
+def processor(device: str) -> str:
+    """Return the name of what was measured on."""
+    info = Path("/proc/cpuinfo")
+    names = [line.partition(":")[2].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
+    return device_name(device) + (f" ({names[0]})" if device == "cpu" and names else "")
 
 
 def main() -> None:
-    """Compare every row and write the table after each."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Measure, and write the page after each model."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--engine", default="auto", help="of icy")
-    parser.add_argument("--plain", type=int, metavar="N", help="replicates of the plain way that stand for all")
-    parser.add_argument("--quick", action="store_true", help="a tenth of the updates, to see that it works")
-    arguments = parser.parse_args()
-    out = Path(__file__).parent / f"speed-{arguments.device}"
-    peak_rate = peak(arguments.device)
-    print(f"{usable_cores()} cores, device {arguments.device}, peak {peak_rate / 1e9:.0f} GFLOP/s")
-    few = arguments.plain or (None if arguments.device == "cpu" else 2)
-    rows = []
-    for setting in ROWS["cpu" if arguments.device == "cpu" else "cuda"]:
-        row = dataclasses.replace(setting, updates=setting.updates // 10) if arguments.quick else setting
-        rows.append(compare(row, arguments.device, arguments.engine, few))
-        print(rows[-1], flush=True)
-        if not arguments.quick:
-            pd.DataFrame(rows).to_csv(out.with_suffix(".csv"), index=False)
-            out.with_suffix(".md").write_text(report(rows, arguments.device, peak_rate))
+    parser.add_argument("--rows", default="*", help="models, or patterns of them, separated by commas; all by default")
+    parser.add_argument("--parts", default="steady,whole", help="steady, or steady,whole (default)")
+    parser.add_argument("--seconds", type=float, default=8.0, help="of each way in a round")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--minutes", type=float, default=3.0, help="of plain training in a whole row")
+    parser.add_argument("--out", type=Path, help="by default benchmarks/speed-<device>, with .csv and .md")
+    parser.add_argument("--quick", action="store_true", help="see that it works, 30 s a row; nothing is written")
+    given = parser.parse_args()
+    models = [model for model in ROWS if any(fnmatchcase(model, one) for one in given.rows.split(","))]
+    parts = given.parts.split(",")
+    if not models or not set(parts) <= set(PARTS):
+        parser.error(f"--rows are among {', '.join(ROWS)}; --parts among {', '.join(PARTS)}.")
+    plan = Plan(parts, given.seconds, given.rounds, given.minutes)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the processes that it started end too
+    where = Where(given.device, given.engine, 16 if given.device == "cpu" else 35)
+    if given.quick:
+        plan, where = Plan(parts, 0.2, 1, 0.01, seeds=1, grammars=2), replace(where, stack=2)
+    out = given.out or Path(__file__).parent / f"speed-{given.device}"
+    load = os.getloadavg()[0]
+    with tempfile.TemporaryDirectory() as folder:
+        kernel = bound.compiled(Path(folder)) if given.device == "cpu" else None
+        alone = steady.one_core(kernel, plan.seconds) if kernel else 0.0
+        results: list[Measured] = []
+        for model in models:
+            results.append(measure(model, where, plan, kernel))
+            print(model, {way: round(rate, 2) for way, rate in results[-1].typical.items()}, flush=True)
+            if not given.quick:
+                lines = [line for found in results for line in found.lines()]
+                pd.DataFrame(lines).round({"value": 3}).to_csv(out.with_suffix(".csv"), index=False)
+                out.with_suffix(".md").write_text(page(results, where, plan, alone, load))
+        if given.quick:
+            print(page(results, where, plan, alone, load))
 
 
 if __name__ == "__main__":

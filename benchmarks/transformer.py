@@ -34,7 +34,7 @@ Update = Callable[[], None]
 def plain_update(layers: int, device: str) -> Update:
     """Return an update of the plain form (a)."""
     with torch.device(device):
-        model = plain.TransDecSoft(A, K, L, V + 1, E, layers)
+        model = plain.senders.TransDecSoft(A, K, L, V + 1, E, layers=layers)
         meanings, messages = torch.randint(K, (BATCH, A)), torch.randint(V, (BATCH, L))
     optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
 

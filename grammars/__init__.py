@@ -16,6 +16,7 @@ from . import (
 )
 from .base import Corruption, Grammar, Table
 from .factory import canonical_name, check_side, expand_grammars, grammar_sides, grammar_version, make_language
+from .shared import shared_language
 
 __all__ = [
     "Corruption",
@@ -27,4 +28,5 @@ __all__ = [
     "grammar_sides",
     "grammar_version",
     "make_language",
+    "shared_language",
 ]

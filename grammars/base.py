@@ -146,7 +146,11 @@ def base_messages(space: MeaningSpace, vocab_size: int, word_length: int, seed: 
     """
     words = base_words(space, vocab_size, word_length, seed)
     space.check_fits(space.attributes * word_length)
-    return words[np.arange(space.attributes), space.all()].reshape(space.size, -1)
+    messages = np.empty((space.size, space.attributes, word_length), dtype=np.int64)
+    for attribute, of_values in enumerate(words):
+        repeats = space.values ** (space.attributes - 1 - attribute)  # meanings in a row with one value of it
+        messages[:, attribute].reshape(-1, space.values, repeats, word_length)[...] = of_values[:, None]
+    return messages.reshape(space.size, -1)
 
 
 def distinct_digits(

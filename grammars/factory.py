@@ -56,7 +56,7 @@ def make_language(
         True
     """
     whole_space, whole_seed = MeaningSpace.of(space), _whole_seed(seed)
-    entries = _resolve(name)
+    entries = resolve(name)
     check_settings(whole_space, vocab_size, word_length)
     vocab_size, word_length = int(vocab_size), int(word_length)  # NumPy's integers would overflow in V ** L
     if _is_corruption(entries[0]):
@@ -79,7 +79,7 @@ def canonical_name(name: str) -> str:
         >>> canonical_name("comp"), canonical_name("rot + perm")
         ('concat', 'rot+perm')
     """
-    return "+".join(entry.name for entry in _resolve(name))
+    return "+".join(entry.name for entry in resolve(name))
 
 
 def grammar_version(name: str) -> str:
@@ -88,7 +88,7 @@ def grammar_version(name: str) -> str:
     Raises:
         UnknownNameError, IncompatibleError: as for `canonical_name`.
     """
-    return "+".join(entry.full_version for entry in _resolve(name))
+    return "+".join(entry.full_version for entry in resolve(name))
 
 
 def grammar_sides(name: str) -> tuple[str, ...]:
@@ -102,7 +102,7 @@ def grammar_sides(name: str) -> tuple[str, ...]:
         >>> grammar_sides("rot"), grammar_sides("rot+shuf")
         (('sender', 'receiver'), ('receiver',))
     """
-    parts = [_sides(entry) for entry in _resolve(name)]
+    parts = [_sides(entry) for entry in resolve(name)]
     return tuple(side for side in SIDES if all(side in part for part in parts))
 
 
@@ -157,8 +157,8 @@ def _expand_one(pattern: str, side: str) -> list[str]:
     return usable
 
 
-def _resolve(name: str) -> list[Entry]:
-    """Return the entries of a grammar or of the parts of a chain."""
+def resolve(name: str) -> list[Entry]:
+    """Return the registry entries of a grammar or of the parts of a chain. Errors as for `canonical_name`."""
     parts = [part.strip() for part in name.split("+")]
     if len(parts) > 1 and not all(parts):
         raise InvalidSettingError(f"'{name}' is not a chain of grammars; join names by '+', as in rot+perm.")

@@ -46,5 +46,6 @@ def reorder_words(
     Returns:
         Shape [N, L].
     """
-    reordered = np.take_along_axis(table.words(messages), orders[:, :, None], axis=1)
-    return reordered.reshape(messages.shape)
+    first_word = np.arange(len(messages))[:, None] * table.space.attributes
+    words = messages.reshape(-1, table.word_length)
+    return np.take(words, first_word + orders, axis=0).reshape(messages.shape)

@@ -14,8 +14,9 @@ from torch.autograd import Function
 from torch.nn import functional as F
 
 from icy.core.errors import IncompatibleError, InvalidSettingError
+from icy.core.tracing import traceable, tracing
 
-from .layers import Linear, rows_times
+from .layers import Linear, linear, rows_times
 
 EPSILON = 1e-5  # added to variances, as in PyTorch
 WIDENING = 4  # width of the feed-forward layers in units of E
@@ -80,6 +81,16 @@ class _Normalise(Function):
         return *_normal_backward(grad, *ctx.saved_tensors), _over_rows(grad)
 
 
+@traceable
+def normalise(
+    x: Float[Tensor, "*lead hidden"], scale: Float[Tensor, "*stack hidden"], shift: Float[Tensor, "*stack hidden"]
+) -> Float[Tensor, "*lead hidden"]:
+    """Return scale (x - mean) / sqrt(variance + epsilon) + shift, of the last axis."""
+    scale, shift = _as_row(scale), _as_row(shift)
+    normal: Tensor = _Normalise.apply(x.reshape(len(scale), -1, x.shape[-1]), scale, shift)  # type: ignore[no-untyped-call]
+    return normal.view(x.shape)
+
+
 class LayerNorm(nn.LayerNorm):
     """Layer normalisation over the last axis, initialised like PyTorch's."""
 
@@ -88,9 +99,7 @@ class LayerNorm(nn.LayerNorm):
 
     def forward(self, x: Float[Tensor, "*lead hidden"]) -> Float[Tensor, "*lead hidden"]:
         """Normalise, scale and shift."""
-        scale, shift = _as_row(self.weight), _as_row(self.bias)
-        normal: Tensor = _Normalise.apply(x.reshape(len(scale), -1, x.shape[-1]), scale, shift)  # type: ignore[no-untyped-call]
-        return normal.view(x.shape)
+        return normalise(x, self.weight, self.bias)
 
 
 # -- attention over a cache --------------------------------------------------------------------------------------------
@@ -155,11 +164,15 @@ class Cache:
         self._length = length
         self._step = 0
         self._rows: Tensor | None = None  # [stack * batch * heads, length, width]
+        self._seen: list[Tensor] = []  # the same rows, where a tracer has to see each
 
     def attend(
         self, query: Float[Tensor, "*lead size"], row: Float[Tensor, "*lead width"]
     ) -> Float[Tensor, "*lead size"]:
         """Add a position, and return the mean of the values so far with weights softmax(keys . query)."""
+        if tracing():
+            self._seen.append(row)
+            return attend_over(query, self._seen)
         rows = row.flatten(0, -2)
         if self._rows is None:
             self._rows = rows.new_zeros(len(rows), self._length, row.shape[-1])
@@ -167,6 +180,47 @@ class Cache:
         mean, self._rows = _Attend.apply(query.flatten(0, -2), rows, self._rows, self._step)  # type: ignore[no-untyped-call]
         self._step += 1
         return mean.view(query.shape)
+
+    def attend_by_head(
+        self, projected: Float[Tensor, "*lead queries_keys_values"], heads: int
+    ) -> Float[Tensor, "*lead hidden"]:
+        """Add a position given by the queries, keys and values of each head; return its means, heads side by side."""
+        if tracing():
+            self._seen.append(projected)
+            return attend_newest(self._seen, heads)
+        return self.attend(*_query_and_row(projected, heads)).flatten(-2)
+
+
+@traceable
+def attend_over(
+    query: Float[Tensor, "*lead size"], rows: list[Float[Tensor, "*lead width"]]
+) -> Float[Tensor, "*lead size"]:
+    """Return the mean of values with weights softmax(keys . query); see Cache.attend."""
+    keys, values = _keys_and_values(torch.stack(rows, -2), query.shape[-1])
+    weights = (keys * query.unsqueeze(-2)).sum(-1).softmax(-1)
+    return (weights.unsqueeze(-1) * values).sum(-2)
+
+
+@traceable
+def attend_newest(
+    projected: list[Float[Tensor, "*lead queries_keys_values"]], heads: int
+) -> Float[Tensor, "*lead hidden"]:
+    """Return what the last of some positions attends to; see Cache.attend_by_head."""
+    pairs = [_query_and_row(one, heads) for one in projected]
+    return attend_over(pairs[-1][0], [row for _, row in pairs]).flatten(-2)
+
+
+def _by_head(projected: Tensor, heads: int) -> Tensor:
+    """Return queries, keys and values [..., heads, 3 * width]; they stand in this order for each head."""
+    found: Tensor = projected.unflatten(-1, (heads, projected.shape[-1] // heads))
+    return found
+
+
+def _query_and_row(projected: Tensor, heads: int) -> tuple[Tensor, Tensor]:
+    """Return the queries of each head, scaled, and its keys and values in one row."""
+    by_head = _by_head(projected, heads)
+    width = by_head.shape[-1] // 3
+    return by_head[..., :width] / math.sqrt(width), by_head[..., width:]
 
 
 # -- the decoder of Icy22 ----------------------------------------------------------------------------------------------
@@ -207,6 +261,15 @@ class _AfterAttention(Function):
         to_x, to_scale1 = _normal_backward(to_crossed, *norms[:5])
         of_norms = to_scale1, to_crossed, to_scale2, _over_rows(to_h)
         return to_x, *of_norms, *of_widen, *of_narrow, to_scale3, _over_rows(grad)
+
+
+@traceable
+def after_attention(
+    x: Float[Tensor, "*stack batch hidden"], *weights: Float[Tensor, "*_stack _rows _columns"]
+) -> Float[Tensor, "*stack batch hidden"]:
+    """Return the rest of a decoder layer; see _AfterAttention."""
+    output: Tensor = _AfterAttention.apply(x, *weights)  # type: ignore[no-untyped-call]
+    return output
 
 
 class _Folded(NamedTuple):
@@ -304,8 +367,7 @@ class DecoderLayer(nn.Module):
             attended = rows_times(mean, folded.value, rows + folded.shift)
         else:
             attended = rows_times(mean, folded.value, rows_times(rows, folded.table, folded.shift))
-        output: Tensor = _AfterAttention.apply(_as_stack(attended), *folded.after)  # type: ignore[no-untyped-call]
-        return output.view(attended.shape)
+        return after_attention(_as_stack(attended), *folded.after).view(attended.shape)
 
 
 def library_projection_(projection: nn.Linear, of: int = 3) -> None:
@@ -332,35 +394,51 @@ class SelfAttention(nn.Module):
 
     def __init__(self, size: int, heads: int) -> None:
         super().__init__()
-        self.heads, self.width = heads, size // heads
+        self.heads = heads
         # The outputs are query, key and value of the first head, then of the next, so that a cache row is one slice.
         self.project = Linear(size, 3 * size, bias=False)
         self.out = Linear(size, size)
         library_projection_(self.project, 1)
         nn.init.zeros_(self.out.bias)
 
-    def _projected(self, x: Tensor) -> Tensor:
-        """Return queries, keys and values [..., heads, 3 * width]."""
-        projected: Tensor = self.project(x)
-        by_head: Tensor = projected.unflatten(-1, (self.heads, 3 * self.width))
-        return by_head
-
     def forward(
         self, x: Float[Tensor, "*stack batch length hidden"], causal: bool = False
     ) -> Float[Tensor, "*stack batch length hidden"]:
         """Attend from all positions at once; if `causal`, each sees those up to its own."""
-        by_head = self._projected(x).flatten(0, -4).transpose(1, 2)  # [batch, heads, length, 3 * width]
-        query, key, value = by_head.split(self.width, -1)
-        seen = F.scaled_dot_product_attention(query, key, value, is_causal=causal)
-        attended: Tensor = self.out(seen.transpose(1, 2).reshape(x.shape))
+        attended: Tensor = self.out(attend_by_head(self.project(x), self.heads, causal))
         return attended
 
     def step(self, x: Float[Tensor, "*stack batch hidden"], cache: Cache) -> Float[Tensor, "*stack batch hidden"]:
         """Attend from the newest position, which sees those in the cache and itself."""
-        projected = self._projected(x)
-        query, row = projected[..., : self.width] / math.sqrt(self.width), projected[..., self.width :]
-        attended: Tensor = self.out(cache.attend(query, row).flatten(-2))
+        attended: Tensor = self.out(cache.attend_by_head(self.project(x), self.heads))
         return attended
+
+
+@traceable
+def attend_by_head(
+    projected: Float[Tensor, "*stack batch length queries_keys_values"], heads: int, causal: bool
+) -> Float[Tensor, "*stack batch length hidden"]:
+    """Return the means of the values of each head, side by side; see SelfAttention."""
+    by_head = _by_head(projected, heads).flatten(0, -4).transpose(1, 2)  # [batch, heads, length, 3 * width]
+    query, key, value = by_head.chunk(3, -1)
+    seen = F.scaled_dot_product_attention(query, key, value, is_causal=causal)
+    return seen.transpose(1, 2).reshape(*projected.shape[:-1], -1)
+
+
+@traceable
+def feed_forward(
+    x: Float[Tensor, "*lead hidden"],
+    scale: Float[Tensor, "*stack hidden"],
+    shift: Float[Tensor, "*stack hidden"],
+    widen: Float[Tensor, "*stack wide hidden"],
+    widen_bias: Float[Tensor, "*stack wide"],
+    narrow: Float[Tensor, "*stack hidden wide"],
+    narrow_bias: Float[Tensor, "*stack hidden"],
+) -> Float[Tensor, "*lead hidden"]:
+    """Return x + W2 gelu(W1 norm(x) + b1) + b2; see PreNormLayer."""
+    wide = F.gelu(linear(normalise(x, scale, shift), widen, widen_bias))
+    fed: Tensor = x + linear(wide, narrow, narrow_bias)
+    return fed
 
 
 class PreNormLayer(nn.Module):
@@ -388,8 +466,8 @@ class PreNormLayer(nn.Module):
         return self._fed_forward(x + self.attention.step(self.norm1(x), cache))
 
     def _fed_forward(self, x: Tensor) -> Tensor:
-        fed: Tensor = x + self.narrow(F.gelu(self.widen(self.norm2(x))))
-        return fed
+        norm, widen, narrow = self.norm2, self.widen, self.narrow
+        return feed_forward(x, norm.weight, norm.bias, widen.weight, widen.bias, narrow.weight, narrow.bias)
 
 
 MOST_HEADS = 4  # by default

@@ -7,6 +7,7 @@ from jaxtyping import Float, Integer, Shaped
 from torch import Tensor, nn
 
 from icy.core.errors import InvalidSettingError
+from icy.core.tracing import traceable
 from icy.languages.meanings import MeaningSpace
 
 from .cells import Cell
@@ -119,6 +120,7 @@ class MemoryModel(Model):
             buffer.copy_(stored[name])
 
 
+@traceable
 def time_last(steps: list[Float[Tensor, "*stack batch size"]]) -> Float[Tensor, "*stack batch length size"]:
     """Stack one slice per step into a sequence."""
     return torch.stack(steps, -2)

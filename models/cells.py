@@ -194,23 +194,28 @@ class SRUCell(Cell):
         self.bias = nn.Parameter(torch.zeros(2, hidden_size))
 
     def project(self, x: Inputs) -> FromInput:
-        return self.weigh(x) + self.unfed()
+        return self._with_highway(linear(x, self.weight, self._shift()), x)
 
     def weigh(self, x: Inputs) -> FromInput:
-        product = linear(x, self.weight)
+        return self._with_highway(linear(x, self.weight), x)
+
+    def _with_highway(self, product: Tensor, x: Tensor) -> Tensor:
         return product if self.state_only else torch.cat([product, x.expand(*product.shape[:-1], -1)], -1)
 
+    def _shift(self) -> Tensor:
+        bias = self.bias.flatten(-2)
+        return torch.cat([bias.new_zeros(*bias.shape[:-1], self.hidden_size), bias], -1)
+
     def unfed(self) -> Unfed:
-        bias = self.bias.flatten(-2).unsqueeze(-2)
-        nothing = bias.new_zeros(*bias.shape[:-1], self.hidden_size)
-        return torch.cat([nothing, bias] if self.state_only else [nothing, bias, nothing], -1)
+        shift = self._shift().unsqueeze(-2)
+        nothing = shift.new_zeros(*shift.shape[:-1], 0 if self.state_only else self.hidden_size)
+        return torch.cat([shift, nothing], -1)
 
     def step(self, gates: Gates, state: State) -> State:
         c = state[1]
         if not self.state_only:
             return cell_steps.sru_step(gates, self.state_weight, c, self.activation)
-        candidate, f = gates.chunk(2, -1)
-        c = torch.lerp(candidate, c, torch.sigmoid(torch.addcmul(f, self.state_weight, c)))
+        c = cell_steps.sru_state_step(gates, self.state_weight, c)
         return c, c
 
     def start(self, h: Float[Tensor, "*stack batch hidden"]) -> State:

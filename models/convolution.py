@@ -13,6 +13,8 @@ from jaxtyping import Float
 from torch import Tensor, nn
 from torch.autograd import Function
 
+from icy.core.tracing import traceable
+
 WIDTH = 3  # positions t - 1, t, t + 1
 
 
@@ -113,8 +115,7 @@ class Convolution(nn.Module):
 
     def fold(self, rows: Float[Tensor, "*stack symbols inputs"]) -> Float[Tensor, "*stack 3 symbols outputs"]:
         """Multiply the weights by the rows of an embedding; the result takes weights over V + 1 symbols as input."""
-        folded: Tensor = rows.unsqueeze(-3) @ self.weight
-        return folded
+        return fold_rows(rows, self.weight)
 
     def forward(
         self,
@@ -123,14 +124,33 @@ class Convolution(nn.Module):
         folded: Float[Tensor, "*stack 3 inputs channels"] | None = None,
     ) -> Float[Tensor, "*stack length={outputs} batch channels"]:
         """Return the first `outputs` positions; with `folded` weights `x` is not embedded yet."""
-        weight = self.weight if folded is None else folded
-        single = weight.dim() == 3
-        parts = (x, weight, self.bias)
-        stacked = [part.unsqueeze(0) for part in parts] if single else parts
-        y: Tensor = Convolve.apply(*stacked, outputs)  # type: ignore[no-untyped-call]
-        return y.squeeze(0) if single else y
+        return convolve(x, self.weight if folded is None else folded, self.bias, outputs)
 
 
+@traceable
+def fold_rows(
+    rows: Float[Tensor, "*stack symbols inputs"], weight: Float[Tensor, "*stack 3 inputs outputs"]
+) -> Float[Tensor, "*stack 3 symbols outputs"]:
+    """Return the products of rows with the weights at each of the three positions."""
+    return rows.unsqueeze(-3) @ weight
+
+
+@traceable
+def convolve(
+    x: Float[Tensor, "*stack length batch inputs"],
+    weight: Float[Tensor, "*stack 3 inputs channels"],
+    bias: Float[Tensor, "*stack channels"],
+    outputs: int,
+) -> Float[Tensor, "*stack length={outputs} batch channels"]:
+    """Return the first `outputs` positions of a convolution; see Convolve."""
+    single = weight.dim() == 3
+    parts = (x, weight, bias)
+    stacked = [part.unsqueeze(0) for part in parts] if single else parts
+    y: Tensor = Convolve.apply(*stacked, outputs)  # type: ignore[no-untyped-call]
+    return y.squeeze(0) if single else y
+
+
+@traceable
 def pool_relu(x: Float[Tensor, "*stack length batch size"]) -> Float[Tensor, "*stack length//2 batch size"]:
     """Return the maximum of each pair of positions, after a ReLU; see PoolReLU."""
     pooled: Tensor = PoolReLU.apply(x)[0]  # type: ignore[no-untyped-call]

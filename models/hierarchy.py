@@ -1,6 +1,5 @@
 """The two-level state of the hierarchical-unit network (HU-RNN; Perkins21 section 3, Icy22 section 5)."""
 
-import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
@@ -18,7 +17,7 @@ def mix(old: State, new: State, s: Stop) -> State:
 
 def damp(state: State, s: Stop) -> State:
     """Return (1 - s) state."""
-    return tuple(x - x * s for x in state)
+    return tuple(cell_steps.damp(x, s) for x in state)
 
 
 class StopGate(nn.Module):
@@ -29,6 +28,4 @@ class StopGate(nn.Module):
         self.score = Linear(hidden_size, 1)
 
     def forward(self, lower: State) -> Stop:
-        # Not a matrix product: with one column it would sum in another order for a stack than for a single model.
-        weight, bias = self.score.weight, self.score.bias.unsqueeze(-1)
-        return torch.sigmoid((lower[0] * weight).sum(-1, keepdim=True) + bias)
+        return cell_steps.stop_gate(lower[0], self.score.weight, self.score.bias.unsqueeze(-1))

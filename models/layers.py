@@ -10,10 +10,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from icy.core.representations import one_hot
+from icy.core.tracing import traceable
 
 Message = Integer[Tensor, "*stack batch length"] | Float[Tensor, "*stack batch length vocab"]  # tokens, or weights
 
 
+@traceable
 def linear(
     x: Float[Tensor, "*#lead inputs"],
     weight: Float[Tensor, "*stack outputs inputs"],
@@ -25,6 +27,7 @@ def linear(
     return rows_times(x, weight.mT, None if bias is None else bias.unsqueeze(-2))
 
 
+@traceable
 def rows_times(
     x: Float[Tensor, "*#lead inputs"],
     matrix: Float[Tensor, "*stack inputs outputs"],
@@ -85,6 +88,7 @@ class SymbolEmbedding(nn.Module):
         return rows_times(message, self.weight)
 
 
+@traceable
 def flat_one_hot(
     meanings: Integer[Tensor, "*lead attr"], values: int, dtype: torch.dtype
 ) -> Float[Tensor, "*lead attr_values"]:
@@ -92,6 +96,7 @@ def flat_one_hot(
     return one_hot(meanings, values, dtype).flatten(-2)
 
 
+@traceable
 def as_symbol_weights(
     message: Message, symbols: int, dtype: torch.dtype
 ) -> Float[Tensor, "*stack batch length vocab={symbols}"]:

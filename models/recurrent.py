@@ -6,6 +6,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from icy.core.tracing import tracing
+
 from .cells import Cell, Gates, InputMatrix, Scanned, State, Steps
 
 CellFactory = Callable[..., Cell]
@@ -40,8 +42,11 @@ class Recurrent(nn.Module):
 
     @property
     def scans(self) -> bool:
-        """Whether `scan` works. It does what `step` does, faster, if all inputs are known beforehand."""
-        return all(layer.scans for layer in self._cells())
+        """Whether `scan` works. It does what `step` does, faster, if all inputs are known beforehand.
+
+        A tracer takes steps.
+        """
+        return not tracing() and all(layer.scans for layer in self._cells())
 
     def _cells(self) -> list[Cell]:
         return list(self.layers)  # type: ignore[arg-type]

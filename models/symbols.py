@@ -9,6 +9,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from icy.core.representations import Representation, sampled
+from icy.core.tracing import traceable
 
 from .cells import Cell
 from .layers import Linear, Message, SymbolEmbedding, as_symbol_weights, rows_times
@@ -26,6 +27,7 @@ def message_gates(
     return apply_folded(by_position(message, symbols, embed.weight.dtype), folded).unbind(-3)
 
 
+@traceable
 def by_position(
     message: Message, symbols: int, dtype: torch.dtype
 ) -> Float[Tensor, "*stack length batch vocab={symbols}"]:
@@ -45,6 +47,7 @@ def apply_folded(weights: Float[Tensor, "*lead vocab"], folded: Folded) -> Float
     return rows_times(weights, matrix, constant)
 
 
+@traceable
 def start_symbol(like: Hidden, symbols: int) -> Float[Tensor, "*stack batch vocab={symbols}"]:
     """Return the start symbol (index V) for every row of `like` [..., batch, hidden], as weights over symbols."""
     start = torch.zeros(*like.shape[:-1], symbols, dtype=like.dtype, device=like.device)

@@ -17,7 +17,8 @@ def modules() -> list[str]:
 
 def source(name: str) -> str:
     spec = importlib.util.find_spec(name)
-    return Path(spec.origin).read_text() if spec and spec.origin else ""
+    is_python = spec is not None and spec.origin is not None and spec.origin.endswith(".py")
+    return Path(str(spec.origin)).read_text() if spec and is_python else ""
 
 
 @pytest.mark.parametrize("name", modules())

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import zipfile
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 import icy
+from icy.core.native import build
 
 ROOT = Path(__file__).resolve().parent.parent
+NATIVE = ("icy/models/native", "icy/metrics/topographic/native")  # folders of the wheel with a library
 FOLDERS = {"icy": "icy", "models": "icy/models", "grammars": "icy/grammars", "analysis": "icy/analysis"}
 LINKED = ("models", "grammars", "analysis")
 
@@ -34,9 +39,13 @@ if __name__ == "__main__":
 """
 
 
-def run_python(*arguments: str, cwd: Path, path: Path | None = None) -> str:
+needs_compiler = pytest.mark.skipif(not build.possible(), reason="no native library can be built here")
+
+
+def run_python(*arguments: str, cwd: Path, path: Path | None = None, settings: Mapping[str, str] | None = None) -> str:
     """Run this interpreter in `cwd` with `path` alone on PYTHONPATH; its output, and a failure if it fails."""
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "ICY_NATIVE"}}
+    environment |= settings or {}
     if path is not None:
         environment["PYTHONPATH"] = str(path)
     done = subprocess.run(
@@ -52,18 +61,28 @@ def copy_of_sources(copy: Path, *folders: str) -> None:
         if (ROOT / name).exists():
             shutil.copy(ROOT / name, copy)
     for folder in folders:
-        shutil.copytree(ROOT / folder, copy / folder, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(
+            ROOT / folder,
+            copy / folder,
+            symlinks=True,
+            ignore=shutil.ignore_patterns("__pycache__", build.LIBRARY, build.NOTE),
+        )
+
+
+def built_wheel(tmp_path_factory: pytest.TempPathFactory, *options: str, **settings: str) -> Path:
+    """Build a wheel from a copy of the sources."""
+    copy, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
+    copy_of_sources(copy, *FOLDERS)
+    command = ("-m", "build", "--no-isolation", *options, "--outdir", str(out), str(copy))
+    run_python(*command, cwd=out, settings=settings)
+    (built,) = out.glob("*.whl")
+    return built
 
 
 @pytest.fixture(scope="session")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A wheel built from an sdist, as a release would be."""
-    copy = tmp_path_factory.mktemp("source")
-    copy_of_sources(copy, *FOLDERS)
-    out = tmp_path_factory.mktemp("dist")
-    run_python("-m", "build", "--no-isolation", "--outdir", str(out), str(copy), cwd=out)
-    (built,) = out.glob("*.whl")
-    return built
+    return built_wheel(tmp_path_factory)
 
 
 @pytest.fixture(scope="session")
@@ -112,7 +131,51 @@ def test_wheel_holds_every_file_once_and_only_icy(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = [name for name in archive.namelist() if ".dist-info/" not in name]
     assert {name.split("/")[0] for name in names} == {"icy"}
-    assert Counter(names) == Counter(files_on_disk())
+    native = [name for name in names if Path(name).name in {build.LIBRARY, build.NOTE}]
+    assert Counter(set(names) - set(native)) == Counter(files_on_disk())
+    assert len(native) == len(set(native)) == len(NATIVE)
+
+
+@needs_compiler
+def test_a_wheel_with_native_libraries_is_for_any_python_of_one_kind_of_machine(wheel: Path, installed: Path) -> None:
+    platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
+    assert wheel.name.endswith(f"-py3-none-{platform}.whl")
+    assert {f"{folder}/{build.LIBRARY}" for folder in NATIVE} == {
+        file.relative_to(installed).as_posix() for file in installed.rglob(build.LIBRARY)
+    }
+    assert not list(installed.rglob("*.cpp"))
+    (information,) = installed.glob("*.dist-info/WHEEL")
+    assert f"Root-Is-Purelib: false\nTag: py3-none-{platform}\n" in information.read_text()
+
+
+@needs_compiler
+def test_native_libraries_load_where_no_compiler_is(installed: Path, tmp_path: Path) -> None:
+    """What a wheel installs is all that it takes."""
+    code = (
+        "import shutil; assert shutil.which('c++') is None\n"
+        "from icy.core import native\n"
+        f"for package in {[folder.replace('/', '.') for folder in NATIVE]}:\n"
+        "    print(native.why_not(package), native.load(package).path)"
+    )
+    told = run_python("-c", NO_EDITABLE_FINDER + code, cwd=tmp_path, path=installed, settings={"PATH": str(tmp_path)})
+    assert told.splitlines() == [f"None {installed / folder / build.LIBRARY}" for folder in NATIVE]
+
+
+def test_without_a_compiler_a_wheel_is_for_any_machine(
+    tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
+) -> None:
+    """It installs, and says why there are no libraries."""
+    built = built_wheel(tmp_path_factory, "--wheel", CXX="no-such-compiler")
+    assert built.name.endswith("-py3-none-any.whl")
+    with zipfile.ZipFile(built) as archive:
+        archive.extractall(tmp_path)
+    (information,) = tmp_path.glob("*.dist-info/WHEEL")
+    assert "Root-Is-Purelib: true\nTag: py3-none-any\n" in information.read_text()
+    code = NO_EDITABLE_FINDER + "from icy.core import native; print(native.why_not('icy.models.native'))"
+    told = run_python("-c", code, cwd=tmp_path, path=tmp_path)
+    assert re.match(
+        r"not built: (no C\+\+ compiler was found when icy was installed|there is no native code for)", told
+    )
 
 
 def test_wheel_metadata(wheel: Path) -> None:
@@ -135,6 +198,8 @@ def test_an_editable_install_is_a_path_that_type_checkers_follow(tmp_path: Path,
     with zipfile.ZipFile(built) as archive:
         archive.extractall(site)
     assert bool(list(site.glob("__editable__*finder.py"))) is not links
+    assert [(copy / "models/native" / file).exists() for file in (build.LIBRARY, build.NOTE)].count(True) == 1
+    assert (copy / "models/native" / build.LIBRARY).exists() is build.possible()
     if links:
         (path,) = next(site.glob("*.pth")).read_text().split()
         assert [found.name for found in Path(path).iterdir()] == ["icy"]

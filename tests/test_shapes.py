@@ -4,6 +4,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Callable, Iterator
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, get_args, get_origin
 
@@ -19,6 +20,7 @@ from icy.core.registry import registry
 from tests.shapes import ROOMS, ShapeError, is_checked, is_private
 
 LATE = {"pd.DataFrame", "nn.Module"}  # pandas and torch are imported when they are needed, by functions without shapes
+TRITON = "icy.models.kernels.triton_kernels"  # which is imported only where Triton is
 TOKENS = torch.zeros(3, 4, dtype=torch.int64)
 
 
@@ -26,7 +28,11 @@ def modules() -> list[ModuleType]:
     """Every module of the rooms."""
     rooms = [importlib.import_module(room) for room in ROOMS]
     below = [
-        m.name for room in rooms for m in pkgutil.walk_packages(getattr(room, "__path__", ()), f"{room.__name__}.")
+        m.name
+        for room in rooms
+        for m in pkgutil.walk_packages(getattr(room, "__path__", ()), f"{room.__name__}.")
+        if not m.name.endswith("._native")  # a library, not a module
+        and (m.name != TRITON or find_spec("triton"))
     ]
     return rooms + [importlib.import_module(name) for name in below]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy
 
 from icy.analysis.statistics import CONFIDENCE
 from icy.config.protocols import SCRATCH
@@ -90,7 +90,7 @@ def with_distance(cells: pd.DataFrame) -> pd.DataFrame:
     terms = [e**4 / (n - 1).clip(lower=1) for e, n in ((ours, seeds), (sampled, runs))]
     welch = (combined**4 / (terms[0] + terms[1]).replace(0, np.nan)).fillna(np.inf)
     freedom = welch.mask(own.isna(), runs - 1).mask(printed.isna(), seeds - 1).clip(lower=1)
-    p = 2 * stats.t.sf(distance.abs().to_numpy(float), freedom.to_numpy(float))
+    p = 2 * scipy.stats.t.sf(distance.abs().to_numpy(float), freedom.to_numpy(float))
     found = {"combined_error": combined, "distance": distance, "freedom": freedom, "p": p}
     return cells.assign(**found, within=p >= 1 - CONFIDENCE)
 

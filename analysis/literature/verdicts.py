@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy
 
 from icy.analysis.cells import CAP_SLACK, CUT, both_cut, number, p_text
 from icy.analysis.order import in_order
@@ -227,7 +227,7 @@ def _word(told: pd.DataFrame, agree: int, failed: int, undecided: int) -> str:
         if undecided:
             return "undecided"
         return "not reproduced" if failed >= MIN_CELLS else "too few cells to tell" if failed else "not measured"
-    most_outside = stats.binom.ppf(CONFIDENCE, len(told), 1 - CONFIDENCE)
+    most_outside = scipy.stats.binom.ppf(CONFIDENCE, len(told), 1 - CONFIDENCE)
     far = told["verdict"].ne("agrees") & (told["p"] * len(told) < 1 - CONFIDENCE)
     if decided < MIN_CELLS:
         return "too few cells to tell"
@@ -237,7 +237,7 @@ def _word(told: pd.DataFrame, agree: int, failed: int, undecided: int) -> str:
 
 
 def _together(told: pd.DataFrame) -> float:
-    return float(stats.combine_pvalues(told["p"].clip(lower=np.finfo(float).tiny).to_numpy(float)).pvalue)
+    return float(scipy.stats.combine_pvalues(told["p"].clip(lower=np.finfo(float).tiny).to_numpy(float)).pvalue)
 
 
 def _gap(cells: pd.DataFrame) -> float:
@@ -252,7 +252,7 @@ def _shows(cells: pd.DataFrame) -> float:
 
 def _correlation(cells: pd.DataFrame) -> float:
     varies = min(cells["icy"].nunique(), cells["published"].nunique()) > 1
-    return float(stats.spearmanr(cells["icy"], cells["published"])[0]) if len(cells) > 2 and varies else math.nan
+    return float(scipy.stats.spearmanr(cells["icy"], cells["published"])[0]) if len(cells) > 2 and varies else math.nan
 
 
 def model_name(model: str, hidden: int) -> str:

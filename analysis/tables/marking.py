@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+import scipy
 
 from icy.analysis.cells import EMPTY, Cell, Mark
 from icy.analysis.statistics import student
@@ -77,4 +77,4 @@ def _differ(cells: Sequence[Cell], spread: str) -> bool:
     between = (counts * (means - np.average(means, weights=counts)) ** 2).sum()
     if within == 0:
         return bool(between > 0)
-    return bool(stats.f.sf(between / freedom[0] / (within / freedom[1]), *freedom) < SIGNIFICANCE)
+    return bool(scipy.special.fdtrc(*freedom, between / freedom[0] / (within / freedom[1])) < SIGNIFICANCE)

@@ -167,7 +167,7 @@ class SpecOptions:
                 "engine",
                 type=click.Choice(ENGINES),
                 metavar="|".join(STACKINGS) + "[+plain|+graph]",
-                help="how replicates are stacked; +graph, one CUDA graph per update, +plain, none.",
+                help="how replicates are trained; +graph, one CUDA graph per update, +plain, none.",
             ),
             self.option("out", "--out", "-o", type=click.Path(), metavar="FOLDER"),
             self.option(

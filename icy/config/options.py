@@ -27,7 +27,7 @@ Rerun = Literal["missing", "failed", "always", "never"]
 TrackerName = Literal["tensorboard", "mlflow", "wandb"]
 OrderName = Literal["longest", "given"]
 Engine = Literal[
-    "auto", "broadcast", "vmap", "loop",
+    "auto", "native", "broadcast", "vmap", "loop",
     "auto+plain", "broadcast+plain", "vmap+plain", "loop+plain",
     "auto+graph", "broadcast+graph", "vmap+graph", "loop+graph",
 ]  # fmt: skip

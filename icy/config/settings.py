@@ -14,9 +14,10 @@ from .presets import Departure
 # How a stack of replicates is run (icy.training.learners), and how its updates are issued (icy.training.cuda_graphs).
 # Settings that a game from scratch does not depend on.
 OF_PRETRAINING = ("check_growth", "check_every", "max_steps", "steps_from_zero")
-STACKINGS = ("auto", "broadcast", "vmap", "loop")
+STACKINGS = ("auto", "native", "broadcast", "vmap", "loop")
 ISSUES = ("plain", "graph")
-ENGINES = (*STACKINGS, *(f"{stacking}+{issue}" for stacking in STACKINGS for issue in ISSUES))
+NATIVE = "native"
+ENGINES = (*STACKINGS, *(f"{stacking}+{issue}" for stacking in STACKINGS if stacking != NATIVE for issue in ISSUES))
 
 SMALL_CHECK = 128  # meanings of the smallest check, the papers' number
 

@@ -49,8 +49,9 @@ class RunSpec:
             or, of `per_gpu`, per share of a GPU.
         runner: where to run: "local", this machine; or "ray", a Ray cluster, which needs the extra `ray`.
         per_gpu: on a Ray cluster, processes that share one GPU.
-        engine: how replicates are stacked: "auto", "broadcast", "vmap" or "loop"; and on a GPU, how updates are issued:
-            "auto+graph", one CUDA graph per update, or "auto+plain".
+        engine: how replicates are trained: "native", one after another by compiled code, or stacked by PyTorch:
+            "broadcast", "vmap" or "loop"; "auto", the first of these that the model and the machine allow; and on a
+            GPU, how updates are issued: "auto+graph", one CUDA graph per update, or "auto+plain".
         out: the results folder.
         rerun: "missing", "failed", "always" or "never"; see icy.records.store.RERUN.
         start: packs, results folders or saved results (of `icy pack`) to start from: what they hold is copied into the

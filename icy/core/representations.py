@@ -17,6 +17,7 @@ from torch.autograd import Function
 
 from .errors import InvalidSettingError, unknown
 from .noise import Noise, current_noise
+from .tracing import traceable
 
 TEMPERATURE = 1.2  # of the Gumbel-softmax, as in the authors' program
 SMALLEST_DEVIATION = 0.1  # if the rewards of a batch deviate less, advantages are not normalised
@@ -106,15 +107,11 @@ class Gumbel:
         """Return the sample with the gradient of the softmax; greedy if not training."""
         if not training:
             return largest(scores)
-        return self._sample(scores, current_noise(scores.device).gumbel(scores, step))
+        return relaxed(scores, step, self.temperature)
 
     def message(self, scores: Scores, noise: Noise | None) -> Scores:
         """Return the samples of all positions; greedy if `noise` is None."""
-        return largest(scores) if noise is None else self._sample(scores, noise.gumbels(scores))
-
-    def _sample(self, scores: Tensor, gumbel: Tensor) -> Tensor:
-        soft = ((scores + gumbel) / self.temperature).softmax(-1)
-        return largest(soft.detach()) - soft.detach() + soft  # value of the one-hot, gradient of the softmax
+        return largest(scores) if noise is None else _relaxed(scores, noise.gumbels(scores), self.temperature)
 
     def sender_loss(self, scores: Scores, messages: Targets, noise: Noise) -> Losses:
         """Return the squared error of the samples, mean over batch, positions and symbols."""
@@ -185,6 +182,7 @@ class Discrete:
 ANSWERS = 1  # noise channel of a receiver's values; tokens use the noise itself
 
 
+@traceable
 def sampled(scores: StepScores, step: int, training: bool) -> StepScores:
     """Return the token that a sampling sender emits at a step, one-hot and without a gradient; greedy if not training.
 
@@ -195,6 +193,18 @@ def sampled(scores: StepScores, step: int, training: bool) -> StepScores:
     return largest(scores.detach() + current_noise(scores.device).gumbel(scores, step))
 
 
+@traceable
+def relaxed(scores: StepScores, step: int, temperature: float) -> StepScores:
+    """Return the token that is drawn at a step, one-hot, with the gradient of the Gumbel-softmax."""
+    return _relaxed(scores, current_noise(scores.device).gumbel(scores, step), temperature)
+
+
+def _relaxed(scores: Tensor, gumbel: Tensor, temperature: float) -> Tensor:
+    soft = ((scores + gumbel) / temperature).softmax(-1)
+    return largest(soft.detach()) - soft.detach() + soft  # value of the one-hot, gradient of the softmax
+
+
+@traceable
 def largest(scores: Float[Tensor, "*places choice"]) -> Float[Tensor, "*places choice"]:
     """Return the one-hot vector of the largest score."""
     return one_hot(scores.argmax(-1), scores.shape[-1], scores.dtype)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable
 from dataclasses import replace
-from functools import lru_cache
 from typing import Unpack
 
 from icy.config.options import ProbeOptions
@@ -16,7 +15,7 @@ from icy.core.checks import FIRST_SEED, hidden_list, seed_list
 from icy.core.errors import InvalidSettingError
 from icy.core.registry import SIDES, Entry, registry
 from icy.experiments.trackers.make import watching
-from icy.grammars import expand_grammars, grammar_version, make_language
+from icy.grammars import expand_grammars, shared_language
 from icy.languages.meanings import MeaningSpace
 from icy.languages.splits import Split
 from icy.models.factory import cannot_use, count_parameters
@@ -147,13 +146,7 @@ def _complete(blank: ProbeJob, spec: ProbeSpec, seeds: list[int]) -> ProbeJob:
 
 def require_language(name: str, space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> None:
     """Raise if the language of a grammar cannot be made at these sizes."""
-    _try_language(name, grammar_version(name), space, vocab_size, word_length, seed)
-
-
-@lru_cache(maxsize=256)
-def _try_language(name: str, version: str, space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> None:
-    """Make a language once, however many rows use it; the version tells grammars that were registered anew apart."""
-    make_language(name, space, vocab_size, word_length, seed)
+    shared_language(name, space, vocab_size, word_length, seed)
 
 
 def parameter_counts(task: Task) -> dict[str, int]:

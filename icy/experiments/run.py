@@ -43,8 +43,9 @@ def run_plan(plan: Plan, watcher: Watcher | None = None, retries: int = 0) -> Pr
         pack.unpack(plan.store)
     with contextlib.ExitStack() as at_the_end:  # also after an error or Ctrl-C
         at_the_end.callback(watcher.ended)
-        watcher.started(plan)
-        if plan.total:
+        if not plan.total:
+            watcher.started(plan)
+        else:
             at_the_end.callback(write_tables, plan.store)  # for what had finished
             rows = _run_rows(plan, watcher, retries)
     records = [record for row in rows for record in row.filed]
@@ -87,6 +88,7 @@ def _run_rows(plan: Plan, watcher: Watcher, retries: int) -> list[Row]:
     tickets: dict[int, int] = {}
     tables = _Tables(plan.store)
     with make_runner(plan, watcher, retries) as runner:
+        watcher.started(plan)  # only now: a display runs a thread, and beside one no worker can be forked
 
         def submit(index: int) -> bool:
             """Queue what can be trained of a row now; return whether there was anything."""

@@ -76,8 +76,8 @@ def check_model(
 
     Example:
         >>> from icy.testing import check_model
-        >>> [result.message for result in check_model("sender/FC2L") if result.name == "stacked_equals_separate"]
-        ['trains as: broadcast']
+        >>> [result.passed for result in check_model("sender/FC2L") if result.name == "stacked_equals_separate"]
+        [True]
     """
     entry, registered = _model_entry(model, side, options)
     task = Task(

@@ -101,7 +101,7 @@ class _Counter(TorchDispatchMode):
         if function.is_view:
             return found
         self.calls += 1
-        if (count := flop_registry.get(function.overloadpacket)) is not None:
+        if (count := _flop_counter(function)) is not None:
             flops = count(*args, **(kwargs or {}), out_val=found)
             grown = any(self._grown(t) for t in _tensors((args, found)))
             self.flops += flops * self._scale if grown else flops
@@ -114,6 +114,12 @@ class _Counter(TorchDispatchMode):
                     few = max(few, tensor.numel())
             self.elements += most * self._scale if most else few
         return found
+
+
+def _flop_counter(function: Any) -> Any:
+    """Return PyTorch's count of the operations of a product, which it has for `baddbmm` but not for `baddbmm_`."""
+    packet = function.overloadpacket
+    return flop_registry.get(packet) or flop_registry.get(getattr(torch.ops.aten, packet.__name__.rstrip("_"), packet))
 
 
 def _tensors(values: Any) -> Iterator[Tensor]:

@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 Step = Callable[..., Any]  # one update, or one evaluation, of tensors that stay on their device
 Replay = Callable[[], None]
 
-WARM_UP = 3  # updates before one is captured, in which libraries take their workspaces and Adam makes its state
+WARM_UP = 3  # updates before one is captured, in which libraries take their workspaces
 BLOCK = 64  # batches that a captured update can choose from
 
 

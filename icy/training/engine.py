@@ -14,7 +14,7 @@ from icy.core.devices import make_current
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.representations import Representation, get_representation
 from icy.core.streams import stream_key
-from icy.grammars import make_language
+from icy.grammars import shared_language
 from icy.models.factory import create
 from icy.records.record import FAILURES
 
@@ -106,7 +106,7 @@ class Run:
         self.early: list[Outcome] = []  # finished before the baseline they are to be compared with
         seeds = [r.seed for r in replicates]
         languages = [
-            make_language(r.grammar, task.space, task.vocab_size, task.word_length, r.seed) for r in replicates
+            shared_language(r.grammar, task.space, task.vocab_size, task.word_length, r.seed) for r in replicates
         ]
         self.draws = Batches(languages, seeds, device, job.split)
         models = {seed: make_model(task, seed, settings) for seed in sorted(set(seeds))}

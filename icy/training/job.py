@@ -17,6 +17,7 @@ from numbers import Number
 from typing import Any, ClassVar, cast
 
 from icy.config.settings import ENGINES
+from icy.core import native
 from icy.core.entry import JOB, Entry
 from icy.core.errors import IcyError, InvalidSettingError, unknown, what_and_where
 from icy.core.lazy import load_object
@@ -27,6 +28,8 @@ from icy.records.kinds import STEPS_AND_ACCURACY, RowKey, job_kind
 from icy.records.record import CROSSINGS, FAILURES, MODELS, Record, as_json, record_key, value_of
 
 from .work import Work
+
+CORES = "icy.models.native"  # the package of the native cores, which need not be imported to know of its library
 
 Report = Callable[[list["Reading"]], None]
 ASSUMED_STEPS = 500  # of a baseline, in estimates, where none is on file
@@ -316,7 +319,7 @@ class Job(ABC):
             **{name: value for name in CROSSINGS if (value := getattr(outcome, name)) is not None},
             curve=outcome.curve,
             engine=outcome.engine,
-            seconds=round(outcome.seconds, 2),
+            seconds=round(outcome.seconds, 4),
             extra=outcome.extra,
             **({"files": sorted(outcome.files)} if outcome.files else {}),
         )
@@ -366,12 +369,16 @@ def check_engine(engine: str, device: str) -> None:
 
     Raises:
         UnknownNameError: no such engine.
-        InvalidSettingError: a CUDA graph without a GPU.
+        InvalidSettingError: a CUDA graph without a GPU, native cores where there are none, or a variant of them that
+            this processor does not run.
     """
     if engine not in ENGINES:
         raise unknown("engine", engine, ENGINES)
     if engine.endswith("+graph") and device == "cpu":
         raise InvalidSettingError("Updates can be captured as a graph only on a GPU; leave out '+graph'.")
+    why_not = native.why_not(CORES) if device == "cpu" else "they run on the CPU only" if device == "cuda" else None
+    if engine == "native" and why_not is not None:
+        raise InvalidSettingError(f"There are no native cores here ({why_not}); choose another engine, or 'auto'.")
 
 
 def _steps_or_reason(record: Record) -> float | str:

@@ -1,8 +1,9 @@
 """Learners: R models trained as one, each with its own weights, gradient norm and optimiser state.
 
-Three ways to run a stack, from the fastest: *broadcast*, for models built from `icy.models.layers`, whose parameters
-may carry a leading axis; *vmap*, for any module whose operations `torch.vmap` can batch; *loop*, one module after
-another, for everything else. They give the same numbers to float tolerance.
+Four ways to run a stack, from the fastest: *native*, on a CPU, for models of which compiled code knows every step;
+*broadcast*, for models built from `icy.models.layers`, whose parameters may carry a leading axis; *vmap*, for any
+module whose operations `torch.vmap` can batch; *loop*, one module after another, for everything else. They give the
+same numbers to float tolerance.
 """
 
 import contextlib
@@ -22,7 +23,9 @@ from icy.core.errors import IncompatibleError
 from icy.core.noise import Noise
 from icy.core.representations import Representation
 
+from .adam import Adam
 from .cuda_graphs import CapturedCall, CapturedUpdates, PlainUpdates, choose_issue
+from .native import NativeLearner, NotNativeError, require_native
 from .stack import Stack
 from .weights import state_of
 
@@ -31,7 +34,11 @@ Loss = Callable[[Any, Tensor, Noise], Tensor]  # scores, targets, noise -> a los
 PAPERS_BATCH = 128
 ROWS_AT_ONCE = {"cpu": 8192, "cuda": 131_072}  # examples in one forward pass of an evaluation, over the whole stack
 
-WHY = {"broadcast": "whose layers take stacked parameters", "vmap": "which can batch every operation of it"}
+WHY = {
+    "native": "whose every step is known to it",
+    "broadcast": "whose layers take stacked parameters",
+    "vmap": "which can batch every operation of it",
+}
 
 
 class Learner(Interface):
@@ -53,6 +60,9 @@ class Learner(Interface):
         `which` gives the places of the replicates that `inputs` are for; all unless given.
         """
 
+    def right(self, inputs: Tensor, targets: Tensor, which: Sequence[int] | None = None) -> Tensor:
+        """Return how many places [replicate] of some examples have their largest score at the target."""
+
     def weights(self, place: int) -> dict[str, Tensor]:
         """Return a copy of what the replicate at a place of the stack has learnt, as tensors by name."""
 
@@ -73,10 +83,15 @@ def accuracy(
     """
     step = examples_at_once(inputs)
     right = [
-        (learner.scores(some, which).argmax(-1) == answers).flatten(1).sum(1)
+        learner.right(some, answers, which)
         for some, answers in zip(inputs.split(step, 1), targets.split(step, 1), strict=True)
     ]
     return torch.stack(right).sum(0).double() / targets[0].numel()
+
+
+def count_right(scores: Tensor, targets: Tensor) -> Tensor:
+    """Return how many places [replicate] of scores [replicate, batch, place, choice] are largest at the target."""
+    return (scores.argmax(-1) == targets).flatten(1).sum(1)
 
 
 def examples_at_once(inputs: Tensor) -> int:
@@ -103,7 +118,8 @@ def make_learner(
         settings: how to train.
         device: where.
         sample: a small batch of inputs [replicate, batch, ...], to try vmap on.
-        engine: "auto", or "broadcast", "vmap" or "loop"; with "+plain" or "+graph", how updates are issued too.
+        engine: "auto", or "native", "broadcast", "vmap" or "loop"; with "+plain" or "+graph", how updates are issued
+            too.
 
     Raises:
         IncompatibleError: there is nothing to train, or the engine asked for cannot run the model.
@@ -117,6 +133,15 @@ def make_learner(
             "`learns_by_gradient = False` and has a method `observe` (see icy.models.base.MemoryModel)."
         )
     asked, _, issue = engine.partition("+")
+    if asked in ("auto", "native"):
+        try:
+            return _native(models, seeds, loss, settings, device, sample)
+        except IncompatibleError as error:
+            if asked == "native":
+                raise IncompatibleError(
+                    f"The engine 'native' cannot run {_name(models[0])} ({error}); choose another, or 'auto'."
+                ) from None
+            log.info("%s: not by the engine 'native' (%s).", _name(models[0]), error)
     stacking, why = _choose(models, seeds, sample, device) if asked == "auto" else (asked, "as asked for")
     if asked != "auto":
         _refuse_if_impossible(models, seeds, sample, device, stacking)
@@ -125,6 +150,27 @@ def make_learner(
     if device.type != "cpu":
         log.info("%s: updates are issued as '%s', %s.", _name(models[0]), issue, why_so)
     return GradientLearner(models, seeds, loss, settings, device, stacking, issue)
+
+
+def _native(models: Sequence[nn.Module], seeds: Sequence[int], loss: Loss, *how: Any) -> Learner:
+    """Return a learner of native cores; of a pair they run both sides, and PyTorch all else. `how` as in make_learner.
+
+    Raises:
+        IncompatibleError: there is no compiled code, or it cannot train the model.
+    """
+    learner: Learner
+    if not hasattr(models[0], "made_native"):
+        learner = NativeLearner(models, loss, *how)
+    else:
+        settings, device, sample = how
+        require_native(device)
+        try:
+            made = [model.made_native(sample[0]) for model in models]  # type: ignore[operator]
+        except NotNativeError as error:
+            raise IncompatibleError(str(error)) from None
+        learner = GradientLearner(made, seeds, loss, settings, device, "broadcast", name="native")
+    log.info("%s: replicates train by the engine 'native', %s.", _name(models[0]), WHY["native"])
+    return learner
 
 
 def _name(model: nn.Module) -> str:
@@ -211,6 +257,7 @@ class GradientLearner:
         device: where to train.
         stacking: "broadcast", "vmap" or "loop".
         issue: "plain" or "graph"; see icy.training.cuda_graphs.
+        name: of the engine, if it is not just the stacking.
     """
 
     def __init__(
@@ -222,8 +269,9 @@ class GradientLearner:
         device: torch.device,
         stacking: str,
         issue: str = "plain",
+        name: str | None = None,
     ) -> None:
-        self._stacking, self._issue = stacking, issue
+        self._stacking, self._issue, self._engine = stacking, issue, name or stacking
         self._name = _name(models[0])
         self._stack = Stack([copy.deepcopy(m) for m in models], device, seeds)
         self._loss = loss
@@ -239,7 +287,7 @@ class GradientLearner:
     @property
     def engine(self) -> str:
         """How the replicates are stacked and, other than plainly, how their updates are issued."""
-        return f"{self._stacking}+graph" if self._captured() else self._stacking
+        return f"{self._engine}+graph" if self._captured() else self._engine
 
     def _captured(self) -> bool:
         return isinstance(self._issued, CapturedUpdates) and not self._issued.failed
@@ -250,11 +298,9 @@ class GradientLearner:
         self._issued = CapturedUpdates(self.update, self._name) if captured else PlainUpdates(self.update)
         self._forward = CapturedCall(self._evaluate) if captured else self._evaluate
 
-    def _new_optimiser(self) -> torch.optim.Adam:
-        weights = nn.Parameter(self._stack.flat, requires_grad=True)
-        weights.grad = self._stack.flat_grad
+    def _new_optimiser(self) -> Adam:
         # Adam works element by element, so one call on the whole matrix equals one optimiser per replicate.
-        return torch.optim.Adam([weights], lr=self._learning_rate, fused=True, capturable=weights.is_cuda)
+        return Adam(self._stack.flat, self._stack.flat_grad, self._learning_rate)
 
     def update(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
         """Run one forward and backward pass, clip, and step Adam."""
@@ -280,6 +326,10 @@ class GradientLearner:
         scores: Tensor = self.run(inputs) if which is None else self._evaluate(inputs, which=which)
         return scores
 
+    def right(self, inputs: Tensor, targets: Tensor, which: Sequence[int] | None = None) -> Tensor:
+        """Return how many places of some examples have their largest score at the target."""
+        return count_right(self.scores(inputs, which), targets)
+
     def run(self, *inputs: Tensor) -> Any:
         """Return all outputs in evaluation mode, for one or several arguments."""
         return self._forward(*inputs)
@@ -299,19 +349,15 @@ class GradientLearner:
 
     def keep(self, which: list[int]) -> None:
         """Keep only these replicates and their optimiser state."""
-        state: dict[str, Tensor] = next(iter(self._optimiser.state.values()), {})
-        index = torch.tensor(which, device=self._stack.flat.device)
+        index, before = torch.tensor(which, device=self._stack.flat.device), self._optimiser
         moments = {
-            name: {key: view[index] for key, view in self._stack.views(state[name]).items()}
-            for name in ("exp_avg", "exp_avg_sq")
-            if state
+            name: {key: view[index] for key, view in self._stack.views(moment).items()}
+            for name, moment in before.moments.items()
         }
         self._stack.keep(which)
         self._optimiser = self._new_optimiser()
-        if state:
-            (weights,) = self._optimiser.param_groups[0]["params"]
-            kept = {name: self._stack.pack(values) for name, values in moments.items()}
-            self._optimiser.state[weights] = {"step": state["step"], **kept}
+        self._optimiser.steps = before.steps
+        self._optimiser.moments = {name: self._stack.pack(values) for name, values in moments.items()}
         self._prepare_issue()
 
 
@@ -343,6 +389,10 @@ class MemoryLearner:
         models = self._models if which is None else [self._models[i] for i in which]
         scores = [model(x) for model, x in zip(models, inputs.cpu(), strict=True)]
         return torch.stack(scores).to(self._device)
+
+    def right(self, inputs: Tensor, targets: Tensor, which: Sequence[int] | None = None) -> Tensor:
+        """Return how many places of some examples have their largest score at the target."""
+        return count_right(self.scores(inputs, which), targets)
 
     def weights(self, place: int) -> dict[str, Tensor]:
         """Return a copy of what is stored."""

@@ -2,8 +2,9 @@
 
 A recurrent update is some hundred small element-wise operations around a few matrix products; their overhead on a CPU,
 and their launches on a GPU, cost as much as the products. As single nodes the steps need about a third as many
-operations. All work on the last axis (hidden) and broadcast over the others. vmap can run them forward
-(`generate_vmap_rule`), but not backward where a gradient is written in place; stacks of these models broadcast instead.
+operations; on a GPU with Triton, one or two (triton_steps). All work on the last axis (hidden) and broadcast over the
+others. vmap can run them forward (`generate_vmap_rule`), but not backward where a gradient is written in place; stacks
+of these models broadcast instead.
 """
 
 from collections.abc import Callable
@@ -14,13 +15,15 @@ from jaxtyping import Float
 from torch import Tensor
 from torch.autograd import Function
 
-Units = Float[Tensor, "*stack batch hidden"]
-Gates = Float[Tensor, "*stack #batch gates"]
+from icy.core.tracing import traceable
+
+from . import triton_steps
+from .triton_steps import AllGates, Bias, Gates, Stops, Units, Weight
 
 
 def _tanh(x: Tensor) -> Tensor:
     """Return tanh, without a gradient; on a CPU from the sigmoid, equal to 1.2e-7 and in a third of the time."""
-    if x.is_cuda or x.dtype != torch.float32:
+    if not x.is_cpu or x.dtype != torch.float32:
         return torch.tanh(x)
     return (x * 2).sigmoid_().mul_(2).sub_(1)
 
@@ -69,6 +72,8 @@ class Mix(Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
         a, b, s = ctx.saved_tensors
+        if (fused := triton_steps.mix_backward(grad, a, b, s)) is not None:
+            return fused
         to_b = grad * s
         return grad - to_b, to_b, _reduced((b - a).mul_(grad), s.shape)
 
@@ -83,6 +88,8 @@ class GRUStep(Function):
 
     @staticmethod
     def forward(from_input: Tensor, from_state: Tensor, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        if (fused := triton_steps.gru_forward(from_input, from_state, h)) is not None:
+            return fused
         size = h.shape[-1]
         rz = (from_input[..., : 2 * size] + from_state[..., : 2 * size]).sigmoid_()
         r, z = rz[..., :size], rz[..., size:]
@@ -101,6 +108,8 @@ class GRUStep(Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor, *_: Any) -> Any:
         from_state, h, rz, n = ctx.saved_tensors
+        if (fused := triton_steps.gru_backward(grad, from_state, h, rz, n, ctx.input_shape[-2])) is not None:
+            return fused
         size = h.shape[-1]
         r, z = rz[..., :size], rz[..., size:]
         to_state = torch.empty_like(from_state)
@@ -129,6 +138,8 @@ class LSTMStep(Function):
 
     @staticmethod
     def forward(gates: Tensor, c: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        if (fused := triton_steps.lstm_forward(gates, c)) is not None:
+            return fused
         size = c.shape[-1]
         activated = torch.sigmoid(gates)
         activated[..., 2 * size : 3 * size] = _tanh(gates[..., 2 * size : 3 * size])
@@ -148,6 +159,8 @@ class LSTMStep(Function):
     @staticmethod
     def backward(ctx: Any, grad_h: Tensor | None, grad_c: Tensor | None, *_: Any) -> Any:
         c, activated, tanh_c = ctx.saved_tensors
+        if (fused := triton_steps.lstm_backward(grad_h, grad_c, c, activated, tanh_c)) is not None:
+            return fused
         size = c.shape[-1]
         i, f, g, o = activated.split(size, -1)
         to_gates = torch.addcmul(activated, activated, activated, value=-1)
@@ -174,6 +187,8 @@ class HighwayStep(Function):
 
     @staticmethod
     def forward(gates: Tensor, s: Tensor, kind: str) -> tuple[Tensor, Tensor, Tensor]:
+        if (fused := triton_steps.highway_forward(gates, s, kind)) is not None:
+            return fused
         size = s.shape[-1]
         gate, candidate = torch.sigmoid(gates[..., :size]), gates[..., size:]
         candidate = ACTIVATIONS[kind](candidate)
@@ -190,6 +205,8 @@ class HighwayStep(Function):
     @staticmethod
     def backward(ctx: Any, grad: Tensor, *_: Any) -> Any:
         s, gate, candidate = ctx.saved_tensors
+        if (fused := triton_steps.highway_backward(grad, s, gate, candidate, ctx.kind)) is not None:
+            return *fused, None
         size = s.shape[-1]
         to_gates = torch.empty(*grad.shape[:-1], 2 * size, dtype=grad.dtype, device=grad.device)
         to_candidate = torch.mul(grad, gate, out=to_gates[..., size:])
@@ -254,37 +271,90 @@ class SRUStep(Function):
         return _reduced(to_gates, gates.shape), to_weight, to_c, None
 
 
+class StopGate(Function):
+    """sigmoid(h . weight + bias), one number per row: `h` [..., rows, E], `weight` [..., 1, E], `bias` [..., 1, 1]."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(h: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        if (fused := triton_steps.stop_forward(h, weight, bias)) is not None:
+            return fused
+        # Not a matrix product: with one column it would sum in another order for a stack than for a single model.
+        return torch.sigmoid((h * weight).sum(-1, keepdim=True) + bias)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        h, weight, bias = inputs
+        ctx.bias_shape = bias.shape
+        ctx.save_for_backward(h, weight, output)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        h, weight, s = ctx.saved_tensors
+        if (fused := triton_steps.stop_backward(grad, s, h, weight)) is not None:
+            return fused
+        to_score = torch.ops.aten.sigmoid_backward(grad, s)
+        return to_score * weight, _reduced(to_score * h, weight.shape), _reduced(to_score, ctx.bias_shape)
+
+
+@traceable
 def tanh(x: Float[Tensor, "*axes"]) -> Float[Tensor, "*axes"]:
     """Return tanh(x); see Tanh."""
     y: Tensor = Tanh.apply(x)  # type: ignore[no-untyped-call]
     return y
 
 
-def mix(a: Units, b: Units, s: Float[Tensor, "*stack batch 1"]) -> Units:
+@traceable
+def mix(a: Units, b: Units, s: Stops) -> Units:
     """Return (1 - s) a + s b; see Mix."""
     mixed: Tensor = Mix.apply(a, b, s)  # type: ignore[no-untyped-call]
     return mixed
 
 
-def gru_step(from_input: Gates, from_state: Float[Tensor, "*stack batch gates"], h: Units) -> Units:
+@traceable
+def gru_step(from_input: Gates, from_state: AllGates, h: Units) -> Units:
     """Return the next state of a GRU; see GRUStep."""
     new: Tensor = GRUStep.apply(from_input, from_state, h)[0]  # type: ignore[no-untyped-call]
     return new
 
 
+@traceable
 def lstm_step(gates: Gates, c: Units) -> tuple[Units, Units]:
     """Return the next h and c of an LSTM; see LSTMStep."""
     h, new_c, _, _ = LSTMStep.apply(gates, c)  # type: ignore[no-untyped-call]
     return h, new_c
 
 
+@traceable
 def highway_step(gates: Gates, s: Units, activation: str) -> Units:
     """Return the next node of a DARTS cell; see HighwayStep."""
     new: Tensor = HighwayStep.apply(gates, s, activation)[0]  # type: ignore[no-untyped-call]
     return new
 
 
+@traceable
 def sru_step(gates: Gates, weight: Float[Tensor, "*stack 2 hidden"], c: Units, activation: str) -> tuple[Units, Units]:
     """Return the next h and c of an SRU; see SRUStep."""
     h, new_c, _, _ = SRUStep.apply(gates, weight, c, activation)  # type: ignore[no-untyped-call]
     return h, new_c
+
+
+@traceable
+def sru_state_step(gates: Gates, weight: Float[Tensor, "*stack 1 hidden"], c: Units) -> Units:
+    """Return the next c of an SRU whose output is not used; `gates` [..., rows or 1, 2E] holds x~ and f (without c)."""
+    candidate, f = gates.chunk(2, -1)
+    return torch.lerp(candidate, c, torch.sigmoid(torch.addcmul(f, weight, c)))
+
+
+@traceable
+def damp(x: Units, s: Stops) -> Units:
+    """Return (1 - s) x."""
+    return x - x * s
+
+
+@traceable
+def stop_gate(h: Units, weight: Weight, bias: Bias) -> Stops:
+    """Return sigmoid(h . weight + bias), one number per row; see StopGate."""
+    s: Tensor = StopGate.apply(h, weight, bias)  # type: ignore[no-untyped-call]
+    return s

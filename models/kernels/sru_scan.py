@@ -123,7 +123,7 @@ def _places(x: Tensor | None, c: Tensor, steps: int, activation: str, has_r: boo
 def _slabs(run: _Run) -> list[slice]:
     """Divide the steps into slabs."""
     steps, step = run.f.shape[1], run.f[:, 0]
-    length = steps if step.is_cuda else min(steps, max(1, IN_CACHE // step.numel()))
+    length = steps if not step.is_cpu else min(steps, max(1, IN_CACHE // step.numel()))
     return [slice(first, min(first + length, steps)) for first in range(0, steps, length)]
 
 
@@ -176,7 +176,7 @@ def _open(gate: Tensor, bias: Tensor, weight: Tensor, c: Tensor, fed: bool) -> N
 
 def _tanh(x: Tensor, out: Tensor) -> Tensor:
     """Compute tanh as in `icy.models.kernels.cell_steps`, into `out`."""
-    if x.is_cuda or x.dtype != torch.float32:
+    if not x.is_cpu or x.dtype != torch.float32:
         return torch.tanh(x, out=out)
     return torch.mul(x, 2, out=out).sigmoid_().mul_(2).sub_(1)
 

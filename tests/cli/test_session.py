@@ -13,7 +13,7 @@ from icy.core.text import counted
 from tests.cli.helpers import ROOT, run
 
 SLOW = (
-    "probe", "-m", "RNNZero:GRU", "-g", "perm", "--meanings", "3x4", "--word-length", "2", "--hidden", "64",
+    "probe", "-m", "RNNZero:GRU", "-g", "perm", "--meanings", "3x4", "--word-length", "2", "--hidden", "160",
     "--seeds", "5", "--set", "check_every=20", "--workers", "2",
 )  # fmt: skip
 IN_ALL = 10  # replicates; so many that the first is on file long before the last

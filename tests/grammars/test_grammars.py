@@ -28,6 +28,17 @@ def test_frozen_digests() -> None:
     assert digests == FROZEN
 
 
+@pytest.mark.parametrize("sizes", ["5x10 4 4", "4x5 7 2", "2x40 300 2"])
+def test_frozen_digests_at_other_sizes(sizes: str) -> None:
+    """At the papers' sizes, with chains and with a large vocabulary: what is made block by block, in many blocks."""
+    space, vocab_size, word_length = sizes.split()
+    made = {
+        name: " ".join(make_language(name, space, int(vocab_size), int(word_length), seed).digest() for seed in (0, 7))
+        for name in [*BUILT_IN, *CHAINS]
+    }
+    assert made == FROZEN_AT[sizes]
+
+
 # -- laws --------------------------------------------------------------------------------------------------------------
 
 
@@ -116,4 +127,49 @@ FROZEN = {
     "shuf": "4e5468262f7e529e",
     "shufdet": "02e4159eb1ce71f0",
     "rot+perm": "0d5648a66a1fc173",
+}
+CHAINS = ["rot+perm", "perm+proj", "proj+proj", "shuf+proj"]
+FROZEN_AT = {  # of seeds 0 and 7
+    "5x10 4 4": {
+        "concat": "42d65a95c80bd4fd e840e7739334682e",
+        "hol": "6c85e22e99f3ba42 6677988fd4cb1c7e",
+        "pairsum": "5ab70e735b3998a7 734508f672e271a6",
+        "perm": "f11569ad746029c1 d5b259983e4956b8",
+        "proj": "815a4a1ca42b24fd baad77d577ef1c4f",
+        "rot": "84c157c926389c90 cd1ebb58c8ebd229",
+        "shuf": "96f202dd7498c1fc aa8ce51d4a17e0c9",
+        "shufdet": "900a7d887056b270 cdb503001502a593",
+        "rot+perm": "7f1af67abdb7730d 9af99d536402c387",
+        "perm+proj": "0bc4eac99cccc086 30b28a691a8dde37",
+        "proj+proj": "b28d63b986c2fa81 14479fd8efbde38c",
+        "shuf+proj": "caf6fdaed09f4491 d0aa83791d1ba033",
+    },
+    "4x5 7 2": {
+        "concat": "fdfb995d6b2ed536 a55c46f17eea215d",
+        "hol": "39607a74f464555f 9c7de62709e34600",
+        "pairsum": "b56a4d09fd25f627 a73bb2444349c65a",
+        "perm": "cf6c5fce8efb39fc 2666e4cd84da1499",
+        "proj": "0c22f59e50628bd1 680e7316b1b6d8c2",
+        "rot": "b25534056336a9b0 b63a924a5c3c9437",
+        "shuf": "d9b4ee1bbad8486f 9376e6fe3a5c5d03",
+        "shufdet": "5b1cefb604446806 0cbc36588fbdeca3",
+        "rot+perm": "c80df52e733f1866 9b7d36841918983e",
+        "perm+proj": "359d9117d435925a 22c68b590d03d8c5",
+        "proj+proj": "102814c1da5086a1 bbcbc5ed1a8440b7",
+        "shuf+proj": "3be3484a8eb98d30 4e986949243ed756",
+    },
+    "2x40 300 2": {
+        "concat": "2604102b12bbcdf7 8847385ea8af8f6d",
+        "hol": "ccc1ab1910dc7b1e 10bb2e1547f58307",
+        "pairsum": "86d4968eb950c541 6f254afe6060a95a",
+        "perm": "2604102b12bbcdf7 50d182385d5cc622",
+        "proj": "d55386e863cd1dc2 eaf9a14d42a75ee9",
+        "rot": "b0c5960a73910b39 d8bea3562c3d778f",
+        "shuf": "b0f0061195ca7cba 8ec1e335313cd814",
+        "shufdet": "8e9f2a7bddbe2ec4 4a962c64ef430390",
+        "rot+perm": "b0c5960a73910b39 f3a3e92e073eeea8",
+        "perm+proj": "d55386e863cd1dc2 8e7fd4269d1781b8",
+        "proj+proj": "ab58eeab73eeadfd 0983d2d9a2b72394",
+        "shuf+proj": "0a04b4b1ad6744f9 6c1cc35ef46e7e72",
+    },
 }

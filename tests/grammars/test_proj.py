@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any, cast
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from icy.core.errors import InvalidSettingError
 from icy.core.streams import stream
-from icy.grammars import (
-    make_language,
-)
+from icy.grammars import Table, make_language, proj
 from icy.grammars.base import base_messages
 from icy.languages.meanings import MeaningSpace
 
@@ -26,6 +29,31 @@ def test_proj_equals_a_plain_loop() -> None:
         scores = one_hot @ matrix
         by_hand.append([int(np.argmax(scores[t * 4 : t * 4 + 4])) for t in range(6)])
     assert make_language("proj", *at).messages.tolist() == by_hand
+
+
+@given(
+    st.integers(0, 2**32),
+    st.integers(1, 40),
+    st.integers(1, 5),
+    st.integers(2, 4),
+    st.sampled_from([1, 7, 100, 10_000]),
+)
+def test_proj_is_the_same_in_blocks_of_any_size(
+    seed: int, rows: int, length: int, vocab_size: int, scores_at_once: int
+) -> None:
+    """On any table, its rows in any order, with scores that are equal now and then."""
+    rng = np.random.default_rng(seed)
+    space = MeaningSpace(1, rows)
+    messages = rng.integers(vocab_size, size=(rows, length))
+    matrix = rng.integers(3, size=(length * vocab_size,) * 2) / 3
+    table = Table(space, vocab_size, length, cast(Any, SimpleNamespace(random=lambda shape: matrix)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(proj, "SCORES_AT_ONCE", scores_at_once)
+        found = proj.Proj().apply(messages, table)
+    total = matrix[messages[:, 0]]
+    for position in range(1, length):
+        total = total + matrix[position * vocab_size + messages[:, position]]
+    assert found.tolist() == total.reshape(rows, length, vocab_size).argmax(axis=2).tolist()
 
 
 def test_proj_distinct_messages_at_main_setting() -> None:

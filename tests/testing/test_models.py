@@ -12,11 +12,12 @@ from torch import Tensor, nn
 
 from icy.languages.meanings import MeaningSpace
 from icy.models.base import MemoryModel, Receiver
-from icy.models.layers import flat_one_hot
+from icy.models.layers import flat_one_hot, linear
 from icy.testing import (
     MODEL_CHECKS,
     check_model,
 )
+from tests.cores import FASTEST
 from tests.testing.helpers import Plain, PlainReceiver, Unused
 
 
@@ -113,6 +114,17 @@ class FalselyBroadcasts(Plain):
         return scores
 
 
+class FalselyBroadcastsOnly(FalselyBroadcasts):
+    """The same of layers that native cores take, where each model is alone."""
+
+    def forward(self, meanings: Tensor) -> Tensor:
+        weights = [self.hidden.weight, self.hidden.bias, self.out.weight, self.out.bias]
+        first, shift, second, last = (w[0] if self.hidden.weight.dim() == 3 else w for w in weights)
+        hidden = linear(flat_one_hot(meanings, self.values, first.dtype), first, shift).tanh()
+        scores: Tensor = linear(hidden, second, last).unflatten(-1, self.shape)
+        return scores
+
+
 class Miscounts(Plain):
     def parameter_count(self, convention: str = "true") -> int:
         return 7
@@ -147,6 +159,7 @@ class Constant(Plain):
         (SharesWeights, "deepcopy"),
         (Single, "float64"),
         (FalselyBroadcasts, "stacked_equals_separate"),
+        (FalselyBroadcastsOnly, "stacked_equals_separate"),
         (Miscounts, "parameter_count"),
         (Constant, "learns"),
     ],
@@ -194,6 +207,12 @@ def test_plain_modules_pass() -> None:
         assert results["stacked_equals_separate"].message == "trains as: vmap"
         assert results["made_by_name"].excused
     assert "tokens only" in results["soft_messages"].message
+
+
+def test_a_model_of_icys_layers_is_trained_in_every_way_that_it_can_be() -> None:
+    results = {r.name: r for r in check_model("sender/FC2L")}
+    ways = ["broadcast"] if FASTEST == "broadcast" else [FASTEST, "broadcast"]
+    assert results["stacked_equals_separate"].message == f"trains as: {' and '.join(ways)}"
 
 
 def test_published_defects_are_found_out() -> None:

@@ -19,6 +19,7 @@ from icy.models.layers import flat_one_hot
 from icy.training.engine import make_model, train
 from icy.training.job import Outcome, Replicate
 from icy.training.learners import GradientLearner, Learner, make_learner, supervised_loss
+from icy.training.native import NativeLearner
 from icy.training.probe_job import ProbeJob, Task
 
 SPACE = MeaningSpace(3, 4)
@@ -64,8 +65,12 @@ def stacked(
 
 
 def weights(learner: Learner) -> dict[str, Tensor]:
-    assert isinstance(learner, GradientLearner)
-    return {name: p.detach() for name, p in learner._stack.parameters.items()}
+    """Weights of all replicates [replicate, ...] by name."""
+    assert isinstance(learner, GradientLearner | NativeLearner)
+    whole = learner._stack.flat if isinstance(learner, GradientLearner) else learner._parameters
+    count = len(learner._stack.modules) if isinstance(learner, GradientLearner) else len(whole)
+    each = [learner.weights(place) for place in range(count)]
+    return {name: torch.stack([one[name] for one in each]) for name in each[0]}
 
 
 # -- held-out meanings -------------------------------------------------------------------------------------------------

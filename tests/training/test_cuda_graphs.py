@@ -98,7 +98,7 @@ def learner(graph: bool, model: str = "sender/HierZero:GRU", representation: str
     settings, seeds = TrainingSettings(batch_size=8), (1, 2, 3, 4)
     loss = supervised_loss(get_representation(representation), task.side)
     models = [make_model(task, seed, settings) for seed in seeds]
-    found = make_learner(models, seeds, loss, settings, CPU, torch.zeros(4, 2, 3, dtype=torch.long))
+    found = make_learner(models, seeds, loss, settings, CPU, torch.zeros(4, 2, 3, dtype=torch.long), "broadcast")
     assert isinstance(found, GradientLearner)
     if graph:  # which a CPU is refused
         found._issue, found._issued = "graph", None

@@ -25,6 +25,7 @@ from icy.training.engine import make_model, train
 from icy.training.job import Outcome, Reading, Replicate
 from icy.training.learners import Learner, make_learner
 from icy.training.probe_job import ProbeJob, Task
+from tests.cores import both_engines
 from tests.training.helpers import (
     CPU,
     GENERALISE,
@@ -43,13 +44,14 @@ from tests.training.helpers import (
 # -- a stack equals separate runs --------------------------------------------------------------------------------------
 
 
+@both_engines
 @pytest.mark.parametrize("model", MODELS)
-def test_a_seed_reads_the_same_alone_and_in_company(model: str) -> None:
+def test_a_seed_reads_the_same_alone_and_in_company(model: str, how: str) -> None:
     grammars, baselines = ("rot", "perm", "shufdet"), {seed: 20 + 10 * (seed % 3) for seed in SEEDS}
-    together = outcomes(job(model, [(g, s) for g in grammars for s in SEEDS], baselines=baselines))
-    five_seeds = outcomes(job(model, [("rot", s) for s in SEEDS], baselines=baselines))
+    together = outcomes(job(model, [(g, s) for g in grammars for s in SEEDS], baselines=baselines, engine=how))
+    five_seeds = outcomes(job(model, [("rot", s) for s in SEEDS], baselines=baselines, engine=how))
     for seed in SEEDS[:2]:
-        alone = outcomes(job(model, [("rot", seed)], baselines=baselines))["rot", seed]
+        alone = outcomes(job(model, [("rot", seed)], baselines=baselines, engine=how))["rot", seed]
         for other in (together["rot", seed], five_seeds["rot", seed]):
             assert (other.curve, other.accuracy, other.steps) == (alone.curve, alone.accuracy, alone.steps)
     assert len({tuple(o.curve) for o in together.values()}) == len(together)
@@ -129,11 +131,12 @@ def test_held_out_meanings_are_never_trained_on(kind: str, monkeypatch: pytest.M
             assert seen[purpose, seed] == set(range(9)) - held_out
 
 
+@both_engines
 @pytest.mark.parametrize("model", ["sender/FC2L", "receiver/Hier:GRU"])
-def test_generalise_reads_the_same_alone_and_in_company(model: str) -> None:
+def test_generalise_reads_the_same_alone_and_in_company(model: str, how: str) -> None:
     split, grammars = Split("random", 0.3), ("concat", "rot", "perm")
-    together = outcomes(holding_out(model, [(g, s) for g in grammars for s in (1, 2, 3)], split))
-    alone = outcomes(holding_out(model, [("concat", 3), ("rot", 3)], split))
+    together = outcomes(holding_out(model, [(g, s) for g in grammars for s in (1, 2, 3)], split, engine=how))
+    alone = outcomes(holding_out(model, [("concat", 3), ("rot", 3)], split, engine=how))
     for place, outcome in alone.items():
         other = together[place]
         assert (other.curve, other.accuracy, other.steps) == (outcome.curve, outcome.accuracy, outcome.steps)
@@ -463,21 +466,22 @@ def test_models_that_cannot_be_trained_are_refused_in_a_sentence() -> None:
         list(train(job("sender/FC2L", [("concat", 1)], engine="vmaps")))
 
 
+@both_engines
 @pytest.mark.parametrize(
     "model",
     ["sender/FC2L", "sender/HierZero:GRU", "sender/RNNZero2L:RNN", "sender/RNNAutoReg:LSTM", "receiver/Hier:GRU"],
 )
-def test_weights_do_not_depend_on_the_stack(model: str) -> None:
+def test_weights_do_not_depend_on_the_stack(model: str, how: str) -> None:
     """At the papers' size, to the last bit: alone, first of three, last of three."""
     found = registry.get(model)
     task = Task(found, MeaningSpace(5, 10))
 
     def trained(seeds: tuple[int, ...], place: int) -> Tensor:
         replicates = tuple(Replicate("concat", seed) for seed in seeds)
-        run = engine.Run(ProbeJob(task, get_protocol("budget"), settings_for("default"), replicates=replicates))
+        job = ProbeJob(task, get_protocol("budget"), settings_for("default"), replicates=replicates, engine=how)
+        run = engine.Run(job)
         run._update(3)
-        stack = run.learner._stack  # type: ignore[attr-defined]
-        return torch.cat([p[place].detach().flatten() for p in stack.parameters.values()])
+        return torch.cat([value.flatten() for value in run.learner.weights(place).values()])
 
     alone = trained((7,), 0)
     assert torch.equal(alone, trained((7, 8, 9), 0))

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from icy.core.errors import InvalidSettingError
+from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.languages.splits import Split
-from icy.training.job import Replicate
+from icy.training.job import Replicate, check_engine
 from tests.training.helpers import GENERALISE, holding_out, job, outcomes
 
 
@@ -23,3 +23,17 @@ def test_other_protocols_know_nothing_of_splits() -> None:
         "split",
     }
     assert outcomes(replace(plain, baselines={1: 10}))["concat", 1].extra == {}
+
+
+def test_native_cores_that_cannot_be_had_are_refused_before_anything_is_trained(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with pytest.raises(InvalidSettingError, match="on the CPU only"):
+        check_engine("native", "cuda")
+    monkeypatch.setenv("ICY_NATIVE", "off")
+    check_engine("auto", "cpu")
+    with pytest.raises(InvalidSettingError, match=r"no native cores here \(switched off by ICY_NATIVE=off\)"):
+        check_engine("native", "cpu")
+    monkeypatch.setenv("ICY_NATIVE", "nonsense")
+    with pytest.raises(UnknownNameError, match="No value of ICY_NATIVE is called 'nonsense'"):
+        check_engine("auto", "cpu")

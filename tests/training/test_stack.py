@@ -16,7 +16,19 @@ from icy.models.cells import GRUCell
 from icy.models.layers import flat_one_hot
 from icy.training.engine import make_model
 from icy.training.learners import Learner, make_learner
-from tests.training.helpers import CPU, SEEDS, SETTINGS, Plain, batches, entry, stacked, step, task, weights
+from tests.cores import both_engines, needs_native
+from tests.training.helpers import (
+    CPU,
+    SEEDS,
+    SETTINGS,
+    Plain,
+    batches,
+    entry,
+    stacked,
+    step,
+    task,
+    weights,
+)
 
 
 def dropout() -> nn.Module:
@@ -38,7 +50,7 @@ def run_plain(extra: Any, seeds: Sequence[int] = SEEDS[:3], how: str = "auto") -
 
 def test_a_plain_module_is_stacked_by_vmap_and_equals_the_built_in(caplog: pytest.LogCaptureFixture) -> None:
     plain, loop = run_plain(nn.Identity), run_plain(nn.Identity, how="loop")
-    built_in = stacked(task("sender/FC2L"), SEEDS[:3])
+    built_in = stacked(task("sender/FC2L"), SEEDS[:3], how="broadcast")
     for update in range(4):
         step(built_in, *(part[:3] for part in batches("sender", 5, update)))
     inputs, _ = batches("sender", 3, 9)
@@ -78,7 +90,7 @@ def test_modules_with_a_state_of_their_own_survive_leaving_one_out(extra: Any) -
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=0)
 
 
-@pytest.mark.parametrize("how", ["broadcast", "vmap", "loop"])
+@pytest.mark.parametrize("how", [pytest.param("native", marks=needs_native), "broadcast", "vmap", "loop"])
 def test_some_replicates_are_evaluated_as_all_are(how: str) -> None:
     learner = stacked(task("sender/FC2L"), SEEDS, how=how)
     inputs, _ = batches("sender", len(SEEDS))
@@ -127,9 +139,10 @@ def test_frozen_parameters_stay() -> None:
         assert not torch.equal(after["out.weight"], before["out.weight"][[1]])
 
 
-def test_the_model_given_is_not_trained_itself() -> None:
+@both_engines
+def test_the_model_given_is_not_trained_itself(how: str) -> None:
     model = make_model(task("sender/FC2L"), 1, SETTINGS)
     before = copy.deepcopy(model.state_dict())
-    learner = make_learner([model], [1], SOFT.sender_loss, SETTINGS, CPU, batches("sender", 1)[0])
+    learner = make_learner([model], [1], SOFT.sender_loss, SETTINGS, CPU, batches("sender", 1)[0], how)
     step(learner, *batches("sender", 1))
     assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())

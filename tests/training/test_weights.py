@@ -15,7 +15,6 @@ from icy.grammars import make_language
 from icy.records.pack import Pack
 from icy.records.record import model_file
 from icy.training.engine import make_model
-from icy.training.learners import GradientLearner, MemoryLearner
 from icy.training.weights import pack_weights, restore, state_of, unpack_weights
 from tests.training.helpers import SEEDS, SETTINGS, batches, stacked, step, task
 
@@ -29,13 +28,13 @@ MODELS = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("how", ["auto", "broadcast"])
 @pytest.mark.parametrize("name", MODELS)
-def test_a_model_is_restored_to_the_bit(name: str) -> None:
+def test_a_model_is_restored_to_the_bit(name: str, how: str) -> None:
     of = task(name)
-    learner = stacked(of, SEEDS[:2])
+    learner = stacked(of, SEEDS[:2], how=how)
     for n in range(3):
         step(learner, *batches(of.side, 2, n))
-    assert isinstance(learner, GradientLearner | MemoryLearner)
     kept = unpack_weights(pack_weights(learner.weights(1)))
     assert {n: value.dtype for n, value in kept.items()} == {n: v.dtype for n, v in learner.weights(1).items()}
     for n, value in learner.weights(1).items():

@@ -14,6 +14,7 @@ import click
 
 from icy.cli.exit_codes import DONE, FAILED
 from icy.cli.output import format_option, print_rows
+from icy.core import native
 from icy.core.memory import available_memory
 from icy.core.provenance import git_revision, usable_cores
 from icy.core.registry import ENTRY_KINDS, ENTRY_POINT_GROUP, registry
@@ -24,7 +25,7 @@ LIBRARIES = (
     "torch", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "matplotlib", "joblib", "click", "rich",
     "jaxtyping", "rapidfuzz",
 )  # fmt: skip
-OPTIONAL = ("ray", "gymnasium", "pettingzoo", "tensorboard", "mlflow", "wandb")
+OPTIONAL = ("triton", "ray", "gymnasium", "pettingzoo", "tensorboard", "mlflow", "wandb")
 
 Fact = tuple[str, str, bool]  # what, its value, whether it is fine
 EPILOG = """\b
@@ -42,7 +43,7 @@ def doctor_command(out: str | None, format_: str) -> int:
 
     The exit code is 1 if something that icy needs is missing.
     """
-    facts = [fact for group in (_versions, _devices, _processor, _memory, _plugins) for fact in _safely(group)]
+    facts = [fact for group in (_versions, _devices, _processor, _native, _memory, _plugins) for fact in _safely(group)]
     facts += _safely(lambda: _folder(out))
     print_rows(["what", "found", ""], [[what, found, "" if good else "!"] for what, found, good in facts], format_)
     return DONE if all(good for _, _, good in facts) else FAILED
@@ -84,6 +85,10 @@ def _devices() -> Iterable[Fact]:
     for i in range(torch.cuda.device_count()):
         about = torch.cuda.get_device_properties(i)
         yield f"cuda:{i}", f"{about.name}, {about.total_memory / 2**30:.0f} GiB", True
+    if torch.cuda.is_available():
+        from icy.models.kernels import triton_steps
+
+        yield "cells on a GPU", triton_steps.in_use(), True
     yield "--device auto", "cuda" if torch.cuda.is_available() else "cpu", True
 
 
@@ -97,6 +102,11 @@ def _processor() -> Iterable[Fact]:
         True,
     )
     yield "torch threads", str(torch.get_num_threads()), True
+
+
+def _native() -> Iterable[Fact]:
+    yield "cores of models", native.in_use("icy.models.native", "PyTorch"), True
+    yield "pairs in metrics", native.in_use("icy.metrics.topographic.native", "NumPy and RapidFuzz"), True
 
 
 def _memory() -> Iterable[Fact]:

@@ -5,15 +5,18 @@ and never stored; one table per distance has the value of each key.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from jaxtyping import Float32, Float64, Int64, Real, UInt
+from jaxtyping import Float32, Float64, Int32, Int64, Real, UInt, UInt8, UInt16
 from numpy.typing import NDArray
 
 from icy.core.errors import InvalidSettingError, unknown
 from icy.metrics.entropy import Codes
 from icy.metrics.table import PAD, Table
+
+from . import native
 
 MEANING_DISTANCES = ("hamming", "cosine", "euclidean")
 MESSAGE_DISTANCES = ("levenshtein", "hamming")
@@ -107,18 +110,22 @@ class Hamming:
         self.width = len(columns)
         self.one_hot_width = int((self.table.max(0) + 1).sum())
         self.values = (self.width - np.arange(self.width + 1.0)) / (self.width if share else 1)
-        self._one_hot: NDArray[np.float32] | None = None
 
-    @property
+    @cached_property
     def one_hot(self) -> Float32[NDArray[np.float32], "batch one_hot={self.one_hot_width}"]:
         """Concatenated one-hot vectors, [N, one_hot_width]; their products count equal columns, exactly in float32."""
-        if self._one_hot is None:
-            parts = [np.eye(column.max() + 1, dtype=np.float32)[column] for column in self.table.T]
-            self._one_hot = np.concatenate(parts, 1)
-        return self._one_hot
+        return np.concatenate([np.eye(column.max() + 1, dtype=np.float32)[column] for column in self.table.T], 1)
+
+    @cached_property
+    def bytes(self) -> UInt8[NDArray[np.uint8], "batch column"] | None:
+        """The columns for native code, [N, columns]; None if it is not to be had or they do not fit it."""
+        fits = self.width <= native.MOST_COLUMNS and int(self.table.max(initial=0)) < native.MOST_CODES
+        return self.table.astype(np.uint8) if fits and native.usable() else None
 
     def block(self, left: slice, right: slice) -> Keys:
         """See Distance; the key is the number of equal columns, so 0 is the largest distance."""
+        if self.bytes is not None:
+            return native.equal_columns(self.bytes[left], self.bytes[right])
         if self.one_hot_width <= WIDEST:
             return (self.one_hot[left] @ self.one_hot[right].T).astype(np.uint16)
         equal = np.zeros((len(self.table[left]), len(self.table[right])), dtype=np.uint16)
@@ -130,6 +137,20 @@ class Hamming:
         """See Distance."""
         found: Distances = self.values[(self.table[left] == self.table[right]).sum(1)]
         return found
+
+
+class Numbered(NamedTuple):
+    """Messages for native code.
+
+    Attributes:
+        tokens: numbers of their tokens, [N, S].
+        lengths: how many of them are the message, [N].
+        symbols: how many different ones there are.
+    """
+
+    tokens: UInt16[NDArray[np.uint16], "batch length"]
+    lengths: Int32[NDArray[np.int32], " batch"]
+    symbols: int
 
 
 class Levenshtein:
@@ -146,8 +167,7 @@ class Levenshtein:
 
     def __init__(self, table: Table, padded: bool, normalise: str) -> None:
         self.lengths = np.full(len(table), table.length) if padded else table.lengths
-        rows = (table.messages - PAD).tolist()  # from 0, so that padding too has the code of a character
-        self.texts = [_text(row[:n]) for row, n in zip(rows, self.lengths.tolist(), strict=True)]
+        self.rows = table.messages - PAD  # from 0, so that padding too has the code of a character
         longest = max(int(self.lengths.max()), 1)
         self.mean = normalise == "mean"
         self.small = np.uint8 if longest < 2**8 else np.uint16
@@ -160,15 +180,37 @@ class Levenshtein:
             # Between two empty messages there are 0 edits, which may be divided by anything.
             self.values = edits / np.maximum(length / 2 if self.mean else length, 0.5)
 
+    @cached_property
+    def texts(self) -> list[str]:
+        """The messages as strings."""
+        return [_text(row[:n]) for row, n in zip(self.rows.tolist(), self.lengths.tolist(), strict=True)]
+
+    @cached_property
+    def numbered(self) -> Numbered | None:
+        """The messages for native code; None if it is not to be had or they do not fit it."""
+        if self.rows.shape[1] > native.MOST_TOKENS or not native.usable():
+            return None
+        symbols, tokens = np.unique(self.rows, return_inverse=True)
+        if len(symbols) > native.MOST_SYMBOLS:
+            return None
+        return Numbered(tokens.reshape(self.rows.shape).astype(np.uint16), self.lengths.astype(np.int32), len(symbols))
+
+    def _edits(self, left: slice, right: slice) -> Keys:
+        """Return the number of edits between all pairs of two slices of messages, [left, right]."""
+        if self.numbered is not None:
+            tokens, lengths, symbols = self.numbered
+            return native.levenshtein(tokens[left], lengths[left], tokens[right], lengths[right], symbols)
+        from rapidfuzz import process
+        from rapidfuzz.distance import Levenshtein as Edits
+
+        return process.cdist(self.texts[left], self.texts[right], scorer=Edits.distance, dtype=self.small)
+
     def _length(self, left: Rows, right: Rows) -> Rows:
         return left + right if self.mean else np.maximum(left, right)
 
     def block(self, left: slice, right: slice) -> Keys:
         """See Distance; the key is the number of edits and, if lengths differ, the length that divides it."""
-        from rapidfuzz import process
-        from rapidfuzz.distance import Levenshtein as Edits
-
-        edits = process.cdist(self.texts[left], self.texts[right], scorer=Edits.distance, dtype=self.small)
+        edits = self._edits(left, right)
         if self.width == 1:
             return edits
         length = self._length(self.lengths[left][:, None], self.lengths[right])

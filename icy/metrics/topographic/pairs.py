@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from icy.core.memory import require_memory
 from icy.core.provenance import usable_cores
 
+from . import native
 from .distances import WIDEST, Distance, Distances, Hamming, Keys, Rows
 from .progress import Progress
 
@@ -119,7 +120,9 @@ def distances_of_pairs(
 
 
 def histogram(keys: Keys, cells: int) -> Int64[Counts, "cells={cells}"]:
-    """Count each key, [cells]; bytes are counted two at a time, which halves the work."""
+    """Count each key, [cells]; without native code bytes are counted two at a time, which halves the work."""
+    if native.usable():
+        return native.count_keys(keys, cells)
     if keys.dtype != np.uint8 or keys.size % 2:
         return np.bincount(keys.ravel(), minlength=cells)
     twos = np.bincount(np.ascontiguousarray(keys).ravel().view(np.uint16), minlength=2**16).reshape(256, 256)
@@ -160,7 +163,7 @@ def _joint_keys(x: Distance, y: Distance) -> KeysOfBlock:
     assert y.values is not None
     width, cells = len(y.values), len(x.values) * len(y.values)
     kind: Any = np.uint8 if cells <= 2**8 else np.uint16 if cells <= 2**16 else np.uint32
-    if isinstance(x, Hamming) and isinstance(y, Hamming) and _narrow(x, y):
+    if isinstance(x, Hamming) and isinstance(y, Hamming) and _narrow(x, y) and not (_native(x) and _native(y)):
         left, right = _factors(x, y)
 
         def product(rows: slice, columns: slice) -> Keys:
@@ -169,10 +172,16 @@ def _joint_keys(x: Distance, y: Distance) -> KeysOfBlock:
         return product
 
     def two_keys(rows: slice, columns: slice) -> Keys:
-        keys: Keys = x.block(rows, columns).astype(kind) * kind(width) + y.block(rows, columns).astype(kind)
+        keys: Keys = x.block(rows, columns).astype(kind, copy=False)
+        keys *= kind(width)
+        keys += y.block(rows, columns).astype(kind, copy=False)
         return keys
 
     return two_keys
+
+
+def _native(distance: Hamming) -> bool:
+    return distance.bytes is not None
 
 
 def _narrow(x: Hamming, y: Hamming) -> bool:

@@ -18,7 +18,7 @@ from icy.config.settings import TrainingSettings
 from icy.core.devices import make_current
 from icy.core.noise import Noise
 from icy.core.representations import Representation, cross_entropy
-from icy.grammars import make_language
+from icy.grammars import shared_language
 from icy.languages.language import Language
 from icy.metrics import topsim
 from icy.training.batches import Batches
@@ -238,7 +238,7 @@ def _language(task: PairTask, replicate: Replicate) -> Language:
     if replicate.grammar == SCRATCH:
         nothing = np.zeros((task.space.size, task.message_length), dtype=np.uint8)
         return Language(task.space, nothing, task.vocab_size)
-    return make_language(replicate.grammar, task.space, task.vocab_size, task.word_length, replicate.seed)
+    return shared_language(replicate.grammar, task.space, task.vocab_size, task.word_length, replicate.seed)
 
 
 def _emerged(task: PairTask, replicate: Replicate, tokens: np.ndarray[Any, Any]) -> Language:

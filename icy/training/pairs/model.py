@@ -14,6 +14,7 @@ from icy.core.noise import current_noise
 from icy.core.registry import SIDES, registry
 from icy.core.representations import Representation, get_representation
 from icy.languages.meanings import MeaningSpace
+from icy.models.native.module import NativeModule
 from icy.records.record import Record
 from icy.training.engine import make_model
 from icy.training.probabilities import warn_of_probabilities
@@ -46,6 +47,20 @@ class Pair(nn.Module):
         noise = current_noise(sent.device) if self.training else None
         answered = self.receiver(self.link.message(sent, noise))
         return (sent, answered) if messages is None else (sent, answered, self.receiver(messages))
+
+    def made_native(self, meanings: Tensor) -> Pair:
+        """Return the same pair with both sides run by native cores.
+
+        Raises:
+            NotNativeError: a side does something that they cannot do.
+        """
+        sender = NativeModule(self.sender, [meanings])
+        with torch.no_grad():
+            sent = sender.eval()(meanings)
+        receiver = NativeModule(self.receiver, [sent, sent.argmax(-1)])
+        pair = Pair(sender, receiver, self.link)
+        pair.label = self.label
+        return pair
 
 
 def make_pair(task: PairTask, seed: int, settings: TrainingSettings) -> Pair:

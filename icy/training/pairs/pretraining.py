@@ -12,7 +12,6 @@ from icy.config.protocols import BASELINE, Protocol
 from icy.records.record import NOT_LEARNT
 from icy.training.engine import Run
 from icy.training.job import Outcome, Reading, Replicate, Report
-from icy.training.learners import GradientLearner
 from icy.training.probe_job import ProbeJob
 
 from .job import PairJob
@@ -57,7 +56,6 @@ class Pretraining(Run):
 
     def _outcome(self, replicate: Replicate, reason: str, steps: int, accuracy: float, **extra: float) -> Outcome:
         place, seconds = self.active.index(replicate), self.seconds[replicate]
-        assert isinstance(self.learner, GradientLearner)
         weights = self.learner.weights(place) if reason == "target" else None
         outcome = super()._outcome(replicate, reason, steps, accuracy, **extra)
         self.learnt[replicate] = Learnt(steps, outcome.curve[-1][1], weights, seconds, reason == "diverged")

@@ -2,8 +2,7 @@
 
 The models are small. One of them cannot fill two cores, and threads within an operation of a hundred microseconds
 cost more than they bring, so on a CPU each worker trains a stack of its own. On a GPU a few workers may share it, so
-that one launches its work while another computes. loky runs the workers: it needs no `if __name__ == "__main__"` in a
-user's script, and it carries models that were defined in a notebook.
+that one launches its work while another computes.
 """
 
 from __future__ import annotations
@@ -22,9 +21,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from joblib.externals.loky import ProcessPoolExecutor
 from joblib.externals.loky.process_executor import BrokenProcessPool
 
+from icy.core.allocation import keep_memory
 from icy.core.errors import IcyError
 from icy.core.registry import Additions, registry
 from icy.records.record import Record
@@ -33,12 +32,10 @@ from icy.training.job import Job
 
 from .base import JobReport, RecordCallback, run_job
 from .events import EventLog, LogForwarder
+from .processes import FreshProcess, WorkerProcess, copies
 from .remote import KILLED, RemoteRunner, Submission, packed
 
 POLL_SECONDS = 0.3
-PATIENCE_SECONDS = 5.0  # for a process that is being killed
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
-KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has only the latter
 _icy_log = logging.getLogger("icy")
 _filing = threading.Lock()  # held by a worker while it writes a record
 
@@ -51,31 +48,19 @@ class Worker:
 
     Args:
         spool: the folder of the mail.
+        process: where it works; a fresh process unless given.
     """
 
-    def __init__(self, spool: str) -> None:
+    def __init__(self, spool: str, process: WorkerProcess | None = None) -> None:
         self._spool = spool
+        self._process = _fresh() if process is None else process
         self.work: Submission | None = None
         self.future: Future[list[Record]] | None = None
-        self._start()
-
-    def _start(self) -> None:
-        self._executor = ProcessPoolExecutor(
-            max_workers=1,
-            initializer=_start_worker,
-            initargs=(registry.additions(), _icy_log.getEffectiveLevel()),
-            env=dict.fromkeys(THREAD_VARIABLES, "1"),
-        )
 
     def begin(self, work: Submission) -> None:
         """Hand it a job; it must have none."""
         self.work = work
-        try:
-            with _without_interrupts():
-                self.future = self._executor.submit(_run_in_worker, work.rest(), work.ticket, self._spool)
-        except BrokenProcessPool as error:  # the process was killed while it had nothing to do
-            self.future = Future()
-            self.future.set_exception(error)
+        self.future = self._process.submit(work.rest(), work.ticket, self._spool)
 
     def end(self) -> Submission:
         """Take the job from it."""
@@ -86,28 +71,20 @@ class Worker:
     def restart(self) -> None:
         """Have another process in its place."""
         self.kill()
-        self._start()
+        self._process = _fresh()
 
     def processes(self) -> list[Any]:
         """The process, or none while it is being started."""
-        return list((self._executor._processes or {}).values())
+        return self._process.processes()
 
     def kill(self) -> None:
-        """End the process at once, and wait until it is gone, so that it writes nothing beside another.
+        """End the process at once, and wait until it is gone, so that it writes nothing beside another."""
+        self._process.kill()
 
-        Not asked to end, as loky would: a process that was killed as it held a lock of the executor's queues leaves
-        no one to hear of it. Nor left to loky's own way to kill, which needs another package or program. In a thread,
-        since loky may wait for ever.
-        """
-        processes = self.processes()
-        for process in processes:
-            with contextlib.suppress(ProcessLookupError):  # it is gone already
-                os.kill(process.pid, KILL)
-        closing = threading.Thread(target=self._executor.shutdown, kwargs={"kill_workers": True}, daemon=True)
-        closing.start()
-        closing.join(PATIENCE_SECONDS)
-        for process in processes:
-            process.join(PATIENCE_SECONDS)
+
+def _fresh() -> FreshProcess:
+    level = _icy_log.getEffectiveLevel()
+    return FreshProcess(_run_in_worker, _start_fresh_worker, registry.additions(), level)
 
 
 class PoolRunner(RemoteRunner):
@@ -133,10 +110,13 @@ class PoolRunner(RemoteRunner):
         super().__init__(report, filed, retries)
         self.workers, self.device = workers, device
         self._pool: list[Worker] = []
+        self._ready: list[WorkerProcess] = []  # processes without a worker yet
 
     def __enter__(self) -> Self:
         self._spool = tempfile.TemporaryDirectory(prefix="icy-", ignore_cleanup_errors=True)
         self._mail = EventLog(Path(self._spool.name))
+        if self.device == "cpu":
+            self._ready = [*copies(self.workers, _run_in_worker, _start_copied_worker)]
         return self
 
     def __exit__(
@@ -144,6 +124,8 @@ class PoolRunner(RemoteRunner):
     ) -> None:
         for worker in self._pool:
             worker.kill()
+        for process in self._ready:
+            process.kill()
         self._spool.cleanup()
 
     def _fill(self) -> None:
@@ -153,7 +135,7 @@ class PoolRunner(RemoteRunner):
             if idle is None:
                 if len(self._pool) >= self.workers:
                     return
-                idle = Worker(self._spool.name)
+                idle = Worker(self._spool.name, self._ready.pop() if self._ready else None)
                 self._pool.append(idle)
             idle.begin(self._waiting.popleft())
 
@@ -199,14 +181,24 @@ class PoolRunner(RemoteRunner):
 # -- in a worker -------------------------------------------------------------------------------------------------------
 
 
-def _start_worker(additions: Additions, log_level: int) -> None:
+def _start_fresh_worker(additions: Additions, log_level: int) -> None:
+    _start_worker()
+    _icy_log.setLevel(log_level)
+    registry.add_all(additions)
+
+
+def _start_copied_worker() -> None:
+    _icy_log.handlers.clear()  # they are the parent's, which gets the log by mail
+    _start_worker()
+
+
+def _start_worker() -> None:
+    keep_memory()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
     threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
-    _icy_log.setLevel(log_level)
     import torch
 
     torch.set_num_threads(1)
-    registry.add_all(additions)
 
 
 def _end_with_parent(parent: int) -> None:
@@ -233,20 +225,3 @@ def _run_in_worker(job: Job, ticket: int, spool: str) -> list[Record]:
         file.write("\n")  # after a line that a killed worker may have left unfinished
         with LogForwarder(write):
             return run_job(job, lambda _, readings: write("read", packed(readings)), put)
-
-
-@contextlib.contextmanager
-def _without_interrupts() -> Iterator[None]:
-    """Start workers with Ctrl-C ignored, which they inherit.
-
-    Between its start and its own setting a worker would otherwise print a stack trace at Ctrl-C. One that comes in
-    this moment, some milliseconds, is lost.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before: Any = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

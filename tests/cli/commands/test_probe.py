@@ -11,6 +11,7 @@ import pytest
 
 import icy
 from tests.cli.helpers import FC2L, TINY, assert_one_sentence, run
+from tests.cores import FASTEST
 
 # -- probe -------------------------------------------------------------------------------------------------------------
 
@@ -47,8 +48,8 @@ def test_quiet_and_verbose(out: str) -> None:
     assert (quiet.exit_code, quiet.stderr) == (0, "")
     verbose = run(*FC2L, "-g", "perm", "-o", out, "-v")
     assert "FC2L" in verbose.stderr
-    assert "engine 'broadcast'" in verbose.stderr
-    assert ", engine broadcast" in verbose.stderr
+    assert f"engine '{FASTEST}'" in verbose.stderr
+    assert f", engine {FASTEST}" in verbose.stderr
 
 
 def test_settings_options_and_plugins_reach_the_library(out: str, plugin: str) -> None:

@@ -16,6 +16,7 @@ from icy.training.job import Reading, Replicate
 from icy.training.pairs.job import PairEntry, PairJob
 from icy.training.pairs.model import Pair, make_pair
 from icy.training.pairs.train import train_pairs
+from tests.cores import both_engines
 from tests.training.pairs.helpers import SETTINGS, assert_same_curve, pair_task, run
 
 REPRESENTATIONS = ("soft", "gumb", "discr")
@@ -23,15 +24,18 @@ REPRESENTATIONS = ("soft", "gumb", "discr")
 # -- the same numbers, however it is run -------------------------------------------------------------------------------
 
 
+@both_engines
 @pytest.mark.parametrize("representation", REPRESENTATIONS)
 @pytest.mark.parametrize(
     ("sender", "receiver"), [("RNNAutoReg:GRU", "RNN1L:GRU"), ("HierZero:RNN", "Hier:RNN"), ("FC2L", "CNN")]
 )
-def test_pairs_together_equal_pairs_alone(tmp_path: Path, sender: str, receiver: str, representation: str) -> None:
+def test_pairs_together_equal_pairs_alone(
+    tmp_path: Path, sender: str, receiver: str, representation: str, how: str
+) -> None:
     task = pair_task(sender, receiver, representation)
     replicates = [Replicate(SCRATCH, seed) for seed in (1, 2, 3)]
-    together = run(tmp_path, replicates, task)
-    assert {o.engine for o in together.values()} == {"broadcast"}
+    together = run(tmp_path, replicates, task, engine=how)
+    assert {o.engine for o in together.values()} == {how}
     for replicate in replicates:
         alone = run(tmp_path, [replicate], task, engine="loop")
         assert_same_curve(alone[replicate], together[replicate])

@@ -1,0 +1,72 @@
+"""The bound that speed.py measures by: the operations that an update needs, and how many a core makes at best."""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+import subprocess
+import time
+from pathlib import Path
+
+from icy.core.native import build
+
+BATCH, SPACE = 128, "5x10"
+SOURCE = Path(__file__).parent / "micro_kernel.cpp"
+CORES = SOURCE.parents[1] / "models/native"
+MICRO_KERNEL = f"benchmarks/{SOURCE.name}"  # what the page calls it
+
+
+def compiled(folder: Path) -> Path:
+    """Compile the micro-kernel for this processor; return the library."""
+    library = folder / "micro_kernel.so"
+    flags = [
+        *build.FLAGS,
+        "-fvisibility=default",
+        "-DICY_VARIANT=bound",
+        *(f"-I{folder}" for folder in (CORES, build.COMMON)),
+    ]
+    flags += ["-mcpu=native" if platform.machine() in ("aarch64", "arm64") else "-march=native"]
+    subprocess.run(["c++", *flags, "-shared", "-fPIC", "-o", library, SOURCE], check=True)
+    return library
+
+
+def micro_kernel_rate(library: Path, seconds: float) -> float:
+    """Return the billions of operations a second of one core in the products of a recurrent step; see the source."""
+    function = ctypes.CDLL(str(library)).micro_kernel_rate
+    function.argtypes, function.restype = [ctypes.c_double], ctypes.c_double
+    return float(function(seconds))
+
+
+def large_product_rate(device: str, seconds: float, size: int = 16384) -> float:
+    """Return the billions of operations a second of large products on a GPU, in single precision."""
+    import torch
+
+    one, done, began = torch.randn(size, size, device=device), 0, time.perf_counter()
+    while time.perf_counter() - began < seconds or not done:
+        (one @ one).sum().item()
+        done += 1
+    return 2e-9 * size**3 * done / (time.perf_counter() - began)
+
+
+def operations(model: str) -> float:
+    """Return the billions of operations of the matrix products that one update of one replicate needs.
+
+    They are those of icy's own model, forward and backward, as PyTorch counts them: it leaves out what multiplies
+    zeros, multiplies the embedding of symbols into the weights once in place of at every step, and computes each
+    position of a decoder once. A plain form makes more.
+    """
+    import torch
+    from torch.utils.flop_counter import FlopCounterMode, addmm_flop, baddbmm_flop
+
+    import icy
+
+    side, _, name = model.partition("/")
+    made = (icy.create_sender if side == "sender" else icy.create_receiver)(name, SPACE)
+    places = made.space.attributes if side == "sender" else made.message_length
+    aten = torch.ops.aten
+    in_place = {aten.addmm_: addmm_flop, aten.baddbmm_: baddbmm_flop}  # which PyTorch does not count
+    for formula in in_place.values():
+        formula._get_raw = True  # type: ignore[attr-defined]  # takes tensors, not shapes
+    with FlopCounterMode(display=False, custom_mapping=in_place) as counter:
+        made(torch.zeros(BATCH, places, dtype=torch.long)).sum().backward()
+    return float(counter.get_total_flops()) / 1e9

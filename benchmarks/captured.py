@@ -1,0 +1,119 @@
+"""Measure where the time of one captured update goes on a GPU: `python benchmarks/captured.py [--rows sender/FC2L]`.
+
+Prints for each model the time of an update of a stack of 35 replicates, beside the floors of floors.py at the rates
+that this device copies and multiplies with; and the kernels that take the longest, by PyTorch's profiler.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from fnmatch import fnmatchcase
+
+import bound
+import floors
+import growth
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+from icy.core.provenance import device_name, software
+from icy.core.text import markdown_table
+from icy.models.kernels import triton_steps
+from icy.training.cuda_graphs import WARM_UP
+from icy.training.engine import Run
+
+SHOWN = 25  # kernels
+
+
+def copy_rate(device: str, seconds: float, count: int) -> float:
+    """Return the bytes a second that are read and written by copies of so many numbers."""
+    one, wait = torch.zeros(count, device=device), waiting(device)
+    other, done = torch.empty_like(one), 0
+    other.copy_(one)
+    wait()
+    began = time.perf_counter()
+    while time.perf_counter() - began < seconds or not done:
+        other.copy_(one)
+        wait()
+        done += 1
+    return 2 * done * one.nbytes / (time.perf_counter() - began)
+
+
+def waiting(device: str) -> Callable[[], None]:
+    """Return what waits for the device."""
+    return (lambda: None) if device == "cpu" else torch.cuda.synchronize
+
+
+def profiled(
+    model: str, device: str, engine: str, replicates: int, updates: int
+) -> tuple[float, list[tuple[str, float, float]]]:
+    """Return the seconds of an update, and of its kernels name, launches and microseconds of one update."""
+    of = growth.job(model, replicates, "5x10", device, engine)
+    run, wait = Run(replace(of, baselines={r.seed: 1 for r in of.replicates})), waiting(device)
+    run.rehearse(WARM_UP + 1, look=False)
+    run.rehearse(updates, look=False)
+    wait()
+    began = time.perf_counter()
+    run.rehearse(updates, look=False)
+    wait()
+    seconds = (time.perf_counter() - began) / updates
+    on_cpu = device == "cpu"
+    with profile(activities=[ProfilerActivity.CPU if on_cpu else ProfilerActivity.CUDA]) as found:
+        run.rehearse(updates, look=False)
+        wait()
+    kernels = [
+        (
+            event.key,
+            event.count / updates,
+            (event.self_cpu_time_total if on_cpu else event.self_device_time_total) / updates,
+        )
+        for event in found.key_averages()
+    ]
+    return seconds, sorted(kernels, key=lambda kernel: -kernel[2])
+
+
+def report(model: str, device: str, engine: str, replicates: int, updates: int, rates: tuple[float, float]) -> str:
+    """Return what was measured of a model; `rates` are bytes and operations a second."""
+    seconds, kernels = profiled(model, device, engine, replicates, updates)
+    counted = floors.captured_update(model, replicates, triton=device != "cpu" and triton_steps.in_use() == "Triton")
+    launches, busy = sum(count for _, count, _ in kernels), sum(took for _, _, took in kernels)
+    memory, products = counted.needed / rates[0], counted.operations / rates[1]
+    rows = [[name[:90], f"{count:g}", f"{took:,.0f}", f"{took / busy:.1%}"] for name, count, took in kernels[:SHOWN]]
+    ms = [f"{1e3 * value:.3f} ms" for value in (seconds, 1e-6 * busy, memory, products)]
+    lines = (
+        f"## {model}\n",
+        f"An update of {replicates} replicates takes {ms[0]}, {ms[1]} of it in {launches:,.0f} kernels",
+        f"({counted.launches:,} were counted). Its floors are {ms[2]} for the bytes that must move and {ms[3]} for its",
+        "operations.\n",
+        markdown_table(["kernel", "launches", "microseconds", "share"], rows, numbers=(1, 2, 3)),
+    )
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Measure, and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--engine", default="auto", help="of icy")
+    parser.add_argument("--rows", default="*", help="models, or patterns of them, separated by commas; all by default")
+    parser.add_argument("--replicates", type=int, default=floors.REPLICATES)
+    parser.add_argument("--updates", type=int, default=50)
+    parser.add_argument("--seconds", type=float, default=1.0, help="for the rates of the device")
+    given = parser.parse_args()
+    small = given.device == "cpu"
+    rates = (
+        copy_rate(given.device, given.seconds, 1 << (20 if small else 28)),
+        1e9 * bound.large_product_rate(given.device, given.seconds, 512 if small else 16384),
+    )
+    versions = ", ".join(f"{name} {version}" for name, version in software().items())
+    print(f"{device_name(given.device)}; {versions}; steps of cells by {triton_steps.in_use()}.")
+    print(f"Copies at {rates[0] / 1e12:.3g} TB/s, products in single precision at {rates[1] / 1e12:.3g} TFLOP/s.\n")
+    for model in floors.MODELS:
+        if any(fnmatchcase(model, one) for one in given.rows.split(",")):
+            print(report(model, given.device, given.engine, given.replicates, given.updates, rates), "\n", flush=True)
+
+
+if __name__ == "__main__":
+    main()

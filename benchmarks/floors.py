@@ -1,0 +1,311 @@
+"""What one captured update launches on a GPU, counted without one: `python benchmarks/floors.py`.
+
+The update runs on PyTorch's device "meta", where tensors have shapes and no numbers, and every operation that a GPU
+would run as a kernel is counted, with the bytes that it reads and writes and its floating-point operations; once with
+the steps of cells as single operations of PyTorch, and once as Triton kernels. Writes gpu-floors.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from torch.utils.flop_counter import flop_registry
+
+from icy.config.settings import settings_for
+from icy.core.registry import registry
+from icy.core.representations import get_representation
+from icy.core.text import markdown_table
+from icy.languages.meanings import MeaningSpace
+from icy.models.kernels import triton_steps
+from icy.training.cuda_graphs import WARM_UP, CapturedUpdates
+from icy.training.engine import make_model
+from icy.training.learners import GradientLearner, supervised_loss
+from icy.training.probe_job import Task
+
+MODELS = ("sender/HierZero:GRU", "sender/RNNAutoReg:LSTM", "receiver/Hier:GRU", "sender/FC2L", "sender/TransDecSoft")
+SPACE, VOCABULARY, WORD, HIDDEN, BATCH, REPLICATES = MeaningSpace(5, 10), 4, 4, 128, 128, 35
+LENGTH = SPACE.attributes * WORD
+META = torch.device("meta")
+
+# NVIDIA's data sheet of the H200 SXM, without sparsity; the launch of a small kernel in a graph is an assumption.
+BANDWIDTH, FP32, TF32 = 4.8e12, 67e12, 494e12
+LAUNCH = 1.5e-6, 2.5e-6
+
+NO_KERNEL = ("empty", "new_empty", "detach", "alias", "_unsafe_view", "resize_")  # beside views
+UNREAD = ("zero_", "fill_", "copy_")  # what these write in place, they do not read
+PICKING = ("index_select", "gather", "index")  # they read as much as they return
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A launch: the operation, the bytes that it reads and writes, and its floating-point operations."""
+
+    name: str
+    bytes: int
+    operations: int
+
+    @property
+    def seconds(self) -> float:
+        """The time that it takes at best."""
+        return max(LAUNCH[0], self.bytes / BANDWIDTH, self.operations / FP32)
+
+
+@dataclass
+class Counted:
+    """What some operations are on a GPU.
+
+    Attributes:
+        kernels: launched.
+        kept: bytes that the forward pass leaves for the backward pass, by storage.
+        updated: bytes that the optimiser reads and writes.
+    """
+
+    kernels: list[Kernel] = field(default_factory=list)
+    kept: dict[Any, int] = field(default_factory=dict)
+    updated: int = 0
+
+    @property
+    def launches(self) -> int:
+        """The number of kernels."""
+        return len(self.kernels)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that all operations read and write."""
+        return sum(kernel.bytes for kernel in self.kernels)
+
+    @property
+    def needed(self) -> int:
+        """Bytes that move however operations are fused: what is kept is written and read, and weights are updated."""
+        return 2 * sum(self.kept.values()) + self.updated
+
+    @property
+    def operations(self) -> int:
+        """Floating-point operations: of products, and one for each element of anything else."""
+        return sum(kernel.operations for kernel in self.kernels)
+
+    @property
+    def floors(self) -> tuple[float, float]:
+        """Seconds that moving the needed bytes takes, and computing."""
+        return self.needed / BANDWIDTH, self.operations / FP32
+
+    @property
+    def to_floor(self) -> tuple[float, float]:
+        """The time of all launches, by the shortest and a longer one, relative to the larger floor."""
+        least, most = (seconds * self.launches / max(self.floors) for seconds in LAUNCH)
+        return least, most
+
+    @property
+    def seconds(self) -> float:
+        """The time of all kernels at best, one after another."""
+        return sum(kernel.seconds for kernel in self.kernels)
+
+    def add(self, name: str, read: Sequence[Tensor], written: Sequence[Tensor], operations: int | None = None) -> None:
+        """Count one kernel; by default, it makes one operation for each element."""
+        if operations is None:
+            operations = max((x.numel() for x in (*read, *written)), default=0)
+        self.kernels.append(Kernel(name, sum(map(_bytes, (*read, *written))), operations))
+
+    def keep(self, x: Tensor) -> Tensor:
+        """Note a tensor that is kept for the backward pass."""
+        storage = x.untyped_storage()
+        self.kept[storage] = storage.nbytes()  # by the storage itself, so that its address is not used again
+        return x
+
+
+def _bytes(x: Tensor) -> int:
+    """Return the bytes of a tensor, of which an expanded one has fewer than elements."""
+    elements = 1
+    for size, stride in zip(x.shape, x.stride(), strict=True):
+        elements *= size if stride else min(size, 1)
+    return elements * x.element_size()
+
+
+class Counting(TorchDispatchMode):
+    """Counts what is run within it; Triton kernels too, as if there were a GPU, if they are asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found = Counted()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        out = func(*args, **kwargs)
+        name = func.overloadpacket.__name__
+        if not func.is_view and not name.startswith(NO_KERNEL):
+            self._count(func, name, args, kwargs, out)
+        return out
+
+    def _count(self, func: Any, name: str, args: Any, kwargs: dict[str, Any], out: Any) -> None:
+        written = [x for x in tree_leaves(out) if isinstance(x, Tensor)]
+        read = [
+            x for x in tree_leaves((args, {k: v for k, v in kwargs.items() if k != "out"})) if isinstance(x, Tensor)
+        ]
+        if name == "_fused_adam_":  # which returns nothing: all but gradients and steps are written, too
+            written = [x for part in (args[0], *args[2:4]) for x in part]
+            self.found.updated += sum(map(_bytes, (*read, *written)))
+        if name in UNREAD:
+            read = read[1:]
+        if name in PICKING:
+            read = [*written, *read[1:]]
+        if name in ("addmm", "baddbmm"):  # the addend is copied first, and the product added to it
+            self.found.add("copy_", read[:1], written, 0)
+            read = [*written, *read[1:]]
+        products = flop_registry.get(func.overloadpacket)
+        self.found.add(name, read, written, products(*args, **kwargs, out_val=out) if products else None)
+
+    def launch(self, kernel: str, programs: tuple[int, int], *arguments: Any, **constants: Any) -> None:
+        """Count a Triton kernel, each of whose tensors is read or written once."""
+        tensors = [x for x in arguments if isinstance(x, Tensor)]
+        self.found.add(f"Triton: {kernel}", tensors, [], sum(x.numel() for x in tensors))
+
+
+@contextmanager
+def counting(triton: bool) -> Iterator[Counted]:
+    """Count what is run within the block."""
+    mode = Counting()
+    with (
+        mode,
+        torch.autograd.graph.saved_tensors_hooks(mode.found.keep, lambda x: x),
+        mock.patch.object(triton_steps, "suits", return_value=triton),
+        mock.patch.object(triton_steps, "launch", mode.launch),
+    ):
+        yield mode.found
+
+
+def captured_update(model: str, replicates: int = REPLICATES, triton: bool = False) -> Counted:
+    """Count what the graph of one update of a stack holds."""
+    task = Task(registry.get(model), SPACE, VOCABULARY, WORD, HIDDEN, "soft")
+    settings, loss = settings_for("default"), supervised_loss(get_representation("soft"), task.side)
+    stack = [make_model(task, 1, settings)] * replicates
+    learner = GradientLearner(stack, (), loss, settings, META, "broadcast")
+    updates, found = CapturedUpdates(learner.update, model), list[Counted]()
+
+    def capture(operations: Callable[[], None]) -> Callable[[], None]:
+        with counting(triton) as counted:
+            operations()
+        found.append(counted)
+        return lambda: None
+
+    sizes = {"meaning": SPACE.attributes, "message": LENGTH}
+    given, asked = ("meaning", "message") if task.side == "sender" else ("message", "meaning")
+    batches = [
+        torch.zeros(WARM_UP + 1, replicates, BATCH, sizes[kind], dtype=torch.long, device=META)
+        for kind in (given, asked)
+    ]
+    keys = torch.zeros(WARM_UP + 1, replicates, dtype=torch.long, device=META)
+    with mock.patch.multiple(updates, capture=capture, warm_up=lambda operations: None):
+        updates(*batches, keys)
+    return found[0]
+
+
+# -- the page ----------------------------------------------------------------------------------------------------------
+
+Both = tuple[Counted, Counted]  # by PyTorch alone, and with Triton
+
+
+def table(results: dict[str, Both]) -> str:
+    """Return what an update of each model needs."""
+    head = ["model", "steps of cells by", "kernels", "launches, ms", "memory, ms", "fp32, ms", "launches to floor"]
+    head += ["GB moved", "GB needed", "GFLOP", "all kernels, ms"]
+    rows = []
+    for model, both in results.items():
+        for way, found in zip(("PyTorch", "Triton"), both, strict=True):
+            launches = " to ".join(f"{1e3 * seconds * found.launches:.2f}" for seconds in LAUNCH)
+            floors = [f"{1e3 * seconds:.2f}" for seconds in found.floors]
+            ratio = " to ".join(f"{ratio:.1f}" for ratio in found.to_floor)
+            amounts = [f"{amount / 1e9:.3g}" for amount in (found.bytes, found.needed, found.operations)]
+            seconds = f"{1e3 * found.seconds:.2f}"
+            rows.append([model, way, f"{found.launches:,}", launches, *floors, ratio, *amounts, seconds])
+    return markdown_table(head, rows, numbers=range(2, len(head)))
+
+
+def kinds(both: Both, at_least: int = 10) -> str:
+    """Return the most frequent kernels."""
+    before, after = (Counter(kernel.name for kernel in found.kernels) for found in both)
+    names = sorted(before | after, key=lambda name: (-before[name], -after[name], name))
+    shown = [name for name in names if max(before[name], after[name]) >= at_least]
+    rows = [[name, before[name], after[name]] for name in shown]
+    rows.append(["others", *(sum(counts[name] for name in names if name not in shown) for counts in (before, after))])
+    return markdown_table(["operation", "PyTorch", "Triton"], rows, numbers=(1, 2))
+
+
+PAGE = """\
+# What an update launches on a GPU
+
+Counted by `python benchmarks/floors.py` (or `benchmarks/gpu.py --only count`), which needs no GPU: nothing on this page
+is measured on one. One captured update of a stack of {replicates} replicates ({space}, V {vocabulary}, L {length},
+E {hidden}, batches of {batch}, SOFT): fetching its batch, forward, loss, backward, clipping and Adam. Views and
+allocations are no kernels. A product with an addend is two, as PyTorch copies the addend first; everything else counts
+as one, so that the number is rather too low.
+
+The floors are of an H200 by its data sheet: {bandwidth:g} TB/s and {fp32:g} TFLOP/s in single precision ({tf32:g} in
+TF32, if asked for). *Memory* is the time of the bytes that move however operations are fused: what the forward pass
+keeps for the backward pass is written and read, and the optimiser reads and writes weights, gradients and moments;
+*fp32* is that of the operations. *Launches* is the time of all kernels if each takes no longer than a small one within
+a captured graph, {least} to {most} microseconds, an assumption. Where it is more than twice the larger floor, fewer
+kernels are worth more than faster ones. *All kernels* takes each as long as its launch ({least}), its bytes or its
+operations need, whichever is longest, as if nothing stayed in the cache.
+
+{table}
+
+## Which kernels: {model}
+
+{kinds}
+
+With Triton, each step of a GRU, an LSTM or a highway node, each stop gate, and the gradient of each mix, is one launch
+in each direction, and a sum where rows share a parameter or gates. `icy` uses it on a GPU where it is installed, as it
+is with PyTorch for CUDA; the environment variable `ICY_TRITON=off` switches it off. What is left are mostly the sums of
+gradients that a weight, a bias or a state gets from several steps (`add`, `sum`), and the products.
+"""
+
+
+def page(results: dict[str, Both]) -> str:
+    """Return the page."""
+    model = next(iter(results))
+    return PAGE.format(
+        replicates=REPLICATES,
+        space=SPACE,
+        length=LENGTH,
+        vocabulary=VOCABULARY,
+        hidden=HIDDEN,
+        batch=BATCH,
+        bandwidth=BANDWIDTH / 1e12,
+        fp32=FP32 / 1e12,
+        tf32=TF32 / 1e12,
+        least=LAUNCH[0] * 1e6,
+        most=LAUNCH[1] * 1e6,
+        table=table(results),
+        model=model,
+        kinds=kinds(results[model]),
+    )
+
+
+def main() -> None:
+    """Count, print the table, and write the page if all models were counted."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", default="*", help="models, or patterns of them, separated by commas; all by default")
+    given = parser.parse_args()
+    models = [model for model in MODELS if any(fnmatchcase(model, one) for one in given.rows.split(","))]
+    if not models:
+        parser.error(f"--rows are among {', '.join(MODELS)}.")
+    results = {model: (captured_update(model), captured_update(model, triton=True)) for model in models}
+    print(table(results))
+    if models == list(MODELS):
+        (Path(__file__).parent / "gpu-floors.md").write_text(page(results))
+
+
+if __name__ == "__main__":
+    main()

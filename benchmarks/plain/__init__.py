@@ -1,0 +1,45 @@
+"""The plain way to train a model: ordinary PyTorch modules, which speed.py and others compare icy with.
+
+This is what a careful researcher would write with the library's cells, layers, optimiser and losses: a fair baseline
+for icy's speed. The models compute what icy's of the same names do, under SOFT. Of icy it uses the languages alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from torch import nn
+
+from icy import Language
+
+from . import receivers, senders
+from .training import BATCH, Training, train
+
+HIDDEN = 128
+MODELS: dict[str, Callable[..., nn.Module]] = {
+    "sender/FC2L": senders.FC2L,
+    "sender/RNNZero:RNN": partial(senders.RNNZero, cell="RNN"),
+    "sender/RNNZero:SRU": partial(senders.RNNZero, cell="SRU"),
+    "sender/RNNAutoReg:LSTM": partial(senders.RNNAutoReg, cell="LSTM"),
+    "sender/RNNAutoReg2L:GRU": partial(senders.RNNAutoReg, cell="GRU", layers=2),
+    "sender/RNNAutoReg:dgsend": partial(senders.RNNAutoReg, cell="dgsend"),
+    "sender/HierZero:GRU": partial(senders.HierZero, cell="GRU"),
+    "sender/HierAutoReg:LSTM": partial(senders.HierAutoReg, cell="LSTM"),
+    "sender/TransDecSoft": senders.TransDecSoft,
+    "sender/Transformer": senders.Transformer,
+    "receiver/FC2L": receivers.FC2L,
+    "receiver/CNN": receivers.CNN,
+    "receiver/RNN1L:GRU": partial(receivers.RNN, cell="GRU"),
+    "receiver/RNN2L:dgrecv": partial(receivers.RNN, cell="dgrecv", layers=2),
+    "receiver/Hier:GRU": partial(receivers.Hier, cell="GRU"),
+    "receiver/Transformer": receivers.Transformer,
+}
+
+__all__ = ["BATCH", "HIDDEN", "MODELS", "Training", "make", "train"]
+
+
+def make(name: str, language: Language, hidden: int = HIDDEN) -> nn.Module:
+    """Return the model for a language."""
+    space = language.space
+    return MODELS[name](space.attributes, space.values, language.message_length, language.vocab_size + 1, hidden)

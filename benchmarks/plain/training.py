@@ -1,0 +1,73 @@
+"""Training of one model on one language."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from icy import Language
+
+BATCH = 128
+
+
+class Training:
+    """A model, its optimiser and its language."""
+
+    def __init__(self, name: str, language: Language, seed: int) -> None:
+        from . import make
+
+        torch.manual_seed(seed)
+        self.language, self.sends = language, name.startswith("sender")
+        self.model = make(name, language)
+        self.optimiser = torch.optim.Adam(self.model.parameters(), lr=1e-3)
+        space = language.space
+        self.messages = torch.tensor(language.messages.astype("int64"))
+        self.place = space.values ** torch.arange(space.attributes - 1, -1, -1)
+
+    def examples(self, count: int) -> tuple[Tensor, Tensor]:
+        """Draw inputs and targets."""
+        space = self.language.space
+        meanings = torch.randint(space.values, (count, space.attributes))
+        said = self.messages[(meanings * self.place).sum(1)]
+        return (meanings, said) if self.sends else (said, meanings)
+
+    def update(self) -> None:
+        """Draw a batch, run forward and backward, clip the gradient, and step Adam."""
+        inputs, targets = self.examples(BATCH)
+        loss = F.cross_entropy(self.model(inputs).flatten(0, 1), targets.flatten())
+        self.optimiser.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(self.model.parameters(), 5.0)
+        self.optimiser.step()
+
+    @torch.no_grad()
+    def accuracy(self, count: int) -> float:
+        """Return the accuracy on so many meanings."""
+        inputs, targets = self.examples(count)
+        return (self.model(inputs).argmax(-1) == targets).float().mean().item()
+
+
+def train(
+    name: str, language: Language, seed: int, updates: int, checks: Mapping[int, int] | None = None
+) -> list[float]:
+    """Train one model on one language.
+
+    Args:
+        name: of the model.
+        language: to learn.
+        seed: of weights and batches.
+        updates: how many.
+        checks: number of meanings of each evaluation, by the updates before it.
+
+    Returns:
+        The accuracies.
+    """
+    training, checks, readings = Training(name, language, seed), checks or {}, []
+    for update in range(1, updates + 1):
+        training.update()
+        if update in checks:
+            readings.append(training.accuracy(checks[update]))
+    return readings

@@ -1,0 +1,230 @@
+"""Steady state: updates a second of all cores together, with nothing but updates timed.
+
+Each way of training runs in processes of its own, which are made ready first and then measured in turn, several times:
+what a machine does meanwhile is the same for all. As a script, this is such a process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import functools
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from icy.core.provenance import usable_cores
+
+GRAMMARS = ("concat", "perm", "proj", "pairsum", "rot", "shufdet", "hol")
+SPACE = "5x10"
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
+DRAWN_AT_ONCE = 64  # batches, by icy
+PLAIN, HAND, ICY, BOUND = "one after another", "by hand", "icy", "bound"
+
+
+@dataclass(frozen=True)
+class Where:
+    """What a process needs to know beside its model.
+
+    Attributes:
+        device: where to train.
+        engine: of icy.
+        stack: replicates in each of icy's processes.
+    """
+
+    device: str = "cpu"
+    engine: str = "auto"
+    stack: int = 16
+
+
+def ways(device: str) -> dict[str, tuple[int, int]]:
+    """Return how many processes each way starts, and the threads of each."""
+    cores = usable_cores()
+    if device != "cpu":
+        return {PLAIN: (1, cores), ICY: (1, cores), BOUND: (1, 1)}
+    return {PLAIN: (1, cores), HAND: (cores, 1), ICY: (cores, 1), BOUND: (cores, 1)}
+
+
+def start(script: Path, arguments: Sequence[object], threads: int) -> subprocess.Popen[str]:
+    """Start a process of Python with so many threads, which libraries read before they are imported."""
+    environment = {**os.environ, **dict.fromkeys(THREAD_VARIABLES, str(threads)), "ICY_PROGRESS": "0"}
+    command = [sys.executable, str(script), *map(str, arguments)]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
+
+
+class Crew:
+    """The processes of one way.
+
+    Args:
+        way: PLAIN, HAND, ICY or BOUND.
+        model: to train.
+        processes: how many.
+        threads: of each.
+        where: device, engine and stack.
+
+    They get ready at the same time as those of other crews; `ready` waits for them.
+    """
+
+    def __init__(self, way: str, model: str, processes: int, threads: int, where: Where) -> None:
+        ask = (way, model, where.device, where.engine, where.stack)
+        self._members = [start(Path(__file__), (*ask, place), threads) for place in range(processes)]
+
+    def ready(self) -> str:
+        """Wait until all are ready; return the engine that icy chose, or nothing."""
+        engines = [self._answer(member) for member in self._members]
+        return str(engines[0])
+
+    @staticmethod
+    def _answer(member: subprocess.Popen[str]) -> float | str:
+        assert member.stdout is not None
+        line = member.stdout.readline()
+        if not line:
+            raise SystemExit(f"A process ended with exit code {member.wait()} before it had measured anything.")
+        answer: float | str = json.loads(line)
+        return answer
+
+    def rate(self, seconds: float) -> float:
+        """Return the updates a second of all processes together (for the bound, billions of operations)."""
+        begin = time.time() + 0.2  # when all have heard of it
+        for member in self._members:
+            print(json.dumps([begin, seconds]), file=member.stdin, flush=True)
+        return sum(float(self._answer(member)) for member in self._members)
+
+    def end(self) -> None:
+        """End the processes."""
+        for member in self._members:
+            member.communicate()
+
+
+def measure(
+    model: str, where: Where, seconds: float, rounds: int, kernel: Path | None
+) -> tuple[dict[str, list[float]], str]:
+    """Return the rates of every way in each round, and the engine that icy chose; `kernel` is for the bound."""
+    rates: dict[str, list[float]] = {}
+    with contextlib.ExitStack() as at_the_end:
+        crews = {}
+        for way, (processes, threads) in ways(where.device).items():
+            crews[way] = Crew(way, str(kernel) if way == BOUND else model, processes, threads, where)
+            at_the_end.callback(crews[way].end)
+        engine = {way: crew.ready() for way, crew in crews.items()}[ICY]
+        for _ in range(rounds):
+            for way, crew in crews.items():
+                rates.setdefault(way, []).append(crew.rate(seconds))
+        return rates, engine
+
+
+def one_core(kernel: Path, seconds: float) -> float:
+    """Return the bound of one core while the others have nothing to do."""
+    crew = Crew(BOUND, str(kernel), 1, 1, Where())
+    crew.ready()
+    rate = crew.rate(seconds)
+    crew.end()
+    return rate
+
+
+# -- in a process ------------------------------------------------------------------------------------------------------
+
+
+def main() -> None:
+    """Get ready, say so, and measure for as long as asked, as often as asked."""
+    parser = argparse.ArgumentParser()
+    for name, kind in (("way", str), ("model", str), ("device", str), ("engine", str), ("stack", int), ("place", int)):
+        parser.add_argument(name, type=kind)
+    given = parser.parse_args()
+    where = Where(given.device, given.engine, given.stack)
+    make = {BOUND: bound, ICY: trained_by_icy}.get(given.way, trained_plainly)
+    rate, engine = make(given.model, where, given.place)
+    rate(0.0)
+    print(json.dumps(engine), flush=True)
+    for line in sys.stdin:
+        begin, seconds = json.loads(line)
+        time.sleep(max(0.0, begin - time.time()))
+        print(json.dumps(rate(seconds)), flush=True)
+
+
+Rate = Callable[[float], float]  # of some seconds
+
+
+def bound(model: str, where: Where, place: int) -> tuple[Rate, str]:
+    """Return what measures the bound: by the micro-kernel, whose library is `model`, or on a GPU by large products."""
+    from bound import large_product_rate, micro_kernel_rate
+
+    if where.device == "cpu":
+        return functools.partial(micro_kernel_rate, Path(model)), ""
+    return functools.partial(large_product_rate, where.device), ""
+
+
+def trained_plainly(model: str, where: Where, place: int) -> tuple[Rate, str]:
+    """Return what measures the plain way on one replicate."""
+    import plain
+    import torch
+
+    import icy
+
+    with torch.device(where.device):
+        training = plain.Training(model, icy.make_language(GRAMMARS[place % len(GRAMMARS)], SPACE), place)
+
+        def update(count: int) -> None:
+            with torch.device(where.device):
+                for _ in range(count):
+                    training.update()
+
+    return _rate(update, 1, where), ""
+
+
+def trained_by_icy(model: str, where: Where, place: int) -> tuple[Rate, str]:
+    """Return what measures icy on a stack, in a process that is set up as its workers are."""
+    from icy.config.specs import ProbeSpec
+    from icy.core.registry import registry
+    from icy.experiments.plan import make_plan
+    from icy.training.engine import Run
+    from icy.training.job import Replicate
+    from icy.training.runners.pool import _start_fresh_worker
+
+    if where.device == "cpu":
+        _start_fresh_worker(registry.additions(), 30)
+    numbers = range(place * where.stack, (place + 1) * where.stack)
+    replicates = tuple(Replicate(GRAMMARS[n % len(GRAMMARS)], n // len(GRAMMARS)) for n in numbers)
+    some = sorted({r.grammar for r in replicates})
+    spec = ProbeSpec.asked(model=model, grammar=some, meanings=SPACE, device=where.device, engine=where.engine)
+    job = make_plan(spec).rows[0].job
+    run = Run(replace(job, replicates=replicates, baselines={r.seed: 1 for r in replicates}))
+
+    def update(count: int) -> None:
+        run.rehearse(count, look=False)
+
+    return _rate(update, where.stack, where), run.learner.engine
+
+
+def _rate(update: Callable[[int], None], replicates: int, where: Where) -> Rate:
+    """Return a function from seconds to updates a second, given one that updates some replicates so many times."""
+    import torch
+
+    wait: Callable[[], None] = (lambda: None) if where.device == "cpu" else torch.cuda.synchronize
+    for _ in range(2 if where.device == "cpu" else 8):  # the first are slower; on a GPU, an update is captured
+        update(1)
+    wait()
+    began = time.perf_counter()
+    update(1)
+    wait()
+    took = time.perf_counter() - began
+
+    def rate(seconds: float) -> float:
+        at_once = max(1, min(DRAWN_AT_ONCE, int(seconds / 10 / took)))
+        done, began = 0, time.perf_counter()
+        while (passed := time.perf_counter() - began) < seconds or not done:
+            update(at_once)
+            wait()
+            done += at_once
+        return done * replicates / passed if seconds else 0.0
+
+    return rate
+
+
+if __name__ == "__main__":
+    main()

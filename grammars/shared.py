@@ -1,0 +1,38 @@
+"""Languages that a run needs more than once: each is made once in a process."""
+
+from icy.core.registry import Entry
+from icy.languages.language import Language
+from icy.languages.meanings import MeaningSpace
+
+from .factory import make_language, resolve
+
+KEPT_BYTES = 128 * 2**20  # 64 languages of 5x10; what was used longest ago makes room
+BYTES_OF_ONE = 1024  # a language without its messages
+
+Key = tuple[str, MeaningSpace, int, int, int]
+_kept: dict[Key, tuple[list[Entry], Language]] = {}  # in the order of their last use
+
+
+def shared_language(name: str, space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> Language:
+    """Return the language of a grammar: one that this process made before, if it still has it.
+
+    A language cannot be changed, so all who ask for it may share it. Arguments and errors as for `make_language`.
+    """
+    entries = resolve(name)
+    key = "+".join(entry.name for entry in entries), space, vocab_size, word_length, seed
+    made_by, language = _kept.pop(key, (None, None))
+    if language is None or made_by != entries:  # the grammar may have been registered anew, in a notebook
+        language = make_language(name, space, vocab_size, word_length, seed)
+    _kept[key] = entries, language
+    _make_room()
+    return language
+
+
+def _make_room() -> None:
+    sizes = {key: language.messages.nbytes + BYTES_OF_ONE for key, (_, language) in _kept.items()}
+    excess = sum(sizes.values()) - KEPT_BYTES
+    for key, size in sizes.items():
+        if excess <= 0:
+            return
+        del _kept[key]
+        excess -= size

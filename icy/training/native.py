@@ -1,0 +1,163 @@
+"""A learner whose replicates are trained by native cores, one after another (icy.models.native)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from icy.config.settings import TrainingSettings
+from icy.core import native
+from icy.core.errors import IncompatibleError
+from icy.core.representations import Discrete, Gumbel, Soft
+from icy.models.native import core
+from icy.models.native.builder import NotNativeError
+from icy.models.native.program import Program
+from icy.models.native.verify import require_same
+
+__all__ = ["NativeLearner", "NotNativeError", "native_loss", "require_native"]
+
+Loss = Callable[..., Tensor]
+
+
+class NativeLearner:
+    """R replicates of one architecture under Adam, trained one after another by compiled code.
+
+    The numbers of a replicate do not depend on the others, on the worker or on the number of threads.
+
+    Args:
+        models: one per replicate, all of one architecture.
+        loss: supervised loss of one of icy's representations.
+        settings: learning rate and clipping.
+        device: the CPU.
+        sample: a small batch of inputs [replicate, batch, ...].
+
+    Raises:
+        IncompatibleError: there is no compiled code, or it cannot do what the model or the loss does.
+    """
+
+    engine = "native"
+
+    def __init__(
+        self, models: Sequence[nn.Module], loss: Loss, settings: TrainingSettings, device: torch.device, sample: Tensor
+    ) -> None:
+        _refuse(models[0], device)
+        try:
+            self._training = Program(models[0], sample[0], training=True, gradient=True)
+            self._evaluation = Program(models[0], sample[0], training=False, gradient=False)
+            self._loss = native_loss(loss, self._training)
+            self._caller = core.Caller()
+            for program, training in ((self._training, True), (self._evaluation, False)):
+                require_same(self._caller, program, models[0], training)
+        except NotNativeError as error:
+            raise IncompatibleError(str(error)) from None
+        self._settings = settings
+        layout = self._training.layout
+        self._parameters = torch.stack([layout.pack(dict(model.named_parameters())) for model in models])
+        self._moments = [torch.zeros_like(self._parameters) for _ in range(2)]
+        self._trained = None if not layout.frozen else _trained(layout)
+        self._updates = 0
+        self._last: Tensor | None = None
+
+    def update(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
+        """Update each replicate once."""
+        self.train(inputs[None], targets[None], keys[None])
+
+    def train(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
+        """Update once per batch."""
+        inputs, targets, keys = (x.long().contiguous() for x in (inputs, targets, keys))
+        updates, replicates, batch = inputs.shape[:3]
+        loss = core.Loss.from_buffer_copy(self._loss)
+        if loss.kind != core.REINFORCE:
+            loss.scale /= batch
+        losses = torch.empty(replicates, dtype=torch.float64)
+        adam = core.Adam(self._settings.learning_rate, self._settings.clip_norm or 0.0, self._updates)
+        training = core.Training(
+            loss, adam, replicates, updates, batch, self._training.layout.padded,
+            *(t.data_ptr() for t in (self._parameters, *self._moments)),
+            None if self._trained is None else self._trained.data_ptr(),
+            *(t.data_ptr() for t in (inputs, targets, keys, losses)),
+        )  # fmt: skip
+        self._caller.train(self._training, training)
+        self._updates += updates
+        self._last = losses
+
+    @torch.no_grad()
+    def scores(self, inputs: Tensor, which: Sequence[int] | None = None) -> Tensor:
+        """Return scores in evaluation mode, of all replicates or of some."""
+        parameters = self._parameters if which is None else self._parameters[list(which)]
+        return self._caller.scores(self._evaluation, parameters, inputs)
+
+    @torch.no_grad()
+    def right(self, inputs: Tensor, targets: Tensor, which: Sequence[int] | None = None) -> Tensor:
+        """Return how many places of some examples have their largest score at the target."""
+        parameters = self._parameters if which is None else self._parameters[list(which)]
+        return self._caller.right(self._evaluation, parameters, inputs, targets)
+
+    def weights(self, place: int) -> dict[str, Tensor]:
+        """Return a copy of the weights at a place of the stack, as `load_state_dict` takes them."""
+        layout = self._training.layout
+        views = layout.views(self._parameters[place])
+        return {name: views[name].reshape(shape).clone() for name, shape in layout.shapes.items()}
+
+    def losses(self) -> Tensor | None:
+        """Return the loss of each replicate at the last update."""
+        return self._last
+
+    def keep(self, which: list[int]) -> None:
+        """Keep only these replicates and their optimiser state."""
+        self._parameters = self._parameters[which].contiguous()
+        self._moments = [m[which].contiguous() for m in self._moments]
+        self._last = None if self._last is None else self._last[which]
+
+
+def require_native(device: torch.device) -> None:
+    """Raise if there are no native cores for a device.
+
+    Raises:
+        IncompatibleError: it is no CPU, or there is no compiled code.
+    """
+    if device.type != "cpu":
+        raise IncompatibleError("they run on the CPU only")
+    if not core.available():
+        raise IncompatibleError(str(native.why_not(core.PACKAGE)))
+
+
+def _refuse(model: nn.Module, device: torch.device) -> None:
+    """Raise if a model is not one for native cores, whatever it computes."""
+    require_native(device)
+    if not getattr(model, "broadcasts", False):
+        raise IncompatibleError("it does not say `broadcasts = True`")
+    if any(True for _ in model.buffers()):
+        raise IncompatibleError("it has buffers")
+    if getattr(model, "teacher_forcing", False):
+        raise IncompatibleError("it is trained with teacher forcing")
+
+
+def _trained(layout: Any) -> Tensor:
+    """Return one for each number that is trained, and zero for those of frozen parameters."""
+    return layout.pack({n: torch.full(s, float(n not in layout.frozen)) for n, s in layout.shapes.items()})  # type: ignore[no-any-return]
+
+
+def native_loss(loss: Loss, program: Program) -> core.Loss:
+    """Return a supervised loss of icy's representations as the compiled code has it, for a batch of one example.
+
+    Raises:
+        NotNativeError: it is another loss.
+    """
+    representation, places, choices = getattr(loss, "__self__", None), program.places, program.choices
+    kind = type(representation)
+    side = {"sender_loss": "sender", "receiver_loss": "receiver"}.get(getattr(loss, "__name__", ""))
+    if side is None or kind not in (Soft, Gumbel, Discrete):
+        raise NotNativeError("its loss is not one of icy's own")
+    if kind is Soft:
+        return core.Loss(core.CROSS_ENTROPY, places, choices, 1 / places if side == "sender" else 1.0, 1.0, 0.0, 0.0)
+    if isinstance(representation, Gumbel):
+        exact = side == "receiver" and representation.least_squares
+        code = core.LEAST_SQUARES if exact else core.STRAIGHT_THROUGH
+        return core.Loss(code, places, choices, 1 / (places * choices), representation.temperature, 0.0, 0.0)
+    assert isinstance(representation, Discrete)
+    weights = representation.reward_weight, representation.entropy_weight
+    return core.Loss(core.REINFORCE, places, choices, 1.0, 1.0, *weights)

@@ -1,0 +1,428 @@
+"""Write the operations of a program, and those of its gradient."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from .memory import BLOCK, At, Code, Field, Operation, Slab, Space, padded
+from .values import Panel, Steps, Stops, Tokens, Turned, Value, View, Weights, Zero
+
+FACTORS = 6  # of one LINEAR
+GAP = 32  # numbers between slabs, so that equal columns of panels do not meet in the same lines of the cache
+
+
+class _Product(NamedTuple):
+    """One LINEAR: the operation, its factors, the row it starts from, and whether it adds to what is there."""
+
+    operation: Operation
+    named: list[tuple[Slab, int, Slab]]
+    row: Slab | None
+    add: bool
+
+
+class NotNativeError(Exception):
+    """A model does something that no operation does; the message says what."""
+
+
+@dataclass
+class Builder:
+    """A program in the making: what runs once an update, and what runs for each chunk of a batch.
+
+    Args:
+        chunk: rows of a chunk.
+        trained: whether gradients are asked for.
+    """
+
+    chunk: int
+    trained: bool
+    before: list[Operation] = field(default_factory=list)
+    forward: list[Operation] = field(default_factory=list)
+    backward: list[Operation] = field(default_factory=list)
+    after: list[Operation] = field(default_factory=list)
+    fixed: list[Slab] = field(default_factory=list)  # of the weights' memory
+    gradients: list[Slab] = field(default_factory=list)  # the part of it that is cleared before an update
+    tape: list[Slab] = field(default_factory=list)
+    constants: list[float] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._back: list[Callable[[], None]] = []  # of the chunks
+        self._back_fixed: list[Callable[[], None]] = []
+        self._panels: dict[object, Panel] = {}
+        self._packs: dict[object, Slab] = {}
+        self._products: dict[Panel, list[_Product]] = {}  # those that wrote a panel
+
+    # -- memory --------------------------------------------------------------------------------------------------------
+
+    def slab(self, rows: int | None, columns: int, gradient: bool = False) -> Slab:
+        """Make a slab for rows of a panel."""
+        size = (self.chunk if rows is None else rows) * padded(columns)
+        return self._slab(rows is None, size, gradient)
+
+    def vector(self) -> Slab:
+        """Make a slab for one number per row of a chunk."""
+        return self._slab(True, padded(self.chunk), False)
+
+    def _slab(self, of_chunk: bool, size: int, gradient: bool) -> Slab:
+        slab = Slab(Space.TAPE if of_chunk else Space.WEIGHTS, padded(size) + GAP)
+        (self.tape if of_chunk else self.gradients if gradient else self.fixed).append(slab)
+        return slab
+
+    def panel(self, rows: int | None, columns: Sequence[int], trained: bool) -> Panel:
+        """Make a panel."""
+        return Panel(rows, [self.slab(rows, c) for c in columns], list(columns), trained and self.trained)
+
+    def emit(self, code: Code, rows: int | None, *fields: Field, back: bool = False, lists: object = None) -> Operation:
+        """Add an operation to what runs for each chunk, or if `rows` is a number to what runs once."""
+        operation = Operation(code, rows, list(fields), lists or [])  # type: ignore[arg-type]
+        if rows is None:
+            (self.backward if back else self.forward).append(operation)
+        else:
+            (self.after if back else self.before).append(operation)
+        return operation
+
+    def on_the_way_back(self, rows: int | None, function: Callable[[], None]) -> None:
+        """Call a function, which emits operations of the gradient, after those of all that comes later."""
+        (self._back if rows is None else self._back_fixed).append(function)
+
+    def go_back(self) -> None:
+        """Emit the operations of the gradient."""
+        for function in reversed(self._back):
+            function()
+        for function in reversed(self._back_fixed):
+            function()
+
+    # -- gradients -----------------------------------------------------------------------------------------------------
+
+    def into(self, panel: Panel) -> tuple[list[Slab], bool]:
+        """Return where a gradient of a panel goes, and whether it adds to what is there."""
+        if panel.grads is None:
+            panel.grads = [self.slab(panel.rows, c, gradient=True) for c in panel.columns]
+            return panel.grads, panel.rows is not None
+        return panel.grads, True
+
+    def scratch(self, panel: Panel) -> tuple[list[Slab], bool]:
+        """Return where a gradient goes, which of an untrained panel is nowhere in particular."""
+        return self.into(panel) if panel.trained else ([self.slab(panel.rows, c) for c in panel.columns], False)
+
+    def into_stops(self, stops: Stops) -> tuple[Slab, bool]:
+        """Return where a gradient of stop gates goes, and whether it adds to what is there."""
+        if stops.grad is None:
+            stops.grad = self.vector()
+            return stops.grad, False
+        return stops.grad, True
+
+    def hand(self, panel: Panel, grads: list[Slab], back_rows: int | None) -> None:
+        """Hand a finished gradient to a panel, whose only user it comes from, or add it."""
+        if not panel.trained:
+            return
+        if panel.grads is None and panel.users == 1 and panel.rows is None:
+            panel.grads = grads
+            return
+        to, add = self.into(panel)
+        for slab, target, columns in zip(grads, to, panel.columns, strict=True):
+            self.emit(Code.COPY, back_rows, columns, slab, target, 1.0, add, back=True)
+
+    # -- views as panels -----------------------------------------------------------------------------------------------
+
+    def as_panel(self, value: Value, parts: int = 1) -> Panel:
+        """Return a panel of a value with so many parts of equal size."""
+        if isinstance(value, Panel):
+            if parts != 1 and len(value.slabs) != parts:
+                raise NotNativeError(f"a panel of {len(value.slabs)} parts where {parts} are needed")
+            return value
+        if isinstance(value, Zero):
+            return self._zeros(value, parts)
+        if isinstance(value, (Weights, Tokens)):
+            return self._input(value)
+        if not isinstance(value, View):
+            raise NotNativeError(f"{type(value).__name__.lower()} where rows are needed")
+        key = (value, parts)
+        if key not in self._panels:
+            self._panels[key] = self._copied(value, parts)
+        return self._panels[key]
+
+    def examples(self, value: Value) -> Panel:
+        """Return a value as a panel of one part with a row for each example, for what reads no other."""
+        panel = self.as_panel(value)
+        if panel.rows is not None or len(panel.slabs) != 1:
+            raise NotNativeError("one row for all examples, or rows in parts, where each example has its own")
+        return panel
+
+    def _copied(self, view: View, parts: int) -> Panel:
+        size = view.columns // parts
+        panel = self.panel(view.rows, [size] * parts, view.trained)
+        panel.users = 1 << 20
+        for p, slab in enumerate(panel.slabs):
+            self.emit(
+                *(Code.COPY_IN, view.rows, view.at(0, p * size), view.by_row, view.by_column),
+                *(slab, view.rows, size, 1.0),
+            )
+
+        def back() -> None:
+            for p, slab in enumerate(panel.grads or []):
+                to = view.at(0, p * size, Space.GRADIENTS)
+                self.emit(
+                    *(Code.COPY_OUT, view.rows, to, view.by_row, view.by_column, slab, view.rows, size, 1.0), back=True
+                )
+
+        if panel.trained:
+            self.on_the_way_back(view.rows, back)
+        return panel
+
+    def _zeros(self, value: Zero, parts: int) -> Panel:
+        panel = self.panel(value.rows, [value.columns // parts] * parts, False)
+        for slab, columns in zip(panel.slabs, panel.columns, strict=True):
+            self.emit(Code.FILL, value.rows, columns, slab, 0.0)
+        return panel
+
+    def _input(self, value: Weights | Tokens) -> Panel:
+        """Return the weights over symbols of a place of the input."""
+        if value in self._panels:
+            return self._panels[value]
+        place = value.place if isinstance(value, Weights) else value.first
+        panel = self.panel(None, [value.values], isinstance(value, Weights))
+        panel.users = 1 << 20
+        self.emit(Code.INPUT, None, value.values, place, panel.slabs[0])
+
+        def back() -> None:
+            if panel.grads is not None:
+                self.emit(Code.INPUT_BACK, None, value.values, place, panel.grads[0], back=True)
+
+        if panel.trained:
+            self.on_the_way_back(None, back)
+        self._panels[value] = panel
+        return panel
+
+    def scaled(self, x: Panel, factor: float) -> Panel:
+        """Return a panel times a number."""
+        out = self.panel(x.rows, x.columns, x.trained)
+        for p, columns in enumerate(x.columns):
+            self.emit(Code.COPY, x.rows, columns, x.slabs[p], out.slabs[p], factor, False)
+
+        def back() -> None:
+            if out.grads is not None:
+                to, add = self.into(x)
+                for p, columns in enumerate(x.columns):
+                    self.emit(Code.COPY, x.rows, columns, out.grads[p], to[p], factor, add, back=True)
+
+        if out.trained:
+            self.on_the_way_back(x.rows, back)
+        return out
+
+    # -- products ------------------------------------------------------------------------------------------------------
+
+    def pack(self, matrix: Value, first: int, depth: int, part: int, columns: int, turned: bool) -> Slab:
+        """Return rows `first` ... of one part of a matrix's columns, packed; or the transpose of that, if turned."""
+        key = (
+            matrix.panel if isinstance(matrix, Turned) else matrix,
+            type(matrix),
+            first,
+            depth,
+            part,
+            columns,
+            turned,
+        )
+        if key not in self._packs:
+            inner, outer = (columns, depth) if turned else (depth, columns)
+            to = self._slab(False, inner * padded(outer), False)
+            if isinstance(matrix, View):
+                at = matrix.at(first, part * columns)
+                by_row, by_column = matrix.by_row, matrix.by_column
+                if turned:
+                    by_row, by_column = by_column, by_row
+                fields: list[Field] = [at, by_row, by_column, 0, False]
+            else:
+                panel, flipped = (matrix.panel, True) if isinstance(matrix, Turned) else (matrix, False)
+                assert isinstance(panel, Panel)
+                assert panel.rows is not None
+                if flipped and (first or part):
+                    raise NotNativeError("a part of a transposed product")
+                at = At(panel.slabs[0 if flipped else part], first * BLOCK)
+                fields = [at, 0, 0, panel.rows * BLOCK, turned != flipped]
+            self.emit(Code.PACK, 1, *fields, inner, outer, to)
+            self._packs[key] = to
+        return self._packs[key]
+
+    def linear(self, x: Value, matrix: Value, addend: Value | None, parts: int) -> Value:
+        """Return x @ matrix + addend, for one value or one per position."""
+        if isinstance(x, Steps):
+            addends = addend.steps if isinstance(addend, Steps) else [addend] * len(x.steps)
+            return Steps([self.linear(s, matrix, a, parts) for s, a in zip(x.steps, addends, strict=True)])
+        if isinstance(x, Tokens):
+            return self.embedded(x, matrix, addend, parts)
+        return self.product([(x, matrix)], addend, parts)
+
+    def product(self, factors: list[tuple[Value, Value]], addend: Value | None, parts: int) -> Panel:
+        """Return the sum of products x @ matrix, plus a row or a panel."""
+        width = columns_of(factors[0][1])
+        size = width // parts
+        live = [(self.as_panel(x), matrix) for x, matrix in factors if not isinstance(x, Zero)]
+        rows = live[0][0].rows if live else _rows(factors[0][0])
+        trained = self.trained and (
+            any(x.trained or _trained(m) for x, m in live) or (addend is not None and _trained(addend))
+        )
+        bias = None if addend is None or _rows(addend) != 1 else addend
+        under = addend if addend is not None and bias is None else None
+        out, first = self._target(rows, size, parts, under, trained)
+        shift = None if bias is None or isinstance(bias, Zero) else self.as_panel(bias, parts)
+        earlier = self._products.get(under, []) if isinstance(under, Panel) and out.slabs is under.slabs else []
+        written = self._products[out] = []
+        for part in range(parts):
+            named = [
+                (slab, columns, self.pack(matrix, start, columns, part, size, False))
+                for x, matrix in live
+                for slab, columns, start in _parts(x)
+            ]
+            row, add = None if shift is None else shift.slabs[part], first
+            if len(earlier) == parts and len(named) + len(earlier[part].named) <= FACTORS:
+                # What it is added to was a product too: both are computed at once.
+                (self.forward if rows is None else self.before).remove(earlier[part].operation)
+                named, row, add = [*earlier[part].named, *named], earlier[part].row, earlier[part].add
+            for i in range(0, max(1, len(named)), FACTORS):
+                some = named[i : i + FACTORS]
+                if add and row is not None:
+                    self.emit(Code.COPY_ROW, rows, size, row, out.slabs[part], True)
+                    row = None
+                operation = self.emit(
+                    *(Code.LINEAR, rows, out.slabs[part], size, row, add, len(some)), *(f for one in some for f in one)
+                )
+                written.append(_Product(operation, some, row, add))
+                row, add = None, True
+        if trained:
+            self.on_the_way_back(rows, lambda: self._product_back(out, live, shift, under, size))
+        return out
+
+    def _target(
+        self, rows: int | None, size: int, parts: int, under: Value | None, trained: bool
+    ) -> tuple[Panel, bool]:
+        """Return the panel that a product is written to, and whether it adds to what is there."""
+        if under is None or isinstance(under, Zero):
+            return self.panel(rows, [size] * parts, trained), False
+        below = self.as_panel(under, parts)
+        if below.users == 1 and below.rows == rows and not below.kept:
+            return Panel(rows, below.slabs, below.columns, trained), True
+        out = self.panel(rows, [size] * parts, trained)
+        for slab, to, columns in zip(below.slabs, out.slabs, below.columns, strict=True):
+            self.emit(Code.COPY, rows, columns, slab, to, 1.0, False)
+        return out, True
+
+    def _product_back(
+        self, out: Panel, live: list[tuple[Panel, Value]], shift: Panel | None, under: Value | None, size: int
+    ) -> None:
+        if out.grads is None:
+            return
+        rows = out.rows
+        for x, matrix in live:
+            for slab, columns, start in _parts(x):
+                for part, grad in enumerate(out.grads):
+                    self._outer(rows, slab, columns, start, grad, size, part, matrix)
+        for x, matrix in live:
+            if not x.trained:
+                continue
+            to, add = self.into(x)
+            for target, (_, columns, start) in zip(to, _parts(x), strict=True):
+                named = [
+                    (grad, size, self.pack(matrix, start, columns, part, size, True))
+                    for part, grad in enumerate(out.grads)
+                ]
+                more = add
+                for i in range(0, len(named), FACTORS):
+                    some = named[i : i + FACTORS]
+                    self.emit(
+                        *(Code.LINEAR, rows, target, columns, None, more, len(some)),
+                        *(f for one in some for f in one),
+                        back=True,
+                    )
+                    more = True
+        if shift is not None and shift.trained:
+            to, _ = self.into(shift)
+            for grad, total in zip(out.grads, to, strict=True):
+                self.emit(Code.ADD_ROWS, rows, grad, size, total, back=True)
+        if isinstance(under, Panel):
+            self.hand(under, out.grads, rows)
+
+    def _outer(
+        self, rows: int | None, x: Slab, columns: int, start: int, grad: Slab, size: int, part: int, matrix: Value
+    ) -> None:
+        """Add x^T grad to the gradient of a matrix."""
+        if not _trained(matrix):
+            return
+        left, right = (x, columns), (grad, size)
+        if isinstance(matrix, View):
+            at = matrix.at(start, part * size, Space.GRADIENTS)
+            if matrix.by_column == 1:
+                target: list[Field] = [at, matrix.by_row, 0]
+            elif matrix.by_row == 1:
+                left, right = right, left
+                target = [at, matrix.by_column, 0]
+            else:
+                raise NotNativeError("a matrix whose rows and columns are both spread out")
+        else:
+            panel = matrix.panel if isinstance(matrix, Turned) else matrix
+            assert isinstance(panel, Panel)
+            assert panel.rows is not None
+            to, _ = self.into(panel)
+            if isinstance(matrix, Turned):
+                left, right = right, left
+                target = [to[0], 0, panel.rows * BLOCK]
+            else:
+                target = [At(to[part], start * BLOCK), 0, panel.rows * BLOCK]
+        self.emit(Code.OUTER, rows, *left, *right, *target, back=True)
+
+    def embedded(self, tokens: Tokens, table: Value, addend: Value | None, parts: int) -> Panel:
+        """Return the sum of the rows of a table that tokens choose, plus a row."""
+        panel = self.as_panel(table, parts) if not isinstance(table, Turned) else None
+        if panel is None or panel.rows is None:
+            raise NotNativeError("tokens times a transposed product")
+        shift = None if addend is None or isinstance(addend, Zero) else self.as_panel(addend, parts)
+        if shift is not None and shift.rows != 1:
+            raise NotNativeError("rows added to embedded tokens")
+        trained = panel.trained or (shift is not None and shift.trained)
+        out = self.panel(None, panel.columns, trained)
+        which = [tokens.first, tokens.places, tokens.values]
+        for part, columns in enumerate(panel.columns):
+            row = None if shift is None else shift.slabs[part]
+            self.emit(Code.EMBED, None, panel.slabs[part], panel.rows, out.slabs[part], columns, row, *which)
+
+        def back() -> None:
+            if out.grads is None:
+                return
+            for part, columns in enumerate(panel.columns):
+                if panel.trained:
+                    to, _ = self.into(panel)
+                    fields = [to[part], panel.rows, out.grads[part], columns, None, *which]
+                    self.emit(Code.EMBED_BACK, None, *fields, back=True)
+                if shift is not None and shift.trained:
+                    to, _ = self.into(shift)
+                    self.emit(Code.ADD_ROWS, None, out.grads[part], columns, to[part], back=True)
+
+        if trained:
+            self.on_the_way_back(None, back)
+        return out
+
+
+def _parts(panel: Panel) -> list[tuple[Slab, int, int]]:
+    """Return slab, columns and first column of each part."""
+    first, found = 0, []
+    for slab, columns in zip(panel.slabs, panel.columns, strict=True):
+        found.append((slab, columns, first))
+        first += columns
+    return found
+
+
+def _trained(value: Value) -> bool:
+    if isinstance(value, Turned):
+        return value.panel.trained
+    return bool(getattr(value, "trained", False))
+
+
+def _rows(value: Value) -> int | None:
+    return value.panel.width if isinstance(value, Turned) else getattr(value, "rows", None)
+
+
+def columns_of(value: Value) -> int:
+    if isinstance(value, Panel):
+        return value.width
+    if isinstance(value, Turned):
+        return value.panel.rows or 0
+    return int(getattr(value, "columns", 0))

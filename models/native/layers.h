@@ -1,0 +1,527 @@
+// What stands between the cells: embeddings, gates, norms, attention, and what a sender feeds back.
+#pragma once
+
+#include "cells.h"
+#include "noise.h"
+#include "products.h"
+
+namespace ICY_NAMESPACE {
+
+inline Extent extent(long rows, long columns, long distance) { return {rows, blocks(columns), distance}; }
+
+// -- element by element ------------------------------------------------------------------------------------------------
+
+// to (+)= factor * from
+inline void copy(const Extent& e, const float* from, float* to, float factor, bool add) {
+    e.each([&](long o, long) {
+        const Vector x = load(from + o) * factor;
+        store(to + o, add ? load(to + o) + x : x);
+    });
+}
+
+inline void copy_row(const Extent& e, const float* row, float* to, bool add) {
+    e.each([&](long o, long c) { store(to + o, add ? load(to + o) + load(row + c) : load(row + c)); });
+}
+
+inline void apply(const Extent& e, long kind, const float* x, float* out) {
+    e.each_pack([&](long o, long) { store(out + o, activate(kind, load_pack(x + o))); });
+}
+
+inline void apply_back(const Extent& e, long kind, const float* grad, const float* y, float* to_x, bool add) {
+    e.each([&](long o, long) {
+        const Vector d = load(grad + o) * slope(kind, load(y + o));
+        store(to_x + o, add ? load(to_x + o) + d : d);
+    });
+}
+
+// The normal distribution function and x times its density (Abramowitz and Stegun 7.1.26: erf to 1.5e-7).
+ICY_INLINE void normal_distribution(Vector x, Vector& below, Vector& slope_times_x) {
+    const Vector z = x * 0.70710678f, size = larger(z, -z), t = 1.f / (1.f + 0.3275911f * size);
+    Vector p = all(1.061405429f);
+    p = p * t - 1.453152027f;
+    p = p * t + 1.421413741f;
+    p = p * t - 0.284496736f;
+    p = p * t + 0.254829592f;
+    const Vector density = exponential(-z * z), rest = 0.5f * p * t * density;
+    below = z > 0.f ? 1.f - rest : rest;
+    slope_times_x = x * density * 0.3989422804f;
+}
+
+inline void gelu(const Extent& e, const float* x, float* out) {
+    e.each([&](long o, long) {
+        Vector below, other;
+        normal_distribution(load(x + o), below, other);
+        store(out + o, load(x + o) * below);
+    });
+}
+
+inline void gelu_back(const Extent& e, const float* grad, const float* x, float* to_x, bool add) {
+    e.each([&](long o, long) {
+        Vector below, other;
+        normal_distribution(load(x + o), below, other);
+        const Vector d = load(grad + o) * (below + other);
+        store(to_x + o, add ? load(to_x + o) + d : d);
+    });
+}
+
+// relu(max(even, odd))
+inline void pool(const Extent& e, const float* even, const float* odd, float* out) {
+    e.each([&](long o, long) { store(out + o, larger(all(0), larger(load(odd + o), load(even + o)))); });
+}
+
+inline void pool_back(const Extent& e, const float* grad, const float* even, const float* odd, float* to_even,
+                      bool add_even, float* to_odd, bool add_odd) {
+    e.each([&](long o, long) {
+        const Vector a = load(even + o), b = load(odd + o), d = load(grad + o), zero = all(0);
+        const Vector live = larger(b, a) > 0.f ? d : zero;
+        const Vector of_even = a >= b ? live : zero, of_odd = a >= b ? zero : live;
+        store(to_even + o, add_even ? load(to_even + o) + of_even : of_even);
+        store(to_odd + o, add_odd ? load(to_odd + o) + of_odd : of_odd);
+    });
+}
+
+// -- one number per row ------------------------------------------------------------------------------------------------
+
+// The vectors of a row whose `columns` are in blocks; what fills up the last block is read as zero.
+struct RowVectors {
+    const long columns, distance;
+
+    template <class F>
+    ICY_INLINE_MEMBER void each(long row, F function) const {
+        for (long c = 0; c < columns; c += LANES) function(c / 32 * distance + row * 32 + c % 32, c);
+    }
+
+    ICY_INLINE_MEMBER Vector exact(Vector x, long c) const {
+        return c + LANES <= columns ? x : first_lanes(x, (int)(columns - c));
+    }
+};
+
+// a + s (b - a), with one s per row; without b, a - s a.
+inline void mix(const Extent& e, const float* a, const float* b, const float* s, float* out) {
+    for (long block = 0; block < e.blocks; block++)
+        for (long row = 0; row < e.rows; row++) {
+            const Vector share = all(s[row]);
+            for (int j = 0; j < 32; j += LANES) {
+                const long o = block * e.distance + row * 32 + j;
+                const Vector x = load(a + o);
+                store(out + o, x + share * ((b ? load(b + o) : all(0)) - x));
+            }
+        }
+}
+
+inline void mix_back(long rows, long columns, long distance, const float* grad, const float* a, const float* b,
+                     const float* s, float* to_a, bool add_a, float* to_b, bool add_b, float* to_s, bool add_s) {
+    const RowVectors vectors{columns, distance};
+    for (long row = 0; row < rows; row++) {
+        const Vector share = all(s[row]);
+        Vector total = all(0);
+        vectors.each(row, [&](long o, long c) {
+            const Vector d = load(grad + o), through = d * share;
+            total += vectors.exact(d * ((b ? load(b + o) : all(0)) - load(a + o)), c);
+            const Vector kept = d - through;
+            store(to_a + o, add_a ? load(to_a + o) + kept : kept);
+            if (to_b) store(to_b + o, add_b ? load(to_b + o) + through : through);
+        });
+        to_s[row] = (add_s ? to_s[row] : 0.f) + sum(total);
+    }
+}
+
+// s = sigmoid(h . weight + bias)
+inline void stop(long rows, long columns, long distance, const float* h, const float* weight, const float* bias,
+                 float* s) {
+    const RowVectors vectors{columns, distance};
+    for (long row = 0; row < rows; row++) {
+        Vector total = all(0);
+        vectors.each(row, [&](long o, long c) { total += vectors.exact(load(h + o) * load(weight + c), c); });
+        s[row] = sum(total) + bias[0];
+    }
+    for (long row = 0; row < rows; row += LANES) {
+        alignas(64) float some[LANES] = {0};
+        const long count = std::min<long>(LANES, rows - row);
+        std::memcpy(some, s + row, sizeof(float) * count);
+        store(some, sigmoid(load(some)));
+        std::memcpy(s + row, some, sizeof(float) * count);
+    }
+}
+
+inline void stop_back(long rows, long columns, long distance, float* grad, const float* s, const float* h,
+                      const float* weight, float* to_h, bool add, float* to_weight, float* to_bias) {
+    float total = 0;
+    for (long row = 0; row < rows; row++) {
+        grad[row] *= s[row] * (1.f - s[row]);
+        total += grad[row];
+    }
+    to_bias[0] += total;
+    for (long block = 0; block < blocks(columns); block++)
+        for (int j = 0; j < 32; j += LANES) {
+            const Vector w = load(weight + block * 32 + j);
+            Vector of_weight = all(0);
+            for (long row = 0; row < rows; row++) {
+                const long o = block * distance + row * 32 + j;
+                const Vector d = all(grad[row]);
+                of_weight += d * load(h + o);
+                store(to_h + o, add ? load(to_h + o) + d * w : d * w);
+            }
+            float* to = to_weight + block * 32 + j;
+            store(to, load(to) + of_weight);
+        }
+}
+
+// -- layer norm --------------------------------------------------------------------------------------------------------
+
+constexpr float EPSILON = 1e-5f;
+
+// scale (x - mean) / sqrt(variance + epsilon) + shift; keeps the normalised rows, and one rate per row.
+inline void norm(long rows, long columns, long distance, const float* x, const float* scale, const float* shift,
+                 float* out, float* normal, float* rate) {
+    const RowVectors vectors{columns, distance};
+    for (long row = 0; row < rows; row++) {
+        Vector total = all(0), squares = all(0);
+        vectors.each(row, [&](long o, long c) { total += vectors.exact(load(x + o), c); });
+        const float mean = sum(total) / columns;
+        vectors.each(row, [&](long o, long c) {
+            const Vector d = vectors.exact(load(x + o) - mean, c);
+            squares += d * d;
+        });
+        rate[row] = 1.f / std::sqrt(sum(squares) / columns + EPSILON);
+        vectors.each(row, [&](long o, long c) {
+            const Vector y = (load(x + o) - mean) * rate[row];
+            store(normal + o, y);
+            const Vector scaled = y * load(scale + c);
+            store(out + o, shift ? scaled + load(shift + c) : scaled);
+        });
+    }
+}
+
+inline void norm_back(long rows, long columns, long distance, const float* grad, const float* normal,
+                      const float* rate, const float* scale, float* to_scale, float* to_shift, float* to_x, bool add) {
+    float* const totals[2] = {to_scale, to_shift};
+    extent(rows, columns, distance).each_column<2>(totals, [&](long o, long, Vector* sums) {
+        const Vector d = load(grad + o);
+        sums[0] += d * load(normal + o);
+        sums[1] += d;
+    });
+    const RowVectors vectors{columns, distance};
+    for (long row = 0; row < rows; row++) {
+        Vector first = all(0), second = all(0);
+        vectors.each(row, [&](long o, long c) {
+            const Vector d = vectors.exact(load(grad + o) * load(scale + c), c);
+            first += d;
+            second += d * load(normal + o);
+        });
+        const float a = sum(first) / columns, b = sum(second) / columns;
+        vectors.each(row, [&](long o, long c) {
+            const Vector d = (load(grad + o) * load(scale + c) - a - load(normal + o) * b) * rate[row];
+            store(to_x + o, add ? load(to_x + o) + d : d);
+        });
+    }
+}
+
+// -- attention over what was written so far ----------------------------------------------------------------------------
+
+// Mean of the values of `count` positions with weights softmax(keys . query); weights are kept, [position][row].
+inline void attend(long rows, long columns, long distance, const float* query, const float* const* keys,
+                   const float* const* values, long count, float* weights, long weights_distance, float* out) {
+    const RowVectors vectors{columns, distance};
+    for (long row = 0; row < rows; row++) {
+        float largest = -INFINITY, total = 0;
+        for (long p = 0; p < count; p++) {
+            Vector product = all(0);
+            vectors.each(row, [&](long o, long c) { product += vectors.exact(load(query + o) * load(keys[p] + o), c); });
+            const float score = sum(product);
+            weights[p * weights_distance + row] = score;
+            largest = std::max(largest, score);
+        }
+        for (long p0 = 0; p0 < count; p0 += LANES) {
+            alignas(64) float some[LANES] = {0};
+            const long few = std::min<long>(LANES, count - p0);
+            for (long p = 0; p < few; p++) some[p] = weights[(p0 + p) * weights_distance + row] - largest;
+            store(some, exponential(load(some)));
+            for (long p = 0; p < few; p++) total += weights[(p0 + p) * weights_distance + row] = some[p];
+        }
+        const float inverse = 1.f / total;
+        for (long p = 0; p < count; p++) weights[p * weights_distance + row] *= inverse;
+        vectors.each(row, [&](long o, long) {
+            Vector mean = all(0);
+            for (long p = 0; p < count; p++) mean += weights[p * weights_distance + row] * load(values[p] + o);
+            store(out + o, mean);
+        });
+    }
+}
+
+// Gradients of keys and values are added to what is there; that of the query is if `add`.
+inline void attend_back(long rows, long columns, long distance, const float* grad, const float* query,
+                        const float* const* keys, const float* const* values, long count, const float* weights,
+                        long weights_distance, float* to_query, bool add, float* const* to_keys,
+                        float* const* to_values) {
+    const RowVectors vectors{columns, distance};
+    for (long row = 0; row < rows; row++) {
+        float of_weight[512], mean = 0;
+        for (long p = 0; p < count; p++) {
+            Vector product = all(0);
+            vectors.each(row, [&](long o, long c) { product += vectors.exact(load(grad + o) * load(values[p] + o), c); });
+            of_weight[p] = sum(product);
+            mean += of_weight[p] * weights[p * weights_distance + row];
+        }
+        for (long p = 0; p < count; p++) of_weight[p] = (of_weight[p] - mean) * weights[p * weights_distance + row];
+        vectors.each(row, [&](long o, long) {
+            const Vector d = load(grad + o), q = load(query + o);
+            Vector of_query = all(0);
+            for (long p = 0; p < count; p++) {
+                of_query += of_weight[p] * load(keys[p] + o);
+                store(to_keys[p] + o, load(to_keys[p] + o) + of_weight[p] * q);
+                store(to_values[p] + o, load(to_values[p] + o) + weights[p * weights_distance + row] * d);
+            }
+            store(to_query + o, add ? load(to_query + o) + of_query : of_query);
+        });
+    }
+}
+
+// -- attention of some positions to others -----------------------------------------------------------------------------
+
+constexpr long LONGEST = 512;  // positions of an attention
+
+// One head of one row: means of values with weights softmax(factor * query . keys), for each of `queries` positions.
+struct Attention {
+    const long columns, distance, queries, keys;
+    float* const* query;
+    float* const* key;
+    float* const* value;
+    const float factor;
+    static constexpr long AHEAD = 2;
+
+    // Numbers of a row's weights: one line for each query, filled up to whole blocks.
+    long line() const { return (keys + 31) / 32 * 32; }
+    long size() const { return queries * line(); }
+
+    // line[p] = x . y[p]
+    ICY_INLINE_MEMBER void products(long row, const float* x, float* const* y, float* line) const {
+        const RowVectors vectors{columns, distance};
+        for (long p = 0; p < keys; p++) {
+            Vector total = all(0);
+            vectors.each(row, [&](long o, long c) { total += vectors.exact(load(x + o) * load(y[p] + o), c); });
+            line[p] = sum(total);
+        }
+    }
+
+    // Ask for what a row needs before its turn: its parts stand far from one another, so the processor does not guess.
+    ICY_INLINE_MEMBER void fetch(long row, long count, float* const* from) const {
+        for (long i = 0; i < count; i++)
+            for (long c = 0; c < columns; c += 16) __builtin_prefetch(from[i] + c / 32 * distance + row * 32 + c % 32);
+    }
+
+    // to[i] (+)= sum over j < count of weights[i * by_i + j * by_j] from[j], for all i < size
+    ICY_INLINE_MEMBER void means(long row, long size, long by_i, long count, long by_j, const float* weights,
+                                 float* const* from, float* const* to, bool add) const {
+        for (long i = 0; i < size; i += 4) {
+            const float* w = weights + i * by_i;
+            float* const* mine = to + i;
+            switch (size - i) {
+                case 1: some_means<1>(row, by_i, count, by_j, w, from, mine, add); break;
+                case 2: some_means<2>(row, by_i, count, by_j, w, from, mine, add); break;
+                case 3: some_means<3>(row, by_i, count, by_j, w, from, mine, add); break;
+                default: some_means<4>(row, by_i, count, by_j, w, from, mine, add); break;
+            }
+        }
+    }
+
+    template <int M>
+    ICY_INLINE_MEMBER void some_means(long row, long by_i, long count, long by_j, const float* weights,
+                                      float* const* from, float* const* to, bool add) const {
+        for (long c = 0; c < columns; c += 2 * LANES) {
+            const long o = c / 32 * distance + row * 32 + c % 32;
+            Vector total[M][2];
+            for (int m = 0; m < M; m++)
+                for (int k = 0; k < 2; k++) total[m][k] = add ? load(to[m] + o + k * LANES) : all(0);
+            for (long j = 0; j < count; j++) {
+                const Vector a = load(from[j] + o), b = load(from[j] + o + LANES);
+                for (int m = 0; m < M; m++) {
+                    const Vector w = all(weights[m * by_i + j * by_j]);
+                    total[m][0] += w * a;
+                    total[m][1] += w * b;
+                }
+            }
+            for (int m = 0; m < M; m++)
+                for (int k = 0; k < 2; k++) store(to[m] + o + k * LANES, total[m][k]);
+        }
+    }
+
+    inline void forward(long row, float* weights, float* const* mean) const {
+        fetch(row + AHEAD, keys, key);
+        fetch(row + AHEAD, keys, value);
+        fetch(row + AHEAD, queries, query);
+        for (long q = 0; q < queries; q++) {
+            float* mine = weights + q * line();
+            products(row, query[q], key, mine);
+            for (long p = keys; p < line(); p++) mine[p] = -INFINITY;
+            Vector largest = all(-INFINITY), total = all(0);
+            for (long p = 0; p < line(); p += LANES) {
+                store(mine + p, load(mine + p) * factor);
+                largest = larger(load(mine + p), largest);
+            }
+            float most = largest[0];
+            for (int i = 1; i < LANES; i++) most = largest[i] > most ? largest[i] : most;
+            for (long p = 0; p < line(); p += LANES) {
+                const Vector x = exponential(load(mine + p) - most);
+                total += x;
+                store(mine + p, x);
+            }
+            const Vector inverse = all(1.f / sum(total));
+            for (long p = 0; p < line(); p += LANES) store(mine + p, load(mine + p) * inverse);
+        }
+        means(row, queries, line(), keys, 1, weights, value, mean, false);
+    }
+
+    // Writes over the weights; gradients are added to what is there if `add`, or `add_queries`.
+    inline void back(long row, float* weights, float* const* grad, float* const* to_query, float* const* to_key,
+                     float* const* to_value, bool add, bool add_queries) const {
+        for (float* const* from : {key, value, to_key, to_value}) fetch(row + AHEAD, keys, from);
+        for (float* const* from : {query, grad, to_query}) fetch(row + AHEAD, queries, from);
+        means(row, keys, 1, queries, line(), weights, grad, to_value, add);
+        for (long q = 0; q < queries; q++) {
+            float* mine = weights + q * line();
+            alignas(64) float of_weights[LONGEST];
+            products(row, grad[q], value, of_weights);
+            for (long p = keys; p < line(); p++) of_weights[p] = 0;
+            Vector total = all(0);
+            for (long p = 0; p < line(); p += LANES) total += load(mine + p) * load(of_weights + p);
+            const float mean = sum(total);
+            for (long p = 0; p < line(); p += LANES)
+                store(mine + p, load(mine + p) * (load(of_weights + p) - mean) * factor);
+        }
+        means(row, queries, line(), keys, 1, weights, key, to_query, add_queries);
+        means(row, keys, 1, queries, line(), weights, query, to_key, add);
+    }
+};
+
+// -- symbols -----------------------------------------------------------------------------------------------------------
+
+constexpr long PLACES_AT_ONCE = 16;
+
+// Call a function with each row, and the offsets in a table's blocks of the rows that some of its tokens choose.
+template <class F>
+ICY_INLINE void each_choice(long rows, const int64_t* tokens, long token_distance, long places, long values, F function) {
+    for (long p0 = 0; p0 < places; p0 += PLACES_AT_ONCE) {
+        const long some = std::min(PLACES_AT_ONCE, places - p0);
+        for (long row = 0; row < rows; row++) {
+            long chosen[PLACES_AT_ONCE];
+            for (long p = 0; p < some; p++)
+                chosen[p] = ((p0 + p) * values + tokens[row * token_distance + p0 + p]) * BLOCK;
+            function(row, chosen, some, p0 == 0);
+        }
+    }
+}
+
+// out[row] = bias + sum of the rows of a table, place * values + token[place], of the tokens of a row's example.
+inline void embed(long rows, long columns, long distance, const float* table, long table_distance, const float* bias,
+                  const int64_t* tokens, long token_distance, long places, long values, float* out) {
+    each_choice(rows, tokens, token_distance, places, values, [&](long row, const long* chosen, long some, bool first) {
+        for (long block = 0; block < blocks(columns); block++) {
+            const float* from = table + block * table_distance;
+            float* to = out + block * distance + row * BLOCK;
+            for (int j = 0; j < BLOCK; j += LANES) {
+                Vector total = !first ? load(to + j) : bias ? load(bias + block * BLOCK + j) : all(0);
+                for (long p = 0; p < some; p++) total += load(from + chosen[p] + j);
+                store(to + j, total);
+            }
+        }
+    });
+}
+
+inline void embed_back(long rows, long columns, long distance, const float* grad, const int64_t* tokens,
+                       long token_distance, long places, long values, float* to_table, long table_distance) {
+    each_choice(rows, tokens, token_distance, places, values, [&](long row, const long* chosen, long some, bool) {
+        for (long block = 0; block < blocks(columns); block++) {
+            const float* from = grad + block * distance + row * BLOCK;
+            float* to = to_table + block * table_distance;
+            for (int j = 0; j < BLOCK; j += LANES) {
+                const Vector d = load(from + j);
+                for (long p = 0; p < some; p++) store(to + chosen[p] + j, load(to + chosen[p] + j) + d);
+            }
+        }
+    });
+}
+
+// Column `c` of LANES rows of a panel, as a vector; rows past the last repeat it.
+struct Columns {
+    long rows, distance;
+
+    ICY_INLINE_MEMBER Vector get(const float* panel, long row, long c) const {
+        const float* x = panel + c / 32 * distance + c % 32 + row * 32;
+        float found[LANES];
+        if (row + LANES <= rows)
+            for (long i = 0; i < LANES; i++) found[i] = x[i * 32];
+        else
+            for (long i = 0; i < LANES; i++) found[i] = x[std::min(i, rows - 1 - row) * 32];
+        return load(found);
+    }
+
+    ICY_INLINE_MEMBER void put(float* panel, long row, long c, Vector value) const {
+        float* x = panel + c / 32 * distance + c % 32 + row * 32;
+        float some[LANES];
+        store(some, value);
+        if (row + LANES <= rows)
+            for (long i = 0; i < LANES; i++) x[i * 32] = some[i];
+        else
+            for (long i = 0; i < rows - row; i++) x[i * 32] = some[i];
+    }
+};
+
+constexpr long MOST_CHOICES = 1024;
+
+// Probabilities of some columns for LANES rows; returns the logarithm of their sum of exponentials.
+ICY_INLINE Vector probabilities(const Columns& at, const float* panel, long row, long first, long choices, Vector* p) {
+    Vector largest = all(-INFINITY), total = all(0);
+    for (long c = 0; c < choices; c++) largest = larger(p[c] = at.get(panel, row, first + c), largest);
+    for (long c = 0; c < choices; c++) total += p[c] = exponential(p[c] - largest);
+    const Vector inverse = 1.f / total;
+    for (long c = 0; c < choices; c++) p[c] *= inverse;
+    return logarithm(total) + largest;
+}
+
+inline void softmax(long rows, long choices, long distance, const float* x, float* out) {
+    const Columns at{rows, distance};
+    Vector p[MOST_CHOICES];
+    for (long row = 0; row < rows; row += LANES) {
+        probabilities(at, x, row, 0, choices, p);
+        for (long c = 0; c < choices; c++) at.put(out, row, c, p[c]);
+    }
+}
+
+// Of the softmax of x / temperature, from its value.
+inline void softmax_back(long rows, long choices, long distance, const float* grad, const float* y, float temperature,
+                         float* to_x, bool add) {
+    const Columns at{rows, distance};
+    Vector d[MOST_CHOICES];
+    for (long row = 0; row < rows; row += LANES) {
+        Vector mean = all(0);
+        for (long c = 0; c < choices; c++) mean += (d[c] = at.get(grad, row, c)) * at.get(y, row, c);
+        for (long c = 0; c < choices; c++) {
+            const Vector x = at.get(y, row, c) * (d[c] - mean) * (1.f / temperature);
+            at.put(to_x, row, c, add ? at.get(to_x, row, c) + x : x);
+        }
+    }
+}
+
+// The one-hot vector of the largest of x plus noise; with `soft`, the softmax of their sum over the temperature too.
+inline void sample(long rows, long choices, long distance, const float* x, const Noise* noise, long first_example,
+                   long step, float temperature, float* out, float* soft) {
+    const Columns at{rows, distance};
+    Vector p[MOST_CHOICES];
+    for (long row = 0; row < rows; row += LANES) {
+        Vector largest = all(-INFINITY), place = all(0);
+        for (long c = 0; c < choices; c++) {
+            p[c] = at.get(x, row, c);
+            if (noise) p[c] += noise->gumbel(first_example + row, step, c, choices);
+            place = p[c] > largest ? all((float)c) : place;
+            largest = larger(p[c], largest);
+        }
+        for (long c = 0; c < choices; c++) at.put(out, row, c, place == (float)c ? all(1) : all(0));
+        if (!soft) continue;
+        Vector total = all(0);
+        for (long c = 0; c < choices; c++) total += p[c] = exponential((p[c] - largest) * (1.f / temperature));
+        for (long c = 0; c < choices; c++) at.put(soft, row, c, p[c] / total);
+    }
+}
+
+}  // namespace ICY_NAMESPACE

@@ -1,0 +1,254 @@
+"""Turn what a trace holds into operations. What lowers each function of a model stands in `operations`."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Shaped
+from torch import Tensor
+
+from .builder import Builder, NotNativeError, columns_of
+from .memory import Space
+from .trace import Node, Output, Trace
+from .values import Kernel, Panel, Steps, Stops, Tokens, Turned, Value, View, Weights, Zero
+
+MOST_CHOICES = 1024
+
+Handler = Callable[..., Any]
+HANDLERS: dict[Any, Handler] = {}
+TURN = Tensor.mT.__get__  # type: ignore[attr-defined]
+# How many parts a function needs its arguments in, given the parts of its result.
+DEMANDS: dict[Any, Callable[[Node, int], list[tuple[Any, int]]]] = {}
+
+
+def lowers(*functions: Any) -> Callable[[Handler], Handler]:
+    """Register what lowers a call of these functions."""
+
+    def register(handler: Handler) -> Handler:
+        HANDLERS.update(dict.fromkeys(functions, handler))
+        return handler
+
+    return register
+
+
+def demands(*functions: Any) -> Callable[[Any], Any]:
+    """Register which parts these functions need."""
+
+    def register(rule: Any) -> Any:
+        DEMANDS.update(dict.fromkeys(functions, rule))
+        return rule
+
+    return register
+
+
+@dataclass
+class Scores:
+    """Where a program leaves the scores of one place: a panel, and the first column in it."""
+
+    panel: Panel
+    first: int
+
+
+class Lowering:
+    """Lowers one trace.
+
+    Args:
+        traced: what a model does.
+        builder: gets the operations.
+        offsets: where each parameter stands among those of a replicate.
+        frozen: names of parameters that are not trained.
+    """
+
+    def __init__(self, traced: Trace, builder: Builder, offsets: dict[str, int], frozen: set[str]) -> None:
+        self.builder, self.trace = builder, traced
+        self._offsets, self._frozen = offsets, frozen
+        self._nodes = _unique(traced)
+        self._live = _reached(traced.result.node, self._nodes)
+        self._users = Counter(self._same(o) for n in self._live for o in n.outputs())
+        self._parts = self._demanded()
+        self._values: dict[Output, Value] = {}
+        self._known: set[int] = set()
+        self.attended: Counter[Panel] = Counter()  # attentions that read a panel
+        self.asking: Counter[Panel] = Counter()  # attentions whose queries it has and that have not gone back yet
+        self.queries_unwritten: set[Panel] = set()  # which have gradients, but of their queries not yet
+
+    def _same(self, output: Output) -> Output:
+        return Output(self._nodes[output.node], output.item)
+
+    def _demanded(self) -> dict[Output, int]:
+        parts: dict[Output, int] = {}
+        for node in reversed(self._live):
+            wanted = max((parts.get(Output(node, i), 1) for i in range(len(node.results))), default=1)
+            rule = DEMANDS.get(node.function)
+            for argument, number in rule(node, wanted) if rule else ():
+                if isinstance(argument, Output):
+                    key = self._same(argument)
+                    parts[key] = max(parts.get(key, 1), number)
+        return parts
+
+    def run(self) -> list[Scores]:
+        """Lower everything, and return where the scores are."""
+        for node in self._live:
+            self._lower(node)
+        found = self._values[self._same(self.trace.result)]
+        return self._scores(found, self.trace.result.tensor.shape)
+
+    def _lower(self, node: Node) -> None:
+        if node.function is None:
+            self._values[Output(node)] = self._leaf(node)
+            return
+        handler = HANDLERS.get(node.function)
+        if handler is None:
+            raise NotNativeError(f"it calls {_name(node)}")
+        if node.function not in SEEN_OTHERWISE:
+            self._check_widths(node)
+        parts = self._parts.get(Output(node), 1)
+        arguments = [self._argument(a) for a in node.args]
+        named = {name: self._argument(value) for name, value in node.kwargs.items()}
+        try:
+            found = handler(self, node, parts, *arguments, **named)
+        except (AssertionError, AttributeError, IndexError, TypeError, ValueError) as error:
+            raise NotNativeError(f"it calls {_name(node)} otherwise than icy's models do") from error
+        for i, value in enumerate(found if isinstance(found, tuple) else (found,)):
+            output = Output(node, i)
+            for one in value.steps if isinstance(value, Steps) else [value]:
+                if isinstance(one, (Panel, Stops)):
+                    self._use(one, self._users[output])
+            self._values[output] = value
+
+    def _check_widths(self, node: Node) -> None:
+        """Raise if what a function is given has other columns here: how rows are cut into places is not kept."""
+        for output in node.outputs():
+            value = self._values[self._same(output)]
+            widths = {_width_of(one) for one in (value.steps if isinstance(value, Steps) else [value])} - {None}
+            if widths - {output.tensor.shape[-1] if output.tensor.dim() else 1}:
+                raise NotNativeError(f"it calls {_name(node)} with rows that it has cut into others")
+
+    def _use(self, value: Panel | Stops, users: int) -> None:
+        """Count the users of a value; what is new has as many as it says for each function that reads it."""
+        value.users = value.users + users - 1 if id(value) in self._known else value.users * users
+        self._known.add(id(value))
+
+    def _argument(self, value: Any) -> Any:
+        if isinstance(value, Output):
+            return self._values[self._same(value)]
+        if isinstance(value, (list, tuple)):
+            return [self._argument(v) for v in value]
+        return self._constant(value) if isinstance(value, Tensor) else value
+
+    def _leaf(self, node: Node) -> Value:
+        (tensor,) = node.results
+        if not node.name:
+            return self._input(tensor)
+        found: Value = matrix_of(Space.PARAMETERS, self._offsets[node.name], tensor, node.name not in self._frozen)
+        return found
+
+    def _input(self, tensor: Tensor) -> Value:
+        if tensor.is_floating_point():
+            return Steps([Weights(place, tensor.shape[-1]) for place in range(tensor.shape[-2])])
+        return Tokens(0, tensor.shape[-1], 0)
+
+    def _constant(self, tensor: Tensor) -> Any:
+        """Return a plain tensor as a matrix of constants; if it has the rows of the batch, as one row."""
+        if not tensor.is_floating_point():
+            raise NotNativeError("it uses whole numbers of its own")
+        if tensor.dim() > 1 and tensor.shape[-2] == self.trace.batch:
+            if not (tensor == tensor[..., :1, :]).all():
+                raise NotNativeError("it uses constants that differ between examples")
+            tensor = tensor[..., :1, :]
+        offset = len(self.builder.constants)
+        self.builder.constants += tensor.flatten().tolist()
+        return matrix_of(Space.CONSTANTS, offset, tensor.contiguous(), False)
+
+    def _scores(self, found: Value, shape: torch.Size) -> list[Scores]:
+        places, choices = shape[-2:]
+        if choices > MOST_CHOICES:
+            raise NotNativeError(f"it has more than {MOST_CHOICES} choices")
+        if isinstance(found, Steps):
+            panels = [self.builder.as_panel(step) for step in found.steps]
+            if len(panels) != places or any(_unlike_scores(p, choices) for p in panels):
+                raise NotNativeError("its scores are not one per place")
+            # A loss writes the gradient of each place, so that no two may have the same.
+            alone = [p if n == panels.index(p) else self.builder.scaled(p, 1.0) for n, p in enumerate(panels)]
+            return [Scores(panel, 0) for panel in alone]
+        panel = self.builder.as_panel(found)
+        if _unlike_scores(panel, places * choices):
+            raise NotNativeError("its scores are no product")
+        return [Scores(panel, place * choices) for place in range(places)]
+
+
+def _name(node: Node) -> str:
+    return str(getattr(node.function, "__qualname__", node.function))
+
+
+def _width_of(value: Value) -> int | None:
+    """Return the columns of a value, where it has a fixed number of them."""
+    if isinstance(value, (Panel, Zero, View, Turned)):
+        return value.width if isinstance(value, Panel) else columns_of(value)
+    if isinstance(value, Tokens):
+        return value.places * (value.values or 1)
+    return value.values if isinstance(value, Weights) else None
+
+
+def _unlike_scores(panel: Panel, columns: int) -> bool:
+    return panel.rows is not None or len(panel.slabs) != 1 or panel.width != columns
+
+
+def _unique(traced: Trace) -> dict[Node, Node]:
+    """Map each node to the first that computes the same, where that is only a matter of how a tensor is seen."""
+    seen: dict[Any, Node] = {}
+    found: dict[Node, Node] = {}
+
+    def key(value: Any) -> Any:
+        if isinstance(value, Output):
+            return (id(found[value.node]), value.item)
+        if isinstance(value, (list, tuple)):
+            return tuple(map(key, value))
+        return (type(value), value) if isinstance(value, (int, float, str, bool, type(None))) else id(value)
+
+    for node in traced.nodes:
+        found[node] = node
+        if node.function in SHAPED:
+            known = (node.function, key(node.args), key(tuple(node.kwargs.items())))
+            found[node] = seen.setdefault(known, node)
+    return found
+
+
+def _reached(last: Node, nodes: dict[Node, Node]) -> list[Node]:
+    """Return what a node depends on, in order, and the node."""
+    wanted, order = {nodes[last]}, []
+    for node in reversed(nodes):
+        if node in wanted:
+            order.append(node)
+            wanted.update(nodes[o.node] for o in node.outputs())
+    return order[::-1]
+
+
+def matrix_of(space: Space, offset: int, tensor: Shaped[Tensor, "..."], trained: bool) -> Any:
+    """Return a tensor that stands somewhere as a matrix, or as the matrices of a convolution."""
+    shape = tensor.shape
+    while len(shape) > 2 and shape[0] == 1:
+        shape = shape[1:]
+    if len(shape) == 3:  # a convolution's
+        size = shape[1] * shape[2]
+        return Kernel(
+            [View(space, offset + k * size, shape[1], shape[2], shape[2], 1, trained) for k in range(shape[0])]
+        )
+    if len(shape) > 2:
+        raise NotNativeError("a tensor of more than three axes")
+    rows, columns = (1, *shape)[-2:] if len(shape) else (1, 1)
+    return View(space, offset, rows, columns, columns, 1, trained)
+
+
+SHAPED = {
+    Tensor.unsqueeze, TURN, Tensor.flatten, Tensor.reshape, Tensor.view, Tensor.expand, Tensor.add,
+    Tensor.new_zeros, torch.cat, Tensor.div,
+}  # fmt: skip
+
+
+SEEN_OTHERWISE = {
+    Tensor.unsqueeze, Tensor.reshape, Tensor.view, Tensor.expand, Tensor.contiguous, Tensor.unflatten, Tensor.flatten,
+    Tensor.unbind, Tensor.transpose, TURN,
+}  # fmt: skip

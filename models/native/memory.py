@@ -1,0 +1,113 @@
+"""Memory of a program: slabs of numbers, operations on them, and where each slab stands."""
+
+import struct
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+BLOCK = 32  # columns of a block of a panel
+WIDTH = 28  # numbers of an operation
+NOWHERE = -1
+
+Code = IntEnum(
+    "Code",
+    "LINEAR OUTER PACK ADD_ROWS COPY_IN COPY_OUT EMBED EMBED_BACK GRU GRU_BACK LSTM LSTM_BACK HIGHWAY HIGHWAY_BACK SRU "
+    "SRU_BACK SRU_STATE SRU_STATE_BACK MIX MIX_BACK STOP STOP_BACK SOFTMAX SOFTMAX_BACK SAMPLE APPLY APPLY_BACK GELU "
+    "GELU_BACK COPY COPY_ROW NORM NORM_BACK ATTEND ATTEND_BACK POOL POOL_BACK INPUT INPUT_BACK FILL START PUT_ROW "
+    "COPY_ROWS ATTEND_ALL ATTEND_ALL_BACK COUNT",
+    start=0,
+)  # in the order of the enumeration in program.cpp
+
+
+class Space(IntEnum):
+    """Memories of a replicate: the first two are made by the program, the others hold what it is given."""
+
+    WEIGHTS = 0  # what is computed once an update
+    TAPE = 1  # what is computed for each chunk of the batch
+    PARAMETERS = 2
+    GRADIENTS = 3
+    CONSTANTS = 4
+
+
+def padded(columns: int) -> int:
+    """Return the columns of whole blocks."""
+    return -(-columns // BLOCK) * BLOCK
+
+
+@dataclass(eq=False)
+class Slab:
+    """Numbers that stand together.
+
+    Attributes:
+        space: in which memory.
+        size: how many.
+        offset: of the first; known once the program is complete, unless given.
+        used: the first and last operation of a chunk that touches it.
+    """
+
+    space: Space
+    size: int
+    offset: int = NOWHERE
+    used: tuple[int, int] | None = None
+
+    def touch(self, time: int) -> None:
+        """Note that an operation uses it."""
+        self.used = (time, time) if self.used is None else (min(self.used[0], time), max(self.used[1], time))
+
+
+@dataclass(frozen=True)
+class At:
+    """An address in a slab."""
+
+    slab: Slab
+    offset: int = 0
+
+    def number(self) -> int:
+        """Return the address as the program has it."""
+        return (int(self.slab.space) << 48) | (self.slab.offset + self.offset)
+
+
+Field = int | float | bool | None | Slab | At
+
+
+@dataclass(eq=False)
+class Operation:
+    """One operation on `rows` rows, which are those of the chunk if None."""
+
+    code: Code
+    rows: int | None
+    fields: list[Field]
+    lists: list[tuple[int, list[Field]]] = field(default_factory=list)  # lists of addresses, by the field that points
+
+    def slabs(self) -> list[Slab]:
+        """Return what it touches."""
+        fields = [*self.fields, *(f for _, some in self.lists for f in some)]
+        return [f.slab if isinstance(f, At) else f for f in fields if isinstance(f, (At, Slab))]
+
+
+def number(value: Field) -> int:
+    """Return a field as the program has it: addresses and whole numbers as they are, others by their bits."""
+    if value is None:
+        return NOWHERE
+    if isinstance(value, Slab):
+        value = At(value)
+    if isinstance(value, At):
+        return value.number()
+    return int(value) if isinstance(value, int) else int(struct.unpack("<q", struct.pack("<d", value))[0])
+
+
+def place(slabs: list[Slab]) -> int:
+    """Give each slab that is touched an offset, so that none overlaps another in time; return the numbers needed."""
+    alive: list[Slab] = []
+    top = 0
+    for slab in sorted((s for s in slabs if s.used), key=lambda s: (s.used or (0, 0))[0]):
+        assert slab.used is not None
+        alive = [s for s in alive if s.used is not None and s.used[1] >= slab.used[0]]
+        offset = 0
+        for other in sorted(alive, key=lambda s: s.offset):
+            if offset + slab.size <= other.offset:
+                break
+            offset = max(offset, other.offset + other.size)
+        slab.offset = offset
+        alive.append(slab)
+        top = max(top, offset + slab.size)
+    return top

@@ -1,0 +1,81 @@
+"""A model run by native cores inside PyTorch, for losses that compiled code does not know."""
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from icy.core.noise import current_noise
+
+from .core import Caller, Core
+from .program import Program
+from .verify import require_same
+
+
+class NativeModule(nn.Module):
+    """A module with the parameters of another, which runs its programs.
+
+    It broadcasts: parameters and inputs may have a leading axis, for a stack.
+
+    Args:
+        model: has no leading axes yet.
+        samples: a small batch of each kind of input that it is to take: tokens [batch, places], or weights over symbols
+            [batch, places, choices].
+
+    Raises:
+        NotNativeError: the model does something that no operation does.
+    """
+
+    broadcasts = True
+
+    def __init__(self, model: nn.Module, samples: Sequence[Shaped[Tensor, "batch ..."]]) -> None:
+        super().__init__()
+        # The same objects, so that parameters have the same names, and change together.
+        self._parameters, self._modules = model._parameters, model._modules
+        self._caller = Caller()
+        self._programs = {
+            (training, sample.is_floating_point()): Program(model, sample, training, gradient=training)
+            for sample in samples
+            for training in (True, False)
+        }
+        for (training, _), program in self._programs.items():
+            require_same(self._caller, program, model, training)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "NativeModule":
+        """Copy the parameters; programs do not change."""
+        found = self.__class__.__new__(self.__class__)
+        memo[id(self)] = found
+        nn.Module.__init__(found)
+        found._parameters, found._modules = copy.deepcopy(self._parameters, memo), copy.deepcopy(self._modules, memo)
+        found._caller, found._programs = Caller(), self._programs
+        return found.train(self.training)
+
+    def forward(self, inputs: Shaped[Tensor, "..."]) -> Float[Tensor, "*stack batch place choice"]:
+        """Return the scores, with a leading axis if the parameters have one."""
+        program = self._programs[self.training, inputs.is_floating_point()]
+        named = dict(self.named_parameters())
+        shapes = program.layout.shapes
+        stacked = any(named[name].dim() > len(shape) for name, shape in shapes.items())
+        parameters = self._packed(program, named, stacked)
+        inputs = inputs if stacked else inputs.unsqueeze(0)
+        inputs = inputs.expand(len(parameters), *inputs.shape[1:])
+        if self.training:
+            keys = current_noise(inputs.device).keys.expand(len(parameters)).contiguous()
+            found: Tensor = Core.apply(self._caller, program, parameters, inputs, keys)  # type: ignore[no-untyped-call]
+        else:
+            found = self._caller.scores(program, parameters.detach(), inputs)
+        return found if stacked else found.squeeze(0)
+
+    def _packed(self, program: Program, named: Mapping[str, Tensor], stacked: bool) -> Tensor:
+        """Return the parameters [replicate, padded] as the program has them."""
+        layout = program.layout
+        parts, end = [], 0
+        for name, shape in layout.shapes.items():
+            value = named[name] if stacked else named[name].unsqueeze(0)
+            parts.append(F.pad(value.flatten(1), (layout.offsets[name] - end, 0)))
+            end = layout.offsets[name] + shape.numel()
+        return torch.cat([*parts[:-1], F.pad(parts[-1], (0, layout.padded - end))], 1)

@@ -1,0 +1,202 @@
+"""Functions that see numbers in another shape, or take the input."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from icy.models import layers, symbols
+from icy.models.native.builder import NotNativeError
+from icy.models.native.lower import TURN, Lowering, demands, lowers, matrix_of
+from icy.models.native.memory import BLOCK, At, Code, Space
+from icy.models.native.trace import Node, Output
+from icy.models.native.values import Panel, Steps, Tokens, Turned, Value, View, Weights, Zero
+
+
+@demands(
+    Tensor.unsqueeze, Tensor.reshape, Tensor.view, Tensor.expand, Tensor.flatten, Tensor.unbind, Tensor.contiguous,
+    Tensor.transpose,
+)  # fmt: skip
+def _same_parts(node: Node, parts: int) -> list[tuple[Any, int]]:
+    return [(node.args[0], parts)]
+
+
+@lowers(Tensor.unsqueeze, Tensor.reshape, Tensor.view, Tensor.expand, Tensor.contiguous, Tensor.unflatten)
+def _seen_otherwise(low: Lowering, node: Node, parts: int, x: Value, *_: Any, **__: Any) -> Value:
+    """Return the same numbers: leading axes of size 1, examples and places are not distinguished here."""
+    before, after = _stripped(node.args[0].tensor), _stripped(node.results[0])
+    if isinstance(x, View) and x.rows * x.columns == node.results[0].numel():
+        return x if before[-1:] == after[-1:] else _reshaped(x, node.results[0])
+    if isinstance(x, Steps) and before != after:
+        raise NotNativeError("it cuts a sequence into another")
+    return x
+
+
+def _stripped(tensor: Tensor) -> tuple[int, ...]:
+    return tuple(n for n in tensor.shape if n != 1)
+
+
+def _reshaped(x: View, tensor: Tensor) -> View:
+    if x.by_column != 1 or (x.rows > 1 and x.by_row != x.columns):
+        raise NotNativeError("it reshapes a transposed matrix")
+    found = matrix_of(x.space, x.offset, tensor, x.trained)
+    assert isinstance(found, View)
+    return found
+
+
+@lowers(TURN)
+def transposed(low: Lowering, node: Node, parts: int, x: Value) -> Value:
+    if isinstance(x, View):
+        return x.turned
+    if isinstance(x, Turned):
+        return x.panel
+    if isinstance(x, Panel) and x.rows is not None:
+        return Turned(x)
+    raise NotNativeError("it transposes examples")
+
+
+@lowers(Tensor.flatten)
+def _flattened(low: Lowering, node: Node, parts: int, x: Value, *_: Any) -> Value:
+    if isinstance(x, View):
+        return _reshaped(x, node.results[0])
+    if isinstance(x, Steps) and all(isinstance(s, Panel) for s in x.steps):
+        return _joined(low, [s for s in x.steps if isinstance(s, Panel)])
+    if isinstance(x, Steps) and all(isinstance(s, Tokens) for s in x.steps):
+        first = x.steps[0]
+        assert isinstance(first, Tokens)
+        return Tokens(first.first, len(x.steps), first.values)
+    if isinstance(x, Steps) and all(isinstance(s, Weights) for s in x.steps):
+        return _joined(low, [low.builder.as_panel(s) for s in x.steps])
+    raise NotNativeError("it flattens what is no sequence")
+
+
+def _joined(low: Lowering, panels: list[Panel]) -> Panel:
+    """Return panels side by side, without copying them."""
+    out = Panel(
+        panels[0].rows, [s for p in panels for s in p.slabs], [c for p in panels for c in p.columns],
+        low.builder.trained and any(p.trained for p in panels), kept=not all(p.spare for p in panels),
+    )  # fmt: skip
+
+    def back() -> None:
+        grads = list(out.grads or [])
+        for panel in panels if grads else []:
+            mine = [grads.pop(0) for _ in panel.slabs]
+            low.builder.hand(panel, mine, panel.rows)
+
+    if out.trained:
+        low.builder.on_the_way_back(out.rows, back)
+    return out
+
+
+@lowers(Tensor.unbind)
+def _taken_apart(low: Lowering, node: Node, parts: int, x: Value, *_: Any) -> Any:
+    if not isinstance(x, Steps):
+        raise NotNativeError("it takes apart what is no sequence")
+    return tuple(x.steps)
+
+
+@lowers(Tensor.transpose)
+def _axes_swapped(low: Lowering, node: Node, parts: int, x: Value, *_: Any) -> Value:
+    if isinstance(x, Steps):
+        return x  # positions are a list, whichever axis they are
+    found: Value = transposed(low, node, parts, x)
+    return found
+
+
+@lowers(Tensor.new_zeros, torch.zeros_like)
+def _zeros(low: Lowering, node: Node, parts: int, *_: Any) -> Value:
+    shape = node.results[0].shape
+    rows = shape[-2] if len(shape) > 1 else 1
+    return Zero(None if rows == low.trace.batch else rows, shape[-1])
+
+
+@demands(torch.cat)
+def _shares(node: Node, parts: int) -> list[tuple[Any, int]]:
+    tensors, axis = node.args[0], node.args[1] if len(node.args) > 1 else node.kwargs.get("dim", 0)
+    if axis != -1:
+        return [(t, parts) for t in tensors]
+    whole = node.results[0].shape[-1]
+    columns = [(t, (t.tensor if isinstance(t, Output) else t).shape[-1]) for t in tensors]
+    return [(t, parts * c // whole if parts * c % whole == 0 and parts * c else 1) for t, c in columns]
+
+
+@lowers(torch.cat)
+def _concatenated(low: Lowering, node: Node, parts: int, values: list[Value], dim: int = 0) -> Value:
+    values = [v for v in values if not (isinstance(v, Zero) and not v.columns)]
+    if len(values) == 1:
+        return values[0]
+    rows = [getattr(v, "rows", 0) for v in values]
+    if dim == -2:
+        return _stacked(low, node, values, parts)
+    if None in rows and 1 in rows and isinstance(values[0], Panel):
+        return _extended(low, node, values)
+    shares = [n for _, n in _shares(node, parts)]
+    return _joined(low, [low.builder.as_panel(v, n) for v, n in zip(values, shares, strict=True)])
+
+
+def _extended(low: Lowering, node: Node, values: list[Value]) -> Panel:
+    """Return examples with the same constants after the columns of each."""
+    x, row = values
+    if not (isinstance(x, Panel) and len(x.slabs) == 1 and isinstance(row, View) and row.space == Space.CONSTANTS):
+        raise NotNativeError("it puts side by side what does not stand so")
+    build = low.builder
+    out = build.panel(None, [x.width + row.columns], x.trained)
+    build.emit(Code.COPY, None, x.width, x.slabs[0], out.slabs[0], 1.0, False)
+    build.emit(Code.PUT_ROW, None, row.columns, out.slabs[0], x.width, row.at(0, 0))
+
+    def back() -> None:
+        if out.grads is not None:
+            to, add = build.into(x)
+            build.emit(Code.COPY, None, x.width, out.grads[0], to[0], 1.0, add, back=True)
+
+    if x.trained:
+        build.on_the_way_back(None, back)
+    return out
+
+
+def _stacked(low: Lowering, node: Node, values: list[Value], parts: int) -> Panel:
+    """Return matrices one below the other, of which all are computed once an update."""
+    build = low.builder
+    panels = [build.as_panel(v) for v in values]
+    rows = [p.rows or 0 for p in panels]
+    if parts != 1 or not all(rows):
+        raise NotNativeError("it stacks examples")
+    out = build.panel(sum(rows), [panels[0].width], any(p.trained for p in panels))
+    first = 0
+    starts = []
+    for panel, count in zip(panels, rows, strict=True):
+        starts.append(first)
+        to = At(out.slabs[0], first * BLOCK)
+        build.emit(Code.COPY_ROWS, count, panel.width, panel.slabs[0], count, to, sum(rows), False)
+        first += count
+
+    def back() -> None:
+        for panel, count, start in zip(panels, rows, starts, strict=True):
+            if panel.trained and out.grads is not None:
+                to, _ = build.into(panel)
+                at = At(out.grads[0], start * BLOCK)
+                build.emit(Code.COPY_ROWS, count, panel.width, at, sum(rows), to[0], count, True, back=True)
+
+    if out.trained:
+        build.on_the_way_back(1, back)
+    return out
+
+
+@lowers(layers.flat_one_hot)
+def _one_hot(low: Lowering, node: Node, parts: int, tokens: Value, values: int, *_: Any) -> Value:
+    assert isinstance(tokens, Tokens)
+    return Tokens(tokens.first, tokens.places, values)
+
+
+@lowers(layers.as_symbol_weights, symbols.by_position)
+def _symbols(low: Lowering, node: Node, parts: int, message: Value, values: int, *_: Any) -> Value:
+    if isinstance(message, Tokens):
+        return Steps([Tokens(place, 1, values) for place in range(message.places)])
+    return message
+
+
+@lowers(symbols.start_symbol)
+def _start(low: Lowering, node: Node, parts: int, like: Value, values: int) -> Value:
+    panel = low.builder.panel(None, [values], False)
+    low.builder.emit(Code.START, None, values, panel.slabs[0], values - 1)
+    return panel

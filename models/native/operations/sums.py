@@ -1,0 +1,107 @@
+"""Products and sums."""
+
+from typing import Any
+
+from torch import Tensor
+
+from icy.models import layers
+from icy.models.native.builder import NotNativeError
+from icy.models.native.lower import Lowering, demands, lowers
+from icy.models.native.memory import Code
+from icy.models.native.trace import Node
+from icy.models.native.values import Panel, Steps, Value, View, Zero
+
+from .shapes import transposed
+
+
+@demands(layers.linear, layers.rows_times)
+def _product_parts(node: Node, parts: int) -> list[tuple[Any, int]]:
+    addend = node.args[2] if len(node.args) > 2 else None
+    return [(node.args[1], parts), (addend, parts)]
+
+
+@lowers(layers.linear)
+def _linear(low: Lowering, node: Node, parts: int, x: Value, weight: Value, bias: Value | None = None) -> Value:
+    return low.builder.linear(x, transposed(low, node, 1, weight), bias, parts)
+
+
+@lowers(layers.rows_times)
+def _rows_times(low: Lowering, node: Node, parts: int, x: Value, matrix: Value, addend: Value | None = None) -> Value:
+    if isinstance(x, Zero) and addend is not None:
+        return addend
+    return low.builder.linear(x, matrix, addend, parts)
+
+
+@demands(Tensor.add, Tensor.div, Tensor.mul)
+def _sum_parts(node: Node, parts: int) -> list[tuple[Any, int]]:
+    return [(a, parts) for a in node.args]
+
+
+@lowers(Tensor.add)
+def added(low: Lowering, node: Node, parts: int, a: Value, b: Value) -> Value:
+    if isinstance(a, Zero) or isinstance(b, Zero):
+        return b if isinstance(a, Zero) else a
+    if isinstance(a, Steps) or isinstance(b, Steps):
+        pairs = zip(*_over_positions(a, b), strict=True)
+        return Steps([added(low, node, parts, x, y) for x, y in pairs])
+    build = low.builder
+    x, y = (build.as_panel(v, parts) for v in (a, b))
+    if (x.rows == 1 and y.rows != 1) or (y.spare and x.rows == y.rows):
+        x, y = y, x
+    if x.columns != y.columns:
+        raise NotNativeError("it adds rows to others that are cut otherwise")
+    row, spare = y.rows == 1 and x.rows != 1, x.spare
+    out = Panel(x.rows, x.slabs, x.columns, False) if spare else build.panel(x.rows, x.columns, False)
+    out.trained = build.trained and (x.trained or y.trained)
+    for p, columns in enumerate(x.columns):
+        if not spare:
+            build.emit(Code.COPY, x.rows, columns, x.slabs[p], out.slabs[p], 1.0, False)
+        if row:
+            build.emit(Code.COPY_ROW, x.rows, columns, y.slabs[p], out.slabs[p], True)
+        else:
+            build.emit(Code.COPY, x.rows, columns, y.slabs[p], out.slabs[p], 1.0, True)
+
+    def back() -> None:
+        if out.grads is None:
+            return
+        if row and y.trained:
+            to, _ = build.into(y)
+            for p, columns in enumerate(x.columns):
+                build.emit(Code.ADD_ROWS, x.rows, out.grads[p], columns, to[p], back=True)
+        for value in (y, x) if not row else (x,):
+            if value.trained:
+                if value is x and spare:
+                    build.hand(x, out.grads, x.rows)
+                    continue
+                to, add = build.into(value)
+                for p, columns in enumerate(x.columns):
+                    build.emit(Code.COPY, x.rows, columns, out.grads[p], to[p], 1.0, add, back=True)
+
+    if out.trained:
+        build.on_the_way_back(x.rows, back)
+    return out
+
+
+def _over_positions(a: Value, b: Value) -> tuple[list[Value], list[Value]]:
+    """Return the values of each position of what is added; a matrix of constants has a row for each."""
+    count = len(a.steps if isinstance(a, Steps) else b.steps if isinstance(b, Steps) else [])
+
+    def steps(value: Value) -> list[Value]:
+        if isinstance(value, Steps):
+            return value.steps
+        if not isinstance(value, View) or value.rows not in (1, count):
+            raise NotNativeError("it adds to positions what does not stand so")
+        return [_row(value, t if value.rows > 1 else 0) for t in range(count)]
+
+    return steps(a), steps(b)
+
+
+def _row(view: View, place: int) -> View:
+    """Return a row of a matrix as a matrix."""
+    offset = view.offset + place * view.by_row
+    return View(view.space, offset, 1, view.columns, view.by_row, view.by_column, view.trained)
+
+
+@lowers(Tensor.div)
+def _scaled(low: Lowering, node: Node, parts: int, a: Value, divisor: float) -> Value:
+    return low.builder.scaled(low.builder.as_panel(a, parts), 1 / divisor)

@@ -1,0 +1,64 @@
+"""Symbols that a sender reads back."""
+
+from torch import Tensor
+
+from icy.core import representations
+from icy.models.native.builder import NotNativeError
+from icy.models.native.lower import MOST_CHOICES, Lowering, lowers
+from icy.models.native.memory import Code, Slab
+from icy.models.native.trace import Node
+from icy.models.native.values import Panel, Value
+
+
+def _soft(low: Lowering, x: Panel, out: Panel, soft: Slab, temperature: float) -> None:
+    """Add the way back of a softmax."""
+    build = low.builder
+
+    def back() -> None:
+        if out.grads is not None:
+            to, add = build.into(x)
+            build.emit(Code.SOFTMAX_BACK, None, x.width, out.grads[0], soft, temperature, to[0], add, back=True)
+
+    if out.trained:
+        build.on_the_way_back(None, back)
+
+
+@lowers(Tensor.softmax)
+def _softmax(low: Lowering, node: Node, parts: int, scores: Value, dim: int) -> Value:
+    x = low.builder.as_panel(scores)
+    if dim != -1 or x.rows is not None or len(x.slabs) != 1 or x.width > MOST_CHOICES:
+        raise NotNativeError("a softmax that is not over the symbols of each example")
+    out = low.builder.panel(None, [x.width], x.trained)
+    out.kept = True
+    low.builder.emit(Code.SOFTMAX, None, x.width, x.slabs[0], out.slabs[0])
+    _soft(low, x, out, out.slabs[0], 1.0)
+    return out
+
+
+def _drawn(low: Lowering, scores: Value, step: int, noisy: bool, temperature: float | None) -> Panel:
+    build = low.builder
+    x = build.examples(scores)
+    if x.width > MOST_CHOICES:
+        raise NotNativeError(f"it draws from more than {MOST_CHOICES} symbols")
+    out = build.panel(None, [x.width], x.trained and temperature is not None)
+    soft = None if temperature is None else build.slab(None, x.width)
+    build.emit(Code.SAMPLE, None, x.width, x.slabs[0], out.slabs[0], soft, step, noisy, temperature or 1.0)
+    if soft is not None:
+        assert temperature is not None
+        _soft(low, x, out, soft, temperature)
+    return out
+
+
+@lowers(representations.largest)
+def _largest(low: Lowering, node: Node, parts: int, scores: Value) -> Value:
+    return _drawn(low, scores, 0, False, None)
+
+
+@lowers(representations.sampled)
+def _sampled(low: Lowering, node: Node, parts: int, scores: Value, step: int, training: bool) -> Value:
+    return _drawn(low, scores, step, training, None)
+
+
+@lowers(representations.relaxed)
+def _relaxed(low: Lowering, node: Node, parts: int, scores: Value, step: int, temperature: float) -> Value:
+    return _drawn(low, scores, step, True, float(temperature))

@@ -1,0 +1,207 @@
+// Matrix products of panels.
+//
+// A panel holds rows of numbers in blocks of 32 columns, [block][row][32], so that a product reads each operand
+// straight on. A matrix that a panel is multiplied by is packed into tiles, [tile][k][TILE], once an update.
+#pragma once
+
+#include <algorithm>
+
+#include "vectors.h"
+
+namespace ICY_NAMESPACE {
+
+constexpr int BLOCK = 32;          // columns of a block
+constexpr int TILE = 2 * LANES;    // columns that the micro-kernel computes at once
+#if defined(__AVX512F__) || defined(__aarch64__)
+constexpr int STEP = 8;  // rows that it computes at once: with the columns, what the registers hold
+#else
+constexpr int STEP = 6;
+#endif
+
+inline long blocks(long columns) { return (columns + BLOCK - 1) / BLOCK; }
+inline long tiles(long columns) { return (columns + TILE - 1) / TILE; }
+
+// A factor of a product: `depth` columns of a panel times a packed matrix.
+struct Factor {
+    const float* rows;    // of the first block
+    const float* packed;  // of the first tile
+    long depth;
+};
+
+// out[M][V vectors] (+)= sum over factors of rows times a tile; `distance` is that from one block to the next.
+template <int M, int V>
+ICY_INLINE void multiply(const Factor* factors, int count, long distance, long row, long tile, float* out,
+                         const float* bias, bool add) {
+    Vector c[M][V];
+    if (add) {
+        for (int m = 0; m < M; m++)
+            for (int j = 0; j < V; j++) c[m][j] = load(out + m * BLOCK + j * LANES);
+    } else {
+        for (int j = 0; j < V; j++) {
+            const Vector first = bias ? load(bias + j * LANES) : all(0);
+            for (int m = 0; m < M; m++) c[m][j] = first;
+        }
+    }
+    for (int f = 0; f < count; f++) {
+        const float* b = factors[f].packed + tile * factors[f].depth * TILE;
+        for (long k0 = 0; k0 < factors[f].depth; k0 += BLOCK) {
+            const float* a = factors[f].rows + k0 / BLOCK * distance + row * BLOCK;
+            const long some = std::min<long>(BLOCK, factors[f].depth - k0);
+            for (long k = 0; k < some; k++, b += TILE) {
+                Vector y[V];
+                for (int j = 0; j < V; j++) y[j] = load(b + j * LANES);
+#pragma GCC unroll 16
+                for (int m = 0; m < M; m++) {
+                    const Vector x = all(a[m * BLOCK + k]);
+                    for (int j = 0; j < V; j++) c[m][j] += x * y[j];
+                }
+            }
+        }
+    }
+    for (int m = 0; m < M; m++)
+        for (int j = 0; j < V; j++) store(out + m * BLOCK + j * LANES, c[m][j]);
+}
+
+// Rows of one tile: as many at once as the registers hold, then halves of that, down to a single one.
+template <int M, int V>
+ICY_INLINE void multiply_rows(const Factor* factors, int count, long rows, long distance, long row, long tile,
+                              float* out, const float* bias, bool add) {
+    for (; row + M <= rows; row += M)
+        multiply<M, V>(factors, count, distance, row, tile, out + row * BLOCK, bias, add);
+    if constexpr (M > 1) {
+        // What is left is shared out evenly: 4 rows are one call of 4, and not one of 3 and one of 1.
+        constexpr int LESS = M > 8 ? 8 : M > 4 ? 4 : M - 1;
+        if (row < rows) multiply_rows<LESS, V>(factors, count, rows, distance, row, tile, out, bias, add);
+    }
+}
+
+// Panel `out` of `columns` columns (+)= sum over factors + bias.
+inline void product(const Factor* factors, int count, long rows, long distance, long columns, float* out,
+                    const float* bias, bool add) {
+    for (long tile = 0; tile < tiles(columns); tile++) {
+        const long column = tile * TILE;
+        float* to = out + column / BLOCK * distance + column % BLOCK;
+        const float* shift = bias ? bias + column : nullptr;
+        if (columns - column <= LANES)
+            multiply_rows<2 * STEP, 1>(factors, count, rows, distance, 0, tile, to, shift, add);
+        else
+            multiply_rows<STEP, 2>(factors, count, rows, distance, 0, tile, to, shift, add);
+    }
+}
+
+// A matrix somewhere in memory: element (i, j) at [i * by_row + j * by_column]; of a panel, columns lie in blocks.
+struct Matrix {
+    float* first;
+    long by_row, by_column;
+    long distance;  // from one block of columns to the next; 0 if it is no panel
+    bool turned;    // a panel whose rows are this matrix's columns
+
+    float* at(long i, long j) const {
+        if (!distance) return first + i * by_row + j * by_column;
+        if (turned) std::swap(i, j);
+        return first + j / BLOCK * distance + i * BLOCK + j % BLOCK;
+    }
+};
+
+// Pack a matrix [depth][columns] into tiles; columns that fill up the last tiles of a block are zero.
+inline void pack(const Matrix& matrix, long depth, long columns, float* packed) {
+    for (long tile = 0; tile * TILE < blocks(columns) * BLOCK; tile++) {
+        float* to = packed + tile * depth * TILE;
+        const long first = tile * TILE, some = std::max<long>(0, std::min<long>(TILE, columns - first));
+        if (some < TILE) std::memset(to, 0, sizeof(float) * depth * TILE);
+        if (some == TILE && !matrix.distance && matrix.by_column == 1) {
+            for (long k = 0; k < depth; k++)
+                std::memcpy(to + k * TILE, matrix.first + k * matrix.by_row + first, sizeof(float) * TILE);
+        } else if (!matrix.distance) {
+            // Some rows of the tile at a time, so that what is written stays in the cache.
+            for (long k0 = 0; k0 < depth; k0 += 16)
+                for (long j = 0; j < some; j++) {
+                    const float* from = matrix.first + (first + j) * matrix.by_column;
+                    for (long k = k0; k < std::min(depth, k0 + 16); k++) to[k * TILE + j] = from[k * matrix.by_row];
+                }
+        } else {
+            for (long k = 0; k < depth; k++)
+                for (long j = 0; j < some; j++) to[k * TILE + j] = *matrix.at(k, first + j);
+        }
+    }
+}
+
+// c[M][<=TILE] += sum over rows of left[row][m] right[row][n]; `by_row` is the distance of rows of c.
+template <int M>
+ICY_INLINE void gather_outer(const float* left, const float* right, long rows, float* out, long by_row, long some,
+                             const float* next) {
+    Vector c[M][2];
+    for (int m = 0; m < M; m++) __builtin_prefetch(next + m * by_row, 1);  // they lie too far apart to be foreseen
+    float edge[M * TILE];
+    const bool whole = some >= TILE;
+    float* to = whole ? out : edge;
+    const long step = whole ? by_row : TILE;
+    if (!whole) {
+        std::memset(edge, 0, sizeof edge);
+        for (int m = 0; m < M; m++) std::memcpy(edge + m * TILE, out + m * by_row, sizeof(float) * some);
+    }
+    for (int m = 0; m < M; m++)
+        for (int j = 0; j < 2; j++) c[m][j] = load(to + m * step + j * LANES);
+    for (long row = 0; row < rows; row++) {
+        const Vector b0 = load(right + row * BLOCK), b1 = load(right + row * BLOCK + LANES);
+#pragma GCC unroll 8
+        for (int m = 0; m < M; m++) {
+            const Vector x = all(left[row * BLOCK + m]);
+            c[m][0] += x * b0;
+            c[m][1] += x * b1;
+        }
+    }
+    for (int m = 0; m < M; m++)
+        for (int j = 0; j < 2; j++) store(to + m * step + j * LANES, c[m][j]);
+    if (!whole)
+        for (int m = 0; m < M; m++) std::memcpy(out + m * by_row, edge + m * TILE, sizeof(float) * some);
+}
+
+// out [left columns][right columns] += left^T right, over the rows of two panels.
+inline void outer(const float* left, long left_columns, const float* right, long right_columns, long rows,
+                  long distance, const Matrix& out) {
+    for (long n = 0; n < right_columns; n += TILE) {
+        const float* b = right + n / BLOCK * distance + n % BLOCK;
+        const long some = right_columns - n;
+        for (long block = 0; block * BLOCK < left_columns; block++) {
+            const long end = std::min<long>(BLOCK, left_columns - block * BLOCK);
+            long m = 0;
+            while (m < end) {
+                const float* a = left + block * distance + m;
+                float* c = out.at(block * BLOCK + m, n);
+                const long by_row = out.distance ? BLOCK : out.by_row, rest = end - m;
+                // 32 columns are four times 6 and twice 4, rather than five times 6 and a slow 2.
+                const long take = rest >= STEP && rest != STEP + 2 ? STEP : std::min<long>(rest, rest == STEP + 2 ? 4 : STEP);
+                m += take;
+                const float* next = c + take * by_row;
+                switch (take) {
+                    case 1: gather_outer<1>(a, b, rows, c, by_row, some, next); break;
+                    case 2: gather_outer<2>(a, b, rows, c, by_row, some, next); break;
+                    case 3: gather_outer<3>(a, b, rows, c, by_row, some, next); break;
+                    case 4: gather_outer<4>(a, b, rows, c, by_row, some, next); break;
+                    case 5: gather_outer<5>(a, b, rows, c, by_row, some, next); break;
+                    case 6: gather_outer<6>(a, b, rows, c, by_row, some, next); break;
+                    case 7: gather_outer<7>(a, b, rows, c, by_row, some, next); break;
+                    default: gather_outer<STEP>(a, b, rows, c, by_row, some, next); break;
+                }
+            }
+        }
+    }
+}
+
+// total[columns] += the sum over the rows of a panel.
+inline void add_rows(const float* panel, long columns, long rows, long distance, float* total) {
+    for (long block = 0; block < blocks(columns); block++)
+        for (int j = 0; j < BLOCK; j += LANES) {
+            Vector s[4] = {all(0), all(0), all(0), all(0)};
+            const float* x = panel + block * distance + j;
+            long row = 0;
+            for (; row + 4 <= rows; row += 4)
+                for (int i = 0; i < 4; i++) s[i] += load(x + (row + i) * BLOCK);
+            for (; row < rows; row++) s[0] += load(x + row * BLOCK);
+            float* to = total + block * BLOCK + j;
+            store(to, load(to) + ((s[0] + s[1]) + (s[2] + s[3])));
+        }
+}
+
+}  // namespace ICY_NAMESPACE

@@ -1,0 +1,583 @@
+// Runs the program of a model: its operations, written down by icy.models.native.builder, for one replicate after
+// another. Chunks of a batch go forward and back while what they keep is in the cache.
+
+#include "losses.h"
+
+namespace ICY_NAMESPACE {
+
+// The operations, in the order of icy.models.native.memory.Code.
+enum Code : int64_t {
+    LINEAR, OUTER, PACK, ADD_ROWS, COPY_IN, COPY_OUT, EMBED, EMBED_BACK, GRU, GRU_BACK, LSTM, LSTM_BACK, HIGHWAY,
+    HIGHWAY_BACK, SRU, SRU_BACK, SRU_STATE, SRU_STATE_BACK, MIX, MIX_BACK, STOP, STOP_BACK, SOFTMAX, SOFTMAX_BACK,
+    SAMPLE, APPLY, APPLY_BACK, GELU, GELU_BACK, COPY, COPY_ROW, NORM, NORM_BACK, ATTEND, ATTEND_BACK, POOL, POOL_BACK,
+    INPUT, INPUT_BACK, FILL, START, PUT_ROW, COPY_ROWS, ATTEND_ALL, ATTEND_ALL_BACK, COUNT
+};
+
+constexpr int WIDTH = 28;  // numbers of an operation
+
+struct Phase {
+    const int64_t* operations;
+    int64_t count;
+};
+
+struct Program {
+    Phase before, forward, backward, after;  // once an update; for each chunk; for each chunk; once an update
+    const int64_t* lists;                    // addresses of operations that take any number of them
+    const float* constants;
+    const int64_t* places;                   // of the scores: address, address of the gradient, first column
+    int64_t place_count;
+    int64_t parameters;                      // numbers of a replicate
+    int64_t weights, first_gradient, last_gradient;  // size of that memory, and what of it is cleared before an update
+    int64_t tape;                            // numbers that a chunk keeps
+    int64_t chunk;                           // rows of a chunk
+    int64_t tokens;                          // places of an example's input
+    int64_t weighted;                        // choices of a place of the input, if it comes as weights
+};
+
+struct Memory {
+    float* base[5] = {};  // weights, tape, parameters, gradients, constants
+    const int64_t* tokens = nullptr;
+    const float* input = nullptr;
+    float* to_input = nullptr;
+    Noise noise{};
+    long first = 0, rows = 0;
+
+    float* at(int64_t address) const {
+        return address < 0 ? nullptr : base[address >> 48] + (address & ((1ll << 48) - 1));
+    }
+};
+
+ICY_INLINE double as_double(int64_t bits) {
+    double x;
+    std::memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+// Attention of some positions to others, or its way back: apart from `run`, for the addresses it has to look up.
+static void attend_positions(const Program& program, const Memory& memory, const int64_t* a, long rows, long distance,
+                             bool back) {
+    float *query[LONGEST], *key[LONGEST], *value[LONGEST], *mean[LONGEST];
+    float *to_query[LONGEST], *to_key[LONGEST], *to_value[LONGEST];
+    const int64_t* next = program.lists + a[7];
+    const auto some = [&](int64_t count, float** to) {
+        for (int64_t i = 0; i < count; i++) to[i] = memory.at(*next++);
+    };
+    some(a[1], query);
+    some(a[2], key);
+    some(a[2], value);
+    some(a[1], mean);
+    const Attention attention{a[0], distance, a[1], a[2], query, key, value, (float)as_double(a[4])};
+    float* weights = memory.at(a[3]);
+    if (!back) {
+        for (long row = 0; row < rows; row++) attention.forward(row, weights + row * attention.size(), mean);
+        return;
+    }
+    some(a[1], to_query);
+    some(a[2], to_key);
+    some(a[2], to_value);
+    for (long row = 0; row < rows; row++)
+        attention.back(row, weights + row * attention.size(), mean, to_query, to_key, to_value, a[5],
+                       a[6]);
+}
+
+static void run(const Program& program, const Phase& phase, const Memory& memory) {
+    constexpr int MOST = 512;
+    const float *xs[MOST], *ys[MOST];
+    float *us[MOST], *vs[MOST];
+    const auto at = [&](int64_t address) { return memory.at(address); };
+    const auto some = [&](const int64_t* addresses, int count, auto** to) {
+        for (int i = 0; i < count; i++) to[i] = at(addresses[i]);
+    };
+    for (int64_t n = 0; n < phase.count; n++) {
+        const int64_t* o = phase.operations + n * WIDTH;
+        const int64_t* a = o + 2;
+        const long rows = o[1] < 0 ? memory.rows : o[1], distance = BLOCK * (o[1] < 0 ? program.chunk : o[1]);
+        const auto e = [&](int64_t columns) { return extent(rows, columns, distance); };
+        switch (o[0]) {
+            case LINEAR: {  // out, columns, bias, add, count, (rows, depth, packed) ...
+                Factor factors[6];
+                for (int f = 0; f < a[4]; f++) factors[f] = {at(a[5 + 3 * f]), at(a[7 + 3 * f]), a[6 + 3 * f]};
+                product(factors, (int)a[4], rows, distance, a[1], at(a[0]), at(a[2]), a[3]);
+                break;
+            }
+            case OUTER:  // left, columns, right, columns, to, by row, distance
+                outer(at(a[0]), a[1], at(a[2]), a[3], rows, distance, {at(a[4]), a[5], 1, a[6], false});
+                break;
+            case PACK:  // from, by row, by column, distance, turned, depth, columns, to
+                pack({at(a[0]), a[1], a[2], a[3], (bool)a[4]}, a[5], a[6], at(a[7]));
+                break;
+            case ADD_ROWS:  // panel, columns, to
+                add_rows(at(a[0]), a[1], rows, distance, at(a[2]));
+                break;
+            case COPY_IN:  // from, by row, by column, to, rows, columns, factor
+            case COPY_OUT: {
+                const float factor = (float)as_double(a[6]);
+                for (long j = 0; j < a[5]; j++) {
+                    float *x = at(a[0]) + j * a[2], *panel = at(a[3]) + j / BLOCK * distance + j % BLOCK;
+                    for (long i = 0; i < a[4]; i++)
+                        if (o[0] == COPY_IN) panel[i * BLOCK] = x[i * a[1]] * factor;
+                        else x[i * a[1]] += panel[i * BLOCK] * factor;
+                }
+                break;
+            }
+            case EMBED:  // table, rows of it, out, columns, bias, first token, places, values
+                embed(rows, a[3], distance, at(a[0]), a[1] * BLOCK, at(a[4]), memory.tokens + a[5], program.tokens,
+                      a[6], a[7], at(a[2]));
+                break;
+            case EMBED_BACK:  // to table, rows of it, grad, columns, -, first token, places, values
+                embed_back(rows, a[3], distance, at(a[2]), memory.tokens + a[5], program.tokens, a[6], a[7], at(a[0]),
+                           a[1] * BLOCK);
+                break;
+            case GRU:  // columns, row, h, n, out, x (3), s (3)
+                some(a + 5, 3, xs);
+                some(a + 8, 3, us);
+                if (a[1]) gru<true>(e(a[0]), xs, us, at(a[2]), at(a[3]), at(a[4]));
+                else gru<false>(e(a[0]), xs, us, at(a[2]), at(a[3]), at(a[4]));
+                break;
+            case GRU_BACK:  // columns, add, grad, h, n, to h, s (3), totals (4)
+                some(a + 6, 3, us);
+                some(a + 9, 4, vs);
+                gru_back(e(a[0]), at(a[2]), at(a[3]), us, at(a[4]), at(a[5]), a[1], vs);
+                break;
+            case LSTM:  // columns, c, new c, tanh c, out, gates (4)
+                some(a + 5, 4, us);
+                lstm(e(a[0]), us, at(a[1]), at(a[2]), at(a[3]), at(a[4]));
+                break;
+            case LSTM_BACK:  // columns, add, grad, grad c, c, tanh c, to c, gates (4)
+                some(a + 7, 4, us);
+                lstm_back(e(a[0]), at(a[2]), at(a[3]), at(a[4]), at(a[5]), us, at(a[6]), a[1]);
+                break;
+            case HIGHWAY:  // columns, row, kind, s, out, x (2), gates (2)
+                some(a + 5, 2, xs);
+                some(a + 7, 2, us);
+                if (a[1]) highway<true>(e(a[0]), a[2], xs, us, at(a[3]), at(a[4]));
+                else highway<false>(e(a[0]), a[2], xs, us, at(a[3]), at(a[4]));
+                break;
+            case HIGHWAY_BACK:  // columns, add, kind, grad, s, to s, gates (2)
+                some(a + 6, 2, us);
+                highway_back(e(a[0]), a[2], at(a[3]), at(a[4]), us, at(a[5]), a[1]);
+                break;
+            case SRU:  // columns, row, kind, c, f, r, new c, out, x (4), w (2)
+                some(a + 8, 4, xs);
+                some(a + 12, 2, ys);
+                if (a[1]) sru<true>(e(a[0]), a[2], xs, ys, at(a[3]), at(a[4]), at(a[5]), at(a[6]), at(a[7]));
+                else sru<false>(e(a[0]), a[2], xs, ys, at(a[3]), at(a[4]), at(a[5]), at(a[6]), at(a[7]));
+                break;
+            case SRU_BACK:  // columns, row, kind, add, grad, grad c, c, f, r, new c, to c, x (4), w (2), g (4), totals
+                some(a + 11, 4, xs);
+                some(a + 15, 2, ys);
+                some(a + 17, 4, us);
+                for (int i = 0; i < 6; i++) vs[i] = nullptr;
+                some(program.lists + a[21], 6, vs);
+                if (a[1])
+                    sru_back<true>(e(a[0]), a[2], at(a[4]), at(a[5]), xs, ys, at(a[6]), at(a[7]), at(a[8]), at(a[9]),
+                                   us, at(a[10]), a[3], vs);
+                else
+                    sru_back<false>(e(a[0]), a[2], at(a[4]), at(a[5]), xs, ys, at(a[6]), at(a[7]), at(a[8]), at(a[9]),
+                                    us, at(a[10]), a[3], vs);
+                break;
+            case SRU_STATE:  // columns, row, c, gate, out, w, x (2)
+                some(a + 6, 2, xs);
+                if (a[1]) sru_state<true>(e(a[0]), xs, at(a[5]), at(a[2]), at(a[3]), at(a[4]));
+                else sru_state<false>(e(a[0]), xs, at(a[5]), at(a[2]), at(a[3]), at(a[4]));
+                break;
+            case SRU_STATE_BACK:  // columns, row, add, grad, c, gate, to c, w, x (2), g (2), totals (3)
+                some(a + 8, 2, xs);
+                some(a + 10, 2, us);
+                some(a + 12, 3, vs);
+                if (a[1])
+                    sru_state_back<true>(e(a[0]), at(a[3]), xs, at(a[7]), at(a[4]), at(a[5]), us, at(a[6]), a[2], vs);
+                else
+                    sru_state_back<false>(e(a[0]), at(a[3]), xs, at(a[7]), at(a[4]), at(a[5]), us, at(a[6]), a[2], vs);
+                break;
+            case MIX:  // columns, a, b, s, out
+                mix(e(a[0]), at(a[1]), at(a[2]), at(a[3]), at(a[4]));
+                break;
+            case MIX_BACK:  // columns, grad, a, b, s, to a, add, to b, add, to s, add
+                mix_back(rows, a[0], distance, at(a[1]), at(a[2]), at(a[3]), at(a[4]), at(a[5]), a[6], at(a[7]), a[8],
+                         at(a[9]), a[10]);
+                break;
+            case STOP:  // columns, h, weight, bias, s
+                stop(rows, a[0], distance, at(a[1]), at(a[2]), at(a[3]), at(a[4]));
+                break;
+            case STOP_BACK:  // columns, grad, s, h, weight, to h, add, to weight, to bias
+                stop_back(rows, a[0], distance, at(a[1]), at(a[2]), at(a[3]), at(a[4]), at(a[5]), a[6], at(a[7]),
+                          at(a[8]));
+                break;
+            case SOFTMAX:  // columns, x, out
+                softmax(rows, a[0], distance, at(a[1]), at(a[2]));
+                break;
+            case SOFTMAX_BACK:  // columns, grad, y, temperature, to x, add
+                softmax_back(rows, a[0], distance, at(a[1]), at(a[2]), (float)as_double(a[3]), at(a[4]), a[5]);
+                break;
+            case SAMPLE:  // columns, x, out, soft, step, noisy, temperature
+                sample(rows, a[0], distance, at(a[1]), a[5] ? &memory.noise : nullptr, memory.first, a[4],
+                       (float)as_double(a[6]), at(a[2]), at(a[3]));
+                break;
+            case APPLY:  // columns, kind, x, out
+                apply(e(a[0]), a[1], at(a[2]), at(a[3]));
+                break;
+            case APPLY_BACK:  // columns, kind, grad, y, to x, add
+                apply_back(e(a[0]), a[1], at(a[2]), at(a[3]), at(a[4]), a[5]);
+                break;
+            case GELU:  // columns, x, out
+                gelu(e(a[0]), at(a[1]), at(a[2]));
+                break;
+            case GELU_BACK:  // columns, grad, x, to x, add
+                gelu_back(e(a[0]), at(a[1]), at(a[2]), at(a[3]), a[4]);
+                break;
+            case COPY:  // columns, from, to, factor, add
+                copy(e(a[0]), at(a[1]), at(a[2]), (float)as_double(a[3]), a[4]);
+                break;
+            case COPY_ROW:  // columns, row, to, add
+                copy_row(e(a[0]), at(a[1]), at(a[2]), a[3]);
+                break;
+            case NORM:  // columns, x, scale, shift, out, normal, rate
+                norm(rows, a[0], distance, at(a[1]), at(a[2]), at(a[3]), at(a[4]), at(a[5]), at(a[6]));
+                break;
+            case NORM_BACK: {  // columns, grad, normal, rate, scale, to scale, to shift, to x, add
+                norm_back(rows, a[0], distance, at(a[1]), at(a[2]), at(a[3]), at(a[4]), at(a[5]), at(a[6]), at(a[7]),
+                          a[8]);
+                break;
+            }
+            case ATTEND:  // columns, query, weights, out, count, list of keys and values
+                some(program.lists + a[5], (int)a[4], xs);
+                some(program.lists + a[5] + a[4], (int)a[4], ys);
+                attend(rows, a[0], distance, at(a[1]), xs, ys, a[4], at(a[2]), program.chunk, at(a[3]));
+                break;
+            case ATTEND_BACK: {  // columns, grad, query, weights, to query, add, count, list of keys, values, gradients
+                const int64_t *list = program.lists + a[7], count = a[6];
+                some(list, (int)count, xs);
+                some(list + count, (int)count, ys);
+                some(list + 2 * count, (int)count, us);
+                some(list + 3 * count, (int)count, vs);
+                attend_back(rows, a[0], distance, at(a[1]), at(a[2]), xs, ys, count, at(a[3]), program.chunk, at(a[4]),
+                            a[5], us, vs);
+                break;
+            }
+            case POOL:  // columns, even, odd, out
+                pool(e(a[0]), at(a[1]), at(a[2]), at(a[3]));
+                break;
+            case POOL_BACK:  // columns, grad, even, odd, to even, add, to odd, add
+                pool_back(e(a[0]), at(a[1]), at(a[2]), at(a[3]), at(a[4]), a[5], at(a[6]), a[7]);
+                break;
+            case INPUT: {  // columns, place, out
+                const Matrix panel{at(a[2]), 0, 0, distance, false};
+                for (long i = 0; i < rows; i++)
+                    for (long j = 0; j < a[0]; j++)
+                        *panel.at(i, j) = memory.input
+                            ? memory.input[(i * program.tokens + a[1]) * a[0] + j]
+                            : (memory.tokens[i * program.tokens + a[1]] == j ? 1.f : 0.f);
+                break;
+            }
+            case INPUT_BACK: {  // columns, place, grad
+                const Matrix panel{at(a[2]), 0, 0, distance, false};
+                if (memory.to_input)
+                    for (long i = 0; i < rows; i++)
+                        for (long j = 0; j < a[0]; j++)
+                            memory.to_input[(i * program.tokens + a[1]) * a[0] + j] += *panel.at(i, j);
+                break;
+            }
+            case FILL: {  // columns, to, value
+                const float value = (float)as_double(a[2]);
+                float* to = at(a[1]);
+                e(a[0]).each([&](long i, long) { store(to + i, all(value)); });
+                break;
+            }
+            case PUT_ROW: {  // columns, to, first column, row
+                const Matrix panel{at(a[1]), 0, 0, distance, false};
+                for (long i = 0; i < rows; i++)
+                    for (long j = 0; j < a[0]; j++) *panel.at(i, a[2] + j) = at(a[3])[j];
+                break;
+            }
+            case COPY_ROWS: {  // columns, from, rows of its panel, to, rows of its panel, add
+                for (long block = 0; block < blocks(a[0]); block++) {
+                    const float* from = at(a[1]) + block * BLOCK * a[2];
+                    float* to = at(a[3]) + block * BLOCK * a[4];
+                    for (long i = 0; i < rows * BLOCK; i++) to[i] = a[5] ? to[i] + from[i] : from[i];
+                }
+                break;
+            }
+            case START: {  // columns, to, column that is one
+                const Matrix panel{at(a[1]), 0, 0, distance, false};
+                for (long i = 0; i < rows; i++)
+                    for (long j = 0; j < a[0]; j++) *panel.at(i, j) = j == a[2] ? 1.f : 0.f;
+                break;
+            }
+            case ATTEND_ALL:  // columns, queries, keys, weights, factor, -, -, list of queries, keys, values and means
+            case ATTEND_ALL_BACK:  // columns, queries, keys, weights, factor, add to keys and values, add to queries,
+                                   // list of queries, keys, values, gradients of the means, and where those of queries, keys and values go
+                attend_positions(program, memory, a, rows, distance, o[0] == ATTEND_ALL_BACK);
+                break;
+            case COUNT: {  // columns, first token, places, to, factor
+                const Matrix panel{at(a[3]), 0, 0, distance, false};
+                const float share = (float)as_double(a[4]);
+                for (long i = 0; i < rows; i++) {
+                    for (long j = 0; j < a[0]; j++) *panel.at(i, j) = 0.f;
+                    for (long p = 0; p < a[2]; p++) *panel.at(i, memory.tokens[i * program.tokens + a[1] + p]) += share;
+                }
+                break;
+            }
+        }
+    }
+}
+
+struct Adam {
+    double rate, clip;  // no clipping if not positive
+    int64_t step;       // updates that came before
+};
+
+// Not std::pow, which asks for a newer glibc than wheels may.
+static double power(double base, int64_t exponent) {
+    double found = 1;
+    for (; exponent; exponent /= 2, base *= base)
+        if (exponent % 2) found *= base;
+    return found;
+}
+
+static void descend(const Adam& adam, int64_t step, long n, float* p, float* g, float* m, float* v) {
+    double squares = 0;
+    for (long i = 0; i < n; i += 1 << 12) {
+        Vector s[4] = {all(0), all(0), all(0), all(0)};
+        const long end = std::min<long>(n, i + (1 << 12));
+        for (long j = i; j < end; j += 4 * LANES)
+            for (int k = 0; k < 4; k++) {
+                const Vector x = load(g + j + k * LANES);
+                s[k] += x * x;
+            }
+        squares += sum((s[0] + s[1]) + (s[2] + s[3]));
+    }
+    float scale = 1;
+    if (adam.clip > 0) {
+        const double limit = adam.clip / (std::sqrt(squares) + 1e-6);
+        scale = limit < 1 ? (float)limit : limit >= 1 ? 1.f : (float)limit;  // NaN stays
+    }
+    const double first = 1 - power(0.9, step), second = std::sqrt(1 - power(0.999, step));
+    const float rate = (float)(adam.rate / first), inverse = (float)(1 / second);
+    for (long i = 0; i < n; i += LANES) {
+        const Vector x = load(g + i) * scale, a = load(m + i), b = load(v + i);
+        const Vector mean = a + (x - a) * 0.1f, square = b * 0.999f + x * x * 0.001f;
+        store(m + i, mean);
+        store(v + i, square);
+        Vector root;
+        for (int j = 0; j < LANES; j++) root[j] = std::sqrt(square[j]);
+        store(p + i, load(p + i) - rate * mean / (root * inverse + 1e-8f));
+    }
+}
+
+struct Training {
+    Loss loss;
+    Adam adam;
+    int64_t replicates, updates, batch, padded;  // the last: numbers from one replicate to the next
+    float *parameters, *first_moments, *second_moments;   // [replicate][padded]
+    const float* trained;                                 // [padded]: 1, or 0 where a parameter is frozen; may be null
+    const int64_t *inputs, *targets, *keys;               // [update][replicate] ...
+    double* losses;                                       // [replicate]
+};
+
+static void find_places(const Program& program, const Memory& memory, Place* places) {
+    for (int64_t i = 0; i < program.place_count; i++) {
+        const int64_t* p = program.places + 3 * i;
+        places[i] = {memory.at(p[0]), memory.at(p[1]), p[2]};
+    }
+}
+
+// Memory that a call works in, one part after another; the caller's, so that a steady update takes none from the system.
+struct Workspace {
+    char* next;
+
+    template <class T>
+    T* take(int64_t count) {
+        T* found = reinterpret_cast<T*>(next);
+        next += (count * sizeof(T) + 63) / 64 * 64;
+        return found;
+    }
+};
+
+struct Batch {
+    Place* places;
+    int32_t* drawn;  // of REINFORCE, what was drawn for each place
+    float* rewards;
+    float* tapes;
+};
+
+static double update(const Program& program, const Training& t, Memory& memory, const Batch& batch,
+                     const int64_t* inputs, const int64_t* targets) {
+    const long places = t.loss.places, step = program.chunk;
+    const bool whole = t.loss.kind == REINFORCE;  // its loss needs the rewards of all examples before any goes back
+    double loss = 0;
+    const auto chunk = [&](long first) {
+        memory.first = first;
+        memory.rows = std::min<long>(step, t.batch - first);
+        memory.tokens = inputs + first * program.tokens;
+        memory.base[1] = batch.tapes + (whole ? first / step * program.tape : 0);
+        find_places(program, memory, batch.places);
+    };
+    run(program, program.before, memory);
+    for (long first = 0; first < t.batch; first += step) {
+        chunk(first);
+        run(program, program.forward, memory);
+        if (whole) {
+            draw_rows(t.loss, batch.places, memory.rows, step * BLOCK, targets + first * places, memory.noise, first,
+                      batch.drawn + first * places, batch.rewards + first);
+        } else {
+            loss += loss_of_rows(t.loss, batch.places, memory.rows, step * BLOCK, targets + first * places,
+                                 memory.noise, first);
+            run(program, program.backward, memory);
+        }
+    }
+    if (whole) {
+        centre(batch.rewards, t.batch);
+        for (long first = 0; first < t.batch; first += step) {
+            chunk(first);
+            loss += reinforce_rows(t.loss, batch.places, memory.rows, step * BLOCK, batch.drawn + first * places,
+                                   batch.rewards + first);
+            run(program, program.backward, memory);
+        }
+    }
+    run(program, program.after, memory);
+    return loss;
+}
+
+static void train_one(const Program& program, const Training& t, long replicate, Workspace space) {
+    const long chunks = t.loss.kind == REINFORCE ? (t.batch + program.chunk - 1) / program.chunk : 1;
+    Memory memory;
+    memory.base[0] = space.take<float>(program.weights);
+    memory.base[1] = space.take<float>(program.tape * chunks);
+    memory.base[2] = t.parameters + replicate * t.padded;
+    memory.base[3] = space.take<float>(t.padded);
+    memory.base[4] = const_cast<float*>(program.constants);
+    const Batch batch{space.take<Place>(program.place_count), space.take<int32_t>(t.batch * t.loss.places),
+                      space.take<float>(t.batch), memory.base[1]};
+    for (int64_t u = 0; u < t.updates; u++) {
+        const int64_t place = u * t.replicates + replicate;
+        std::memset(memory.base[3], 0, sizeof(float) * t.padded);
+        std::memset(memory.base[0] + program.first_gradient, 0,
+                    sizeof(float) * (program.last_gradient - program.first_gradient));
+        memory.noise = {(uint64_t)t.keys[place], t.batch};
+        t.losses[replicate] = update(program, t, memory, batch, t.inputs + place * t.batch * program.tokens,
+                                     t.targets + place * t.batch * t.loss.places);
+        if (t.trained)
+            for (long i = 0; i < t.padded; i++) memory.base[3][i] *= t.trained[i];
+        descend(t.adam, t.adam.step + u + 1, t.padded, memory.base[2], memory.base[3],
+                t.first_moments + replicate * t.padded, t.second_moments + replicate * t.padded);
+    }
+}
+
+// One pass of a stack, for a caller that has a loss of its own. Tapes are the caller's, from forward to backward.
+struct Pass {
+    int64_t batch, padded;
+    float *parameters, *gradients;  // [replicate][padded]
+    const int64_t* tokens;          // [replicate][batch][tokens], or
+    const float* input;             // [replicate][batch][tokens][weighted]
+    float* to_input;
+    const int64_t* keys;  // [replicate]
+    float* scores;        // [replicate][batch][places][choices]: written forward, their gradient on the way back
+    int64_t choices;
+    const int64_t* targets;  // [replicate][batch][places], or null
+    int64_t* right;          // [replicate]: with targets, how many have the largest score, which is then not written
+    float* tapes;  // [replicate]: weights, and a tape per chunk; null if nothing goes back
+};
+
+// Count the places whose largest score, the first of equal ones, is the target's.
+static void count_right(const Pass& p, const Place* places, long count, long rows, long distance,
+                        const int64_t* targets, int64_t* right) {
+    const Columns at{rows, distance};
+    for (long row = 0; row < rows; row += LANES)
+        for (long t = 0; t < count; t++) {
+            Vector largest = all(-INFINITY), best = all(0);
+            for (long c = 0; c < p.choices; c++) {
+                const Vector x = at.get(places[t].scores, row, places[t].first + c);
+                best = x > largest ? all((float)c) : best;
+                largest = larger(x, largest);
+            }
+            for (long i = 0; i < std::min<long>(LANES, rows - row); i++)
+                *right += (int64_t)best[i] == targets[(row + i) * count + t];
+        }
+}
+
+static void pass_one(const Program& program, const Pass& p, long replicate, bool back, Workspace space) {
+    const long chunks = (p.batch + program.chunk - 1) / program.chunk;
+    Place* places = space.take<Place>(program.place_count);
+    float* kept = p.tapes ? p.tapes + replicate * (program.weights + chunks * program.tape) : nullptr;
+    float* own = kept ? nullptr : space.take<float>(program.tape);
+    Memory memory;
+    memory.base[0] = kept ? kept : space.take<float>(program.weights);
+    memory.base[2] = p.parameters + replicate * p.padded;
+    memory.base[3] = p.gradients ? p.gradients + replicate * p.padded : nullptr;
+    memory.base[4] = const_cast<float*>(program.constants);
+    memory.noise = {p.keys ? (uint64_t)p.keys[replicate] : 0, p.batch};
+    if (!back) run(program, program.before, memory);
+    else
+        std::memset(memory.base[0] + program.first_gradient, 0,
+                    sizeof(float) * (program.last_gradient - program.first_gradient));
+    for (long chunk = 0; chunk < chunks; chunk++) {
+        const long first = chunk * program.chunk;
+        memory.first = first;
+        memory.rows = std::min<long>(program.chunk, p.batch - first);
+        memory.base[1] = kept ? kept + program.weights + chunk * program.tape : own;
+        const long at = replicate * p.batch + first;
+        memory.tokens = p.tokens ? p.tokens + at * program.tokens : nullptr;
+        memory.input = p.input ? p.input + at * program.tokens * program.weighted : nullptr;
+        memory.to_input = p.to_input ? p.to_input + at * program.tokens * program.weighted : nullptr;
+        find_places(program, memory, places);
+        if (!back) run(program, program.forward, memory);
+        if (p.targets) {
+            count_right(p, places, program.place_count, memory.rows, program.chunk * BLOCK,
+                        p.targets + at * program.place_count, p.right + replicate);
+            continue;
+        }
+        float* scores = p.scores + at * program.place_count * p.choices;
+        const long distance = program.chunk * BLOCK;
+        for (long row = 0; row < memory.rows; row++)
+            for (const Place* place = places; place < places + program.place_count; place++)
+                for (long c = place->first; c < place->first + p.choices; c++, scores++) {
+                    const long o = c / BLOCK * distance + row * BLOCK + c % BLOCK;
+                    if (back) place->grad[o] = *scores;
+                    else *scores = place->scores[o];
+                }
+        if (back) run(program, program.backward, memory);
+    }
+    if (back) run(program, program.after, memory);
+}
+
+}  // namespace ICY_NAMESPACE
+
+using namespace ICY_NAMESPACE;
+
+// Draws of meanings, and the messages that tables have for them (icy.training.batches says the same in PyTorch).
+struct Draws {
+    int64_t batches, replicates, batch, attributes, values, length, first;  // the last: number of the first batch
+    const int64_t *keys, *rows;        // of each replicate: its key, and its first row in the tables
+    const uint8_t* tables;             // [row][length]
+    int64_t *meanings, *messages;      // [batch][replicate][example] ...
+};
+
+// Draw for one replicate.
+ICY_EXPORT(void, icy_draw)(const Draws* d, int64_t replicate) {
+    constexpr int BITS = 31;
+    for (int64_t b = 0; b < d->batches; b++)
+        for (int64_t i = 0; i < d->batch; i++) {
+            const int64_t place = (b * d->replicates + replicate) * d->batch + i;
+            int64_t row = 0;
+            for (int64_t a = 0; a < d->attributes; a++) {
+                const uint64_t counter = ((d->first + b) * d->batch + i) * d->attributes + a;
+                const uint64_t bits = counter_hash(d->keys[replicate], counter) >> (64 - BITS);
+                const int64_t value = (int64_t)(bits * d->values >> BITS);
+                d->meanings[place * d->attributes + a] = value;
+                row = row * d->values + value;
+            }
+            const uint8_t* message = d->tables + (d->rows[replicate] + row) * d->length;
+            for (int64_t t = 0; t < d->length; t++) d->messages[place * d->length + t] = message[t];
+        }
+}
+
+// Update one replicate `updates` times.
+ICY_EXPORT(void, icy_train)(const Program* program, const Training* training, int64_t replicate, void* workspace) {
+    train_one(*program, *training, replicate, {static_cast<char*>(workspace)});
+}
+
+// Compute the scores of one replicate, or on the way back the gradients of its parameters and input.
+ICY_EXPORT(void, icy_pass)(const Program* program, const Pass* pass, int64_t replicate, int64_t back, void* workspace) {
+    pass_one(*program, *pass, replicate, back, {static_cast<char*>(workspace)});
+}

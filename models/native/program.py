@@ -1,0 +1,211 @@
+"""Programs: what a model's trace was lowered to, as the compiled code takes it."""
+
+import ctypes
+from dataclasses import dataclass
+from itertools import accumulate
+
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor, nn
+
+from . import operations as _  # noqa: F401  # registers what lowers each function
+from .builder import Builder, NotNativeError
+from .lower import Lowering, Scores
+from .memory import WIDTH, At, Code, Operation, Slab, number, place
+from .trace import trace
+
+CHUNK = 64  # rows of a batch that go forward and back together
+UNUSUAL = 37  # a size of the batch that is traced; no axis of the model may have it
+LINE = 16  # numbers of a line of the cache, at which each parameter starts
+LANES = 64  # numbers that the optimiser treats at once, at most; what a replicate has is filled up to a multiple
+
+
+class Phase(ctypes.Structure):
+    """Operations that run one after another."""
+
+    _fields_ = [("operations", ctypes.c_void_p), ("count", ctypes.c_int64)]
+
+
+class NativeProgram(ctypes.Structure):
+    """`struct Program` of program.cpp."""
+
+    _fields_ = [
+        *((name, Phase) for name in ("before", "forward", "backward", "after")),
+        *((name, ctypes.c_void_p) for name in ("lists", "constants", "places")),
+        *(
+            (name, ctypes.c_int64)
+            for name in (
+                *("place_count", "parameters", "weights", "first_gradient", "last_gradient", "tape", "chunk"),
+                *("tokens", "weighted"),
+            )
+        ),
+    ]
+
+
+@dataclass
+class Layout:
+    """How the parameters of a replicate stand in one vector.
+
+    Attributes:
+        shapes: of each parameter, by name.
+        offsets: of each.
+        size: numbers of all.
+        padded: numbers from one replicate to the next.
+        frozen: names of those that are not trained.
+    """
+
+    shapes: dict[str, torch.Size]
+    offsets: dict[str, int]
+    size: int
+    padded: int
+    frozen: set[str]
+
+    @staticmethod
+    def of(model: nn.Module) -> "Layout":
+        """Return the layout of a model's parameters."""
+        named = dict(model.named_parameters())
+        sizes = [p.numel() for p in named.values()]
+        ends = list(accumulate(-(-size // LINE) * LINE for size in sizes))
+        offsets = dict(zip(named, [0, *ends], strict=False))
+        frozen = {name for name, p in named.items() if not p.requires_grad}
+        padded = -(-ends[-1] // LANES) * LANES
+        return Layout({n: p.shape for n, p in named.items()}, offsets, sum(sizes), padded, frozen)
+
+    def pack(self, values: dict[str, Shaped[Tensor, "..."]]) -> Float[Tensor, " padded"]:
+        """Return tensors as one vector."""
+        flat = torch.zeros(self.padded)
+        for name, value in values.items():
+            flat[self.offsets[name] :][: value.numel()] = value.detach().float().flatten()
+        return flat
+
+    def views(self, flat: Float[Tensor, "*lead padded"]) -> dict[str, Float[Tensor, "..."]]:
+        """Return the tensors of vectors [..., padded]."""
+        return {
+            name: flat[..., self.offsets[name] : self.offsets[name] + shape.numel()].unflatten(-1, shape or (1,))
+            for name, shape in self.shapes.items()
+        }
+
+
+class Program:
+    """The program of a model.
+
+    Args:
+        model: one of the stack.
+        inputs: a few examples, tokens [batch, places] or weights over symbols [batch, places, choices].
+        training: whether it samples as in training.
+        gradient: whether it can go back.
+        chunk: rows of a batch that go forward and back together.
+
+    Attributes:
+        layout: of the parameters.
+        native: the structure for the compiled code.
+        choices: scores of a place.
+        places: of the output.
+        examples, expected: a small batch, and what the model itself makes of it.
+
+    Raises:
+        NotNativeError: the model does something that no operation does.
+    """
+
+    def __init__(
+        self, model: nn.Module, inputs: Shaped[Tensor, "batch ..."], training: bool, gradient: bool, chunk: int = CHUNK
+    ) -> None:
+        self.layout = Layout.of(model)
+        examples = _examples(model, inputs)
+        try:
+            # In single precision, as every engine trains.
+            parameters = {name: p.detach().float() for name, p in model.named_parameters()}
+            traced = trace(model, parameters, examples, training)
+        except Exception as error:  # whatever a stranger's module does with tensors that it does not expect
+            raise NotNativeError(first_line(error)) from error
+        if traced.result.tensor.dim() != 3:
+            raise NotNativeError("its scores have no axis of places")
+        self.examples, self.expected = examples, traced.result.tensor
+        self.places, self.choices = traced.result.tensor.shape[-2:]
+        builder = Builder(chunk, gradient)
+        try:
+            scores = Lowering(traced, builder, self.layout.offsets, self.layout.frozen).run()
+        except NotNativeError:
+            raise
+        except Exception as error:  # a function that is called otherwise than icy's models do, and than was foreseen
+            raise NotNativeError(f"what it does cannot be written down ({first_line(error)})") from error
+        if gradient:
+            for score in scores:
+                builder.into(score.panel)
+            builder.go_back()
+        self._complete(builder, scores, examples)
+
+    def chunks(self, batch: int) -> int:
+        """Return in how many chunks a batch goes."""
+        return int(-(-batch // self.native.chunk))
+
+    def _complete(self, builder: Builder, scores: list[Scores], inputs: Tensor) -> None:
+        fixed = sum(s.size for s in builder.fixed)
+        for slabs, start in ((builder.fixed, 0), (builder.gradients, fixed)):
+            for slab, end in zip(slabs, accumulate(s.size for s in slabs), strict=True):
+                slab.offset = start + end - slab.size
+        chunk = [*builder.forward, *builder.backward]
+        loss = len(builder.forward)
+        for score in scores:
+            for slab in (*score.panel.slabs, *(score.panel.grads or [])):
+                slab.touch(loss)
+        for time, operation in enumerate(chunk):
+            for slab in operation.slabs():
+                slab.touch(time if time < loss else time + 1)
+        tape = place(builder.tape)
+        lists: list[int] = []
+        self._arrays = [
+            _numbers(operations, lists)
+            for operations in (builder.before, builder.forward, builder.backward, builder.after)
+        ]
+        places = [
+            n
+            for score in scores
+            for n in (At(score.panel.slabs[0]).number(), number(_first(score.panel.grads)), score.first)
+        ]
+        if len(scores) != self.places:
+            raise NotNativeError("its scores are not one per place")
+        self._lists, self._places = (torch.tensor(x or [0], dtype=torch.long) for x in (lists, places))
+        self._constants = torch.tensor(builder.constants or [0.0])
+        self.native = NativeProgram(
+            *(Phase(a.data_ptr(), len(a) // WIDTH) for a in self._arrays),
+            *(a.data_ptr() for a in (self._lists, self._constants, self._places)),
+            *(len(scores), self.layout.size, fixed + sum(s.size for s in builder.gradients), fixed),
+            *(fixed + sum(s.size for s in builder.gradients), tape, builder.chunk, inputs.shape[1]),
+            inputs.shape[-1] if inputs.is_floating_point() else 0,
+        )
+        self.takes_weights = inputs.is_floating_point()
+        self.operations = {name: [o.code.name for o in ops] for name, ops in vars(builder).items() if name in PHASES}
+
+
+PHASES = ("before", "forward", "backward", "after")
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of what an error says, or its class."""
+    return str(error).strip().partition("\n")[0] or type(error).__name__
+
+
+def _first(slabs: list[Slab] | None) -> Slab | None:
+    return slabs[0] if slabs else None
+
+
+def _numbers(operations: list[Operation], lists: list[int]) -> Tensor:
+    rows: list[int] = []
+    for operation in operations:
+        fields = [number(f) for f in operation.fields]
+        for where, addresses in operation.lists:
+            fields[where] = len(lists)
+            lists += [number(a) for a in addresses]
+        row = [int(operation.code), -1 if operation.rows is None else operation.rows, *fields]
+        assert len(row) <= WIDTH, (Code(operation.code), len(row))
+        rows += [*row, *[0] * (WIDTH - len(row))]
+    return torch.tensor(rows, dtype=torch.long)
+
+
+def _examples(model: nn.Module, inputs: Tensor) -> Tensor:
+    """Return a small batch like `inputs`, of a size that no other axis has."""
+    taken = {n for p in model.parameters() for n in p.shape} | set(inputs.shape[1:])
+    taken.add(getattr(model, "message_length", 0))
+    batch = next(n for n in range(UNUSUAL, UNUSUAL + len(taken) + 1) if n not in taken)
+    return inputs[torch.arange(batch) % len(inputs)].contiguous()

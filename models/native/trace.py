@@ -1,0 +1,226 @@
+"""Trace a model: run it once on a small batch and write down what is done with its parameters and its input."""
+
+import pickle
+import random
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor, nn
+
+from icy.core.noise import Noise, drawing_from
+from icy.core.tracing import while_tracing
+
+# What turns numbers into decisions, which would be those of the batch that is traced.
+READS_NUMBERS = {
+    Tensor.__bool__, Tensor.item, Tensor.tolist, Tensor.numpy, Tensor.__int__, Tensor.__float__, Tensor.__index__,
+    Tensor.equal, torch.equal, torch.allclose, Tensor.allclose, Tensor.__contains__,
+}  # fmt: skip
+
+
+class NotTraceableError(Exception):
+    """A model depends on its numbers otherwise than by computing with them."""
+
+
+@dataclass(eq=False)
+class Node:
+    """One call of a function; leaves, which are parameters and the input, have a name and no function.
+
+    Attributes:
+        function: what was called, None for a leaf.
+        args: its arguments; what was traced stands as an Output.
+        kwargs: likewise.
+        results: the tensors it returned, as plain tensors.
+        name: of a leaf.
+    """
+
+    function: Callable[..., Any] | None
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    results: list[Shaped[Tensor, "..."]] = field(default_factory=list)
+    name: str = ""
+
+    def outputs(self) -> list["Output"]:
+        """Return the traced arguments."""
+        return _outputs(self.args) + _outputs(tuple(self.kwargs.values()))
+
+
+@dataclass(frozen=True)
+class Output:
+    """One of the tensors that a node returned."""
+
+    node: Node
+    item: int = 0
+
+    @property
+    def tensor(self) -> Shaped[Tensor, "..."]:
+        """The plain tensor."""
+        return self.node.results[self.item]
+
+
+def _outputs(values: Any) -> list["Output"]:
+    if isinstance(values, Output):
+        return [values]
+    if isinstance(values, (tuple, list)):
+        return [one for value in values for one in _outputs(value)]
+    return []
+
+
+class Traced(Tensor):
+    """A tensor that writes down every function it is given to, in the list of nodes it shares with all others."""
+
+    output: Output
+    nodes: list[Node]
+
+    @staticmethod
+    def of(output: "Output", nodes: list[Node]) -> "Traced":
+        """Wrap the result of a node."""
+        found: Traced = output.tensor.detach().as_subclass(Traced)
+        found.output, found.nodes = output, nodes
+        return found
+
+    @classmethod
+    def __torch_function__(
+        cls, function: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        nodes = next(t.nodes for t in _traced((args, tuple(kwargs.values()))))
+        before = _versions((args, tuple(kwargs.values())))
+        with torch._C.DisableTorchFunctionSubclass():
+            found = function(*_map(args, _plain), **{k: _map(v, _plain) for k, v in kwargs.items()})
+        if _versions((args, tuple(kwargs.values()))) != before:
+            raise NotTraceableError(f"it writes over a tensor ({getattr(function, '__name__', function)})")
+        if not (isinstance(found, Tensor) or (isinstance(found, (tuple, list)) and isinstance(found[0], Tensor))):
+            if function in READS_NUMBERS:
+                raise NotTraceableError(f"it looks at numbers ({getattr(function, '__name__', function)})")
+            return found
+        node = Node(function, _map(args, _output), {k: _map(v, _output) for k, v in kwargs.items()})
+        nodes.append(node)
+        node.results = [found] if isinstance(found, Tensor) else list(found)
+        wrapped = [Traced.of(Output(node, i), nodes) for i in range(len(node.results))]
+        return wrapped[0] if isinstance(found, Tensor) else tuple(wrapped)
+
+
+def _traced(values: Any) -> list[Traced]:
+    if isinstance(values, Traced):
+        return [values]
+    return [one for value in values for one in _traced(value)] if isinstance(values, (tuple, list)) else []
+
+
+def _versions(values: Any) -> list[int]:
+    """Return how often each tensor was written over."""
+    if isinstance(values, (tuple, list)):
+        return [n for value in values for n in _versions(value)]
+    return [_plain(values)._version] if isinstance(values, Tensor) else []
+
+
+def _map(value: Any, function: Callable[[Any], Any]) -> Any:
+    if isinstance(value, (tuple, list)) and not isinstance(value, torch.Size):
+        return type(value)(_map(v, function) for v in value)
+    return function(value)
+
+
+def _plain(value: Any) -> Any:
+    return value.output.tensor if isinstance(value, Traced) else value
+
+
+def _output(value: Any) -> Any:
+    return value.output if isinstance(value, Traced) else value
+
+
+@dataclass
+class Trace:
+    """What a model does.
+
+    Attributes:
+        nodes: in order.
+        result: the one that holds the scores.
+        batch: examples in the small batch.
+    """
+
+    nodes: list[Node]
+    result: Output
+    batch: int
+
+
+def trace(
+    model: nn.Module,
+    parameters: Mapping[str, Float[Tensor, "..."]],
+    inputs: Shaped[Tensor, "batch ..."],
+    training: bool,
+) -> Trace:
+    """Trace a model's forward pass.
+
+    Args:
+        model: runs with these parameters, by name.
+        parameters: of one model.
+        inputs: a small batch.
+        training: whether it samples where it does in training.
+
+    Raises:
+        NotTraceableError: what it computes depends on more than its parameters, its input and the noise of an update.
+    """
+    nodes: list[Node] = []
+
+    def leaf(name: str, value: Tensor) -> Traced:
+        node = Node(None, (), {}, [value.detach()], name)
+        nodes.append(node)
+        return Traced.of(Output(node), nodes)
+
+    mode, kept, drawn = model.training, _kept(model), _random_states()
+    model.train(training)
+    noise = Noise(torch.zeros((), dtype=torch.long)) if training else None
+    try:
+        with torch.no_grad(), while_tracing(), drawing_from(noise):
+            leaves: dict[str, Tensor] = {name: leaf(name, value) for name, value in parameters.items()}
+            with _instead(model, leaves):
+                found = model(leaf("", inputs))
+    finally:
+        model.train(mode)
+    if _random_states() != drawn:
+        raise NotTraceableError("it draws random numbers of its own")
+    if _kept(model) != kept:
+        raise NotTraceableError("it keeps numbers from one call to the next, or writes over its parameters")
+    if not isinstance(found, Traced):
+        raise NotTraceableError("it has several outputs, or one that does not depend on its input")
+    return Trace(nodes, found.output, len(inputs))
+
+
+@contextmanager
+def _instead(model: nn.Module, values: Mapping[str, Tensor]) -> Iterator[None]:
+    """Let a model have other tensors in place of its parameters within the block.
+
+    Not by torch.func.functional_call, which leaves them in a layer that a model has under two names.
+    """
+    mine = {id(parameter): values[name] for name, parameter in model.named_parameters()}
+    places: list[tuple[dict[str, Any], str, nn.Parameter]] = [
+        (module._parameters, name, parameter)
+        for module in model.modules()
+        for name, parameter in module._parameters.items()
+        if parameter is not None
+    ]
+    try:
+        for parameters, name, parameter in places:
+            parameters[name] = mine[id(parameter)]
+        yield
+    finally:
+        for parameters, name, parameter in places:
+            parameters[name] = parameter
+
+
+def _kept(model: nn.Module) -> tuple[list[int], list[dict[str, Any]]]:
+    """Return how often each parameter was written over, and the plain numbers that modules have, such as of calls."""
+    numbers = [
+        {name: value for name, value in vars(module).items() if isinstance(value, (int, float)) and name != "training"}
+        for module in model.modules()
+    ]
+    return [parameter._version for parameter in model.parameters()], numbers
+
+
+def _random_states() -> bytes:
+    """Return the states of the generators that a model may draw from."""
+    return pickle.dumps((torch.get_rng_state().numpy(), random.getstate(), np.random.get_state()))

@@ -1,0 +1,120 @@
+"""Compare what native cores make of a model with what PyTorch makes of it.
+
+A trace holds what a model computes, and not how a stranger's model changes the way back: by `no_grad`, a hook, or an
+`autograd.Function` of its own. Nor does it hold what a model would do with a batch of another size. Models all of whose
+modules are icy's or PyTorch's have no such code, and their gradients are compared in icy's tests: of these the scores
+of the traced batch are enough, since a comparison takes as long as some updates.
+"""
+
+import copy
+from contextlib import AbstractContextManager, nullcontext
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from icy.core.noise import Noise, drawing_from
+
+from .builder import NotNativeError
+from .core import Caller, Core
+from .program import CHUNK, Program, first_line
+
+SCORES = 1e-3  # between scores; they differ by some 1e-6 if all is well
+GRADIENTS = 1e-2  # share of the norm of a parameter's gradient; 1e-6 if all is well
+# Share of the norm of all gradients below which that of a parameter is nothing but rounding: that of a bias of keys.
+NOTHING = 1e-4
+MORE = 64  # examples beyond those that were traced
+INPUT = "its input"
+
+Pass = tuple[Float[Tensor, "batch place choice"], dict[str, Tensor]]  # scores, and gradients by name
+
+
+def require_same(caller: Caller, program: Program, model: nn.Module, training: bool) -> None:
+    """Raise unless a program computes what its model does: its scores, and in training its gradients.
+
+    Args:
+        caller: calls the compiled code.
+        program: of the model.
+        model: one of the stack; left as it is.
+        training: whether the program samples as in training, and can go back.
+
+    Raises:
+        NotNativeError: it does not.
+    """
+    if not _stranger(model):
+        keys, _ = _keys(training)
+        parameters = program.layout.pack(dict(model.named_parameters()))[None]
+        _require_close(caller.scores(program, parameters, program.examples[None], keys)[0], program.expected)
+        return
+    try:
+        scores, gradients = _by_pytorch(program, model, training)
+    except Exception as error:  # whatever a stranger's module does with a batch of another size
+        raise NotNativeError(first_line(error)) from error
+    found, of_found = _by_cores(caller, program, model, training)
+    _require_close(found, scores)
+    whole = sum(float(g.norm()) ** 2 for g in gradients.values()) ** 0.5
+    for name, gradient in gradients.items():
+        if (of_found[name] - gradient).norm() > GRADIENTS * gradient.norm() + NOTHING * whole:
+            raise NotNativeError(f"its traced program gives another gradient of {name}")
+
+
+def _require_close(found: Tensor, scores: Tensor) -> None:
+    if not torch.allclose(found, scores, rtol=SCORES, atol=SCORES):
+        raise NotNativeError("its traced program gives other scores")
+
+
+def _stranger(model: nn.Module) -> bool:
+    """Return whether there is a module in it that comes neither with icy nor with PyTorch."""
+    return any(type(module).__module__.partition(".")[0] not in ("icy", "torch") for module in model.modules())
+
+
+def _examples(program: Program) -> Tensor:
+    """Return more examples than were traced, in two chunks."""
+    count = len(program.examples) + MORE
+    assert count > CHUNK
+    return program.examples[torch.arange(count) % len(program.examples)]
+
+
+def _keys(training: bool) -> tuple[Tensor, AbstractContextManager[None]]:
+    """Return the key of an update's noise for the compiled code, and what lets a model draw from it."""
+    key = torch.zeros(1, dtype=torch.long)
+    return key, drawing_from(Noise(key[0])) if training else nullcontext()
+
+
+def _weights(scores: Float[Tensor, "batch place choice"]) -> Float[Tensor, "batch place choice"]:
+    """Return what each score counts for in the loss whose gradient is compared: no two alike, of both signs."""
+    return torch.arange(scores.numel()).mul(0.7).cos().view(scores.shape)
+
+
+def _by_cores(caller: Caller, program: Program, model: nn.Module, training: bool) -> Pass:
+    layout, inputs = program.layout, _examples(program)[None]
+    parameters = layout.pack(dict(model.named_parameters()))[None]
+    keys, _ = _keys(training)
+    if not training:
+        return caller.scores(program, parameters, inputs)[0], {}
+    given = _asking([parameters.requires_grad_()], inputs)
+    scores: Tensor = Core.apply(caller, program, parameters, inputs, keys)  # type: ignore[no-untyped-call]
+    gradients = torch.autograd.grad((scores[0] * _weights(scores[0])).sum(), given)
+    views = layout.views(gradients[0][0])
+    of_parameters = {name: views[name].reshape(shape) for name, shape in layout.shapes.items()}
+    return scores[0].detach(), of_parameters | dict(zip([INPUT], (g[0] for g in gradients[1:]), strict=False))
+
+
+def _by_pytorch(program: Program, model: nn.Module, training: bool) -> Pass:
+    model, inputs = copy.deepcopy(model).float().train(training), _examples(program)  # in which every engine trains
+    _, drawing = _keys(training)
+    if not training:
+        with torch.no_grad():
+            return model(inputs), {}
+    trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
+    given = _asking(list(trained.values()), inputs)
+    with torch.enable_grad(), drawing:
+        scores: Tensor = model(inputs)
+        loss = (scores * _weights(scores)).sum()
+    gradients = torch.autograd.grad(loss, given, allow_unused=True, materialize_grads=True)
+    return scores.detach(), dict(zip([*trained, INPUT], gradients, strict=False))
+
+
+def _asking(parameters: list[Tensor], inputs: Tensor) -> list[Tensor]:
+    """Return what gradients are asked of: parameters, and inputs that are weights."""
+    return [*parameters, inputs.requires_grad_()] if inputs.is_floating_point() else parameters

@@ -1,0 +1,159 @@
+"""The comparison of icy's speed with that of ordinary modules."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import math
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from icy.config.specs import ProbeSpec
+from icy.experiments.plan import make_plan
+
+from .helpers import FOLDER, benchmark, models
+
+needs_compiler = pytest.mark.skipif(shutil.which("c++") is None, reason="the micro-kernel is compiled")
+
+
+@pytest.fixture
+def speed(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    return benchmark("speed", monkeypatch)
+
+
+@pytest.fixture
+def whole(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    return benchmark("whole", monkeypatch)
+
+
+def results(speed: ModuleType, whole: ModuleType) -> list[Any]:
+    rates = {speed.PLAIN: [10.0, 12.0, 11.0], speed.HAND: [20.0], speed.ICY: [50.0], speed.BOUND: [100.0]}
+    found = speed.Measured("sender/HierZero:GRU", 1.5, rates, "broadcast", whole.Row("sender/HierZero:GRU", 100))
+    seconds = {speed.PLAIN: (400.0, 12), speed.HAND: (200.0, 35), speed.ICY: (80.0, 35)}
+    found.taken = {way: whole.Taken(*taken) for way, taken in seconds.items()}
+    return [found]
+
+
+def test_the_headline_is_relative_to_the_faster_plain_way(speed: ModuleType, whole: ModuleType) -> None:
+    (found,) = results(speed, whole)
+    assert found.to_best_plain == 2.5
+    assert found.share == 0.75
+    found.rates[speed.PLAIN] = [40.0]
+    assert found.to_best_plain == 1.25
+
+
+def test_the_page_tells_medians_ratios_and_what_was_extrapolated(speed: ModuleType, whole: ModuleType) -> None:
+    plan = speed.Plan(("steady", "whole"), 8.0, 3, 3.0)
+    page = speed.page(results(speed, whole), speed.Where(), plan, alone=117.0, load=0.25)
+    steady, row = (line for line in page.splitlines() if line.startswith("| sender/HierZero:GRU"))
+    cells = [cell.strip() for cell in steady.strip("|").split("|")]
+    assert cells[1:] == ["11 (10 to 12)", "20 (20 to 20)", "50 (50 to 50)", "2.50", "1.5", "100", "75%"]
+    cells, checks = [cell.strip() for cell in row.strip("|").split("|")], whole.Row("sender/HierZero:GRU", 100).checks
+    assert cells[1:] == ["35", "100", str(len(checks)), "~400", "200.0", "80.0", "5.00", "2.50"]
+    assert "`broadcast` for sender/HierZero:GRU" in page
+    assert "it makes 117 GFLOP/s" in page
+    assert "{" not in page
+
+
+def test_every_measurement_is_a_line(speed: ModuleType, whole: ModuleType) -> None:
+    (found,) = results(speed, whole)
+    lines = list(found.lines())
+    assert [(one["way"], one["value"]) for one in lines if one["part"] == "whole"] == [
+        (speed.PLAIN, 400.0),
+        (speed.HAND, 200.0),
+        (speed.ICY, 80.0),
+    ]
+    assert [one["value"] for one in lines if one["way"] == speed.PLAIN and one["part"] == "steady"] == [10, 12, 11]
+
+
+def test_rows_are_long_enough_for_both_sides(speed: ModuleType, whole: ModuleType) -> None:
+    assert whole.updates_for(1, {speed.PLAIN: 10.0, speed.ICY: 20.0}, 6) == 100  # plain: a minute
+    assert whole.updates_for(1, {speed.PLAIN: 10.0, speed.ICY: 60.0}, 6) == 200  # icy: a third of one
+
+
+def test_the_plain_side_checks_as_icy_does(whole: ModuleType) -> None:
+    row = whole.Row("sender/FC2L", 138)
+    updates = list(row.checks)
+    assert updates[:3] == [1, 2, 3]
+    assert updates[-1] == 138
+    assert all(row.settings.next_check(a) == b for a, b in itertools.pairwise(updates))
+    assert list(row.checks.values()) == [128] * (len(updates) - 1) + [1024]
+
+
+def test_what_was_not_trained_is_taken_to_cost_as_much(
+    speed: ModuleType, whole: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def run(arguments: list[tuple[object, ...]], threads: int) -> tuple[list[float], float]:
+        asked.extend(arguments)
+        return [30.0, 28.0], 35.0  # each trains for so long, and all is over after 5 s more
+
+    monkeypatch.setattr(whole, "_run", run)
+    monkeypatch.setattr(whole, "ways", lambda device: {speed.HAND: (2, 1)})
+    row = whole.Row("sender/FC2L", 1000)
+    # 4000 updates a minute on both: two replicates of 1000 on each
+    found = whole.time_plain(row, speed.HAND, 1.0, 4000 / 60, speed.Where())
+    assert found.trained == 4
+    assert math.isclose(found.seconds, 5 + 30 * 35 / 4)
+    parts = [argument[3] for argument in asked]
+    assert parts == ['[["concat", 0], ["proj", 0]]', '[["perm", 0], ["pairsum", 0]]']
+
+
+def test_icy_trains_every_replicate_of_a_row_for_as_long(whole: ModuleType, tmp_path: Path) -> None:
+    spec = ProbeSpec.asked(
+        model="sender/FC2L", grammar="perm", meanings="3x3", seeds=2, settings={"max_steps": 13}, out=tmp_path
+    )
+    job = whole.FixedJob(**vars(make_plan(spec).rows[0].job))
+    outcomes = list(job.train())
+    assert [(one.reason, one.steps) for one in outcomes] == [("target", 13)] * 4
+    expected = list(whole.Row("sender/FC2L", 13).checks)
+    assert all([step for step, _ in one.curve] == expected for one in outcomes)
+
+
+def test_operations_are_those_of_the_products_that_an_update_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+    state = 2 * 128 * 128 * 384  # the states of a batch times the weights of three gates
+    recurrent = 3 * 2 * 20 * state  # forward, to the state and to the weights; two levels, 20 steps
+    scores = 3 * 20 * 2 * 128 * 128 * 5
+    meanings = 2 * 2 * 128 * 50 * 128
+    found = benchmark("bound", monkeypatch).operations("sender/HierZero:GRU")
+    assert found == pytest.approx((recurrent + scores + meanings) / 1e9, rel=1e-9)
+
+
+@needs_compiler
+def test_the_micro_kernel_multiplies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    bound = benchmark("bound", monkeypatch)
+    library = bound.compiled(tmp_path)
+    error = ctypes.CDLL(str(library)).micro_kernel_error
+    error.restype = ctypes.c_double
+    assert error() < 1e-5
+    assert bound.micro_kernel_rate(library, 0.01) > 1
+
+
+def test_all_models_have_a_plain_form(speed: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert sorted(speed.ROWS) == sorted(models()) == sorted(benchmark("plain", monkeypatch).MODELS)
+
+
+def test_a_row_that_is_unknown_is_refused(
+    speed: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["speed.py", "--rows", "sender/FC9L"])
+    with pytest.raises(SystemExit, match="2"):
+        speed.main()
+    assert "sender/FC2L" in capsys.readouterr().err
+
+
+@needs_compiler
+@pytest.mark.slow
+def test_a_quick_run_measures_both_parts_and_writes_nothing() -> None:
+    before = {path: path.stat().st_mtime_ns for path in FOLDER.glob("speed-*")}
+    command = [sys.executable, str(FOLDER / "speed.py"), "--quick", "--rows", "sender/FC2L,receiver/Hier:GRU"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert sum(line.startswith("| receiver/Hier:GRU |") for line in done.stdout.splitlines()) == 2
+    assert {path: path.stat().st_mtime_ns for path in FOLDER.glob("speed-*")} == before

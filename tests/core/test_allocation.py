@@ -1,0 +1,68 @@
+"""Keeping freed memory: what is asked of the C library, and where there is nothing to ask."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from icy.core import allocation
+from icy.core.allocation import MEGABYTE, keep_memory, keeps_memory
+
+
+class Library:
+    """A C library whose mallopt notes its calls; it takes no threshold above `most`."""
+
+    def __init__(self, most: int) -> None:
+        self.set: dict[int, int] = {}
+        self._most = most
+
+    def mallopt(self, parameter: int, value: int) -> int:
+        if parameter == allocation.M_MMAP_THRESHOLD and value > self._most:
+            return 0
+        self.set[parameter] = value
+        return 1
+
+
+@pytest.mark.parametrize(("most", "threshold"), [(2**40, 1024), (32 * MEGABYTE, 32)])
+def test_memory_is_kept(monkeypatch: pytest.MonkeyPatch, most: int, threshold: int) -> None:
+    monkeypatch.setattr(allocation, "_kept", False)
+    library = Library(most)
+    monkeypatch.setattr(allocation.ctypes, "CDLL", lambda _: library)
+    assert keep_memory()
+    assert keeps_memory()
+    assert library.set == {-3: threshold * MEGABYTE, -1: -1, -2: 64 * MEGABYTE}
+
+
+def test_another_c_library_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(allocation, "_kept", False)
+    monkeypatch.setattr(allocation.ctypes, "CDLL", lambda _: object())
+    assert not keep_memory()
+    assert not keeps_memory()
+
+    def windows(_: Any) -> None:
+        raise TypeError
+
+    monkeypatch.setattr(allocation.ctypes, "CDLL", windows)
+    assert not keep_memory()
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library")
+def test_a_freed_array_is_not_fetched_anew() -> None:
+    """Page faults of an array of 64 MB, made and freed again: only the first time."""
+    script = (
+        "import resource, numpy as np; from icy.core.allocation import keep_memory\n"
+        "def faults():\n"
+        "    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt\n"
+        "    np.ones(8 * 2**20)\n"
+        "    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before\n"
+        "without = [faults() for _ in range(3)][-1]; keep_memory(); with_ = [faults() for _ in range(3)][-1]\n"
+        "print(without, with_)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True)
+    without, kept = map(int, done.stdout.split())
+    assert without > 100
+    assert kept < without / 10

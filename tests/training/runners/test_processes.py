@@ -1,0 +1,220 @@
+"""Processes of workers: copies where that is safe, fresh ones elsewhere, and the same numbers from both."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from joblib.externals.loky.process_executor import BrokenProcessPool
+
+import icy
+from icy.core.allocation import keeps_memory
+from icy.core.registry import registry
+from icy.training.runners import pool, processes
+from tests.helpers import numbers
+
+PROBE = {"model": ["sender/HierZero:GRU", "receiver/FC1L"], "grammar": ["perm", "proj"], "meanings": "2x3",
+         "word_length": 2, "hidden": 8, "seeds": 2, "target": 0.6, "settings": {"check_every": 20}}  # fmt: skip
+only_linux = pytest.mark.skipif(sys.platform != "linux", reason="processes are copied on Linux alone")
+
+
+def run(script: str) -> Any:
+    """Run a script in a fresh process, with one thread; return what it prints last, read as JSON."""
+    prelude = "import json, os, sys, time; from icy.training.runners import pool, processes\n"
+    found = subprocess.run([sys.executable, "-c", prelude + script], capture_output=True, text=True, timeout=300)
+    assert not found.returncode, found.stderr
+    return json.loads(found.stdout.splitlines()[-1])
+
+
+COPIES = """
+made, facts = [], []
+def copies(*given, real=processes.copies):
+    made.extend(real(*given))
+    return list(made)
+def ended(*given, real=pool.run_job):
+    from icy.core.allocation import keeps_memory
+    records = real(*given)
+    heavy = [name for name in ("torch._dynamo", "sympy", "scipy.stats", "sklearn") if name in sys.modules]
+    with open(f"{sys.argv[1]}/{os.getpid()}.json", "a") as file:
+        file.write(json.dumps([keeps_memory(), heavy, os.environ["OMP_NUM_THREADS"]]) + "\\n")
+    return records
+"""
+
+
+@only_linux
+def test_a_pool_of_copies_gives_the_numbers_of_one_process(tmp_path: Path) -> None:
+    script = f"""{COPIES}
+import icy
+from pathlib import Path
+from icy.core.allocation import keeps_memory
+sys.argv = ["", {str(tmp_path)!r}]
+pool.copies, pool.run_job = copies, ended
+result = icy.probe(**{PROBE!r}, workers=2, out=sys.argv[1] + "/pool", progress=False)
+facts = [json.loads(line) for file in Path(sys.argv[1]).glob("*.json") for line in file.read_text().splitlines()]
+print(json.dumps([result.records, len(made), facts, len(list(Path(sys.argv[1]).glob("*.json"))), keeps_memory()]))
+"""
+    records, copied, facts, workers, here = run(script)
+    alone = icy.probe(**PROBE, workers=1, out=str(tmp_path / "alone"), progress=False)  # type: ignore[arg-type]
+    assert numbers(records) == numbers(alone.records)
+    assert copied == 2
+    assert workers == 2  # both copies trained
+    assert facts == [[True, [], "1"]] * len(facts)  # memory kept, nothing heavy imported, one thread
+    assert not here  # the user's process is as it was
+    assert not keeps_memory()  # nor did training in this one change it
+
+
+def test_fresh_processes_give_the_same_numbers_and_keep_their_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pool, "copies", lambda *_: [])
+    of_pool = icy.probe(**PROBE, workers=2, out=str(tmp_path / "pool"), progress=False)  # type: ignore[arg-type]
+    alone = icy.probe(**PROBE, workers=1, out=str(tmp_path / "alone"), progress=False)  # type: ignore[arg-type]
+    assert numbers(of_pool.records) == numbers(alone.records)
+    process = processes.FreshProcess(keeps_memory, pool._start_fresh_worker, registry.additions(), logging.WARNING)
+    assert process.submit().result()
+    process.kill()
+    assert not keeps_memory()
+
+
+# -- where copying is not safe -----------------------------------------------------------------------------------------
+
+
+def test_nothing_is_copied_beside_a_thread() -> None:
+    going = threading.Event()
+    other = threading.Thread(target=going.wait)
+    other.start()
+    try:
+        assert processes.copies(2, os.getpid, int) == []
+    finally:
+        going.set()
+        other.join()
+
+
+@pytest.mark.parametrize("system", ["darwin", "win32"])
+def test_nothing_is_copied_on_other_systems(monkeypatch: pytest.MonkeyPatch, system: str) -> None:
+    monkeypatch.setattr(sys, "platform", system)
+    assert processes.copies(2, os.getpid, int) == []
+
+
+def test_nothing_is_copied_with_cuda(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    assert processes.copies(2, os.getpid, int) == []
+
+
+def test_workers_of_a_gpu_are_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool, "copies", lambda *_: pytest.fail("a copy"))
+    with pool.PoolRunner(2, device="cuda"):
+        pass
+
+
+@only_linux
+def test_nothing_is_copied_after_openmp_has_run() -> None:
+    script = """
+import torch
+torch.set_num_threads(2)
+torch.randn(10**7).exp()
+threads = len(os.listdir("/proc/self/task"))
+found = processes.copies(2, os.getpid, int)
+try:
+    left = os.waitpid(-1, os.WNOHANG)
+except ChildProcessError:
+    left = None
+print(json.dumps([threads, len(found), left]))
+"""
+    threads, copied, left = run(script)
+    assert threads > 1
+    assert not copied
+    assert left is None  # nor is the first copy still there
+
+
+@only_linux
+@pytest.mark.parametrize("start", ["lambda: time.sleep(60)", "lambda: 1 / 0"])
+def test_nothing_is_copied_if_a_copy_is_not_ready(start: str) -> None:
+    script = f"""
+processes.PATIENCE_SECONDS = 1
+started = time.monotonic()
+print(json.dumps([len(processes.copies(2, os.getpid, {start})), time.monotonic() - started]))
+"""
+    copied, seconds = run(script)
+    assert not copied
+    assert seconds < 30
+
+
+# -- what a copy does --------------------------------------------------------------------------------------------------
+
+
+@only_linux
+def test_a_copy_answers_raises_and_is_lost() -> None:
+    script = """
+from icy.core.errors import StoreError
+class Odd(Exception):
+    def __init__(self, one, two):
+        super().__init__(one + two)
+def task(what):
+    if what == "store":
+        raise StoreError("the disk is full")
+    if what == "odd":
+        raise Odd("cannot be ", "read back")
+    if what == "exit":
+        os._exit(3)
+    return os.getpid(), what
+first, second = processes.copies(2, task, int)
+told = []
+answers = [first.submit("a").result(), first.submit("b").result(), second.submit("a").result()]
+for what in ("store", "odd", "exit", "a"):
+    error = first.submit(what).exception(60)
+    told.append([type(error).__name__, str(error)])
+print(json.dumps([answers, os.getpid(), told]))
+first.kill(), second.kill()
+"""
+    answers, here, told = run(script)
+    (one, _), (again, _), (other, _) = answers
+    assert one == again != other != here
+    assert told[0] == ["StoreError", "the disk is full"]
+    assert told[1][0] == "IcyError"
+    assert "cannot be read back" in told[1][1]
+    assert [name for name, _ in told[2:]] == [BrokenProcessPool.__name__] * 2
+
+
+@only_linux
+def test_copies_draw_numbers_of_their_own() -> None:
+    script = """
+import random, numpy as np, torch
+torch.manual_seed(5), np.random.seed(5), random.seed(5)
+def draw():
+    return torch.rand(1).item(), np.random.rand(), random.random()
+made = processes.copies(2, draw, int)
+one, two = (copy.submit().result() for copy in made)
+print(json.dumps([one, two, draw()]))
+for copy in made:
+    copy.kill()
+"""
+    for drawn in zip(*run(script), strict=True):
+        assert len(set(drawn)) == 3
+
+
+@only_linux
+def test_a_copy_ends_with_its_parent(tmp_path: Path) -> None:
+    script = f"""
+made = processes.copies(1, os.getpid, pool._start_copied_worker)
+print(json.dumps(made[0].submit().result()), flush=True)
+os.kill(os.getpid(), {int(signal.SIGKILL)})
+"""
+    prelude = "import json, os; from icy.training.runners import pool, processes\n"
+    found = subprocess.run([sys.executable, "-c", prelude + script], capture_output=True, text=True, timeout=300)
+    worker = int(found.stdout)
+    for _ in range(100):
+        if not Path(f"/proc/{worker}").exists() or "\nState:\tZ" in Path(f"/proc/{worker}/status").read_text():
+            return
+        time.sleep(0.2)
+    pytest.fail("the worker lives on")

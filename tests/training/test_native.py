@@ -1,0 +1,474 @@
+"""The learner of native cores: PyTorch's numbers to tolerance, and the same bits in any company."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import icy
+from icy.config.settings import TrainingSettings
+from icy.core.errors import IncompatibleError
+from icy.core.registry import registry
+from icy.core.representations import SOFT, Gumbel, Soft, get_representation
+from icy.models.layers import Linear
+from icy.training.engine import make_model
+from icy.training.learners import GradientLearner, Learner, accuracy, make_learner, supervised_loss
+from icy.training.native import NativeLearner
+from icy.training.probe_job import Task
+from tests.cores import needs_native
+from tests.training.helpers import CPU, SETTINGS, SPACE, Plain, weights
+
+pytestmark = needs_native
+
+SEEDS = (1, 2, 3)
+SIDES = ("sender/FC2L", "sender/HierZero:GRU", "receiver/RNN1L:LSTM", "receiver/CNN")
+Batches = tuple[Tensor, Tensor, Tensor]
+
+
+def task(model: str, representation: str = "soft") -> Task:
+    """A task of odd sizes: no multiple of a vector."""
+    return Task(registry.get(model), SPACE, 4, 2, 20, representation)
+
+
+def batches(side: str, updates: int, replicates: int = 3, size: int = 70) -> Batches:
+    """Inputs, targets and noise keys of some updates, [update, replicate, ...]."""
+    made = torch.Generator().manual_seed(7)
+    meanings = torch.randint(4, (updates, replicates, size, 3), generator=made)
+    messages = torch.randint(4, (updates, replicates, size, 6), generator=made)
+    keys = torch.randint(2**60, (updates, replicates), generator=made)
+    return (meanings, messages, keys) if side == "sender" else (messages, meanings, keys)
+
+
+def learner(
+    of: Task,
+    how: str = "native",
+    seeds: Sequence[int] = SEEDS,
+    settings: TrainingSettings = SETTINGS,
+    **options: Any,
+) -> Learner:
+    representation = get_representation(of.representation, **options)
+    models = [make_model(of, seed, settings) for seed in seeds]
+    sample = batches(of.side, 1, len(seeds), 2)[0][0]
+    found = make_learner(models, seeds, supervised_loss(representation, of.side), settings, CPU, sample, how)
+    assert found.engine == how
+    return found
+
+
+def some(data: Batches, updates: slice, places: Sequence[int]) -> Batches:
+    inputs, targets, keys = (x[updates][:, list(places)] for x in data)
+    return inputs, targets, keys
+
+
+# -- PyTorch's numbers -------------------------------------------------------------------------------------------------
+
+CASES: list[tuple[str, str, dict[str, Any]]] = [
+    *(("soft", model, {}) for model in (*SIDES, "sender/RNNAutoReg:GRU", "sender/TransDecSoft", "receiver/Hier:SRU")),
+    *(("gumb", model, {}) for model in (*SIDES, "sender/RNNAutoReg:GRU", "sender/HierAutoReg:dgsend")),
+    ("gumb", "sender/FC2L", {"temperature": 0.5}),
+    ("gumb", "receiver/RNN1L:GRU", {"least_squares": True}),
+    *(("discr", model, {}) for model in (*SIDES, "sender/RNNSampling:GRU", "sender/TransDecSampling")),
+    ("discr", "sender/FC2L", {"reward_weight": 0.5, "entropy_weight": 0.3}),
+]
+
+
+@pytest.mark.parametrize("clip", [None, 0.05], ids=["unclipped", "clipped"])
+@pytest.mark.parametrize(("representation", "model", "options"), CASES)
+def test_ten_updates_are_those_of_pytorch(
+    representation: str, model: str, options: dict[str, Any], clip: float | None
+) -> None:
+    of, settings = task(model, representation), replace(SETTINGS, clip_norm=clip, learning_rate=1e-3)
+    native, pytorch = (learner(of, how, settings=settings, **options) for how in ("native", "broadcast"))
+    before, data = weights(pytorch), batches(of.side, 10)
+    for one in (native, pytorch):
+        one.train(*data)
+    expected = weights(pytorch)
+    for name, found in weights(native).items():
+        # Adam's first steps follow the sign of a gradient, which where it vanishes is that of a rounding.
+        close = (found - expected[name]).abs() <= 1e-5
+        assert close.double().mean() > 0.99, name
+        assert (found - expected[name]).norm() <= 1e-4 * (expected[name] - before[name]).norm() + 1e-5, name
+    assert any(not torch.equal(before[name], value) for name, value in expected.items())
+    losses = native.losses(), pytorch.losses()
+    assert losses[0] is not None
+    assert losses[1] is not None
+    torch.testing.assert_close(*losses, check_dtype=False, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("which", [None, [2, 0]])
+@pytest.mark.parametrize(("representation", "model"), [(case[0], case[1]) for case in CASES[:-1] if not case[2]])
+def test_scores_are_those_of_pytorch(representation: str, model: str, which: list[int] | None) -> None:
+    of = task(model, representation)
+    native, pytorch = (learner(of, how) for how in ("native", "broadcast"))
+    inputs, targets, _ = (x[0] for x in batches(of.side, 1))
+    if which is not None:
+        inputs, targets = inputs[which], targets[which]
+    torch.testing.assert_close(native.scores(inputs, which), pytorch.scores(inputs, which), atol=1e-5, rtol=1e-5)
+    assert torch.equal(accuracy(native, inputs, targets, which), accuracy(pytorch, inputs, targets, which))
+
+
+def test_accuracy_is_counted_as_scores_say() -> None:
+    """Of equal scores the first counts, as by argmax."""
+    of = task("sender/FC2L")
+    native = learner(of)
+    inputs, targets, _ = (x[0] for x in batches("sender", 1))
+    native._parameters.zero_()  # type: ignore[attr-defined]
+    assert not native.scores(inputs).any()
+    assert accuracy(native, inputs, targets).tolist() == (targets == 0).double().mean((1, 2)).tolist()
+
+
+# -- the same bits in any company --------------------------------------------------------------------------------------
+
+COMPANY = [
+    ("soft", "sender/FC2L"),
+    ("soft", "receiver/Hier:GRU"),
+    ("gumb", "sender/RNNAutoReg:LSTM"),
+    ("discr", "sender/RNNSampling:GRU"),
+    ("discr", "receiver/CNN"),
+]
+company = pytest.mark.parametrize(("representation", "model"), COMPANY)
+
+
+def trained(of: Task, places: Sequence[int], updates: int = 7) -> Learner:
+    """Replicates of these places of a stack of three, trained by themselves."""
+    one = learner(of, seeds=[SEEDS[i] for i in places])
+    one.train(*some(batches(of.side, updates), slice(None), places))
+    return one
+
+
+def assert_same_bits(one: Learner, place: int, other: Learner, at: int) -> None:
+    mine, theirs = one.weights(place), other.weights(at)
+    assert all(torch.equal(value, theirs[name]) for name, value in mine.items())
+    losses = one.losses(), other.losses()
+    assert losses[0] is not None
+    assert losses[1] is not None
+    assert losses[0][place] == losses[1][at]
+
+
+@company
+def test_a_replicate_alone_is_the_one_in_any_stack(representation: str, model: str) -> None:
+    of = task(model, representation)
+    whole = trained(of, [0, 1, 2])
+    for places in ([0], [1], [2], [2, 0], [1, 2, 0]):
+        part = trained(of, places)
+        for at, place in enumerate(places):
+            assert_same_bits(part, at, whole, place)
+            inputs = batches(of.side, 1)[0][0]
+            alone = part.scores(inputs[[place]], [at])[0]
+            assert torch.equal(alone, whole.scores(inputs)[place])
+
+
+@pytest.fixture
+def threads() -> Iterator[None]:
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+@company
+def test_threads_change_nothing(representation: str, model: str, threads: None) -> None:
+    of, found = task(model, representation), []
+    for count in (1, 2, 4):
+        torch.set_num_threads(count)
+        found.append(trained(of, [0, 1, 2]))
+    inputs = batches(of.side, 1)[0][0]
+    for other in found[1:]:
+        assert torch.equal(other.scores(inputs), found[0].scores(inputs))
+        for place in range(3):
+            assert_same_bits(other, place, found[0], place)
+
+
+@company
+def test_cuts_of_a_block_change_nothing(representation: str, model: str) -> None:
+    of, data = task(model, representation), batches(task(model).side, 7)
+    whole, parts, single = (learner(of) for _ in range(3))
+    whole.train(*data)
+    for updates in (slice(3), slice(3, 7)):
+        parts.train(*some(data, updates, range(3)))
+    for update in range(7):
+        single.update(*(x[update] for x in data))
+    for other in (parts, single):
+        for place in range(3):
+            assert_same_bits(other, place, whole, place)
+
+
+@company
+def test_those_that_leave_change_nothing(representation: str, model: str) -> None:
+    of, data = task(model, representation), batches(task(model).side, 7)
+    whole, part = learner(of), learner(of)
+    whole.train(*data)
+    part.train(*some(data, slice(3), range(3)))
+    part.keep([2, 0])
+    assert part.losses().shape == (2,)  # type: ignore[union-attr]
+    part.train(*some(data, slice(3, 5), [2, 0]))
+    part.keep([1])
+    part.train(*some(data, slice(5, 7), [0]))
+    assert_same_bits(part, 0, whole, 0)
+
+
+@company
+def test_what_diverges_touches_no_other(representation: str, model: str) -> None:
+    of, data = task(model, representation), batches(task(model).side, 7)
+    calm, broken = learner(of), learner(of)
+    broken._parameters[1] = torch.nan  # type: ignore[attr-defined]
+    for one in (calm, broken):
+        one.train(*data)
+    assert torch.isfinite(broken.losses()).tolist() == [True, False, True]  # type: ignore[arg-type]
+    for place in (0, 2):
+        assert_same_bits(broken, place, calm, place)
+
+
+@pytest.mark.parametrize("value", [float("inf"), 1e30, 1e38])
+def test_numbers_without_bound_are_seen(value: float) -> None:
+    """Whatever PyTorch's loss is no number for, that of native cores is none for either."""
+    of, data = task("sender/RNNAutoReg:GRU"), batches("sender", 3)
+    found = []
+    for how in ("native", "broadcast"):
+        one = learner(of, how)
+        views = one._parameters[1] if how == "native" else one._stack.flat  # type: ignore[attr-defined]
+        if isinstance(one, GradientLearner):
+            with torch.no_grad():
+                one._stack.parameters["out.weight"][1].fill_(value)
+        else:
+            one._training.layout.views(views)["out.weight"].fill_(value)  # type: ignore[attr-defined]
+        one.train(*data)
+        found.append(torch.isfinite(one.losses()).tolist())  # type: ignore[arg-type]
+    assert found[0] == found[1]
+
+
+def test_a_run_that_diverges_ends_so(tmp_path: Any) -> None:
+    result = icy.probe(
+        "sender/FC2L", "perm", meanings="3x4", word_length=2, hidden=16, seeds=1, workers=1, out=tmp_path,
+        settings={"learning_rate": 1e37}, engine="native",
+    )  # fmt: skip
+    assert {r["reason"] for r in result.records} <= {"diverged", "no_baseline"}
+    assert any(r["reason"] == "diverged" for r in result.records)
+
+
+# -- parameters that are not trained -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", ["sender/FC2L", "sender/HierZero:GRU"])
+def test_frozen_parameters_stay(model: str) -> None:
+    of, data = task(model), batches("sender", 6)
+    frozen = {"sender/FC2L": "hidden.weight", "sender/HierZero:GRU": "stop.score.weight"}[model]
+    found = []
+    for how in ("native", "broadcast"):
+        models = [make_model(of, seed, SETTINGS) for seed in SEEDS]
+        for one in models:
+            one.get_parameter(frozen).requires_grad_(False)
+        found.append(make_learner(models, SEEDS, SOFT.sender_loss, SETTINGS, CPU, data[0][0][:, :2], how))
+    native, pytorch = found
+    before = weights(native)
+    for one in found:
+        one.train(*some(data, slice(3), range(3)))
+        one.keep([2, 1])
+        one.train(*some(data, slice(3, 6), [2, 1]))
+    after, expected = weights(native), weights(pytorch)
+    assert torch.equal(after[frozen], before[frozen][[2, 1]])
+    for name, value in after.items():
+        assert (name == frozen) == torch.equal(value, before[name][[2, 1]])
+        torch.testing.assert_close(value, expected[name], atol=1e-4, rtol=0)
+
+
+def test_the_weights_of_a_place_are_a_copy() -> None:
+    native = learner(task("sender/FC2L"))
+    taken = native.weights(1)
+    before = {name: value.clone() for name, value in taken.items()}
+    native.train(*batches("sender", 2))
+    assert all(torch.equal(before[name], value) for name, value in taken.items())
+    make_model(task("sender/FC2L"), 9, SETTINGS).load_state_dict(taken)
+
+
+@pytest.mark.parametrize("kind", [torch.int32, torch.uint8])
+def test_tokens_of_any_size_are_read(kind: torch.dtype) -> None:
+    inputs, targets, keys = batches("sender", 3)
+    found, expected = learner(task("sender/FC2L")), learner(task("sender/FC2L"))
+    found.train(inputs.to(kind), targets.to(kind), keys)
+    expected.train(inputs, targets, keys)
+    assert_same_bits(found, 1, expected, 1)
+    reading = found.right(inputs[0].to(kind), targets[0].to(torch.int32))
+    assert torch.equal(reading, expected.right(inputs[0], targets[0]))
+
+
+def test_a_model_in_double_precision_is_trained_in_single_as_by_pytorch() -> None:
+    model, (inputs, targets, keys) = Stranger().double(), batches("sender", 3, 1)
+    found, expected = ask(model), ask(model, "broadcast")
+    for one in (found, expected):
+        one.train(inputs, targets, keys)
+    for name, value in expected.weights(0).items():
+        torch.testing.assert_close(found.weights(0)[name], value, rtol=1e-4, atol=1e-6)
+
+
+# -- what is refused ---------------------------------------------------------------------------------------------------
+
+
+class Stranger(Plain):
+    """A sender of icy's layers, with something between them that native cores may not know."""
+
+    broadcasts = True
+
+    def __init__(self, between: Any = nn.Identity) -> None:
+        super().__init__(SPACE, 6, 4, 16, between)
+        self.hidden, self.out = Linear(12, 16), Linear(16, 30)
+
+
+def fft(x: Tensor) -> Tensor:
+    return torch.fft.fft(x).real
+
+
+def branch(x: Tensor) -> Tensor:
+    return x if x.sum() > 0 else -x
+
+
+class Two(Stranger):
+    def forward(self, meanings: Tensor) -> Any:
+        scores = super().forward(meanings)
+        return scores, scores
+
+
+class Flat(Stranger):
+    def forward(self, meanings: Tensor) -> Tensor:
+        return super().forward(meanings).flatten(-2)
+
+
+class Mode(Stranger):
+    """Another thing in training than in evaluation, of which the second is unknown."""
+
+    def forward(self, meanings: Tensor) -> Tensor:
+        scores = super().forward(meanings)
+        return scores if self.training else scores.flip(-1)
+
+
+class Plainly(Stranger):
+    broadcasts = False
+
+
+class Taught(Stranger):
+    teacher_forcing = True
+
+
+REFUSED: list[tuple[Any, str]] = [
+    (lambda: Stranger(lambda: nn.Dropout(0.5)), "it draws random numbers of its own"),
+    (lambda: Stranger(lambda: fft), r"it calls .*fft"),
+    (lambda: Stranger(lambda: nn.BatchNorm1d(16)), "it has buffers"),
+    (lambda: Stranger(lambda: branch), r"it looks at numbers \(__bool__\)"),
+    (Two, "it has several outputs"),
+    (Flat, "its scores have no axis of places"),
+    (Mode, "it calls .*flip"),
+    (Plainly, "it does not say `broadcasts = True`"),
+    (Taught, "it is trained with teacher forcing"),
+]
+
+
+def ask(model: nn.Module, engine: str = "native", loss: Any = SOFT.sender_loss, device: torch.device = CPU) -> Learner:
+    sample = torch.zeros(1, 2, 3, dtype=torch.long)
+    return make_learner([model], [1], loss, SETTINGS, device, sample, engine)
+
+
+def test_a_stranger_may_be_taken(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "icy.training.learners"):
+        assert ask(Stranger(), "auto").engine == "native"
+    assert "Stranger: replicates train by the engine 'native', whose every step is known to it." in caplog.text
+
+
+@pytest.mark.parametrize(("make", "why"), REFUSED)
+def test_what_native_cores_cannot_do_is_refused_with_the_reason(make: Any, why: str) -> None:
+    with pytest.raises(
+        IncompatibleError, match=rf"^The engine 'native' cannot run \w+ \({why}.*\); choose another, or"
+    ):
+        ask(make())
+
+
+@pytest.mark.parametrize(("make", "why"), [REFUSED[i] for i in (0, 1, 7)])
+def test_auto_takes_another_engine_and_says_why(make: Any, why: str, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "icy.training.learners"):
+        found = ask(make(), "auto")
+    assert found.engine in ("broadcast", "vmap", "loop")
+    assert isinstance(found, GradientLearner)
+    (said,) = (r for r in caplog.records if "not by the engine 'native'" in r.message)
+    assert said.levelno == logging.INFO
+    assert re.search(why, said.message)
+
+
+class Sharper(Soft):
+    """A representation of a stranger's."""
+
+    def sender_loss(self, scores: Tensor, messages: Tensor, noise: Any = None) -> Tensor:
+        return super().sender_loss(scores * 2, messages)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        Sharper().sender_loss,
+        SOFT.link_loss,
+        Gumbel().message,
+        lambda scores, targets, noise: SOFT.sender_loss(scores, targets),
+    ],
+)
+def test_a_strangers_loss_is_refused(loss: Any) -> None:
+    with pytest.raises(IncompatibleError, match=r"\(its loss is not one of icy's own\)"):
+        ask(Stranger(), loss=loss)
+    assert ask(Stranger(), "auto", loss).engine == "broadcast"
+
+
+def test_a_device_is_refused() -> None:
+    with pytest.raises(IncompatibleError, match="they run on the CPU only"):
+        ask(Stranger(), device=torch.device("meta"))
+
+
+def test_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ICY_NATIVE", "off")
+    with pytest.raises(IncompatibleError, match=r"FC2L \(switched off by ICY_NATIVE=off\)"):
+        ask(make_model(task("sender/FC2L"), 1, SETTINGS))
+    assert ask(make_model(task("sender/FC2L"), 1, SETTINGS), "auto").engine == "broadcast"
+
+
+def test_a_wrong_program_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Were an operation not what a model does, its scores would tell."""
+    monkeypatch.setattr("icy.models.native.operations.cells.ACTIVATIONS", {"identity": 0, "tanh": 0, "relu": 2})
+    with pytest.raises(IncompatibleError, match="its traced program gives other scores"):
+        ask(Stranger())
+
+
+@pytest.mark.parametrize("name", ["sender/RNNAutoReg:GRU", "receiver/Hier:RNN"])
+def test_every_learner_of_a_zoo_model_is_native(name: str) -> None:
+    assert isinstance(learner(task(name), "native"), NativeLearner)
+
+
+# -- variants ----------------------------------------------------------------------------------------------------------
+
+SCRIPT = """
+import sys, torch
+from tests.training.test_native import batches, learner, task
+for model in ("sender/HierAutoReg:SRU", "sender/TransDecSoft", "receiver/CNN", "receiver/RNN1L:LSTM"):
+    one = learner(task(model))
+    data = batches(task(model).side, 5)
+    one.train(*data)
+    print(one.scores(data[0][0]).double().flatten()[::7].tolist())
+"""
+
+
+def test_variants_give_the_same_scores() -> None:
+    """The slowest, which any processor runs, and the best of this one."""
+    root = str(Path(__file__).resolve().parents[2])
+
+    def scores(**settings: str) -> Tensor:
+        environment = {k: v for k, v in os.environ.items() if k != "ICY_NATIVE"} | settings | {"PYTHONPATH": root}
+        words = [sys.executable, "-c", SCRIPT]
+        done = subprocess.run(words, env=environment, cwd=root, capture_output=True, text=True, timeout=300, check=True)
+        return torch.cat([torch.tensor(json.loads(line)) for line in done.stdout.splitlines()])
+
+    torch.testing.assert_close(scores(ICY_NATIVE="baseline"), scores(), atol=1e-4, rtol=1e-4)
