@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from icy.training.adam import Adam
+from tests.cores import needs_native
 from tests.training.helpers import SEEDS, batches, stacked, step, task, weights
 
 HEAVY = ("torch._dynamo", "torch._inductor", "sympy", "scipy.stats", "sklearn", "matplotlib")  # seconds in all
@@ -64,7 +65,7 @@ def test_a_stack_that_shrinks_goes_on_with_the_bits_of_pytorchs(monkeypatch: pyt
     assert all(torch.equal(value, found[1][name]) for name, value in found[0].items())
 
 
-@pytest.mark.parametrize("engine", ["native", "broadcast", "vmap", "loop"])
+@pytest.mark.parametrize("engine", [pytest.param("native", marks=needs_native), "broadcast", "vmap", "loop"])
 def test_training_imports_no_compiler(tmp_path: Path, engine: str) -> None:
     script = (
         "import sys, icy;"
