@@ -54,8 +54,8 @@ def steps(results: Path) -> dict[str, list[str]]:
         "count": [python, str(HERE / "floors.py")],
         "tests": [python, "-m", "pytest", "-q", "-k", "gpu or a_graph or triton", *TESTS],
         "speed-graph": [*speed, "--minutes", "0.25", "--engine", "auto+graph"],
-        "speed-plain": [*speed, "--parts", "steady", "--engine", "auto+plain"],
-        "speed-pytorch": [*WITHOUT_TRITON, *speed, "--parts", "steady", "--engine", "auto+graph"],
+        "speed-plain": [*speed, "--whole", "", "--engine", "auto+plain"],
+        "speed-pytorch": [*WITHOUT_TRITON, *speed, "--whole", "", "--engine", "auto+graph"],
         "captured": captured,
         "captured-pytorch": [*WITHOUT_TRITON, *captured],
         "table-13": [

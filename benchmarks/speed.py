@@ -29,12 +29,15 @@ from steady import BOUND, HAND, ICY, PLAIN, Where
 from icy.core.provenance import device_name, software, usable_cores
 from icy.core.text import markdown_table
 
-ROWS = (
+WHOLE_ROWS = (  # measured from start to end as well, unless others are asked for
     "sender/HierZero:GRU",
     "sender/RNNAutoReg:LSTM",
     "receiver/Hier:GRU",
     "sender/FC2L",
     "sender/TransDecSoft",
+)
+ROWS = (
+    *WHOLE_ROWS,
     # one of each other family
     "sender/RNNZero:RNN",
     "sender/RNNZero:SRU",
@@ -48,7 +51,6 @@ ROWS = (
     "receiver/RNN2L:dgrecv",
     "receiver/Transformer",
 )
-PARTS = ("steady", "whole")
 
 
 @dataclass
@@ -103,14 +105,14 @@ class Plan:
     """How long to measure.
 
     Attributes:
-        parts: of PARTS.
+        whole: the models that are also timed as a whole row.
         seconds: of every way in every round.
         rounds: how many.
         minutes: of plain training in a whole row.
         seeds, grammars: of a whole row.
     """
 
-    parts: Sequence[str]
+    whole: Sequence[str]
     seconds: float
     rounds: int
     minutes: float
@@ -122,7 +124,7 @@ def measure(model: str, where: Where, plan: Plan, kernel: Path | None) -> Measur
     """Measure one model. The whole row's length follows from the steady rates, which are always measured."""
     found = Measured(model, bound.operations(model))
     found.rates, found.engine = steady.measure(model, where, plan.seconds, plan.rounds, kernel)
-    if "whole" in plan.parts:
+    if model in plan.whole:
         row = whole.Row(model, 1, plan.seeds, plan.grammars)
         row = replace(row, updates=whole.updates_for(plan.minutes, found.typical, len(row.replicates)))
         found.row = row
@@ -247,7 +249,7 @@ def page(results: Sequence[Measured], where: Where, plan: Plan, alone: float, lo
         "whole": whole_table(results),
         **asdict(plan),
     }
-    return PAGE.format(**values) + (WHOLE.format(**values) if "whole" in plan.parts else "")
+    return PAGE.format(**values) + (WHOLE.format(**values) if any(found.row for found in results) else "")
 
 
 def processor(device: str) -> str:
@@ -257,28 +259,32 @@ def processor(device: str) -> str:
     return device_name(device) + (f" ({names[0]})" if device == "cpu" and names else "")
 
 
+def chosen(patterns: str) -> list[str]:
+    """Return the rows that match any of some patterns, which commas separate."""
+    return [model for model in ROWS if any(fnmatchcase(model, one) for one in patterns.split(","))]
+
+
 def main() -> None:
     """Measure, and write the page after each model."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--engine", default="auto", help="of icy")
     parser.add_argument("--rows", default="*", help="models, or patterns of them, separated by commas; all by default")
-    parser.add_argument("--parts", default="steady,whole", help="steady, or steady,whole (default)")
+    parser.add_argument("--whole", default=",".join(WHOLE_ROWS), help="those that are timed from start to end too")
     parser.add_argument("--seconds", type=float, default=8.0, help="of each way in a round")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--minutes", type=float, default=3.0, help="of plain training in a whole row")
     parser.add_argument("--out", type=Path, help="by default benchmarks/speed-<device>, with .csv and .md")
     parser.add_argument("--quick", action="store_true", help="see that it works, 30 s a row; nothing is written")
     given = parser.parse_args()
-    models = [model for model in ROWS if any(fnmatchcase(model, one) for one in given.rows.split(","))]
-    parts = given.parts.split(",")
-    if not models or not set(parts) <= set(PARTS):
-        parser.error(f"--rows are among {', '.join(ROWS)}; --parts among {', '.join(PARTS)}.")
-    plan = Plan(parts, given.seconds, given.rounds, given.minutes)
+    models, whole_rows = chosen(given.rows), chosen(given.whole)
+    if not models or bool(given.whole) > bool(whole_rows):
+        parser.error(f"--rows and --whole are among {', '.join(ROWS)}.")
+    plan = Plan(whole_rows, given.seconds, given.rounds, given.minutes)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the processes that it started end too
     where = Where(given.device, given.engine, 16 if given.device == "cpu" else 35)
     if given.quick:
-        plan, where = Plan(parts, 0.2, 1, 0.01, seeds=1, grammars=2), replace(where, stack=2)
+        plan, where = Plan(whole_rows, 0.2, 1, 0.01, seeds=1, grammars=2), replace(where, stack=2)
     out = given.out or Path(__file__).parent / f"speed-{given.device}"
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as folder:
