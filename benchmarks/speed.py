@@ -29,15 +29,12 @@ from steady import BOUND, HAND, ICY, PLAIN, Where
 from icy.core.provenance import device_name, software, usable_cores
 from icy.core.text import markdown_table
 
-WHOLE_ROWS = (  # measured from start to end as well, unless others are asked for
+ROWS = (
     "sender/HierZero:GRU",
     "sender/RNNAutoReg:LSTM",
     "receiver/Hier:GRU",
     "sender/FC2L",
     "sender/TransDecSoft",
-)
-ROWS = (
-    *WHOLE_ROWS,
     # one of each other family
     "sender/RNNZero:RNN",
     "sender/RNNZero:SRU",
@@ -51,6 +48,7 @@ ROWS = (
     "receiver/RNN2L:dgrecv",
     "receiver/Transformer",
 )
+WHOLE_ROWS = ROWS[:5]  # measured from start to end as well, unless others are asked for
 
 
 @dataclass
