@@ -88,6 +88,7 @@ PATCHES = {
     "icy.grammars.factory": lambda module: patch(module, "make_language", timed, "language"),
     "icy.training.engine": lambda module: patch(module, "train", beginning, "job"),
     "icy.training.learners": lambda module: patch(module.GradientLearner, "update", once, "update"),
+    "icy.training.native": lambda module: patch(module.NativeLearner, "train", once, "update"),
 }
 
 class Finder(importlib.abc.MetaPathFinder):
@@ -206,8 +207,8 @@ def main() -> None:
     text = f"""# The first seconds
 
 Where the time of a command goes before it trains, and after: medians of {given.rounds} rounds. In every round the
-versions run in turn, and `python -c "import torch"` beside them, which took {alone:.2f} s. The machine did other
-things meanwhile, so that the ratios say more than the seconds. {device_name("cpu")}, PyTorch
+versions run in turn, and `python -c "import torch"` beside them, which took {alone:.2f} s; ratios are
+within a round. {device_name("cpu")}, PyTorch
 {software()["torch"]}; {made_by}.
 
 ## A small probe
