@@ -231,6 +231,10 @@ def page(results: Sequence[Measured], where: Where, plan: Plan, alone: float, lo
     """
     on_cpu, cores = where.device == "cpu", usable_cores()
     engines: dict[str, list[str]] = {}
+
+    def named(of: list[str]) -> str:
+        return ", ".join(of) if len(engines) > 1 else "all"
+
     for found in results:
         engines.setdefault(found.engine, []).append(found.model)
     values = {
@@ -240,7 +244,7 @@ def page(results: Sequence[Measured], where: Where, plan: Plan, alone: float, lo
         "by_hand": BY_HAND.format(cores=cores) if on_cpu else "",
         "processes": steady.ways(where.device)[ICY][0],
         "stack": where.stack,
-        "engines": "; ".join(f"`{engine}` for {', '.join(of) if len(engines) > 1 else 'all'}" for engine, of in engines.items()),
+        "engines": "; ".join(f"`{engine}` for {named(of)}" for engine, of in engines.items()),
         "bound": OF_CORES.format(kernel=bound.MICRO_KERNEL, alone=alone) if on_cpu else OF_GPU,
         "load": load,
         "steady": steady_table(results),

@@ -1,8 +1,9 @@
 """Measure what the zoo at 5x10 costs with and without native cores: `python benchmarks/zoo.py`, a quarter of an hour.
 
-Of every model of sweeps/atlas-main.toml that learns by gradient, the updates a second of all cores together are measured
-in the same way as by speed.py, by the engine that icy chooses and by PyTorch (the engine `broadcast`), in turn. Hours are
-those of as many updates as `icy sweep --dry-run` supposes at most, of all cores. Writes zoo.md.
+Of every model of sweeps/atlas-main.toml that learns by gradient, the updates a second of one core are measured, by the
+engine that icy chooses and by PyTorch (the engine `broadcast`), in turn, in processor time, which other work on the
+machine hardly changes. Hours are those of as many updates as `icy sweep --dry-run` supposes at most, of one core.
+Writes zoo.md.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from speed import processor
 from steady import GRAMMARS, ICY, Crew, Where
 
 from icy.config.protocols import PROTOCOLS
-from icy.core.provenance import software, usable_cores
+from icy.core.provenance import software
 from icy.core.text import markdown_table
 from icy.training.job import ASSUMED_STEPS
 
@@ -39,8 +40,8 @@ def updates() -> float:
 
 
 def rates(model: str, seconds: float, rounds: int) -> tuple[dict[str, float], str]:
-    """Return the updates a second of all cores by each engine, the best of some rounds, and what icy chose."""
-    crews = {way: Crew(ICY, model, usable_cores(), 1, Where(engine=engine)) for way, engine in ENGINES.items()}
+    """Return the updates a second of processor time by each engine, the best of some rounds, and what icy chose."""
+    crews = {way: Crew(ICY, model, 1, 1, Where(engine=engine, clock="process_time")) for way, engine in ENGINES.items()}
     try:
         chosen = {way: crew.ready() for way, crew in crews.items()}["native"]
         measured = [{way: crew.rate(seconds) for way, crew in crews.items()} for _ in range(rounds)]
@@ -57,7 +58,6 @@ def page(found: dict[str, dict[str, float]]) -> str:
     return PAGE.format(
         where=processor("cpu"),
         versions=", ".join(f"{name} {version}" for name, version in software().items()),
-        cores=usable_cores(),
         grammars=len(GRAMMARS) - 1,
         steps=ASSUMED_STEPS,
         seeds=SEEDS,
@@ -79,13 +79,13 @@ def lines(found: dict[str, dict[str, float]], hours: dict[str, dict[str, float]]
 PAGE = """\
 # The zoo at 5x10, with native cores and without
 
-Measured on {where}; {versions}: updates a second of {cores} processes with one thread each, a stack of 16, SOFT, V 4,
-w 4, E 128, batches of 128, the better of the rounds. Hours are of all cores, for concat and {grammars} grammars x
-{seeds} seeds of each of the {models} models that learn by gradient, if each other grammar is trained up to its limit
-and concat takes {steps} updates; what is learnt sooner takes less by both.
+Measured on {where}; {versions}: updates a second of processor time, of one
+process with one thread, a stack of 16, SOFT, V 4, w 4, E 128, batches of 128. Hours are of one core, for concat and
+{grammars} grammars x {seeds} seeds of each of the {models} models that learn by gradient, if each other grammar is
+trained up to its limit and concat takes {steps} updates; what is learnt sooner takes less by both.
 
-**{before:,.0f} hours by PyTorch, {after:,.0f} by native cores: {mean:.1f} times as many updates a second (geometric mean
-over the models).**
+**{before:,.0f} hours by PyTorch, {after:,.0f} by native cores: {mean:.1f} times as many updates a second (geometric
+mean over the models).**
 
 {table}
 """
