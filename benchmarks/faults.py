@@ -202,7 +202,8 @@ class Bench:
         """
         mark = f"{os.getpid()}-{next(self._numbers)}"
         words, log = self.work / f"{mark}.txt", self.work / f"{mark}.log"
-        around = {**os.environ, LOG: str(log), MARK: mark, "TMPDIR": str(self.temporary)}
+        paths = os.pathsep.join([str(HERE.parents[1]), os.environ.get("PYTHONPATH", "")])  # the icy of this checkout
+        own = {LOG: str(log), MARK: mark, "TMPDIR": str(self.temporary), "PYTHONPATH": paths}
 
         def prepare() -> None:
             for number in (signal.SIGINT, signal.SIGHUP):  # which a shell's background, or nohup, has ignored
@@ -215,7 +216,7 @@ class Bench:
                 [*self._command, "-o", str(folder), *more],
                 stdout=subprocess.DEVNULL,
                 stderr=file,
-                env=around,
+                env={**os.environ, **own},
                 start_new_session=True,
                 preexec_fn=prepare,
             )
@@ -290,6 +291,10 @@ class Bench:
             for sweep in sweeps:
                 counts.exits[sweep.ended()] += 1
                 self._count(counts, sweep, {})
+            if killed:  # what they left goes at the next start
+                sweeps.append(self.start(folder))
+                counts.lost += bool(sweeps[-1].ended())
+                self._count(counts, sweeps[-1], {})
             self._finish(counts, folder, [sweep.log for sweep in sweeps])
         return counts
 
@@ -504,7 +509,9 @@ def main() -> None:
         print(f"undisturbed: {len(bench.whole)} replicates in {bench.seconds:.0f} s", flush=True)
         found = []
         for counts in suite(bench, given.tries):
-            print(f"{counts.fault}: {counts.tries} tries; " + ", ".join(f"{n} {getattr(counts, n)}" for n in Counts.ZERO))
+            print(
+                f"{counts.fault}: {counts.tries} tries; " + ", ".join(f"{n} {getattr(counts, n)}" for n in Counts.ZERO)
+            )
             sys.stdout.flush()
             found.append(counts)
     finally:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from icy.core.scratch import sweep_scratch
 from icy.core.text import counted, listed
-from icy.records.claims import Claims
+from icy.records.claims import Claims, sweep_claims
 from icy.records.long_table import write_tables
 from icy.records.record import Record
 from icy.records.store import Store
@@ -43,6 +43,8 @@ def run_plan(plan: Plan, watcher: Watcher | None = None, retries: int = 0) -> Pr
         IcyError, KeyboardInterrupt: as for `icy.probe`.
     """
     watcher = watcher or Watcher()
+    sweep_scratch()
+    sweep_claims(plan.store.folder)
     rows = list(plan.rows)
     if plan.total or plan.start:
         plan.store.prepare()
@@ -85,7 +87,6 @@ def _order(rows: Sequence[Row]) -> Callable[[Record], tuple[int, int]]:
 
 def _run_rows(plan: Plan, watcher: Watcher, retries: int) -> list[Row]:
     """Train what every row lacks and return the rows with all of their records."""
-    sweep_scratch()
     with Claims(plan.store.folder) as claims, make_runner(plan, watcher, retries) as runner:
         watcher.started(plan)  # only now: a display runs a thread, and beside one no worker can be forked
         rows = _Rows(plan, watcher, runner, claims)

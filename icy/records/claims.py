@@ -76,6 +76,7 @@ class Claims:
         self._path = self._folder / f"{Owner.here()}-{secrets.token_hex(4)}.json"
         self._keys: set[str] = set()
         self._since = time.time()
+        self._used = False
         self._alone = False  # as the folder cannot be locked
         self._over = threading.Event()
         self._beating: threading.Thread | None = None
@@ -87,11 +88,13 @@ class Claims:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._over.set()
-        if self._beating is None:
+        if self._beating is not None:
+            self._beating.join()
+        if not self._used:
             return
-        self._beating.join()
         with contextlib.suppress(OSError), self._locked():
             self._path.unlink(missing_ok=True)
+            self._others()
             if not self._files():
                 (self._folder / LOCK).unlink(missing_ok=True)
                 self._folder.rmdir()
@@ -112,7 +115,7 @@ class Claims:
         return mine
 
     def done(self, keys: Iterable[str]) -> None:
-        """Give keys up whose records are on file, where other runs find them; their claim goes with the next writing."""
+        """Give keys up whose records are on file, where others look; the next writing tells."""
         self._keys -= set(keys)
 
     def drop(self, keys: Collection[str]) -> None:
@@ -168,6 +171,7 @@ class Claims:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
+        self._used = True
         lock = None if self._alone else self._acquired()
         try:
             yield
@@ -201,6 +205,13 @@ class Claims:
         while not self._over.wait(BEAT_SECONDS):
             with contextlib.suppress(OSError):
                 os.utime(self._path)
+
+
+def sweep_claims(folder: str | Path) -> None:
+    """Remove what killed runs have left, of a folder in which nothing is to be claimed."""
+    if (Path(folder) / FOLDER).is_dir() and os.access(Path(folder) / FOLDER, os.W_OK):
+        with contextlib.suppress(OSError), Claims(folder) as claims:
+            claims.others()
 
 
 def _gone(path: Path, now: float) -> bool:

@@ -243,7 +243,6 @@ def test_tables_can_be_read_while_it_runs(tmp_path: Path, monkeypatch: pytest.Mo
     assert seen[-1] is True
 
 
-
 # -- several runs in one folder ----------------------------------------------------------------------------------------
 
 

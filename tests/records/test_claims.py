@@ -107,6 +107,17 @@ def test_nothing_is_left_behind(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_what_killed_runs_left_is_removed_where_nothing_is_to_be_claimed(tmp_path: Path) -> None:
+    left_by(GONE, tmp_path, "a")
+    claims.sweep_claims(tmp_path)
+    assert not list(tmp_path.iterdir())
+    path = left_by(ELSEWHERE, tmp_path, "a")
+    claims.sweep_claims(tmp_path)
+    assert path.exists()
+    claims.sweep_claims(tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
 def test_a_run_that_claims_nothing_writes_nothing(tmp_path: Path) -> None:
     with Claims(tmp_path / "results"):
         pass
