@@ -27,7 +27,7 @@ class Interrupted(click.ClickException):
 
     def __init__(self, kept: str = "") -> None:
         super().__init__(f"{what_happened()}{f': {kept}' if kept else '.'}")
-        self.exit_code = exit_code()
+        self.exit_code = exit_code()  # type: ignore[misc]  # which click gives its own errors by class
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the sentence, below the ^C that the terminal printed."""
