@@ -1,8 +1,8 @@
 """Check that faults cost a sweep nothing but time: `python benchmarks/faults.py`.
 
-A sweep of quick rows runs undisturbed into one folder, and into others with faults: its process or one of its workers is
-killed at random moments, it is told to end in the ways that systems have, several run in one folder, or the disk is full.
-After each fault the same command goes on, and so on to the end. Then every record is compared with the undisturbed one,
+A sweep of quick rows runs undisturbed into one folder, and into others with faults: its process or one of its workers
+is killed at random moments, it is told to end in the ways that systems have, several run in one folder, or the disk is
+full. After each fault the same command goes on, and so on to the end. Then every record is compared with the undisturbed one,
 and the page `faults.md` is written: how often each was tried, and what was lost, repeated, different, or left behind.
 """
 
@@ -86,6 +86,7 @@ class Sweep:
         mark: in the environment of all of its processes.
         words: file of what it says.
         log: file of what it files.
+        hung: whether it did not end.
     """
 
     folder: Path
@@ -93,6 +94,7 @@ class Sweep:
     mark: str
     words: Path
     log: Path
+    hung: bool = False
 
     def until(self, true: Callable[[], bool]) -> bool:
         """Wait until something is true; return whether it became so before the sweep ended."""
@@ -120,8 +122,13 @@ class Sweep:
             (os.killpg if group else os.kill)(self.process.pid, number)
 
     def ended(self) -> int:
-        """Wait for its end; return its exit code."""
-        return self.process.wait(PATIENCE)
+        """Wait for its end, and kill it if that does not come; return its exit code."""
+        try:
+            return self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self.hung = True
+            self.process.kill()
+            return self.process.wait()
 
     def orphans(self) -> list[int]:
         """Return the processes that outlive it by more than a moment, and end them."""
@@ -146,6 +153,7 @@ class Counts:
         differing: records that differ from the undisturbed run's.
         orphans: processes that went on without their sweep.
         traces: sweeps that printed a stack trace.
+        hung: sweeps that did not end.
         left: temporary folders, claims and half files after the last of the runs.
     """
 
@@ -157,9 +165,10 @@ class Counts:
     differing: int = 0
     orphans: int = 0
     traces: int = 0
+    hung: int = 0
     left: int = 0
 
-    ZERO = ("lost", "repeated", "differing", "orphans", "traces", "left")
+    ZERO = ("lost", "repeated", "differing", "orphans", "traces", "hung", "left")
 
     @property
     def clean(self) -> bool:
@@ -333,6 +342,7 @@ class Bench:
 
     def _count(self, counts: Counts, sweep: Sweep, before: dict[str, int]) -> None:
         """Count what one sweep left: processes, stack traces, and records that were there before."""
+        counts.hung += sweep.hung
         counts.orphans += len(sweep.orphans())
         said = sweep.words.read_text(errors="replace")
         if "Traceback" in said or "Exception ignored" in said:
@@ -475,18 +485,21 @@ def page(counts: Sequence[Counts], bench: Bench, command: str, minutes: float) -
     total = sum(c.tries for c in counts)
     sums = ["all", total, "", *(sum(getattr(c, name) for c in counts) for name in Counts.ZERO)]
     table = markdown_table(heads, [*cells, sums], numbers=range(3, len(heads)))
+    cores = os.cpu_count()
     return f"""# What faults cost a sweep
 
-Made by `{command}` on {os.cpu_count()} cores in {minutes:.0f} minutes. A sweep of {len(bench.whole)} quick replicates, which takes
-{bench.seconds:.0f} s undisturbed, is begun and disturbed, again and again, until it is complete, and then anew in another folder.
-Moments are random. Each record is held against that of the undisturbed run by {", ".join(OWN)}.
+Made by `{command}` on {cores} cores in {minutes:.0f} minutes. A sweep of {len(bench.whole)} quick replicates, which
+takes {bench.seconds:.0f} s undisturbed, is begun and disturbed, again and again, until it is complete, and then anew in
+another folder. Moments are random. Each record is held against that of the undisturbed run by its
+{", ".join(OWN[:-1])} and {OWN[-1]}.
 
 {table}
 
-*lost*: records that were on file and then were not, or that the end lacks. *repeated*: records that were trained and filed though they
-were on file. *differing*: from the undisturbed run. *orphans*: processes of the sweep, by their number, two seconds after its end.
-*traces*: runs that printed a stack trace. *left*: temporary folders, claims and half-written files after the last run.
-An exit code below 0 is the signal that ended the process; of several runs in a folder, and of killed workers, those of all runs.
+*lost*: records that were on file and then were not, or that the end lacks. *repeated*: records that were trained and
+filed though they were on file. *differing*: from the undisturbed run. *orphans*: processes of the sweep, by their
+number, {GRACE:.0f} s after its end. *traces*: runs that printed a stack trace. *hung*: runs that did not end. *left*:
+temporary folders, claims and half-written files after the last run. An exit code below 0 is the signal that ended the
+process; where several runs share a folder, and where workers are killed, the exits are those of all runs.
 """
 
 

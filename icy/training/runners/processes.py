@@ -20,6 +20,7 @@ as threads may run by then.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
 import gc
@@ -54,6 +55,9 @@ THREADS = Path("/proc/self/task")  # one entry for each thread of this process, 
 READY = b"ready"
 LOOK_SECONDS = 1.0  # between two looks for a parent whose end no pipe told
 Task = Callable[..., Any]
+_running: dict[
+    Any, int
+] = {}  # the copies, each with its parent: what a process inherits when it is forked is not its own
 to_its_end = threading.Lock()  # held by a task for as long as its process must not end, though its parent is gone
 
 
@@ -136,6 +140,7 @@ class CopiedProcess:
             _lifeline(here)  # so that the copy has it
             self._process = context.Process(target=_serve, args=(there, task, start, here))
             self._process.start()
+            _running[self._process] = here
         self._asking: ThreadPoolExecutor | None = None
 
     def ready(self, seconds: float) -> bool:
@@ -168,6 +173,7 @@ class CopiedProcess:
         """End it."""
         _kill([self._process])
         self._process.join(PATIENCE_SECONDS)
+        _running.pop(self._process, None)
         if self._asking is not None:
             self._asking.shutdown()  # it hears that the process is gone
         self._here.close()
@@ -190,7 +196,7 @@ def copies(count: int, task: Task, start: Task) -> list[CopiedProcess]:
     made: list[CopiedProcess] = []
     try:
         # Copies inherit the limit of BLAS. In a copy it could no longer be set without starting the threads.
-        with threadpool_limits(1, "blas"):
+        with threadpool_limits(1, "blas"), signals.held():  # else an interrupt could come before a copy is known here
             alone = True
             while alone and len(made) < count:
                 made.append(CopiedProcess(task, start))
@@ -210,6 +216,12 @@ def copies(count: int, task: Task, start: Task) -> list[CopiedProcess]:
 def _end(made: list[CopiedProcess]) -> None:
     for copy in made:
         copy.kill()
+
+
+@atexit.register
+def _end_forgotten() -> None:
+    """Kill copies that an interrupt at a bad moment left behind: Python would wait for their end at its own."""
+    _kill([process for process, parent in _running.items() if parent == os.getpid()])
 
 
 def _kill(processes: list[Any]) -> None:

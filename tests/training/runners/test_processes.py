@@ -331,3 +331,30 @@ made[0].kill()
 """
     worker, again = run(script)
     assert worker == again
+
+
+@only_linux
+@pytest.mark.parametrize("forgotten", ["an interrupt as copies are made", "a copy that nobody knows"])
+def test_an_interrupt_leaves_no_copy_for_which_python_would_wait(forgotten: str) -> None:
+    make = {
+        "an interrupt as copies are made": """
+real = processes.CopiedProcess
+class Interrupted(real):
+    def __init__(self, *given):
+        super().__init__(*given)
+        os.kill(os.getpid(), signal.SIGINT)
+        assert not len(made)  # only once it is known here
+        made.append(self._process)
+processes.CopiedProcess = Interrupted
+try:
+    processes.copies(1, os.getpid, pool._start_copied_worker)
+except KeyboardInterrupt:
+    print(json.dumps([made[0].exitcode]), flush=True)
+""",
+        "a copy that nobody knows": """
+print(processes.CopiedProcess(os.getpid, pool._start_copied_worker).ready(60))
+print("[-9]", flush=True)
+""",
+    }
+    signal_first = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\nmade = []\n"
+    assert run(signal_first + make[forgotten]) == [-signal.SIGKILL]
