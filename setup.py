@@ -155,6 +155,7 @@ setup(
     python_requires=">=3.11",
     install_requires=[
         "click",
+        "filelock",
         "gymnasium>=1.0",
         "jaxtyping",
         "joblib",

@@ -90,7 +90,7 @@ def run_watched(
 def _how_to_resume(plan: Plan, started: float, ctx: click.Context) -> str:
     total = sum(len(row.job.replicates) for row in plan.rows)
     return (
-        f"Interrupted: {_finished(plan, started)} of {total} finished and kept in {plan.store.folder}. "
+        f"{_finished(plan, started)} of {total} finished and kept in {plan.store.folder}. "
         f"To go on, run the same command again: {_same_command(ctx)}"
     )
 

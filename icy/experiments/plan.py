@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,20 +32,25 @@ class Row:
         job: all the replicates of the row, baselines first.
         missing: those that are to be trained now.
         filed: the records of the others.
+        before: when what is on file of the missing, to be trained again, was finished; by key.
     """
 
     job: Job
     missing: tuple[Replicate, ...]
     filed: tuple[Record, ...] = ()
+    before: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, job: Job, store: Store, rerun: str) -> Row:
         """Return the row of a job: what is on file, and what is missing or to be run again."""
         keys = {job.key(r): r for r in job.replicates}
         wanted = to_run(keys, store, rerun, job.keep_models)
-        found = [store.get(key) for key in keys if key not in wanted]
+        found = {key: record for key in keys if (record := store.get(key)) is not None}
         missing = tuple(r for key, r in keys.items() if key in wanted)
-        return cls(job, missing, tuple(r for r in found if r is not None))
+        filed = tuple(record for key, record in found.items() if key not in wanted)
+        if rerun == "missing" and not job.keep_models:
+            return cls(job, missing, filed)  # what is on file by now is not to be trained again
+        return cls(job, missing, filed, {key: r["finished"] for key, r in found.items() if key in wanted})
 
     @property
     def name(self) -> str:

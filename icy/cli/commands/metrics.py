@@ -185,7 +185,7 @@ def metrics_command(
     except KeyboardInterrupt:
         if found:
             print_table(_table(found, names, spread), format_)
-        raise Interrupted(f"Interrupted: {len(found)} of {len(todo)} languages are measured.") from None
+        raise Interrupted(f"{len(found)} of {len(todo)} languages are measured.") from None
     bias = _bias(by_chance)
     print_table(_table(found, names, spread, bias), format_)
     if format_ in ("csv", "json") and not quiet:  # which have no room for it

@@ -79,7 +79,7 @@ def eval_command(
             if target is not None:
                 write_rows(joined(found), target, quiet)
         done = f"{len(found)} of {counted(len(pairs) * len(games), 'row')} measured."
-        raise Interrupted(f"Interrupted: {done}") from None
+        raise Interrupted(done) from None
     _print_evaluation(found, spread, format_)
     if target is not None:
         write_rows(joined(found), target, quiet)
