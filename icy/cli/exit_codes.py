@@ -11,6 +11,7 @@ from typing import IO, Any
 import click
 
 from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, UnknownNameError
+from icy.core.escapes import printable
 
 FULL = "The memory is full; choose smaller sizes, fewer --workers, or a machine with more of it."
 DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
@@ -61,7 +62,7 @@ def exit_code_of(action: Callable[[], Any]) -> int:
 
 
 def _failed(sentence: str, code: int = FAILED) -> int:
-    click.echo(f"Error: {sentence}", err=True)
+    click.echo(f"Error: {printable(sentence)}", err=True)
     return code
 
 
