@@ -55,19 +55,27 @@ def record(grammar: str, seed: int, ratio_steps: int | None, baseline: int = 100
 
 
 def on_file(grammar: str = "rot", seed: int = 123, **changes: Any) -> Record:
-    """A record that can be read from a file: its key is that of its configuration and versions.
+    """A record that can be read from a file.
 
     Args:
         grammar: and
         seed: as of `record`.
         **changes: further fields; those of the configuration are changed there too, and `versions` are added to.
     """
-    own = {"model": "1", "grammar": "1", "protocol": "1", **changes.pop("versions", {})}
-    made = {**record(grammar, seed, 150), "finished": "2026-01-01T00:00:00+00:00", **changes}
-    config = {name: made[name] for name in CONFIGURATION}
-    config |= {"settings": {"round_ratio": False, "check_every": 50}, "options": changes.pop("options", {})}
-    made |= {"key": record_key(config, own), "config": config, "versions": {"icy": "0.2", "python": "3.11", **own}}
-    return cast(Record, {name: value for name, value in made.items() if name != "options"})
+    options, settings = changes.pop("options", {}), {"round_ratio": False, "check_every": 50}
+    made = {**record(grammar, seed, 150), **changes}
+    return readable({**made, "config": {"settings": settings, "options": options}})
+
+
+def readable(record: Any) -> Record:
+    """A record with all that one on file has: its key is that of its configuration and versions."""
+    own = {"model": "1", "grammar": "1", "protocol": "1", **record.get("versions", {})}
+    config = {**record["config"], **{name: record[name] for name in CONFIGURATION}}
+    config.pop("key", None)
+    made = {"finished": "2026-01-01T00:00:00+00:00", **record, "config": config}
+    about = {"icy": "0.2", "python": "3.11"}
+    key = record_key(config, {name: version for name, version in own.items() if name not in about})
+    return cast(Record, {**made, "key": key, "versions": {**about, **own}})
 
 
 CONFIGURATION = (

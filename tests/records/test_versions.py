@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pandas as pd
@@ -68,8 +70,8 @@ def test_an_edited_plug_in_is_shown_whatever_the_clock_says(tmp_path: Path, monk
     def probe(version: int, clock: int) -> set[str]:
         entry = registry.get("FC1L", "sender")
         monkeypatch.setattr(time, "time_ns", lambda: clock)
-        monkeypatch.setattr("icy.training.job.now", lambda: pd.Timestamp(clock, tz="UTC").isoformat())
-        with registry.holding(Entry("sender", "Mine", entry.factory, "", "", version=version)):
+        monkeypatch.setattr("icy.training.job.now", lambda: datetime.fromtimestamp(clock / 1e9, UTC).isoformat())
+        with registry.holding(replace(entry, name="Mine", aliases=(), version=version)):
             found = icy.probe("sender/Mine", "perm", **words, out=tmp_path)  # type: ignore[arg-type]
             keys = {r["key"] for r in found.records}
             assert len(keys) == 2
