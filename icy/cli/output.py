@@ -79,7 +79,8 @@ def rich_table(headings: Sequence[str], rows: Rows, numbers: Sequence[int] = ())
     for place, heading in enumerate(headings):
         style = "cyan" if place == 0 else None
         side = "right" if place in numbers else "left"
-        table.add_column(Text(in_a_line(heading)), style=style, justify=side, no_wrap=place == 0, overflow="fold")  # type: ignore[arg-type]
+        shown = Text(in_a_line(heading))
+        table.add_column(shown, style=style, justify=side, no_wrap=place == 0, overflow="fold")  # type: ignore[arg-type]
     for row in rows:
         table.add_row(*(Text(in_a_line(cell)) for cell in row))
     return table
@@ -211,7 +212,10 @@ def joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
 def write_rows(rows: pd.DataFrame, path: Path, quiet: bool) -> None:
     """Write rows and print where."""
     try:
-        csv_table(rows).to_csv(path, index=False) if path.suffix.lower() == ".csv" else rows.to_parquet(path, index=False)
+        if path.suffix.lower() == ".csv":
+            csv_table(rows).to_csv(path, index=False)
+        else:
+            rows.to_parquet(path, index=False)
     except OSError as error:
         raise StoreError(f"Cannot write {path}: {error.strerror or error}.") from error
     if not quiet:

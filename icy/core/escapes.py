@@ -1,6 +1,7 @@
 """Text from elsewhere, written so that Markdown, HTML, LaTeX, csv and terminals take it for text and nothing else.
 
-Names of models, grammars and options, and sentences on failures, come from records and tables that others may have made.
+Names of models, grammars and options, and sentences on failures, come from records and tables that others may have
+made.
 """
 
 from __future__ import annotations
@@ -139,7 +140,7 @@ def _mapped(frame: pd.DataFrame, change: Any) -> pd.DataFrame:
     for place in range(frame.shape[1]):  # by place, as two may have one name
         column = frame.iloc[:, place]
         if not pd.api.types.is_numeric_dtype(column):
-            changed.isetitem(place, column.map(change))
+            changed.isetitem(place, column.map(change).array)
     return changed
 
 

@@ -109,7 +109,7 @@ def _tell_plugins(file: Path, named: Any) -> None:
     """Say which plug-ins a file names, before they are imported, which runs their code; also for `--dry-run`."""
     plugins = [named] if isinstance(named, str) else named
     if plugins:
-        log.warning("The sweep %s names plug-ins, whose code is run: %s.", file, listed([str(name) for name in plugins]))
+        log.warning("The sweep %s names plug-ins, whose code is run: %s.", file, listed([*map(str, plugins)]))
 
 
 def _by_field(given: Mapping[str, Any]) -> dict[str, Any]:

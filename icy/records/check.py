@@ -1,7 +1,7 @@
 """What a record must be to be read: its fields, their types, its key, and what its numbers are computed from.
 
-Records may be half a file, of an older or a newer icy, written by hand, or a stranger's. What fails here is left out, with
-one sentence that names it, wherever it is read from; the others are read as if it were not there.
+Records may be half a file, of an older or a newer icy, written by hand, or a stranger's. What fails here is left out,
+with one sentence that names it, wherever it is read from; the others are read as if it were not there.
 """
 
 from __future__ import annotations

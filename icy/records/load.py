@@ -87,7 +87,8 @@ def _table(path: Path) -> pd.DataFrame:
     except FileNotFoundError as error:
         raise StoreError(f"There is no file {path}.") from error
     except (OSError, ValueError) as error:  # pandas' and pyarrow's own errors are of these
-        raise StoreError(f"{path} is no table that can be read ({in_a_line(str(error).partition(chr(10))[0])}).") from error
+        first_line = str(error).partition("\n")[0]
+        raise StoreError(f"{path} is no table that can be read ({in_a_line(first_line)}).") from error
 
 
 def long_of(results: Results, empty: bool = False) -> pd.DataFrame:

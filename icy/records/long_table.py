@@ -126,7 +126,9 @@ def game_curves(records: Iterable[Record]) -> pd.DataFrame:
     names, points = [*ROW, "grammar", "seed"], job_kind("e2e").curve
     played = [r for r in records if kind_of(r).name == "e2e" and not r["failed"]]
     about = to_long(played)[names]
-    curves = pd.DataFrame([reading[: len(points)] for r in played for reading in r.get("curve", ())], columns=list(points))
+    curves = pd.DataFrame(
+        [reading[: len(points)] for r in played for reading in r.get("curve", ())], columns=list(points)
+    )
     readings = [len(r.get("curve", ())) for r in played]
     of_each = about.loc[about.index.repeat(readings)].reset_index(drop=True)
     return of_each.join(curves.astype(dict.fromkeys(points[1:], float)))

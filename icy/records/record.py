@@ -19,8 +19,8 @@ class Record(TypedDict, total=False):
     """What is on file of one replicate: one model trained on one grammar with one seed.
 
     A record is a dictionary, stored as JSON. Fields came with version 0.1 unless another is given; files of older
-    versions lack the later ones, and a failure those of a result. Fields of the configuration (`model` to `report_every`) repeat what `config` holds,
-    for tables. A kind of job may add fields of its own (`JobKind.measures`).
+    versions lack the later ones, and a failure those of a result. Fields of the configuration (`model` to
+    `report_every`) repeat what `config` holds, for tables. A kind of job may add its own fields (`JobKind.measures`).
 
     Attributes:
         key: name of the file: a hash of `config` and `versions`.
@@ -123,7 +123,7 @@ class Record(TypedDict, total=False):
     train_accuracy: float
     sender_accuracy: float | None
     receiver_accuracy: float | None
-    end_to_end_accuracy: float
+    end_to_end_accuracy: float | None
     end_to_end_loss: float | None
     topsim: float | None
     sender_steps: int

@@ -11,7 +11,7 @@ import json
 import logging
 import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -146,7 +146,7 @@ class Store:
 
     def _look_for_the_last(self) -> None:
         folder = self.folder.absolute()
-        _last[folder] = max([_last.get(folder, 0), *map(filing_of, self.all_records())])
+        _last[folder] = max([_last.get(folder, 0), *map(filing_of, self._read_all(lambda *_: None))])
 
     def records(self) -> list[Record]:
         """Return the records that tables show: the newest of each configuration (see `newest`)."""
@@ -157,13 +157,14 @@ class Store:
 
         A file that is not a record is left out, with a warning.
         """
-        found = []
+        return sorted(self._read_all(self._leave_out), key=by_filing)
+
+    def _read_all(self, leave_out: Callable[[Path, Exception], None]) -> Iterator[Record]:
         for path in (self.folder / RECORDS).glob("*.json"):
             try:
-                found.append(_read(path))
+                yield _read(path)
             except (OSError, ValueError) as error:
-                self._leave_out(path, error)
-        return sorted(found, key=by_filing)
+                leave_out(path, error)
 
 
 def folder_of(given: Any) -> Path:

@@ -1,7 +1,7 @@
 """Versions of models, grammars, protocols and kinds of jobs: which of several on file is shown.
 
-Results of different versions are not comparable, so of each part one version is shown. What is asked for now goes before
-what was filed last, and no clock decides: of the time, only records of older versions of icy know.
+Results of different versions are not comparable, so of each part one version is shown. What is asked for now goes
+before what was filed last, and no clock decides, but for records of older versions of icy, which have no number.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from icy.config.protocols import PROTOCOLS, EndToEndProtocol
 from icy.core.entry import JOB, SIDES
 from icy.core.errors import IcyError
 from icy.core.registry import registry
-from icy.grammars import grammar_version
 
 from .record import Record, by_filing, config_text
 
@@ -73,6 +72,8 @@ def registered_version(part: Part) -> str | None:
         >>> registered_version(("grammar", "rot")), registered_version(("model", "sender", "sender/NoSuchModel"))
         ('1', None)
     """
+    from icy.grammars import grammar_version  # only here, as it is seldom asked for
+
     what, *names = part
     try:
         match what, names:
@@ -84,8 +85,8 @@ def registered_version(part: Part) -> str | None:
             case "grammar", [grammar]:
                 return grammar_version(grammar)
             case "protocol", [protocol]:
-                known = {**PROTOCOLS, EndToEndProtocol.name: EndToEndProtocol}
-                return str(known[protocol].version)
+                games = protocol == EndToEndProtocol.name
+                return str(EndToEndProtocol.version if games else PROTOCOLS[protocol].version)
             case _:
                 return registry.get(what, JOB).full_version
     except (IcyError, KeyError, ValueError):  # of a plug-in that is not loaded

@@ -11,7 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from icy.core.escapes import csv_cell, csv_table, from_csv_cell, from_csv_table, html, in_a_line, latex, markdown, printable
+from icy.core.escapes import (
+    csv_cell,
+    csv_table,
+    from_csv_cell,
+    from_csv_table,
+    html,
+    in_a_line,
+    latex,
+    markdown,
+    printable,
+)
 
 ANSI = "\x1b[31mred\x1b]8;;http://x\x07\x9b1A"
 
@@ -76,7 +86,9 @@ def test_a_formula_is_text(text: str) -> None:
     assert from_csv_cell(csv_cell(text)) == in_a_line(text)
 
 
-@pytest.mark.parametrize("value", ["-1", "+2.5", "-1e-3", "-inf", -1, -1.5, None, True, "-", "+", "=", "FC2L", "a=1", "", "'tis"])
+@pytest.mark.parametrize(
+    "value", ["-1", "+2.5", "-1e-3", "-inf", -1, -1.5, None, True, "-", "+", "=", "FC2L", "a=1", "", "'tis"]
+)
 def test_numbers_and_names_are_left_alone(value: object) -> None:
     assert csv_cell(value) is value
 
@@ -89,7 +101,7 @@ def test_csv_is_read_as_it_was(text: str) -> None:
 
 
 def test_tables_are_read_as_they_were() -> None:
-    table = pd.DataFrame({"model": ["=1+1", "-2", "a,\"b\""], "value": [-1.0, 2.0, None], "=x": [True, False, True]})
+    table = pd.DataFrame({"model": ["=1+1", "-2", 'a,"b"'], "value": [-1.0, 2.0, None], "=x": [True, False, True]})
     text = csv_table(table).to_csv(index=False)
     assert list(csv.reader(io.StringIO(text)))[:2] == [["model", "value", "'=x"], ["'=1+1", "-1.0", "True"]]
     again = from_csv_table(pd.read_csv(io.StringIO(text)))

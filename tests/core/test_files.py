@@ -43,7 +43,9 @@ def test_a_folder_without_room_is_told(number: int, tmp_path: Path, monkeypatch:
     assert [path.name for path in tmp_path.iterdir()] == ["empty"]
 
 
-@pytest.mark.parametrize("place", ["/etc/passwd", "../a", "a/../../b", "C:\\a", "\\\\host\\a", "a\\..\\b", "C:a", "a\0", ""])
+@pytest.mark.parametrize(
+    "place", ["/etc/passwd", "../a", "a/../../b", "C:\\a", "\\\\host\\a", "a\\..\\b", "C:a", "a\0", ""]
+)
 def test_what_is_not_inside(place: str) -> None:
     assert not is_inside(place)
     assert is_inside("models/a..b.safetensors")

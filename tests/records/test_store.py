@@ -32,9 +32,8 @@ def test_of_two_versions_the_one_filed_last_is_shown(tmp_path: Path) -> None:
 
 
 def test_records_of_older_versions_are_in_the_order_of_their_times(tmp_path: Path) -> None:
-    times = {2: "2026-01-02T10:00:00.000002+00:00", 1: "2026-01-02T10:00:00.000001+00:00", 0: "2026-01-02T10:00:00+00:00"}
-    for seed, finished in times.items():  # icy once told only seconds
-        Store(tmp_path).put(on_file(seed=seed, finished=finished), number=False)
+    for seed, fraction in ((2, ".000002"), (1, ".000001"), (0, "")):  # icy once told only seconds
+        Store(tmp_path).put(on_file(seed=seed, finished=f"2026-01-02T10:00:00{fraction}+00:00"), number=False)
     assert [r["seed"] for r in Store(tmp_path).all_records()] == [0, 1, 2]
 
 
@@ -88,7 +87,7 @@ def odd_files() -> dict[str, str]:
     whole = on_file()
     texts = {
         "half": json.dumps(whole)[:-1],
-        "required": json.dumps({name: whole[name] for name in ("key", "config", "failed", "finished")}),  # type: ignore[literal-required]
+        "required": json.dumps({n: v for n, v in whole.items() if n in ("key", "config", "failed", "finished")}),
         "deep": "[" * 200_000,
         "name": json.dumps(whole),
     }
@@ -158,7 +157,12 @@ def test_a_key_is_a_plain_word(key: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("out", [None, 5, b"folder", ["a"], "a\0b"])
 def test_a_folder_is_a_path(out: Any) -> None:
-    for action in (lambda: Store(out), lambda: icy.probe("sender/FC1L", "perm", out=out), lambda: icy.sweep("FC1L", out=out)):
+    actions = (
+        lambda: Store(out),
+        lambda: icy.probe("sender/FC1L", "perm", out=out),
+        lambda: icy.sweep("sender/FC1L", out=out),
+    )
+    for action in actions:
         with pytest.raises(InvalidSettingError, match="out is the folder for results, such as 'icy-results'"):
             action()
 

@@ -58,7 +58,8 @@ def test_registered_versions_are_those_that_jobs_file(tiny: icy.ProbeResult) -> 
             assert version is None or registered_version(part) == version, part
     assert registered_version(("grammar", "rot+perm")) == "1+1"
     assert registered_version(("probe", "sender", "sender/FC1L")) == registry.get("probe", "job").full_version
-    for part in (("model", "pair", "FC1L"), ("grammar", "rot+"), ("grammar", "none"), ("protocol", "x"), ("x", "y", "z")):
+    nothing = ("model", "pair", "FC1L"), ("grammar", "rot+"), ("grammar", "none"), ("protocol", "x"), ("x", "y", "z")
+    for part in nothing:
         assert registered_version(part) is None
 
 

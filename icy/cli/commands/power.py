@@ -67,7 +67,8 @@ def power_command(
     else:
         one, other = two_models(long)
         sought = "the pilot's effect" if effect is None else f"an effect of {effect:g}"
-        click.echo(f"{in_a_line(one)} and {in_a_line(other)}: seeds that find {sought} with a power of {power:g} at alpha {alpha:g}\n")
+        both = f"{in_a_line(one)} and {in_a_line(other)}"
+        click.echo(f"{both}: seeds that find {sought} with a power of {power:g} at alpha {alpha:g}\n")
         print_rows(*_shown(table), format_)
         effects = "quotient of their ratios" if table["measure"].eq("ratio").all() else "difference between them"
         click.echo("\n" + "\n".join([f"effect: of the pilot, {effects}; spread: over pairs", *_LEGEND]))

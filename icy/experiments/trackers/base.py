@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from icy.core.errors import InvalidSettingError, StoreError, what_and_where
 from icy.experiments.plan import Plan
@@ -78,7 +78,7 @@ def curve_of(record: Record) -> list[tuple[int, dict[str, float]]]:
     """
     names = kind_of(record).curve[1:]
     return [
-        (row[0], {f"curve/{n}": float(v) for n, v in zip(names, row[1:], strict=False) if v is not None})
+        (cast(int, row[0]), {f"curve/{n}": float(v) for n, v in zip(names, row[1:], strict=False) if v is not None})
         for row in record.get("curve", ())
     ]
 

@@ -48,7 +48,11 @@ def test_a_result_takes_the_place_of_the_one_before_and_of_no_other(tracker: Wan
 def test_a_key_from_elsewhere_removes_nothing(
     key: str, tracker: WandbTracker, caplog: pytest.LogCaptureFixture
 ) -> None:
-    kept = [tracker.place / "offline-run-1-abc-1", tracker.place / "offline-run-x" / "a", tracker.folder.parent / "victim-1"]
+    kept = [
+        tracker.place / "offline-run-1-abc-1",
+        tracker.place / "offline-run-x" / "a",
+        tracker.folder.parent / "victim-1",
+    ]
     for folder in kept:
         folder.mkdir(parents=True)
     with caplog.at_level(logging.WARNING):
