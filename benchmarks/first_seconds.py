@@ -186,7 +186,7 @@ def table(found: dict[tuple[str, str], list[dict[str, float]]], command: str) ->
         for name in rows
     ]
     heads = [*(f"{v}, s" for v in versions), *(f'{v}, in units of `python -c "import torch"`' for v in versions)]
-    return markdown_table(["", *heads], lines)
+    return markdown_table(["", *heads], lines, markup=True)
 
 
 def main() -> None:
@@ -225,7 +225,7 @@ within a round. {device_name("cpu")}, PyTorch
 
 ## Causes
 
-{markdown_table(["cause", "what it is"], [list(item) for item in CAUSES.items()])}
+{markdown_table(["cause", "what it is"], [list(item) for item in CAUSES.items()], markup=True)}
 """
     given.out.write_text(text)
 

@@ -11,6 +11,7 @@ from typing import IO, Any
 import click
 
 from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, UnknownNameError
+from icy.core.escapes import printable
 
 from .interrupts import exit_code, what_happened
 
@@ -70,7 +71,7 @@ def exit_code_of(action: Callable[[], Any]) -> int:
 
 
 def _failed(sentence: str, code: int = FAILED) -> int:
-    click.echo(f"Error: {sentence}", err=True)
+    click.echo(f"Error: {printable(sentence)}", err=True)
     return code
 
 

@@ -7,6 +7,8 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
+from .escapes import in_a_line, markdown
+
 
 def listed(names: Sequence[str], word: str = "and") -> str:
     """Join names with commas, and the last one with a word.
@@ -86,13 +88,16 @@ def several(value: Any) -> list[Any]:
     return list(value) if isinstance(value, (list, tuple, set)) else [value]
 
 
-def markdown_table(headings: Iterable[object], rows: Iterable[Iterable[object]], numbers: Collection[int] = ()) -> str:
+def markdown_table(
+    headings: Iterable[object], rows: Iterable[Iterable[object]], numbers: Collection[int] = (), markup: bool = False
+) -> str:
     """Write a Markdown table.
 
     Args:
         headings: of the columns.
-        rows: cells, of any type. A '|' in one is escaped, and a line break becomes a space.
+        rows: cells, of any type. They are escaped, and a line break becomes a space.
         numbers: places of the columns that are aligned right.
+        markup: whether headings and cells are Markdown already, of which only a '|' is escaped.
 
     Example:
         >>> print(markdown_table(["model", "steps"], [["FC2L", 350]], numbers=[1]))
@@ -100,10 +105,7 @@ def markdown_table(headings: Iterable[object], rows: Iterable[Iterable[object]],
         | --- | ---: |
         | FC2L | 350 |
     """
-    head, *body = [[_markdown_cell(cell) for cell in line] for line in (headings, *rows)]
+    written = in_a_line if markup else markdown
+    head, *body = [[written(cell).replace("|", r"\|") for cell in line] for line in (headings, *rows)]
     rule = ["---:" if place in numbers else "---" for place in range(len(head))]
     return "\n".join(f"| {' | '.join(line)} |" for line in (head, rule, *body))
-
-
-def _markdown_cell(value: object) -> str:
-    return str(value).replace("|", r"\|").replace("\n", " ")

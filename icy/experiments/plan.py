@@ -15,7 +15,8 @@ from icy.core.registry import registry
 from icy.records.kinds import job_kind
 from icy.records.pack import Pack, read_once
 from icy.records.record import Record
-from icy.records.store import Store, to_run
+from icy.records.store import Store, folder_of, to_run
+from icy.records.versions import Versions
 from icy.training.job import Job, Replicate, check_engine
 
 from .idle import tell_idle
@@ -106,6 +107,12 @@ class Plan:
         return list(dict.fromkeys(row.job.kind for row in self.rows))
 
     @property
+    def versions(self) -> Versions:
+        """The versions of all parts that its results are measured with, which tables show before others."""
+        about = ((row.job, replicate) for row in self.rows for replicate in row.job.replicates)
+        return {part: version for job, r in about for part, version in job.parts(r).items()}
+
+    @property
     def varying(self) -> list[str]:
         """Names of the facts in which its rows differ."""
         facts = [row.facts for row in self.rows]
@@ -136,7 +143,7 @@ def make_plan(spec: RunSpec) -> Plan:
 def plan_rows(spec: RunSpec) -> list[Row]:
     """Return the rows of a spec: the jobs of its kind, each with what is on file of it."""
     load_plugins(spec.plugin_files)
-    if Path(spec.out).suffix.lower() in (".parquet", ".csv", ".json"):
+    if folder_of(spec.out).suffix.lower() in (".parquet", ".csv", ".json"):
         raise InvalidSettingError(
             f"out is a folder for results, not a file such as '{spec.out}': icy pack makes files."
         )

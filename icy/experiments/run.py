@@ -12,7 +12,7 @@ from dataclasses import replace
 from icy.core.scratch import sweep_scratch
 from icy.core.text import counted, listed
 from icy.records.claims import Claims, sweep_claims
-from icy.records.long_table import write_tables
+from icy.records.long_table import tables_of, tables_show, write_tables
 from icy.records.record import Record
 from icy.records.store import Store
 from icy.training.job import Job, Replicate
@@ -45,7 +45,7 @@ def run_plan(plan: Plan, watcher: Watcher | None = None, retries: int = 0) -> Pr
     watcher = watcher or Watcher()
     sweep_scratch()
     sweep_claims(plan.store.folder)
-    rows = list(plan.rows)
+    rows, plan.store.asked = list(plan.rows), plan.versions
     if plan.total or plan.start:
         plan.store.prepare()
     for pack in plan.start:
@@ -58,10 +58,9 @@ def run_plan(plan: Plan, watcher: Watcher | None = None, retries: int = 0) -> Pr
             at_the_end.callback(write_tables, plan.store)  # for what had finished
             rows = _run_rows(plan, watcher, retries)
     records = [record for row in rows for record in row.filed]
-    paths = [plan.store.folder / name for name in ("results.csv", "results.parquet")]
-    if plan.start or (records and not all(path.exists() for path in paths)):  # someone removed them
+    if plan.start or (records and not tables_show(plan.store, records)):  # removed, or of another version of a plug-in
         write_tables(plan.store)
-    written = [path for path in paths if path.exists()]
+    written = [path for path in tables_of(plan.store) if path.exists()]
     return result_class(plan.kinds).collect(sorted(records, key=_order(rows)), written, plan.store.folder)
 
 

@@ -101,7 +101,15 @@ def read_sweep(file: str | Path) -> dict[str, Any]:
     parts = found.pop(PARTS, ())
     if not isinstance(parts, (list, tuple)) or not all(isinstance(part, dict) for part in parts):
         raise InvalidSettingError(f"Parts of a sweep are tables, each under [[{PARTS}]].")
+    _tell_plugins(path, found.get("plugin", ()))
     return _by_field(found) | ({"parts": tuple(map(_by_field, parts))} if parts else {})
+
+
+def _tell_plugins(file: Path, named: Any) -> None:
+    """Say which plug-ins a file names, before they are imported, which runs their code; also for `--dry-run`."""
+    plugins = [named] if isinstance(named, str) else named
+    if plugins:
+        log.warning("The sweep %s names plug-ins, whose code is run: %s.", file, listed([*map(str, plugins)]))
 
 
 def _by_field(given: Mapping[str, Any]) -> dict[str, Any]:
