@@ -159,6 +159,7 @@ setup(
         "jaxtyping",
         "joblib",
         "matplotlib",
+        "msgspec",
         "numpy",
         "pandas",
         "pettingzoo>=1.27",
