@@ -16,7 +16,7 @@ from tests.shapes import check_shapes
 
 check_shapes()  # before a test imports a module that is checked; tests.shapes says what is, and what is exempt
 
-# How much of what can be drawn is tried: the same few cases in every run, or many new ones by --hypothesis-profile=long.
+# How much is tried of what can be drawn: the same few cases in every run; by --hypothesis-profile=long, many new ones.
 settings.register_profile("short", deadline=None, max_examples=25, derandomize=True)
 settings.register_profile("long", deadline=None, max_examples=2000)
 settings.load_profile("short")

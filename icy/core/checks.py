@@ -22,8 +22,8 @@ SIZES = re.compile(rf"{NUMBER}(,{NUMBER})*,?")
 def parse_whole(text: str) -> int | None:
     """Return the whole number that a text is, of digits 0 to 9 alone, or None if it is none.
 
-    Every number in an option, a file or an answer is read by this: `str.isdigit` holds for "²", which `int` refuses, and
-    `int` refuses numbers of thousands of digits.
+    Every number in an option, a file or an answer is read by this: `str.isdigit` holds for "²", which `int` refuses,
+    and `int` refuses numbers of thousands of digits.
 
     Example:
         >>> parse_whole("128"), parse_whole("-1"), parse_whole("²"), parse_whole("9" * 5000)
@@ -103,18 +103,18 @@ def hidden_list(hidden: int | str | Iterable[int]) -> list[int]:
     return list(dict.fromkeys(whole_number("hidden size", n) for n in given))
 
 
-def whole_number(what: str, given: Any, least: int = 1) -> int:
+def whole_number(what: str, given: Any, least: int = 1, most: int = LARGEST_NUMBER) -> int:
     """Return `given` as a Python integer, which unlike NumPy's does not overflow.
 
     Raises:
-        InvalidSettingError: `given` is not a whole number in `least`..2^31.
+        InvalidSettingError: `given` is not a whole number in `least`..`most`.
     """
     try:
         whole = least - 1 if isinstance(given, bool) else operator.index(given)
     except TypeError:
         whole = least - 1
-    if whole > LARGEST_NUMBER:
-        raise InvalidSettingError(f"The {what} must be at most {LARGEST_NUMBER}, not {quoted(given)}.")
+    if whole > most:
+        raise InvalidSettingError(f"The {what} must be at most {most}, not {quoted(given)}.")
     if whole < least:
         raise InvalidSettingError(f"The {what} must be a whole number, at least {least}, not {quoted(given)}.")
     return whole

@@ -28,7 +28,7 @@ from .idle import tell_idle, tell_idle_retries, without_idle
 from .plan import Plan, Row, load_plugins, plan_rows, planned, store_of
 from .results import ProbeResult
 from .run import run_plan
-from .sweep_file import read_sweep
+from .sweep_file import read_sweep as read_sweep
 from .watcher import Watcher
 
 log = logging.getLogger(__name__)

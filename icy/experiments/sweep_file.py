@@ -137,7 +137,7 @@ def _in_file(hint: Any) -> InFile | None:
     """Return what a value of a type of Python's may be in a file; None if it may be anything.
 
     Several values are a list, a path is text, a table a table. A name among several known ones is text: which, is
-    checked where the most similar one can be told. What only Python has, as a pair or a space of meanings, is not there.
+    checked where the most similar one can be told. What only Python has, as a space of meanings, is not there.
     """
     origin, inner = get_origin(hint), get_args(hint)
     if hint in (str, int, float, bool, NoneType):

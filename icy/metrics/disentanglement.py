@@ -89,7 +89,7 @@ def _real(messages: Any) -> Matrix | None:
 
 
 def _changes(column: NDArray[Any]) -> bool:
-    """Return whether the values of a dimension differ; of real codes, by more than rounding, relative to their scale."""
+    """Return whether the values of a dimension differ; of real codes, by more than rounding at their scale."""
     if column.dtype.kind == "i":
         return bool(column.min() < column.max())
     return bool(np.ptp(column) > NOTHING * np.abs(column).max())

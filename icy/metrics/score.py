@@ -81,6 +81,6 @@ def _alike(one: Any, other: Any) -> bool:
     if hasattr(one, "equals"):  # a data frame
         return type(one) is type(other) and bool(one.equals(other))
     try:
-        return one is other or bool(np.all(one == other)) or (one != one and other != other)
+        return one is other or bool(np.asarray(one == other).all()) or bool(one != one and other != other)
     except Exception:  # of arrays of unlike shapes, or whatever else a plug-in keeps
         return False

@@ -161,7 +161,7 @@ class Table:
             if eos not in self.token_names:
                 return self
             eos = self.token_names.index(eos)
-        whole_number("end-of-sequence token", eos, least=0)
+        whole_number("end-of-sequence token", eos, least=0, most=LARGEST)
         over = np.logical_or.accumulate(self.messages == eos, axis=1)
         messages = np.where(over, PAD, self.messages)
         used = int((messages != PAD).any(0).sum())
@@ -185,7 +185,7 @@ def _read_meanings(given: Any) -> tuple[NDArray[Any], tuple[Names | None, ...]]:
     """Return the values as numbers, [N, A], and for each attribute the names of values that were not numbers."""
     try:
         table = np.asarray(given)
-        if table.dtype.kind in "US":  # numpy has turned numbers in a table with names into text
+        if table.dtype.kind in "US" or _rounded(table, given):  # numpy turns numbers beside names into text
             table = np.asarray(given, dtype=object)
     except ValueError:  # rows of unequal length
         table = np.empty(len(given), dtype=object)
@@ -203,6 +203,13 @@ def _read_meanings(given: Any) -> tuple[NDArray[Any], tuple[Names | None, ...]]:
         return (whole, ()) if (whole == table).all() else (table.astype(np.float64), ())
     columns, names = zip(*(_number_names(column) for column in table.T), strict=True)
     return np.stack(columns, 1), names
+
+
+def _rounded(table: NDArray[Any], given: Any) -> bool:
+    """Return whether numpy has made floats of whole numbers, which it does where they do not fit in 64 bits."""
+    if table.dtype.kind != "f" or hasattr(given, "dtype") or np.abs(table).max(initial=0) < LARGEST:
+        return False
+    return all(isinstance(value, int) for value in np.asarray(given, dtype=object).flat)
 
 
 def _number_names(column: NDArray[Any]) -> tuple[Codes, Names | None]:
@@ -260,7 +267,7 @@ def _tokens(message: Any) -> list[Any]:
 def _fits(whole: NDArray[Any] | list[int]) -> bool:
     """Return whether all whole numbers, and their differences, fit in 64 bits."""
     least, most = _ends(whole)
-    return -LARGEST < least and most < LARGEST
+    return least > -LARGEST and most < LARGEST
 
 
 def _ends(whole: NDArray[Any] | list[int]) -> tuple[int, int]:

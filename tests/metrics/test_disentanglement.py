@@ -237,4 +237,6 @@ def test_large_tokens_that_differ_by_one_do_differ(variance: str, first: int) ->
     """As real codes they would be one and the same, up to rounding."""
     options: dict[str, Any] = {"variance": variance, "training_votes": 200, "test_votes": 200}
     meanings = np.array(list(itertools.product(range(3), repeat=2)))
-    assert factor_vae(meanings, meanings + first, **options).value == factor_vae(meanings, meanings, **options).value == 1
+    assert (
+        factor_vae(meanings, meanings + first, **options).value == factor_vae(meanings, meanings, **options).value == 1
+    )

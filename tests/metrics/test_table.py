@@ -125,7 +125,7 @@ def test_arrays_without_signs_are_read_without_a_turn() -> None:
     tokens = np.array([[2**63 + 5, 3], [3, 2**63 + 5]], dtype=np.uint64)
     table = Table.of(tokens, tokens)
     assert table.messages.tolist() == [[1, 0], [0, 1]]
-    assert table.token_name(1) == table.value_name(1, 0) == 2**63 + 5
+    assert table.token_name(1) == table.value_name(1, 1) == 2**63 + 5
 
 
 def test_negative_tokens_are_refused_whatever_their_size() -> None:

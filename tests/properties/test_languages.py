@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -10,11 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import icy
-from icy.core.errors import IcyError
 from icy.languages.language import Language
 from icy.metrics import read_table
-
-from tests.properties.helpers import damaged, languages
+from tests.properties.helpers import damaged, languages, unless_refused
 
 SUFFIXES = (".csv", ".parquet", ".npz")
 LANGUAGE = icy.make_language("rot", "2x3", 4, 2, 1)
@@ -25,7 +24,9 @@ LANGUAGE = icy.make_language("rot", "2x3", 4, 2, 1)
 def test_a_language_comes_back_as_it_was(suffix: str, language: Language) -> None:
     with TemporaryDirectory() as folder:
         assert Language.load(language.save(Path(folder, f"l{suffix}"))) == language
-        assert Path(folder, f"l{suffix}").read_bytes() == language.to_bytes(suffix) or suffix == ".npz"  # which has times
+        assert (
+            Path(folder, f"l{suffix}").read_bytes() == language.to_bytes(suffix) or suffix == ".npz"
+        )  # which has times
 
 
 @given(language=languages(), order=st.randoms(use_true_random=False))
@@ -46,7 +47,4 @@ def test_a_damaged_language_is_told_in_a_sentence(suffix: str, data: st.DataObje
         file.write_bytes(data.draw(damaged(LANGUAGE.to_bytes(suffix))))
         for read in (Language.load, Language.from_csv, read_table):
             if suffix == ".csv" or read is not Language.from_csv:
-                try:
-                    read(file)
-                except IcyError as error:
-                    assert str(error).strip()
+                unless_refused(partial(read, file))

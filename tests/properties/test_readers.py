@@ -14,12 +14,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from icy.core.errors import IcyError
 from icy.experiments.results import ProbeResult
 from icy.experiments.sweep import read_sweep
-from icy.metrics import Table, read_table
-
-from tests.properties.helpers import damaged
+from icy.metrics import read_table
+from tests.properties.helpers import damaged, unless_refused
 
 CSV = b"shape,size,message\nball,1,ab\nball,2,a\ncube,1,ab\nball,1,abc\n"
 TOML = b'seeds = 5\nword-length = 2\n[[sweep]]\nmodel = "sender/*"\nrepresentation = ["soft", "gumb"]\n'
@@ -67,13 +65,8 @@ def test_a_table_of_any_bytes(name: str, whole: bytes, data: st.DataObject) -> N
     with TemporaryDirectory() as folder:
         file = Path(folder, name)
         file.write_bytes(data.draw(damaged(whole)))
-        try:
-            found = read_table(file)
-        except IcyError as error:
-            assert "weights_only" not in str(error)  # torch's advice, to run what the file holds
-        else:
-            assert isinstance(found, Table)
-            assert len(found) > 0
+        found = unless_refused(lambda: read_table(file))
+        assert found is None or len(found) > 0
 
 
 @pytest.mark.parametrize(("name", "whole"), [("s.toml", TOML), ("s.yaml", YAML)])
@@ -82,12 +75,8 @@ def test_a_sweep_of_any_bytes(name: str, whole: bytes, data: st.DataObject) -> N
     with TemporaryDirectory() as folder:
         file = Path(folder, name)
         file.write_bytes(data.draw(damaged(whole)))
-        try:
-            found = read_sweep(file)
-        except IcyError as error:
-            assert str(error).strip()
-        else:
-            assert all(isinstance(name, str) for name in found)
+        found = unless_refused(lambda: read_sweep(file))
+        assert found is None or all(isinstance(name, str) for name in found)
 
 
 @pytest.mark.parametrize("name", ["results.json", "results.zip", "results.parquet", "results.csv"])
@@ -96,7 +85,4 @@ def test_results_of_any_bytes(name: str, data: st.DataObject) -> None:
     with TemporaryDirectory() as folder:
         file = Path(folder, name)
         file.write_bytes(data.draw(damaged(b'{"records": [{"key": "a", "config": {}, "failed": false}]}')))
-        try:
-            ProbeResult.load(file)
-        except IcyError as error:
-            assert str(error).strip()
+        unless_refused(lambda: ProbeResult.load(file))

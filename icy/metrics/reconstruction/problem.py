@@ -61,8 +61,8 @@ def make_target(table: Table, published: bool = False) -> Target:
     if published:
         if table.vocab_size > MOST_TOKENS:
             raise InvalidSettingError(
-                f"The published program has a number for every token of the vocabulary, used or not, and {table.vocab_size} "
-                f"are more than {MOST_TOKENS}; number the tokens from 0 without gaps."
+                f"The published program has a number for every token of the vocabulary, used or not, and "
+                f"{table.vocab_size} are more than {MOST_TOKENS}; number the tokens from 0 without gaps."
             )
         said = np.where(table.messages == PAD, table.vocab_size, table.messages)
         return Target(atoms, int(first[-1]), said, table.vocab_size + 2)

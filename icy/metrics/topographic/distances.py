@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from icy.core.errors import InvalidSettingError, unknown
 from icy.metrics.entropy import Codes
-from icy.metrics.table import PAD, Table
+from icy.metrics.table import Table
 
 from . import native
 
@@ -170,7 +170,8 @@ class Levenshtein:
         self.lengths = np.full(len(table), table.length) if padded else table.lengths
         # Numbered without gaps, padding too: a token may be as large as it likes, and a character may not.
         symbols, numbered = np.unique(table.messages, return_inverse=True)
-        self.rows, self.symbols = numbered.reshape(table.messages.shape), len(symbols)
+        self.rows: NDArray[np.int64] = numbered.reshape(table.messages.shape)
+        self.symbols = len(symbols)
         longest = max(int(self.lengths.max()), 1)
         self.mean = normalise == "mean"
         self.small = np.uint8 if longest < 2**8 else np.uint16 if longest < 2**16 else np.uint32
@@ -186,7 +187,7 @@ class Levenshtein:
     @cached_property
     def texts(self) -> list[Any]:
         """The messages as strings; as lists where there are more symbols than characters."""
-        spell: Callable[[list[int]], Any] = _text if self.symbols <= MOST_CHARACTERS else list
+        spell: Callable[[Sequence[int]], Any] = _text if self.symbols <= MOST_CHARACTERS else list
         return [spell(row[:n]) for row, n in zip(self.rows.tolist(), self.lengths.tolist(), strict=True)]
 
     @cached_property

@@ -221,9 +221,9 @@ def stimuli_command(
     game = GameSettings.of(**settings_of(ctx, given))
     if game.representation != "scs":
         raise InvalidSettingError("One-hot stimuli have no densities; look at those of representation scs.")
-    drawn = number_or_text(rows)
-    scores = disentanglement(game, rows=drawn, episodes=episodes, seed=seed)
-    scores = scores.assign(stimuli=f"{rows} drawn" if isinstance(drawn, int) else rows)
+    which = number_or_text(rows)
+    scores = disentanglement(game, rows=which, episodes=episodes, seed=seed)
+    scores = scores.assign(stimuli=f"{rows} drawn" if isinstance(which, int) else rows)
     print_table(scores_table(scores, "stimuli", CODE, spread, "disentanglement of stimuli"), format_)
     if figure is not None:
         sections = sections_of(game, seed)
