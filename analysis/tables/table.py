@@ -14,6 +14,7 @@ import pandas as pd
 
 from icy.analysis.cells import EMPTY, LOG_COLUMNS, OTHER_COLUMNS, Cell, Mark
 from icy.analysis.order import ORDERED
+from icy.core.checks import number_or_text
 from icy.core.errors import InvalidSettingError
 from icy.core.escapes import csv_table, html, in_a_line, latex, markdown
 from icy.core.files import write_atomically
@@ -111,7 +112,7 @@ class BiasTable:
         """Return a dictionary per row: its labels, and a dictionary for each cell (`Cell.to_dict`)."""
         return [
             {
-                **{name: int(text) if text.isdigit() else text for name, text in zip(self.labels, labels, strict=True)},
+                **{name: number_or_text(text) for name, text in zip(self.labels, labels, strict=True)},
                 **{name: cells[name].to_dict() for name in self.grammars if name in cells},
             }
             for labels, cells in self.rows

@@ -7,6 +7,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
+from .checks import number_or_text
 from .escapes import in_a_line, markdown
 
 
@@ -72,7 +73,8 @@ def duration(seconds: float) -> str:
 
 def natural(name: str) -> list[Any]:
     """Return a sort key that puts `b2` before `b10` and ignores case."""
-    return [int(part) if part.isdigit() else part.lower() for part in re.split(r"(\d+)", name)]
+    parts = re.split("([0-9]+)", name)  # texts in even places, and numbers in odd ones, compared by size
+    return [(len(p.lstrip("0")), p.lstrip("0")) if place % 2 else p.lower() for place, p in enumerate(parts)]
 
 
 def several(value: Any) -> list[Any]:
@@ -84,7 +86,7 @@ def several(value: Any) -> list[Any]:
     """
     if isinstance(value, str):
         parts = [part.strip() for part in value.split(",") if part.strip()]
-        return [int(part) if part.isdigit() else part for part in parts]
+        return [number_or_text(part) for part in parts]
     return list(value) if isinstance(value, (list, tuple, set)) else [value]
 
 
