@@ -3,7 +3,8 @@
 A sweep of quick rows runs undisturbed into one folder, and into others with faults: its process or one of its workers
 is killed at random moments, it is told to end in the ways that systems have, several run in one folder, or the disk is
 full. After each fault the same command goes on, and so on to the end. Then every record is compared with the
-undisturbed one, and the page `faults.md` is written: how often each was tried, and what was lost, repeated, different, or left behind.
+undisturbed one, and the page `faults.md` is written: how often each was tried, and what was lost, repeated, different,
+or left behind.
 """
 
 from __future__ import annotations

@@ -41,6 +41,7 @@ class Store:
     Args:
         folder: made when the first result is written.
         packed: further records by key, which are not in the folder yet.
+        warn: whether files that are no readable records are named in a warning, each once.
 
     Attributes:
         asked: versions of the running plan, which tables show before others (`newest`).
@@ -55,8 +56,8 @@ class Store:
         []
     """
 
-    def __init__(self, folder: str | Path, packed: Mapping[str, Record] | None = None) -> None:
-        self.folder, self._packed = folder_of(folder), packed or {}
+    def __init__(self, folder: str | Path, packed: Mapping[str, Record] | None = None, warn: bool = True) -> None:
+        self.folder, self._packed, self._warn = folder_of(folder), packed or {}, warn
         self.asked: Versions = NONE
         self._told: set[Path] = set()  # files that a warning has named
 
@@ -131,7 +132,7 @@ class Store:
             return None
 
     def _leave_out(self, path: Path, error: Exception) -> None:
-        if path not in self._told:
+        if self._warn and path not in self._told:
             self._told.add(path)
             tell_left_out(path, error)
 

@@ -56,7 +56,7 @@ class Submission:
         return [record for record in self._on_file() if record["finished"] != self.before.get(record["key"])]
 
     def _on_file(self) -> list[Record]:
-        store = Store(self.job.folder)
+        store = Store(self.job.folder, warn=False)  # the run has told
         found = [store.get(self.job.key(replicate)) for replicate in self.left]
         return [record for record in found if record is not None]
 
