@@ -8,9 +8,8 @@ import pytest
 
 from icy.experiments.plan import Plan
 from icy.records.store import Store
-from icy.training.job import Job
+from icy.training.job import Job, Replicate
 from icy.training.runners.remote import Submission
-from tests.helpers import record
 
 
 @pytest.fixture
@@ -35,8 +34,8 @@ def test_what_a_lost_worker_filed_last_is_known(job: Job) -> None:
     """It is on file, though nobody told; what was on file before the job is to be trained again."""
     store, (old, new, *_) = Store(job.folder), job.replicates
 
-    def put(replicate: object, finished: str) -> None:
-        store.put({**record("perm", 1, 50), "key": job.key(replicate), "finished": finished})  # type: ignore[arg-type, typeddict-item]
+    def put(replicate: Replicate, finished: str) -> None:
+        store.put({**job.failure(replicate, ValueError("none")), "finished": finished})
 
     put(old, "2026-01-01")
     work = Submission(0, job)
