@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 LARGEST = 2**63  # of whole numbers in tables
 OF_RESULTS = ("steps", "accuracy")  # what only a failure may lack
 GROUPS = ("settings", "options")  # of a configuration: tables, which the record does not repeat
+ASKED = "steps"  # of a configuration: those that a game is to have; of a record, those that it had
 LONGEST = 40  # characters of a value in a sentence
 
 
@@ -81,7 +82,7 @@ def config_fault(config: Mapping[str, Any]) -> str | None:
             raise TypeError
     except (TypeError, ValueError):
         return "JSON has no place for a value in it: text, finite numbers, lists, and tables by names"
-    for name in filed.keys() & hints.keys():
+    for name in (filed.keys() & hints.keys()) - {ASKED}:
         try:
             msgspec.convert(filed[name], hints[name])
         except msgspec.ValidationError as error:
@@ -113,8 +114,8 @@ def _wrong_config(found: Record) -> Iterator[str]:
     for name in GROUPS:
         if not isinstance(config.get(name, {}), dict):
             yield f"{name} in its configuration is {_said(config[name])}, not a table"
-    for name in ("model", "grammar", "seed", *config):  # `steps` are those that were asked for
-        if name not in (*GROUPS, "steps") and repeated.get(name) != config.get(name):
+    for name in ("model", "grammar", "seed", *config):
+        if name not in (*GROUPS, ASKED) and repeated.get(name) != config.get(name):
             yield f"{name} is {_said(repeated.get(name))}, and {_said(config.get(name))} in its configuration"
     try:
         checks_of(found)

@@ -174,7 +174,7 @@ def filing_of(record: Record) -> int:
     if (number := record.get("filed")) is not None:
         return number
     try:
-        moment = datetime.fromisoformat(record["finished"])
+        moment = datetime.fromisoformat(str(record.get("finished")))
     except ValueError:
         return 0
     return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - EPOCH) // timedelta(microseconds=1)
@@ -182,7 +182,7 @@ def filing_of(record: Record) -> int:
 
 def by_filing(record: Record) -> tuple[int, str]:
     """Return the sort key that puts records in the order in which they were filed."""
-    return filing_of(record), record["key"]
+    return filing_of(record), str(record.get("key"))
 
 
 def is_better(record: Record, other: Record | None) -> bool:

@@ -123,7 +123,7 @@ class Store:
         path = self.path(key)
         try:
             return _read(path)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
             raise StoreError(f"{path} cannot be read: {error.strerror or error}.") from error

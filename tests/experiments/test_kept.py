@@ -100,7 +100,8 @@ def with_version(record: Record, what: str, version: str) -> Record:
 def test_a_grammar_or_model_that_was_edited_is_refused(kept: Path, tmp_path: Path) -> None:
     for what in ("grammar", "model"):
         records = [
-            with_version(r, what, "0") if r["grammar"] == "perm" else r for r in icy.ProbeResult.load(kept).records
+            with_version(r, what, "0") if what == "model" or r["grammar"] == "perm" else r
+            for r in icy.ProbeResult.load(kept).records
         ]
         files = dict(Pack.read(kept).files)
         pack = Pack.of(records, files).write(tmp_path / f"{what}.parquet")

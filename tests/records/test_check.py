@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import icy
@@ -203,6 +203,7 @@ values = st.integers() | st.floats() | st.sampled_from([
 places = st.sampled_from(sorted([*Record.__annotations__, "nothing"]))
 
 
+@settings(deadline=None)
 @given(st.dictionaries(places, values, max_size=3), st.booleans())
 def test_what_is_read_can_be_shown(changes: dict[str, Any], own_key: bool) -> None:
     """A record with any fields changed is left out, or goes through everything that reads one."""
