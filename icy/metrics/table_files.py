@@ -1,6 +1,8 @@
 """Read tables of meanings and messages from files: languages saved by icy, your own tables, EGG's interactions."""
 
 import logging
+import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -167,13 +169,20 @@ def _values(column: Sequence[Any]) -> list[Any]:
     for kind in (int, float):
         try:
             numbers: list[Any] = [kind(v) for v in texts]
-            if not all(number == float(v) for number, v in zip(numbers, texts, strict=True)):
+            if not all(map(_same_number, numbers, texts)):
                 return texts
             real = not all(float(number).is_integer() for number in numbers)
             return numbers if real or len(set(numbers)) == len(set(texts)) else texts
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             continue
     return texts
+
+
+def _same_number(number: Any, entry: Any) -> bool:
+    """Return whether a number is what stands in a file; digits beyond all floats are no infinite number."""
+    if isinstance(number, float) and math.isinf(number) and isinstance(entry, str):
+        return "inf" in entry.lower()
+    return bool(number == float(entry))
 
 
 def _numeric(meanings: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -227,7 +236,8 @@ def _read_interaction(file: Path, fields: list[str], one_hot: int | None) -> Tab
     import torch
 
     kinds = f"'{file}' is no csv, tsv, parquet or npz, and no interactions of EGG's"
-    with storage.reading(kinds), torch.serialization.safe_globals([(_Interaction, EGG_CLASS)]):
+    allowed = torch.serialization.safe_globals([(_Interaction, EGG_CLASS)])
+    with storage.reading(kinds), allowed, warnings.catch_warnings(action="ignore"):  # on versions of pickles
         try:
             held = vars(torch.load(file, map_location="cpu", weights_only=True))
         except pickle.UnpicklingError as error:  # torch advises to run what the file holds

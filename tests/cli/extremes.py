@@ -42,6 +42,8 @@ LINES: list[tuple[tuple[str, ...], tuple[int, ...]]] = [
     ((*PROBE, "--set", "learning_rate=NaN"), REFUSED),
     ((*PROBE, "--set", "batch_size=99999999999999999999"), REFUSED),
     ((*PROBE, "--set", f"check_every={DIGITS}"), REFUSED),
+    ((*PROBE, "--set", f"learning_rate={DIGITS[:400]}"), REFUSED),
+    ((*PROBE, "--target", DIGITS[:400]), REFUSED),
     ((*PROBE, "--option", f"a={DEEP}"), REFUSED),
     ((*PROBE, "--workers", "99999999999999999999"), EITHER),
     (("probe", "-m", DIGITS, "-g", "perm", "--dry-run"), REFUSED),
