@@ -25,8 +25,9 @@ from .record import Record, as_json, checks_of, config_text, own_key, value_of
 log = logging.getLogger(__name__)
 LARGEST = 2**63  # of whole numbers in tables
 OF_RESULTS = ("steps", "accuracy")  # what only a failure may lack
-GROUPS = ("settings", "options")  # of a configuration: tables, which the record does not repeat
+GROUPS = ("settings", "options")  # of a configuration: tables
 ASKED = "steps"  # of a configuration: those that a game is to have; of a record, those that it had
+NOT_REPEATED = {*GROUPS, ASKED}  # in the record
 LONGEST = 40  # characters of a value in a sentence
 
 
@@ -61,7 +62,10 @@ def checked(content: Any, key: str | None = None) -> Record:
         ValueError: it is no JSON, or no record; the text says why, without a full stop.
     """
     try:
-        found = json.loads(content) if isinstance(content, str | bytes) else content
+        if isinstance(content, str | bytes):
+            found = msgspec.json.decode(content)  # which takes no NaN, and no text that cannot be encoded
+        else:
+            json.dumps(found := content, ensure_ascii=False, allow_nan=False).encode()  # nor does this
         if (fault := next(_faults(found, key), None)) is not None:
             raise ValueError(fault)
     except msgspec.ValidationError as error:
@@ -95,7 +99,6 @@ def _faults(found: Any, key: str | None) -> Iterator[str]:
     msgspec.convert(found, Record)  # raises what lacks fields, or has them of other types
     if not found["failed"] and (missing := [name for name in OF_RESULTS if name not in found]):
         yield f"it has a result, but lacks {listed(missing)}"
-    json.dumps(found, ensure_ascii=False, allow_nan=False).encode()  # raises what cannot be filed again
     yield from _wrong_key(found, key)
     yield from _wrong_config(found)
     yield from _wrong_parts(found)
@@ -115,7 +118,7 @@ def _wrong_config(found: Record) -> Iterator[str]:
         if not isinstance(config.get(name, {}), dict):
             yield f"{name} in its configuration is {_said(config[name])}, not a table"
     for name in ("model", "grammar", "seed", *config):
-        if name not in (*GROUPS, ASKED) and repeated.get(name) != config.get(name):
+        if name not in NOT_REPEATED and repeated.get(name) != config.get(name):
             yield f"{name} is {_said(repeated.get(name))}, and {_said(config.get(name))} in its configuration"
     try:
         checks_of(found)

@@ -240,11 +240,13 @@ def plain_key(key: str) -> str:
 
 def _canonical(value: Any) -> Any:
     """Return a value with whole numbers as int, so that 20 and 20.0 are one configuration."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else value
+    if isinstance(value, str | int | None):  # most values, and soon told
+        return value
     if isinstance(value, Mapping):
         return {name: _canonical(inner) for name, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_canonical(inner) for inner in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    return [_canonical(inner) for inner in value] if isinstance(value, (list, tuple)) else value
 
 
 def as_json(value: Any) -> Any:

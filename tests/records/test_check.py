@@ -76,9 +76,12 @@ ODD: list[tuple[Any, str]] = [
     (configured(settings={}), "its value cannot be computed (KeyError: 'round_ratio')"),
     (configured(settings={"check_every": "x"}), "its settings cannot be: "),
     (configured(settings={"check_every": -1}), "its settings cannot be: check_every must be at least 1, not -1"),
+    (json.dumps({**on_file(), "note": math.nan}), "JSON is malformed: invalid character"),
+    (json.dumps(on_file()).replace("0.81", "1e999"), "number out of range"),
+    (json.dumps({**on_file(), "note": "\udc00x"}), "JSON is malformed"),
     ("[" * 200_000, "it is nested too deeply"),
-    (b"\xff", "it holds what is no text"),
-    ("{half", "Expecting property name"),
+    (b'"\xff"', "it holds what is no text"),
+    ("{half", "JSON is malformed"),
 ]
 
 
