@@ -1,8 +1,8 @@
 """Claims: which replicates each of several runs is at that share a results folder, so that none is trained twice.
 
 A run keeps a file in the folder `claims`, with the keys that it is training. It reads those of the others and writes
-its own under a lock, so that no two claim one key. The file of a run that was killed counts no longer: on one machine its
-process is gone; on another, the file was not touched for a while, which a run does twice a minute. At its end a run
+its own under a lock, so that no two claim one key. The file of a run that was killed counts no longer: on one machine
+its process is gone; on another, the file was not touched for a while, which a run does twice a minute. At its end a run
 removes its file, and the last one the folder.
 """
 
