@@ -3,8 +3,8 @@
 A sweep of quick rows runs undisturbed into one folder, and into others with faults: its process or one of its workers
 is killed at random moments, it is told to end in the ways that systems have, several run in one folder, or the disk is
 full. After each fault the same command goes on, and so on to the end. Then every record is compared with the
-undisturbed one, and the page `faults.md` is written: how often each was tried, and what was lost, repeated, different,
-or left behind.
+undisturbed one, and the page `faults.md` is written: how often each fault was tried, and what was lost, repeated,
+different, or left behind.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ OPTIONS = "--quick --representation soft,gumb --target 0.6 --cap 3 --set check_e
 OWN = ("key", "curve", "steps", "accuracy", "reason", "baseline_steps", "parameters")  # what faults must not change
 LOG, MARK = "ICY_FAULTS_LOG", "ICY_FAULTS_MARK"  # environment of a sweep: where it logs what it files, and its name
 PATIENCE = 120.0  # seconds for a sweep to end in
+HEARS = 0.3  # seconds from its first line until it hears signals, and then some
 GRACE = 2.0  # seconds for its processes to be gone in
-SMALL_DISK = 60_000  # bytes
+SMALL_DISK = 30_000  # bytes
 SMALL_FILES = 1_500, 20_000  # too small for a record, and for a table
 
 Fault = Callable[["Sweep", random.Random], None]
@@ -70,7 +71,7 @@ def be_icy() -> None:
     from icy.cli import main
 
     sys.argv = ["icy", *sys.argv[2:]]
-    Path(os.environ[LOG]).touch()  # from now on it hears signals
+    Path(os.environ[LOG]).touch()  # in a moment it hears signals
     main(prog_name="icy")
 
 
@@ -398,7 +399,7 @@ def once_it_hears(numbers: Sequence[int], longest: float, group: bool = False, w
 
     def fault(sweep: Sweep, moments: random.Random) -> None:
         sweep.until(sweep.log.exists)
-        time.sleep(0.05 + moments.uniform(0.0, longest))
+        time.sleep(HEARS + moments.uniform(0.0, longest))
         for number in numbers:
             sweep.send(number, group)
             time.sleep(within / len(numbers) if len(numbers) > 1 else 0.0)

@@ -6,6 +6,7 @@ ends, further signals change nothing; if that takes long, another one interrupts
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import signal
@@ -102,6 +103,8 @@ def interruptible(whole: bool) -> Iterator[None]:
         yield
         return
     _stopping = now = _Stopping()
+    if whole:
+        atexit.register(_ignore)  # before what a command registers, so that it comes last
     heard = [number for number in ENDING if signal.getsignal(number) not in (signal.SIG_IGN, None)]
     before: Any = {number: signal.signal(number, now.hear) for number in heard}
     now.hook, sys.unraisablehook = sys.unraisablehook, now.lost
@@ -114,6 +117,12 @@ def interruptible(whole: bool) -> Iterator[None]:
             sys.unraisablehook = now.hook
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+def _ignore() -> None:
+    """Ignore signals in the last moments of this process, in which Python takes its handlers away."""
+    for number in ENDING:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _leave_lost_terminal() -> None:

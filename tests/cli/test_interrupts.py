@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from types import SimpleNamespace
@@ -69,3 +70,22 @@ def test_an_interrupt_that_python_drops_comes_again(capsys: pytest.CaptureFixtur
             time.sleep(20)
     assert sys.unraisablehook is hook
     assert "ignored" not in capsys.readouterr().err
+
+
+LATE = """
+import os, signal, sys
+from icy.cli.interrupts import interruptible
+class Late:
+    def __del__(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            os.kill(os.getpid(), number)
+with interruptible(whole=True):
+    pass
+_late = Late()  # goes with the last of Python, after its handlers
+sys.exit(7)
+"""
+
+
+def test_signals_do_not_change_the_end_of_a_process() -> None:
+    done = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (7, "")
