@@ -279,7 +279,7 @@ def test_the_options_that_choose_columns_are_named(tmp_path: Path) -> None:
         read_table(write(tmp_path / "t.csv", "a,b\n1,ab\n2,ba\n"))
 
 
-# -- files that are damaged, and numbers that are large ------------------------------------------------------------------
+# -- files that are damaged, and numbers that are large ----------------------------------------------------------------
 
 
 def test_numbers_that_no_float_holds_are_classes(tmp_path: Path) -> None:
@@ -324,8 +324,11 @@ def test_a_pickle_that_holds_more_than_tensors_is_refused_without_torchs_advice(
             read_table(tmp_path / "t.pt")
         assert "weights_only" not in str(told.value)
         assert "\n" not in str(told.value)
-    for held in ({"message": torch.tensor(3), "sender_input": torch.tensor([[1]])},
-                 {"message": torch.zeros(0, 2), "sender_input": torch.zeros(0, 2)},
-                 {"message": torch.ones(2, 2), "sender_input": torch.ones(2, 1), "message_length": torch.ones(5)}):  # fmt: skip
+    one, none = torch.tensor([[1]]), torch.zeros(0, 2)
+    for held in (
+        {"message": torch.tensor(3), "sender_input": one},
+        {"message": none, "sender_input": none},
+        {"message": torch.ones(2, 2), "sender_input": torch.ones(2, 1), "message_length": torch.ones(5)},
+    ):
         with pytest.raises(IcyError):
             read_table(dump(**held))
