@@ -324,9 +324,11 @@ def test_a_pickle_that_holds_more_than_tensors_is_refused_without_torchs_advice(
             read_table(tmp_path / "t.pt")
         assert "weights_only" not in str(told.value)
         assert "\n" not in str(told.value)
-    for held in ({"message": torch.tensor(3), "sender_input": torch.tensor([[1]])},
-                 {"message": torch.zeros(0, 2), "sender_input": torch.zeros(0, 2)},
-                 {"message": torch.ones(2, 2), "sender_input": torch.ones(2, 1),
-                  "message_length": torch.ones(5)}):  # fmt: skip
+    one, none = torch.tensor([[1]]), torch.zeros(0, 2)
+    for held in (
+        {"message": torch.tensor(3), "sender_input": one},
+        {"message": none, "sender_input": none},
+        {"message": torch.ones(2, 2), "sender_input": torch.ones(2, 1), "message_length": torch.ones(5)},
+    ):
         with pytest.raises(IcyError):
             read_table(dump(**held))

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from icy.records.record import record_key
 from icy.records.store import Store
-from tests.helpers import record
+from tests.helpers import on_file
 
 NUMBERS = st.integers(0, 10**9)
 SHARES = st.floats(0, 1)
@@ -30,9 +30,9 @@ CONFIGS = st.dictionaries(st.text(max_size=6), PLAIN | st.text(max_size=6), min_
 
 @given(changes=st.fixed_dictionaries({}, optional=CHANGED), seed=st.integers(0, 2**40))
 def test_a_record_comes_back_as_it_was_filed(changes: dict[str, Any], seed: int) -> None:
-    filed = record("rot", seed, 250, **{"finished": "2026-01-01T00:00:00.000001+00:00", **changes})
+    filed = on_file("rot", seed, **{"finished": "2026-01-01T00:00:00.000001+00:00", **changes})
     with TemporaryDirectory() as folder:
-        Store(Path(folder)).put(filed)  # type: ignore[arg-type]
+        Store(Path(folder)).put(filed)
         assert Store(Path(folder)).get(filed["key"]) == filed
         assert Store(Path(folder)).all_records() == [filed]
 
