@@ -186,7 +186,7 @@ def whole_table(results: Sequence[Measured]) -> str:
 PAGE = """\
 # icy against ordinary PyTorch modules
 
-Measured on {where}; {versions}. *One after another*: ordinary modules ([plain](plain)), in one process on {cores}
+Measured on {where}; {versions}. *One after another*: ordinary modules (`benchmarks/plain`), in one process on {cores}
 threads. {by_hand}*icy*: {processes} processes as of a probe, each with a stack of {stack}. Space 5x10, V 4, w 4, E 128,
 batches of 128, SOFT, single precision. Engines that icy chose: {engines}. Load of the machine before
 the run: {load:.1f}.
