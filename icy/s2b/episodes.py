@@ -245,8 +245,10 @@ class _Games:
         keep = self._uniform("ratio", 1)[:, 0] < settings.kept
         drawn = self._others()
         stand_in, distractors = drawn[:, 0], drawn[:, 1:]
-        speaker = np.concatenate([self.target[:, None], distractors], axis=1)
-        first = np.where(keep, self._same_meaning(), stand_in)
+        scheduled, other = self.target, np.where(keep, self._same_meaning(), stand_in)
+        swapped = self.query & (settings.kind == "meta") & (settings.query_of == "listener")
+        target, first = np.where(swapped, other, scheduled), np.where(swapped, scheduled, other)
+        speaker = np.concatenate([target[:, None], distractors], axis=1)
         order = np.argsort(self._uniform("slots", slots), axis=1, kind="stable")
         listener = np.take_along_axis(np.concatenate([first[:, None], distractors], axis=1), order, axis=1)
         answer = np.where(keep, (order == 0).argmax(1), settings.slots)

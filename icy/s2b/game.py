@@ -333,6 +333,12 @@ class BatchedGame:
         return self._data.games[self._episode]
 
     @property
+    def dealt(self) -> Episodes:
+        """The episodes as dealt, one per slot if there is no autoreset. Privileged."""
+        self._require_begun()
+        return self._data
+
+    @property
     def game_number(self) -> OfEpisodes:
         """Number of the present game in its episode, from 0, [B]."""
         return self._at - self._data.first[self._episode]

@@ -9,6 +9,7 @@ from typing import Literal, TypedDict
 GameKind = Literal["meta", "common"]
 Query = Literal["all", "tss"]
 QueryOrder = Literal["random", "index"]
+QueryOf = Literal["listener", "speaker"]
 View = Literal["full", "partial"]
 Masks = Literal["paper", "near32"]
 GameSplit = Literal["support", "query", "all"]
@@ -43,6 +44,7 @@ class GameOptions(TypedDict, total=False):
     listener_messages: bool
     query: Query
     query_order: QueryOrder
+    query_of: QueryOf
     truncate: Truncation
     representation: Stimuli
     threshold: int

@@ -11,13 +11,14 @@ from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.text import counted
 
-from .options import GameKind, GameSplit, Masks, Query, QueryOrder, Stimuli, Truncation, View
+from .options import GameKind, GameSplit, Masks, Query, QueryOf, QueryOrder, Stimuli, Truncation, View
 from .stimuli import REPRESENTATIONS, TRUNCATIONS
 from .targets import TEST_VALUES
 
 GAME_KINDS = ("meta", "common")
 QUERIES = ("all", "tss")
 ORDERS = ("random", "index")
+OWNERS = ("listener", "speaker")
 VIEWS = ("full", "partial")
 MASKS = ("paper", "near32")
 SPLITS = ("support", "query", "all")
@@ -27,6 +28,11 @@ MOST_SHOTS = 1000
 # What the authors' program chooses differently from their papers (s2b-facts 3, 4, 6 and 12).
 NEAR32: dict[str, Departure] = {
     "samples": Departure({"truncate": "none"}, "samples may leave their section, some seven in ten thousand"),
+    "schedule": Departure(
+        {"query_of": "speaker"},
+        "the query's schedule is of the speaker's stimuli, as the papers have it; where the answer is no the listener is "
+        "shown another, often one that it has seen before, so that novelty alone tells the answer",
+    ),
     "query": Departure(
         {"query": "tss", "query_order": "index"},
         "the query shows as many meanings as show every value S times, or all of them in order where they are few",
@@ -111,6 +117,9 @@ class GameSettings(CompatSettings):
         query: what the query shows: "all": every meaning and sample of its split; "tss": as many as it takes to show
             every value S times.
         query_order: order of query "all": "random", or by "index".
+        query_of: whose stimuli the query shows by that schedule in a meta game, while the other player is shown another
+            where the answer is no: the "speaker", as in the papers, where a listener can tell the answer from whether
+            it has seen a stimulus before; or the "listener", whose stimuli then tell nothing.
         truncate: what to do about samples outside their section: "resample": draw them again, so that values never
             overlap; "clip": move them to the end of the section; "none": keep them.
         representation: representation of stimuli: "scs": one number per dimension; "ohe": one-hot blocks.
@@ -153,6 +162,7 @@ class GameSettings(CompatSettings):
     listener_messages: bool = False
     query: Query = "all"
     query_order: QueryOrder = "random"
+    query_of: QueryOf = "listener"
     truncate: Truncation = "resample"
     representation: Stimuli = "scs"
     threshold: int = TEST_VALUES
@@ -213,6 +223,7 @@ class GameSettings(CompatSettings):
             ("kind of game", self.kind, GAME_KINDS),
             ("query", self.query, QUERIES),
             ("order of the query", self.query_order, ORDERS),
+            ("player that the query is of", self.query_of, OWNERS),
             ("view", self.view, VIEWS),
             ("masks", self.masks, MASKS),
             ("split", self.split, SPLITS),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from icy.s2b import BatchedGame, GameSettings
 from icy.s2b.episodes import deal
-from icy.s2b.settings import COMPATS, GAME_KINDS, MASKS, ORDERS, QUERIES, SPLITS, VIEWS
+from icy.s2b.settings import COMPATS, GAME_KINDS, MASKS, ORDERS, OWNERS, QUERIES, SPLITS, VIEWS
 from icy.s2b.stimuli import REPRESENTATIONS, TRUNCATIONS
 from tests.properties.helpers import HUGE, JSON, unless_refused
 
@@ -28,6 +28,7 @@ GIVEN: dict[str, st.SearchStrategy[Any]] = {
     "view": st.sampled_from(VIEWS),
     "query": st.sampled_from(QUERIES),
     "query_order": st.sampled_from(ORDERS),
+    "query_of": st.sampled_from(OWNERS),
     "truncate": st.sampled_from(TRUNCATIONS),
     "representation": st.sampled_from(REPRESENTATIONS),
     "masks": st.sampled_from(MASKS),

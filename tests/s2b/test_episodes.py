@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from icy.core.errors import IcyError
 from icy.s2b import GameSettings
 from icy.s2b.episodes import Episodes, deal
-from icy.s2b.settings import ORDERS, SPLITS, VIEWS
+from icy.s2b.settings import ORDERS, OWNERS, SPLITS, VIEWS
 from icy.s2b.stimuli import Spaces
 from icy.s2b.targets import query_meanings
 from tests.s2b.helpers import GAMES
@@ -121,6 +121,7 @@ def games(draw: st.DrawFn) -> GameSettings:
         "descriptive": draw(st.booleans()),
         "view": draw(st.sampled_from(VIEWS)),
         "query_order": draw(st.sampled_from(ORDERS)),
+        "query_of": draw(st.sampled_from(OWNERS)),
         "distinct": draw(st.booleans()),
     }
     if draw(st.booleans()):

@@ -36,6 +36,7 @@ def test_options_of_parallel_env_are_those_of_its_class() -> None:
         (options.GameKind, settings.GAME_KINDS),
         (options.Query, settings.QUERIES),
         (options.QueryOrder, settings.ORDERS),
+        (options.QueryOf, settings.OWNERS),
         (options.View, settings.VIEWS),
         (options.Masks, settings.MASKS),
         (options.GameSplit, settings.SPLITS),

@@ -20,6 +20,13 @@ _LISTENERS = {
     "posdis": ("listeners:PosdisListener", "Reads the posdis speaker, unpermuted; never says none.", "MetaRG24"),
     "digital": ("listeners:DigitalListener", "Reads the cheating language, unpermuted.", "MetaRG22"),
     "always-no": ("listeners:AlwaysNo", "Always says that the target's meaning is not there.", "icy"),
+    "novelty": ("deaf:NoveltyListener", "Never listens: no to a stimulus that it was shown before.", "icy"),
+    "novelty-meaning": (
+        "deaf:MeaningNoveltyListener",
+        "Never listens: no to a meaning that it was shown before.",
+        "icy",
+    ),
+    "order": ("deaf:OrderListener", "Never listens: yes to the meaning that comes next by index.", "icy"),
     "random": ("listeners:RandomListener", "Decides at random.", "icy"),
 }
 

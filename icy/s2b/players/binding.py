@@ -158,6 +158,11 @@ class Memory:
         found: Reals = same / np.maximum(whatever - together, 1e-12)
         return found
 
+    def sizes(self, rows: Rows) -> Int64[Wholes, "some dimension"]:
+        """Return the likeliest number of values of each dimension in some episodes, [n, N]."""
+        found: Wholes = self.counts[self._weights(rows).argmax(-1)]
+        return found
+
     def _weights(self, rows: Wholes) -> Reals:
         """Return the probability of every number of values, [n, N, D]."""
         scores = self.evidence[rows].sum(-1) + UNLIKELY * self.faults[rows]

@@ -14,7 +14,7 @@ from icy.cli.output import stderr
 from icy.core.checks import parse_whole
 from icy.core.errors import quoted
 from icy.core.registry import registry
-from icy.s2b.settings import COMPATS, GAME_KINDS, MASKS, ORDERS, QUERIES, SPLITS, VIEWS, GameSettings
+from icy.s2b.settings import COMPATS, GAME_KINDS, MASKS, ORDERS, OWNERS, QUERIES, SPLITS, VIEWS, GameSettings
 from icy.s2b.stimuli import REPRESENTATIONS, TRUNCATIONS
 
 SWEPT = ("shots", "samples", "distractors")
@@ -76,6 +76,7 @@ def game_options(several: bool = False) -> Decorator:
                      help="How often the listener of a descriptive game sees the target's meaning; even: 1 in K + 2."),
         OF.option("query", type=click.Choice(QUERIES)),
         OF.option("query_order", type=click.Choice(ORDERS)),
+        OF.option("query_of", type=click.Choice(OWNERS)),
         OF.option("view", type=click.Choice(VIEWS)),
         OF.option("representation", type=click.Choice(REPRESENTATIONS)),
         OF.option("truncate", type=click.Choice(TRUNCATIONS)),

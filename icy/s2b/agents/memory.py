@@ -1,0 +1,177 @@
+"""Episodic attention memories: listeners that look up what earlier games of the episode showed.
+
+They know neither how many values a dimension has nor which position of a message is about which dimension, and see
+neither results nor rewards. So what they do in one game depends on no decision of their own, and a whole episode is one
+parallel pass, equal to playing it step by step.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from icy.s2b.settings import GameSettings
+
+from .dealt import DealtGames
+
+OCTAVES = 6
+TOKEN = 16  # width of a token's embedding
+NUMBER = 1 + 2 * OCTAVES  # width of a number's features
+
+
+@dataclass(frozen=True)
+class MemorySettings:
+    """Settings of an attention memory.
+
+    Attributes:
+        kind: "pairs": one memory, shared by all pairs of a dimension and a position of the message; "joint": one memory
+            of whole games.
+        heads: number of attention heads.
+        width: width of a head's queries and keys.
+        hidden: width of the layers of the perceptron.
+        waves: whether numbers come with sines and cosines, or raw.
+        difference: whether the perceptron sees how far what was read is from what was asked for.
+        aligned: whether which position is about which dimension is given, in order; learned otherwise.
+        deaf: whether messages are replaced by silence.
+    """
+
+    kind: str = "pairs"
+    heads: int = 2
+    width: int = 32
+    hidden: int = 64
+    waves: bool = True
+    difference: bool = True
+    aligned: bool = False
+    deaf: bool = False
+
+
+def features(numbers: Float[Tensor, "*lead"], waves: bool = True) -> Float[Tensor, "*lead feature"]:
+    """Return a number with sines and cosines of it, from a period of 4 down by octaves."""
+    x = numbers.unsqueeze(-1)
+    if not waves:
+        return x
+    phases = x * (math.pi / 2 * 2.0 ** torch.arange(OCTAVES, device=x.device))
+    return torch.cat([x, phases.sin(), phases.cos()], -1)
+
+
+class Lookup(nn.Module):
+    """Attention over earlier entries, which is told how what it read differs from what was asked for.
+
+    Args:
+        entry: width of entries and of what is asked for.
+        settings: heads and widths.
+        out: number of scores.
+    """
+
+    def __init__(self, entry: int, settings: MemorySettings, out: int = 1) -> None:
+        super().__init__()
+        self.heads, self.width, self.difference = settings.heads, settings.width, settings.difference
+        self.query = nn.Linear(entry, self.heads * self.width)
+        self.key = nn.Linear(entry, self.heads * self.width, bias=False)
+        self.nothing = nn.Parameter(torch.zeros(self.heads))  # score of an entry that is always there
+        self.empty = nn.Parameter(torch.zeros(self.heads, entry))  # and what it holds
+        read = self.heads * entry * (2 if self.difference else 1)
+        self.judge = nn.Sequential(
+            nn.Linear(entry + read, settings.hidden), nn.ReLU(), nn.Linear(settings.hidden, settings.hidden), nn.ReLU(),
+            nn.Linear(settings.hidden, out),
+        )  # fmt: skip
+
+    def forward(
+        self,
+        asked: Float[Tensor, "*lead asked entry"],
+        entries: Float[Tensor, "*lead stored entry"],
+        known: Bool[Tensor, "*#lead #asked stored"],
+    ) -> Float[Tensor, "*lead asked out"]:
+        """Score what is asked for by the entries that are known to it."""
+        query = self.query(asked).unflatten(-1, (self.heads, self.width)).transpose(-2, -3)
+        key = self.key(entries).unflatten(-1, (self.heads, self.width)).transpose(-2, -3)
+        scores = query @ key.mT / math.sqrt(self.width)
+        scores = scores.masked_fill(~known.unsqueeze(-3), -math.inf)
+        nothing = self.nothing.view(-1, 1, 1).expand(*scores.shape[:-1], 1)
+        weights = torch.cat([nothing, scores], -1).softmax(-1)
+        read = weights[..., 1:] @ entries.unsqueeze(-3) + weights[..., :1] * self.empty.unsqueeze(-2)
+        read = read.transpose(-2, -3)
+        parts = [asked, read.flatten(-2)]
+        if self.difference:
+            parts.append((read - asked.unsqueeze(-2)).abs().flatten(-2))
+        found: Tensor = self.judge(torch.cat(parts, -1))
+        return found
+
+
+class MemoryListener(nn.Module):
+    """Listener that scores each slot by an attention memory of the episode's finished games.
+
+    Args:
+        game: settings of the game.
+        settings: settings of the memory.
+    """
+
+    def __init__(self, game: GameSettings, settings: MemorySettings | None = None) -> None:
+        super().__init__()
+        self.settings = settings or MemorySettings()
+        self.slots, self.descriptive = game.slots, game.descriptive
+        self.embedding = nn.Embedding(game.vocab_size + 1, TOKEN)
+        self.tokens, self.dimensions = game.rounds * game.length, game.width
+        number = NUMBER if self.settings.waves else 1
+        if self.settings.kind == "pairs":
+            self.lookup = Lookup(number + TOKEN, self.settings)
+            self.alignment = nn.Parameter(torch.zeros(self.dimensions, self.tokens))
+        else:
+            self.lookup = Lookup(self.dimensions * number + self.tokens * TOKEN, self.settings)
+
+    def entries(
+        self, stimuli: Float[Tensor, "*lead dimension"], messages: Int[Tensor, "*lead token"]
+    ) -> Float[Tensor, "*lead pair entry"]:
+        """Return what is asked for or stored of stimuli with messages: one entry per pair, or one in all."""
+        if self.settings.deaf:
+            messages = torch.zeros_like(messages)
+        numbers, tokens = features(stimuli, self.settings.waves), self.embedding(messages)
+        if self.settings.kind == "joint":
+            return torch.cat([numbers.flatten(-2), tokens.flatten(-2)], -1).unsqueeze(-2)
+        of_pair = (*stimuli.shape[:-1], self.dimensions, self.tokens)
+        numbers = numbers.unsqueeze(-2).expand(*of_pair, -1)
+        tokens = tokens.unsqueeze(-3).expand(*of_pair, -1)
+        return torch.cat([numbers, tokens], -1).flatten(-3, -2)
+
+    def forward(self, games: DealtGames) -> Float[Tensor, "batch game decision"]:
+        """Return the logits of all decisions of whole episodes."""
+        count = games.there.shape[1]
+        earlier = torch.ones(count, count, dtype=torch.bool, device=games.there.device).tril(-1)
+        stored = self.entries(games.shown, games.messages).transpose(1, 2)  # [B, pairs, G, entry]
+        return self.logits(games.stimuli, games.messages, stored, earlier)
+
+    def logits(
+        self,
+        stimuli: Float[Tensor, "batch asked slot dimension"],
+        messages: Int[Tensor, "batch asked token"],
+        stored: Float[Tensor, "batch pair stored entry"],
+        known: Bool[Tensor, "*#lead #asked stored"],
+    ) -> Float[Tensor, "batch asked decision"]:
+        """Return the logits of decisions about stimuli, by the entries that are known to each."""
+        scores = []
+        for slot in range(self.slots):
+            asked = self.entries(stimuli[:, :, slot], messages).transpose(1, 2)
+            scores.append(self._pooled(self.lookup(asked, stored, known).squeeze(-1)))
+        if self.descriptive:
+            scores.append(torch.zeros_like(scores[0]))
+        return torch.stack(scores, -1)
+
+    def _pooled(self, agree: Float[Tensor, "batch pair asked"]) -> Float[Tensor, "batch asked"]:
+        """Return the log-odds that a stimulus is meant: in every dimension, by the position that is about it."""
+        if self.settings.kind == "joint":
+            return agree.squeeze(1)
+        by_pair = agree.unflatten(1, (self.dimensions, self.tokens))
+        if self.settings.aligned:
+            weights = torch.eye(self.dimensions, self.tokens, device=agree.device)
+        else:
+            weights = self.alignment.softmax(1)
+        of_dimension = (by_pair * weights[..., None]).sum(2)
+        together = F.logsigmoid(of_dimension).sum(1)  # log-probability that all agree
+        return together - torch.log(-torch.expm1(together.clamp(max=-1e-6)))
+
+

@@ -1,0 +1,158 @@
+"""Listeners that never listen: what a schedule gives away without a word.
+
+A score says something about communication only above theirs.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from jaxtyping import Bool, Int64
+from numpy.typing import NDArray
+
+from icy.core.errors import IncompatibleError
+from icy.s2b.settings import GameSettings
+from icy.s2b.stimuli import Spaces, meaning_numbers
+from icy.s2b.streams import Reals, Wholes
+from icy.s2b.targets import query_meanings
+from icy.s2b.turn import Seen
+
+from .base import Action, Decisions, Player, Seat
+from .binding import BindingListener
+from .listeners import Decider
+
+Chosen = Bool[NDArray[np.bool_], "some slot"]
+
+
+class NoveltyListener(Decider):
+    """Chooses the first stimulus that it was not shown before at the end of a game; "none" if there is none."""
+
+    def begin(self, seat: Seat) -> None:
+        """Take a seat; games must end by showing the target."""
+        super().begin(seat)
+        _require_feedback(seat)
+        self.before: Reals = np.zeros((seat.episodes, 0, seat.settings.width))
+
+    def acting(self, seen: Seen) -> Action:
+        """Decide, and remember what the speaker saw."""
+        if seen.fresh.any():
+            self.before[seen.fresh] = np.nan
+            self.before = self.before[:, ~np.isnan(self.before).all((0, 2))]
+        decision = np.where(seen.may_decide, self.decide(seen), 0)
+        told = seen.round == self.seat.settings.rounds + 1
+        if told.any():
+            added = np.where(told[:, None, None], seen.stimulus[:, :1], np.nan)
+            self.before = np.concatenate([self.before, added], axis=1)
+        return Action(decision=decision)
+
+    def decide(self, seen: Seen) -> Decisions:
+        """Return the first slot that is new, or "none"."""
+        new = ~(seen.stimulus[:, :, None] == self.before[:, None]).all(-1).any(-1)
+        return _first(new, self.seat.settings)
+
+
+class ValuesListener(BindingListener):
+    """Base class of listeners that infer the values of stimuli, as `binding` does, from numbers alone.
+
+    A subclass implements `chosen`, and may use `count`, the number of games of the query so far, [B].
+    """
+
+    def begin(self, seat: Seat) -> None:
+        """Take a seat; games must end by showing the target."""
+        super().begin(seat)
+        _require_feedback(seat)
+        self.count = np.zeros(seat.episodes, dtype=np.int64)
+        self.shown = np.zeros((seat.episodes, 0, seat.settings.dimensions))  # at the ends of games, NaN for none
+
+    def acting(self, seen: Seen) -> Action:
+        """Count, act as `binding` does on silence, and remember what the speaker saw."""
+        self.count[seen.fresh] = 0
+        self.count += seen.query & seen.may_decide
+        if seen.fresh.any():
+            self.shown[seen.fresh] = np.nan
+            self.shown = self.shown[:, ~np.isnan(self.shown).all((0, 2))]
+        told = seen.round == self.seat.settings.rounds + 1
+        if told.any():
+            added = np.where(told[:, None, None], self.numbers_of(seen)[:, :1], np.nan)
+            self.shown = np.concatenate([self.shown, added], axis=1)
+        return super().acting(replace(seen, message=np.zeros_like(seen.message)))
+
+    def chosen(self, rows: Wholes, meanings: Int64[Wholes, "some slot"], sizes: Wholes) -> Chosen:
+        """Return which slots may be chosen in some episodes [n].
+
+        Args:
+            rows: the episodes.
+            meanings: number of the meaning inferred of each slot.
+            sizes: number of values inferred of each dimension, [n, N].
+        """
+        raise NotImplementedError
+
+    def meanings(self, numbers: Reals, sizes: Wholes) -> Wholes:
+        """Return the numbers of the meanings [n, slots] of numbers [n, slots, N] in spaces of these sizes [n, N]."""
+        values = np.clip((np.nan_to_num(numbers) + 1) / 2 * sizes[:, None], 0, sizes[:, None] - 1).astype(np.int64)
+        found: Wholes = np.where(np.isnan(numbers).any(-1), -1, meaning_numbers(values, self.seat.settings.most))
+        return found
+
+    def _decide(self, rows: Wholes, stimuli: Reals) -> Wholes:
+        for slot in range(self.seat.settings.slots):
+            self.memory.see(rows, stimuli[:, slot])
+        sizes = self.memory.sizes(rows)
+        return _first(self.chosen(rows, self.meanings(stimuli, sizes), sizes), self.seat.settings)
+
+
+class MeaningNoveltyListener(ValuesListener):
+    """Chooses the first stimulus whose meaning, as inferred, it was not shown before; "none" if there is none."""
+
+    def chosen(self, rows: Wholes, meanings: Wholes, sizes: Wholes) -> Chosen:
+        """Return the slots with a new meaning."""
+        before = self.meanings(self.shown[rows], sizes)
+        found: NDArray[np.bool_] = ~(meanings[:, :, None] == before[:, None]).any(-1)
+        return found
+
+
+class OrderListener(ValuesListener):
+    """Counts the games of the query, and chooses the stimulus whose meaning comes next by index; "none" if none does.
+
+    It infers the values from numbers alone, and knows which meanings the query has.
+    """
+
+    def chosen(self, rows: Wholes, meanings: Wholes, sizes: Wholes) -> Chosen:
+        """Return the slots with the meaning that is next."""
+        settings = self.seat.settings
+        spaces = Spaces(sizes, settings.most)
+        in_query = spaces.valid & query_meanings(spaces, settings.threshold)
+        place = (self.count[rows, None] - 1) // settings.samples
+        following = (in_query.cumsum(1) == place + 1) & in_query & (place >= 0)
+        found: NDArray[np.bool_] = np.take_along_axis(following, meanings, 1)
+        return found
+
+
+def _require_feedback(seat: Seat) -> None:
+    if not seat.settings.feedback:
+        raise IncompatibleError("What was shown before is seen at the end of a game; this one has no feedback.")
+
+
+def _first(which: Chosen, settings: GameSettings) -> Decisions:
+    """Return the first of the slots that may be chosen; where none may, "none", or the first if it cannot be said."""
+    first: Wholes = which.argmax(1)
+    return np.where(which.any(1), first, settings.slots) if settings.descriptive else first
+
+
+class Deaf(Player):
+    """The deaf twin of a listener: the same player, given no messages.
+
+    Args:
+        player: the listener.
+    """
+
+    def __init__(self, player: Player) -> None:
+        self.player = player
+        self.privileged = player.privileged
+
+    def begin(self, seat: Seat) -> None:
+        """Take a seat, with the player."""
+        super().begin(seat)
+        self.player.begin(seat)
+
+    def acting(self, seen: Seen) -> Action:
+        """Act as the player does on silence."""
+        return self.player.act(replace(seen, message=np.zeros_like(seen.message)))
