@@ -1,5 +1,6 @@
 """R modules of one architecture with stacked parameters, and three ways to run them."""
 
+import copy
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -73,7 +74,9 @@ class Stack:
         """Keep only these replicates."""
         index = torch.tensor(which, device=self.flat.device)
         self._attach({name: value.detach()[index] for name, value in self.parameters.items()})
-        self.modules = [self.modules[i] for i in which]
+        # One that is kept twice becomes two, each with buffers of its own.
+        twice = [place in which[:i] for i, place in enumerate(which)]
+        self.modules = [copy.deepcopy(m) if t else m for m, t in zip((self.modules[i] for i in which), twice, strict=True)]
         self._random_states = [self._random_states[i] for i in which]
 
     def forward(
@@ -87,7 +90,7 @@ class Stack:
             keys: of the noise of each replicate [replicate], in training; None in evaluation.
             which: places of the replicates to run, which `inputs` and `keys` are for; all unless given.
         """
-        if which is not None and len(which) == len(self.modules):
+        if which is not None and list(which) == list(range(len(self.modules))):
             which = None
         for module in self.modules if engine == "loop" else self.modules[:1]:
             module.train(keys is not None)

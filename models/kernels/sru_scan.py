@@ -14,7 +14,9 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-IN_CACHE = 2**17  # elements of a slab, on a CPU
+# Elements of a slab of one model, on a CPU: a step of the papers' size, of which eight fit in the cache. However many a
+# stack has, slabs are as long, since sums are added up slab by slab: a model's numbers do not depend on its company.
+IN_CACHE = 2**14
 
 
 def sru_scan(
@@ -123,7 +125,7 @@ def _places(x: Tensor | None, c: Tensor, steps: int, activation: str, has_r: boo
 def _slabs(run: _Run) -> list[slice]:
     """Divide the steps into slabs."""
     steps, step = run.f.shape[1], run.f[:, 0]
-    length = steps if not step.is_cpu else min(steps, max(1, IN_CACHE // step.numel()))
+    length = steps if not step.is_cpu else min(steps, max(1, IN_CACHE // step[0].numel()))
     return [slice(first, min(first + length, steps)) for first in range(0, steps, length)]
 
 
