@@ -119,7 +119,7 @@ def scaled(by: Sequence[float]) -> Callable[[Tensor, Tensor], Tensor]:
 
 def gradient_norms(learner: Learner) -> Tensor:
     assert isinstance(learner, GradientLearner)
-    rows = [gradient.flatten(1) for gradient in learner._stack.gradients.values()]
+    rows = [gradient[: learner._count].flatten(1) for gradient in learner._stack.gradients.values()]
     return torch.linalg.vector_norm(torch.cat(rows, 1), dim=1)
 
 
