@@ -316,9 +316,9 @@ class GradientLearner:
     def _copies_for(self, replicates: int, examples: int) -> int:
         """Return how many copies of the last replicate a stack ends with, so that no replicate's numbers depend on it.
 
-        On a CPU, PyTorch computes what is left at the end of a tensor and does not fill registers by other instructions,
-        which round otherwise; and the product of a stack of one by another kernel than those of several. So a copy
-        stands there if the examples do not fill registers, or beside a replicate that is alone.
+        On a CPU, PyTorch computes what is left at the end of a tensor and does not fill registers by other
+        instructions, which round otherwise; and the product of a stack of one by another kernel than those of several.
+        So a copy stands there if the examples do not fill registers, or beside a replicate that is alone.
         """
         alone = replicates == 1 and self._engine in ("broadcast", "vmap")
         return int(self._on_cpu and (alone or examples % FILLING != 0))

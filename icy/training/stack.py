@@ -77,8 +77,8 @@ class Stack:
         index = torch.tensor(which, device=self.flat.device)
         self._attach({name: value.detach()[index] for name, value in self.parameters.items()})
         # One that is kept twice becomes two, each with buffers of its own.
-        twice = [place in which[:i] for i, place in enumerate(which)]
-        self.modules = [copy.deepcopy(m) if t else m for m, t in zip((self.modules[i] for i in which), twice, strict=True)]
+        before = self.modules
+        self.modules = [copy.deepcopy(before[p]) if p in which[:i] else before[p] for i, p in enumerate(which)]
         self._random_states = [self._random_states[i] for i in which]
 
     def forward(

@@ -114,7 +114,8 @@ def test_leaving_one_out_keeps_the_optimisers_state_of_the_others(how: str) -> N
 
 def scaled(by: Sequence[float]) -> Callable[[Tensor, Tensor], Tensor]:
     """A loss with a factor of its own for each replicate, and for what fills the stack up."""
-    return lambda scores, targets, noise: SOFT.sender_loss(scores, targets) * torch.tensor([*by, *by[-1:]])[: len(scores)]
+    factors = torch.tensor([*by, by[-1]])
+    return lambda scores, targets, noise: SOFT.sender_loss(scores, targets) * factors[: len(scores)]
 
 
 def gradient_norms(learner: Learner) -> Tensor:
