@@ -58,7 +58,8 @@ def _one_by_one(a: Tensor, b: Tensor) -> Tensor:
 
 def _apart(x: Float[Tensor, "rows columns"]) -> Float[Tensor, "rows columns"]:
     """Return a copy in memory of its own, whose columns are contiguous if those of `x` are."""
-    return x.clone(memory_format=torch.contiguous_format) if x.stride(-1) == 1 else x.mT.contiguous().clone().mT
+    contiguous = torch.contiguous_format
+    return x.clone(memory_format=contiguous) if x.stride(-1) == 1 else x.mT.clone(memory_format=contiguous).mT
 
 
 class _OneByOne(Function):

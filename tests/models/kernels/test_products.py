@@ -20,9 +20,7 @@ def matrices(*sizes: int, turned: bool = False, **how: torch.dtype) -> Tensor:
 
 @sizes
 @pytest.mark.parametrize("turned", [(False, False), (False, True), (True, False)])
-def test_an_item_has_the_same_bits_at_any_place(
-    rows: int, inner: int, columns: int, turned: tuple[bool, bool]
-) -> None:
+def test_an_item_has_the_same_bits_at_any_place(rows: int, inner: int, columns: int, turned: tuple[bool, bool]) -> None:
     a, b = matrices(9, rows, inner, turned=turned[0]), matrices(9, inner, columns, turned=turned[1])
     addend = matrices(9, rows, columns)
     whole, added = product(a, b), product(a, b, addend)
