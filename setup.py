@@ -155,10 +155,12 @@ setup(
     python_requires=">=3.11",
     install_requires=[
         "click",
+        "filelock",
         "gymnasium>=1.0",
         "jaxtyping",
         "joblib",
         "matplotlib",
+        "msgspec",
         "numpy",
         "pandas",
         "pettingzoo>=1.27",

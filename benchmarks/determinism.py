@@ -3,7 +3,7 @@
 Rows of each representation, and pairs end to end, are trained in one process, and then again in seven other ways: by
 three workers, in another order, each replicate alone, by shards with other numbers of workers, resumed after half of
 the records were lost, and with one thread and two. This is done by native cores, and by PyTorch with native code
-switched off. All records are compared, every field but those of time, and with them the weights and languages that are
+switched off. All records are compared, every field but its times and its number, and with them the weights and languages that are
 kept, to the last bit. Writes benchmarks/determinism.md, and exits with 1 if anything differs.
 """
 
@@ -28,7 +28,7 @@ from icy.core.text import listed, markdown_table
 HERE = Path(__file__).parent
 SWITCH = "ICY_NATIVE"  # environment variable
 PATHS = {"native": {}, "PyTorch": {SWITCH: "off"}}  # what the environment says for each
-OF_TIME = ("seconds", "finished")  # fields of a record that may differ
+MAY_DIFFER = ("seconds", "finished", "filed")  # fields of a record: its times, and its number among those of its folder
 GRAMMARS = ("concat", "perm", "rot")
 SEEDS = (1, 2, 3, 4)
 SIZES: dict[str, Any] = {"meanings": "3x4", "word_length": 2, "hidden": 20}
@@ -75,12 +75,12 @@ def train(parts: Sequence[Part], out: Path, **how: Any) -> None:
 
 
 def contents(folder: Path) -> Contents:
-    """Return what is on file, without the fields of time."""
+    """Return what is on file, without what may differ."""
     found: Contents = {}
     for path in folder.glob("records/*.json"):
         record = json.loads(path.read_text())
         files = {name: (folder / name).read_bytes() for name in record.get("files", ())}
-        found[record["key"]] = ({name: value for name, value in record.items() if name not in OF_TIME}, files)
+        found[record["key"]] = ({name: value for name, value in record.items() if name not in MAY_DIFFER}, files)
     return found
 
 
@@ -214,7 +214,7 @@ def page(found: Sequence[Line]) -> str:
             "heads a column: by three workers; with models, grammars and seeds in reverse; each replicate as a stack "
             "of one; by two shards with one worker and two; resumed after every other record was lost; and with "
             "PyTorch set to one thread and to two. Records are compared in every field but "
-            f"{listed(OF_TIME)}, and with them the kept weights and languages byte by byte. *PyTorch*: native code "
+            f"{listed(MAY_DIFFER)}, and with them the kept weights and languages byte by byte. *PyTorch*: native code "
             "switched off by `ICY_NATIVE=off`.",
             "",
             "Replicates that differ from those of the first run:",

@@ -88,6 +88,7 @@ PATCHES = {
     "icy.grammars.factory": lambda module: patch(module, "make_language", timed, "language"),
     "icy.training.engine": lambda module: patch(module, "train", beginning, "job"),
     "icy.training.learners": lambda module: patch(module.GradientLearner, "update", once, "update"),
+    "icy.training.native": lambda module: patch(module.NativeLearner, "train", once, "update"),
 }
 
 class Finder(importlib.abc.MetaPathFinder):
@@ -185,7 +186,7 @@ def table(found: dict[tuple[str, str], list[dict[str, float]]], command: str) ->
         for name in rows
     ]
     heads = [*(f"{v}, s" for v in versions), *(f'{v}, in units of `python -c "import torch"`' for v in versions)]
-    return markdown_table(["", *heads], lines)
+    return markdown_table(["", *heads], lines, markup=True)
 
 
 def main() -> None:
@@ -206,8 +207,8 @@ def main() -> None:
     text = f"""# The first seconds
 
 Where the time of a command goes before it trains, and after: medians of {given.rounds} rounds. In every round the
-versions run in turn, and `python -c "import torch"` beside them, which took {alone:.2f} s. The machine did other
-things meanwhile, so that the ratios say more than the seconds. {device_name("cpu")}, PyTorch
+versions run in turn, and `python -c "import torch"` beside them, which took {alone:.2f} s; ratios are
+within a round. {device_name("cpu")}, PyTorch
 {software()["torch"]}; {made_by}.
 
 ## A small probe
@@ -224,7 +225,7 @@ things meanwhile, so that the ratios say more than the seconds. {device_name("cp
 
 ## Causes
 
-{markdown_table(["cause", "what it is"], [list(item) for item in CAUSES.items()])}
+{markdown_table(["cause", "what it is"], [list(item) for item in CAUSES.items()], markup=True)}
 """
     given.out.write_text(text)
 

@@ -103,14 +103,14 @@ class Plan:
     """How long to measure.
 
     Attributes:
-        whole: the models that are also timed as a whole row.
+        whole_rows: the models that are also timed from start to end.
         seconds: of every way in every round.
         rounds: how many.
         minutes: of plain training in a whole row.
         seeds, grammars: of a whole row.
     """
 
-    whole: Sequence[str]
+    whole_rows: Sequence[str]
     seconds: float
     rounds: int
     minutes: float
@@ -122,7 +122,7 @@ def measure(model: str, where: Where, plan: Plan, kernel: Path | None) -> Measur
     """Measure one model. The whole row's length follows from the steady rates, which are always measured."""
     found = Measured(model, bound.operations(model))
     found.rates, found.engine = steady.measure(model, where, plan.seconds, plan.rounds, kernel)
-    if model in plan.whole:
+    if model in plan.whole_rows:
         row = whole.Row(model, 1, plan.seeds, plan.grammars)
         row = replace(row, updates=whole.updates_for(plan.minutes, found.typical, len(row.replicates)))
         found.row = row
@@ -186,7 +186,7 @@ def whole_table(results: Sequence[Measured]) -> str:
 PAGE = """\
 # icy against ordinary PyTorch modules
 
-Measured on {where}; {versions}. *One after another*: ordinary modules ([plain](plain)), in one process on {cores}
+Measured on {where}; {versions}. *One after another*: ordinary modules (`benchmarks/plain`), in one process on {cores}
 threads. {by_hand}*icy*: {processes} processes as of a probe, each with a stack of {stack}. Space 5x10, V 4, w 4, E 128,
 batches of 128, SOFT, single precision. Engines that icy chose: {engines}. Load of the machine before
 the run: {load:.1f}.
@@ -231,6 +231,10 @@ def page(results: Sequence[Measured], where: Where, plan: Plan, alone: float, lo
     """
     on_cpu, cores = where.device == "cpu", usable_cores()
     engines: dict[str, list[str]] = {}
+
+    def named(of: list[str]) -> str:
+        return ", ".join(of) if len(engines) > 1 else "all"
+
     for found in results:
         engines.setdefault(found.engine, []).append(found.model)
     values = {
@@ -240,7 +244,7 @@ def page(results: Sequence[Measured], where: Where, plan: Plan, alone: float, lo
         "by_hand": BY_HAND.format(cores=cores) if on_cpu else "",
         "processes": steady.ways(where.device)[ICY][0],
         "stack": where.stack,
-        "engines": "; ".join(f"`{engine}` for {', '.join(models)}" for engine, models in engines.items()),
+        "engines": "; ".join(f"`{engine}` for {named(of)}" for engine, of in engines.items()),
         "bound": OF_CORES.format(kernel=bound.MICRO_KERNEL, alone=alone) if on_cpu else OF_GPU,
         "load": load,
         "steady": steady_table(results),

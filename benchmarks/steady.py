@@ -35,11 +35,13 @@ class Where:
         device: where to train.
         engine: of icy.
         stack: replicates in each of icy's processes.
+        clock: "perf_counter", or "process_time", which other work on the machine hardly changes, for one thread.
     """
 
     device: str = "cpu"
     engine: str = "auto"
     stack: int = 16
+    clock: str = "perf_counter"
 
 
 def ways(device: str) -> dict[str, tuple[int, int]]:
@@ -71,7 +73,7 @@ class Crew:
     """
 
     def __init__(self, way: str, model: str, processes: int, threads: int, where: Where) -> None:
-        ask = (way, model, where.device, where.engine, where.stack)
+        ask = (way, model, where.device, where.engine, where.stack, where.clock)
         self._members = [start(Path(__file__), (*ask, place), threads) for place in range(processes)]
 
     def ready(self) -> str:
@@ -133,10 +135,12 @@ def one_core(kernel: Path, seconds: float) -> float:
 def main() -> None:
     """Get ready, say so, and measure for as long as asked, as often as asked."""
     parser = argparse.ArgumentParser()
-    for name, kind in (("way", str), ("model", str), ("device", str), ("engine", str), ("stack", int), ("place", int)):
+    for name, kind in (("way", str), ("model", str), ("device", str), ("engine", str), ("stack", int)):
         parser.add_argument(name, type=kind)
+    parser.add_argument("clock")
+    parser.add_argument("place", type=int)
     given = parser.parse_args()
-    where = Where(given.device, given.engine, given.stack)
+    where = Where(given.device, given.engine, given.stack, given.clock)
     make = {BOUND: bound, ICY: trained_by_icy}.get(given.way, trained_plainly)
     rate, engine = make(given.model, where, given.place)
     rate(0.0)
@@ -209,15 +213,16 @@ def _rate(update: Callable[[int], None], replicates: int, where: Where) -> Rate:
     for _ in range(2 if where.device == "cpu" else 8):  # the first are slower; on a GPU, an update is captured
         update(1)
     wait()
-    began = time.perf_counter()
+    clock: Callable[[], float] = getattr(time, where.clock)
+    began = clock()
     update(1)
     wait()
-    took = time.perf_counter() - began
+    took = max(clock() - began, 1e-6)
 
     def rate(seconds: float) -> float:
         at_once = max(1, min(DRAWN_AT_ONCE, int(seconds / 10 / took)))
-        done, began = 0, time.perf_counter()
-        while (passed := time.perf_counter() - began) < seconds or not done:
+        done, began = 0, clock()
+        while (passed := clock() - began) < seconds or not done:
             update(at_once)
             wait()
             done += at_once

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 import icy
 from icy.config.specs import ProbeSpec
@@ -14,6 +15,11 @@ from tests.helpers import TINY
 from tests.shapes import check_shapes
 
 check_shapes()  # before a test imports a module that is checked; tests.shapes says what is, and what is exempt
+
+# How much is tried of what can be drawn: the same few cases in every run; by --hypothesis-profile=long, many new ones.
+settings.register_profile("short", deadline=None, max_examples=25, derandomize=True)
+settings.register_profile("long", deadline=None, max_examples=2000)
+settings.load_profile("short")
 
 
 @pytest.fixture(autouse=True, scope="session")

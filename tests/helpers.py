@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd
 
 from icy.records.long_table import LONG
+from icy.records.record import Record, record_key
 
 TINY: dict[str, Any] = {
     "meanings": "2x3", "word_length": 2, "hidden": 8, "seeds": 2, "target": 0.6, "settings": {"check_every": 20},
@@ -52,6 +53,35 @@ def record(grammar: str, seed: int, ratio_steps: int | None, baseline: int = 100
     }  # fmt: skip
     return {**made, **changes}
 
+
+def on_file(grammar: str = "rot", seed: int = 123, **changes: Any) -> Record:
+    """A record that can be read from a file.
+
+    Args:
+        grammar: and
+        seed: as of `record`.
+        **changes: further fields; those of the configuration are changed there too, and `versions` are added to.
+    """
+    options, settings = changes.pop("options", {}), {"round_ratio": False, "check_every": 50}
+    made = {**record(grammar, seed, 150), **changes}
+    return readable({**made, "config": {"settings": settings, "options": options}})
+
+
+def readable(record: Any) -> Record:
+    """A record with all that one on file has: its key is that of its configuration and versions."""
+    own = {"model": "1", "grammar": "1", "protocol": "1", **record.get("versions", {})}
+    config = {**record["config"], **{name: record[name] for name in CONFIGURATION}}
+    config.pop("key", None)
+    made = {"finished": "2026-01-01T00:00:00+00:00", **record, "config": config}
+    about = {"icy": "0.2", "python": "3.11"}
+    key = record_key(config, {name: version for name, version in own.items() if name not in about})
+    return cast(Record, {**made, "key": key, "versions": {**about, **own}})
+
+
+CONFIGURATION = (
+    *("model", "grammar", "seed", "meanings", "vocab_size", "word_length", "hidden_size", "representation"),
+    *("protocol", "target", "cap"),
+)
 
 SETTING = {
     "representation": "soft", "meanings": "5x10", "vocab_size": 4, "word_length": 4, "hidden_size": 128,

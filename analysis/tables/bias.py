@@ -26,6 +26,7 @@ from icy.analysis.order import ORDER, in_order, place_of
 from icy.analysis.statistics import LOG_SPREADS
 from icy.analysis.wording import LETTERS, heading, text_of
 from icy.config.protocols import BASELINE
+from icy.core.checks import parse_whole
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.text import counted, listed
 from icy.records.load import Results, long_of
@@ -307,7 +308,8 @@ def _sorted(rows: list[TableRow], grouped: Sequence[str], sort: str, grammars: S
 
 
 def _count(label: str) -> float:
-    return float(label) if label.isdigit() else math.nan
+    count = parse_whole(label)
+    return math.nan if count is None else float(count)
 
 
 # -- labels and title --------------------------------------------------------------------------------------------------

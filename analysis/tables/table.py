@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -13,9 +12,11 @@ from typing import Any
 
 import pandas as pd
 
-from icy.analysis.cells import CUT, EMPTY, LOG_COLUMNS, OTHER_COLUMNS, Cell, Mark
+from icy.analysis.cells import EMPTY, LOG_COLUMNS, OTHER_COLUMNS, Cell, Mark
 from icy.analysis.order import ORDERED
+from icy.core.checks import number_or_text
 from icy.core.errors import InvalidSettingError
+from icy.core.escapes import csv_table, html, in_a_line, latex, markdown
 from icy.core.files import write_atomically
 from icy.core.text import markdown_table
 
@@ -30,26 +31,6 @@ SUFFIXES = {
     ".json": "json",
 }
 PARAMETERS = "parameters"  # label of the number of parameters, "0" for models that learn by heart
-TEX = {
-    "\\": r"\textbackslash{}",
-    "_": r"\_",
-    "%": r"\%",
-    "&": r"\&",
-    "#": r"\#",
-    "$": r"\$",
-    "{": r"\{",
-    "}": r"\}",
-    CUT: r"$^\dagger$",
-    "±": r"$\pm$",
-    "×": r"$\times$",
-    "↑": r"$\uparrow$",
-    "↓": r"$\downarrow$",
-    "°": r"$^\circ$",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"$<$",
-    ">": r"$>$",
-}
 MINUS = re.compile(r"(?<![\w.-])-(?=[\d.])")  # a hyphen that begins a number
 
 
@@ -131,7 +112,7 @@ class BiasTable:
         """Return a dictionary per row: its labels, and a dictionary for each cell (`Cell.to_dict`)."""
         return [
             {
-                **{name: int(text) if text.isdigit() else text for name, text in zip(self.labels, labels, strict=True)},
+                **{name: number_or_text(text) for name, text in zip(self.labels, labels, strict=True)},
                 **{name: cells[name].to_dict() for name in self.grammars if name in cells},
             }
             for labels, cells in self.rows
@@ -267,14 +248,16 @@ def flat(table: BiasTable) -> pd.DataFrame:
 
 
 def _text(table: BiasTable) -> str:
-    head, groups = table.head(), table.groups(plain_mark)
+    head = [*map(in_a_line, table.head())]
+    groups = [(h, [[*map(in_a_line, line)] for line in part]) for h, part in table.groups(plain_mark)]
     lines = [head, *(line for _, part in groups for line in part)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(head))]
     rule = "  ".join("-" * width for width in widths)
     shown = [_aligned(head, widths), rule]
     for heading, part in groups:
-        shown += [*filter(None, [heading]), *(_aligned(line, widths) for line in part)]
-    return "\n".join([table.title, "", *shown, "", *table.remarks("* best, ° worst")]).strip()
+        shown += [*filter(None, [in_a_line(heading)]), *(_aligned(line, widths) for line in part)]
+    text = "\n".join([in_a_line(table.title), "", *shown, "", *map(in_a_line, table.remarks("* best, ° worst"))])
+    return text.strip()
 
 
 def _aligned(line: list[str], widths: list[int]) -> str:
@@ -288,14 +271,15 @@ def _markdown(table: BiasTable) -> str:
     def marked(text: str, mark: Mark) -> str:
         return {"best": f"**{text}**", "worst": f"*{text}*", "": text}[mark]
 
-    head = table.head()
+    head, labels = [*map(markdown, table.head())], len(table.shown_labels)
     lines: list[list[str]] = []
     for heading, part in table.groups(marked):
-        lines += [[f"**{heading}**", *[""] * (len(head) - 1)]] if heading else []
-        lines += part
-    body = markdown_table(head, lines, numbers=range(1, len(head)))
-    notes = [note if i == 0 else f"\n{note}" for i, note in enumerate(table.remarks("bold: best, italic: worst"))]
-    return "\n".join([table.title, "", body, *([""] if notes else []), *notes])
+        lines += [[f"**{markdown(heading)}**", *[""] * (len(head) - 1)]] if heading else []
+        lines += [[*map(markdown, line[:labels]), *line[labels:]] for line in part]
+    body = markdown_table(head, lines, numbers=range(1, len(head)), markup=True)
+    remarks = map(markdown, table.remarks("bold: best, italic: worst"))
+    notes = [note if i == 0 else f"\n{note}" for i, note in enumerate(remarks)]
+    return "\n".join([markdown(table.title), "", body, *([""] if notes else []), *notes])
 
 
 def _latex(table: BiasTable) -> str:
@@ -352,7 +336,7 @@ def _split(line: list[str], labels: int, table: BiasTable) -> tuple[list[str], l
 def _tex(text: str) -> str:
     if text == "-":  # no value
         return "--"
-    return MINUS.sub("$-$", "".join(TEX.get(letter, letter) for letter in text))
+    return MINUS.sub("$-$", latex(text))
 
 
 def _tex_label(title: str) -> str:
@@ -368,25 +352,25 @@ def _tex_label(title: str) -> str:
 
 
 def _csv(table: BiasTable) -> str:
-    return str(flat(table).to_csv(index=False)).rstrip("\n")
+    return str(csv_table(flat(table)).to_csv(index=False)).rstrip("\n")
 
 
 def _html(table: BiasTable) -> str:
     def marked(text: str, mark: Mark) -> str:
         tag = {"best": "b", "worst": "i", "": ""}[mark]
-        return f"<{tag}>{html.escape(text)}</{tag}>" if tag else html.escape(text)
+        return f"<{tag}>{html(text)}</{tag}>" if tag else html(text)
 
     head, labels = table.head(), len(table.shown_labels)
     body = ""
     for heading, part in table.groups(marked):
         if heading:
-            body += f'<tr><th colspan="{len(head)}" style="text-align:left">{html.escape(heading)}</th></tr>'
+            body += f'<tr><th colspan="{len(head)}" style="text-align:left">{html(heading)}</th></tr>'
         for line in part:
-            cells = [*map(html.escape, line[:labels]), *line[labels:]]
+            cells = [*map(html, line[:labels]), *line[labels:]]
             body += f"<tr>{_html_cells('td', cells)}</tr>"
-    heads = _html_cells("th", [html.escape(cell) for cell in head])
-    notes = "".join(f"<p>{html.escape(note)}</p>" for note in table.remarks("bold: best, italic: worst"))
-    title = f'<caption style="text-align:left">{html.escape(table.title)}</caption>'
+    heads = _html_cells("th", [html(cell) for cell in head])
+    notes = "".join(f"<p>{html(note)}</p>" for note in table.remarks("bold: best, italic: worst"))
+    title = f'<caption style="text-align:left">{html(table.title)}</caption>'
     return f"<table>{title}<thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>{notes}"
 
 

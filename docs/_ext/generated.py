@@ -45,7 +45,7 @@ def part(function: Part) -> Part:
 def table(headings: Sequence[str], rows: Iterable[Sequence[object]], numbers: Collection[int] = ()) -> str:
     """Write a Markdown table, with commas in whole numbers; the columns `numbers` are aligned right."""
     shown = ([f"{value:,}" if isinstance(value, int) else value for value in row] for row in rows)
-    return markdown_table(headings, shown, numbers)
+    return markdown_table(headings, shown, numbers, markup=True)
 
 
 def code(text: object) -> str:

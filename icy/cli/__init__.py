@@ -12,6 +12,7 @@ import click
 from icy.version import __version__
 
 from .exit_codes import exit_code_of
+from .interrupts import exit_code, interruptible
 
 # name: (where the command is, what it does)
 COMMANDS = {
@@ -91,7 +92,14 @@ class LazyGroup(click.Group):
         def run() -> Any:
             return super(LazyGroup, self).main(*args, standalone_mode=False, **extra)  # type: ignore[call-overload]
 
-        return sys.exit(exit_code_of(run)) if standalone_mode else run()
+        if not standalone_mode:
+            return run()
+        with interruptible(whole=not args and "args" not in extra):  # then the words are those of the process
+            try:
+                code = exit_code_of(run)
+            except KeyboardInterrupt:  # as the end was told
+                code = exit_code()
+        return sys.exit(code)
 
     def _main_shell_completion(self, *args: Any, **extra: Any) -> None:
         from . import completion  # registers a completion for bash that understands ':' in names

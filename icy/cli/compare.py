@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from icy.core.errors import IcyError, InvalidSettingError
+from icy.core.escapes import printable
 from icy.experiments.plan import Plan
 from icy.experiments.results import ProbeResult
 from icy.records.load import ATLAS
@@ -75,7 +76,7 @@ class Comparison:
             return
         placements = self.atlas.places(result)
         for placement in placements:
-            click.echo(f"\n{placement!r}")
+            click.echo(printable(f"\n{placement!r}"))
         if self.plot is not None:
             save_figure(placements[0].plot(), self.plot, quiet)
 

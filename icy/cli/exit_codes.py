@@ -11,15 +11,24 @@ from typing import IO, Any
 import click
 
 from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, UnknownNameError
+from icy.core.escapes import printable
+
+from .interrupts import exit_code, what_happened
 
 FULL = "The memory is full; choose smaller sizes, fewer --workers, or a machine with more of it."
-DONE, FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
+DONE, FAILED, USAGE = 0, 1, 2
 
 
 class Interrupted(click.ClickException):
-    """Ctrl-C, with a sentence on what is kept and how to resume."""
+    """Ctrl-C or another signal to end.
 
-    exit_code = INTERRUPTED
+    Args:
+        kept: what is kept and how to resume, in a sentence.
+    """
+
+    def __init__(self, kept: str = "") -> None:
+        super().__init__(f"{what_happened()}{f': {kept}' if kept else '.'}")
+        self.exit_code = exit_code()  # type: ignore[misc]  # which click gives its own errors by class
 
     def show(self, file: IO[Any] | None = None) -> None:
         """Print the sentence, below the ^C that the terminal printed."""
@@ -27,7 +36,7 @@ class Interrupted(click.ClickException):
 
 
 def exit_code_of(action: Callable[[], Any]) -> int:
-    """Run a command and return its exit code: 0 done, 1 something failed, 2 usage, 130 interrupted.
+    """Run a command and return its exit code: 0 done, 1 something failed, 2 usage, 128 + n ended by signal n.
 
     Expected errors are printed as one sentence. Only a bug of icy's own, which is worth reporting, raises.
     """
@@ -39,8 +48,9 @@ def exit_code_of(action: Callable[[], Any]) -> int:
         sys.stdout.flush()  # a closed pipe should raise here, not when the interpreter exits
         return result if isinstance(result, int) else DONE
     except (click.Abort, KeyboardInterrupt):  # click turns KeyboardInterrupt into Abort
-        Interrupted("Interrupted.").show()
-        return INTERRUPTED
+        interrupted = Interrupted()
+        interrupted.show()
+        return interrupted.exit_code
     except click.ClickException as error:
         error.show()
         return error.exit_code
@@ -61,7 +71,7 @@ def exit_code_of(action: Callable[[], Any]) -> int:
 
 
 def _failed(sentence: str, code: int = FAILED) -> int:
-    click.echo(f"Error: {sentence}", err=True)
+    click.echo(f"Error: {printable(sentence)}", err=True)
     return code
 
 

@@ -13,6 +13,8 @@ import click
 from click.core import ParameterSource
 
 from icy.config.settings import ENGINES, PRESETS, STACKINGS
+from icy.core.checks import number_or_text
+from icy.core.errors import quoted
 from icy.experiments.plan import RUNNERS
 from icy.records.load import MEASURES
 from icy.records.store import RERUN
@@ -42,10 +44,10 @@ class Assignment(click.ParamType):  # type: ignore[type-arg]
             return value
         name, equals, text = str(value).partition("=")
         if not equals or not name.strip():
-            self.fail(f"'{value}' is not of the form name=value.", param, ctx)
+            self.fail(f"{quoted(str(value))} is not of the form name=value.", param, ctx)
         try:
             return name.strip().replace("-", "_"), json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):  # the latter of brackets within brackets
             return name.strip().replace("-", "_"), {"None": None, "True": True, "False": False}.get(text, text)
 
 
@@ -56,7 +58,7 @@ class Seeds(click.ParamType):  # type: ignore[type-arg]
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
         """Return a number where the text is one, else the text."""
-        return int(value) if str(value).isdigit() else str(value)
+        return number_or_text(value)
 
 
 class Sizes(Seeds):

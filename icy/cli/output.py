@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from icy.core.errors import InvalidSettingError, StoreError
+from icy.core.escapes import csv_cell, csv_table, in_a_line, printable
 from icy.core.text import counted as counted  # also from here
 from icy.core.text import listed, markdown_table
 
@@ -55,7 +56,7 @@ def stderr() -> Console:
 
 def note(sentence: str) -> None:
     """Print a remark, apart from the results."""
-    click.echo(sentence, err=True)
+    click.echo(printable(sentence), err=True)
 
 
 def print_rows(headings: Sequence[str], rows: Rows, format_: str = "table") -> None:
@@ -78,14 +79,15 @@ def rich_table(headings: Sequence[str], rows: Rows, numbers: Sequence[int] = ())
     for place, heading in enumerate(headings):
         style = "cyan" if place == 0 else None
         side = "right" if place in numbers else "left"
-        table.add_column(Text(heading), style=style, justify=side, no_wrap=place == 0, overflow="fold")  # type: ignore[arg-type]
+        shown = Text(in_a_line(heading))
+        table.add_column(shown, style=style, justify=side, no_wrap=place == 0, overflow="fold")  # type: ignore[arg-type]
     for row in rows:
-        table.add_row(*(Text(str(cell)) for cell in row))
+        table.add_row(*(Text(in_a_line(cell)) for cell in row))
     return table
 
 
 def _plain(lines: Rows) -> str:
-    texts = [[str(cell) for cell in line] for line in lines]
+    texts = [[*map(in_a_line, line)] for line in lines]
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     padded = ["  ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)).rstrip() for line in texts]
     return "\n".join(padded)
@@ -93,7 +95,7 @@ def _plain(lines: Rows) -> str:
 
 def _csv(lines: Rows) -> str:
     file = io.StringIO()
-    csv.writer(file, lineterminator="\n").writerows(lines)
+    csv.writer(file, lineterminator="\n").writerows([*map(csv_cell, line)] for line in lines)
     return file.getvalue()
 
 
@@ -118,14 +120,14 @@ def print_table(table: BiasTable, format_: str) -> None:
 
 def print_on_terminal(table: BiasTable, console: Console) -> None:
     """Print a bias table in as many parts as the terminal needs."""
-    console.print(Text(table.title, style="bold"))
+    console.print(Text(in_a_line(table.title), style="bold"))
     for heading, rows in table.groups():
         if heading:
-            console.print(Text(heading, style="italic"))
-        for head, *body in _blocks([table.head(), *rows], console.width):
+            console.print(Text(in_a_line(heading), style="italic"))
+        for head, *body in _blocks([[*map(in_a_line, line)] for line in (table.head(), *rows)], console.width):
             console.print(rich_table(head, body, numbers=range(1, len(head))))
     for remark in table.remarks("* best, ° worst"):
-        console.print(Text(remark, style="dim"))
+        console.print(Text(in_a_line(remark), style="dim"))
 
 
 def _blocks(whole: list[list[str]], room: int) -> list[list[list[str]]]:
@@ -210,7 +212,10 @@ def joined(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
 def write_rows(rows: pd.DataFrame, path: Path, quiet: bool) -> None:
     """Write rows and print where."""
     try:
-        rows.to_csv(path, index=False) if path.suffix.lower() == ".csv" else rows.to_parquet(path, index=False)
+        if path.suffix.lower() == ".csv":
+            csv_table(rows).to_csv(path, index=False)
+        else:
+            rows.to_parquet(path, index=False)
     except OSError as error:
         raise StoreError(f"Cannot write {path}: {error.strerror or error}.") from error
     if not quiet:

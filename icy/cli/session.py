@@ -14,6 +14,7 @@ import click
 from rich.console import Console
 from rich.text import Text
 
+from icy.core.escapes import printable
 from icy.core.text import counted
 from icy.experiments.display import make_watcher
 from icy.experiments.plan import Plan
@@ -90,7 +91,7 @@ def run_watched(
 def _how_to_resume(plan: Plan, started: float, ctx: click.Context) -> str:
     total = sum(len(row.job.replicates) for row in plan.rows)
     return (
-        f"Interrupted: {_finished(plan, started)} of {total} finished and kept in {plan.store.folder}. "
+        f"{_finished(plan, started)} of {total} finished and kept in {plan.store.folder}. "
         f"To go on, run the same command again: {_same_command(ctx)}"
     )
 
@@ -151,7 +152,7 @@ class _ConsoleLog(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         style = "yellow" if record.levelno >= logging.WARNING else "dim"
-        self._console.print(Text(record.getMessage(), style=style), soft_wrap=True)
+        self._console.print(Text(printable(record.getMessage()), style=style), soft_wrap=True)
 
 
 def set_up_log(console: Console, quiet: bool, verbose: int) -> None:

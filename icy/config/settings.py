@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
-from icy.core.errors import InvalidSettingError, unknown
+from icy.core.checks import LARGEST_NUMBER
+from icy.core.errors import InvalidSettingError, quoted, unknown
 
 from .presets import Departure
+
+LARGEST_FLOAT = sys.float_info.max
 
 # How a stack of replicates is run (icy.training.learners), and how its updates are issued (icy.training.cuda_graphs).
 # Settings that a game from scratch does not depend on.
@@ -228,16 +232,18 @@ def settings_for(preset: str, kind: str = "probe", **overrides: Any) -> Training
 def _checked(name: str, value: Any) -> Any:
     """Return a setting's value as the type of its default."""
     default = getattr(TrainingSettings(), name)
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= LARGEST_FLOAT
     if isinstance(default, bool):
         wanted, good = "true or false", isinstance(value, bool)
     elif value is None and name in ("clip_norm", "check_every"):
         return value
     elif isinstance(default, int) or name == "check_every":
-        wanted, good = "a whole number", is_number and float(value).is_integer()
+        large = is_number and value > LARGEST_NUMBER
+        wanted = f"at most {LARGEST_NUMBER}" if large else "a whole number"
+        good = is_number and not large and float(value).is_integer()
         value = int(value) if good else value
     else:
         wanted, good = "a number", is_number
     if not good:
-        raise InvalidSettingError(f"The training setting {name} is {wanted}, not {value!r}.")
+        raise InvalidSettingError(f"The training setting {name} is {wanted}, not {quoted(value)}.")
     return value

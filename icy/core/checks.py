@@ -7,12 +7,40 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from .errors import InvalidSettingError
+from .errors import InvalidSettingError, quoted
 
 MOST_SEEDS = 10_000
 FIRST_SEED = 123  # the papers' first seed
 
 LARGEST_NUMBER = 2**31  # of attributes, values, tokens
+MOST_DIGITS = 18  # of a number that is read from text; any such number fits in 64 bits
+NUMBER = f"[0-9]{{1,{MOST_DIGITS}}}"
+SEEDS = re.compile(rf"({NUMBER}(-{NUMBER})?)(,{NUMBER}(-{NUMBER})?)*,?")
+SIZES = re.compile(rf"{NUMBER}(,{NUMBER})*,?")
+
+
+def parse_whole(text: str) -> int | None:
+    """Return the whole number that a text is, of digits 0 to 9 alone, or None if it is none.
+
+    Every number in an option, a file or an answer is read by this: `str.isdigit` holds for "²", which `int` refuses,
+    and `int` refuses numbers of thousands of digits.
+
+    Example:
+        >>> parse_whole("128"), parse_whole("-1"), parse_whole("²"), parse_whole("9" * 5000)
+        (128, None, None, None)
+    """
+    return int(text) if re.fullmatch(NUMBER, text) else None
+
+
+def number_or_text(value: Any) -> int | str:
+    """Return the number that a value is, or its text.
+
+    Example:
+        >>> number_or_text("3"), number_or_text(3), number_or_text("1-3")
+        (3, 3, '1-3')
+    """
+    number = parse_whole(str(value))
+    return str(value) if number is None else number
 
 
 def seed_list(seeds: int | str | Iterable[int]) -> list[int]:
@@ -28,25 +56,29 @@ def seed_list(seeds: int | str | Iterable[int]) -> list[int]:
     wanted = "Seeds are a number of seeds (3), a list (1,2,5) or a range (123-127)"
     if isinstance(seeds, str):
         text = seeds.strip()
-        if not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*,?", text):
-            raise InvalidSettingError(f"{wanted}, not '{seeds}'.")
-        if text.isdigit():
-            return seed_list(int(text))
+        if (count := parse_whole(text)) is not None:
+            return seed_list(count)
+        if not SEEDS.fullmatch(text):
+            raise InvalidSettingError(f"{wanted}, not {quoted(seeds)}.")
         ends = [part.partition("-") for part in text.split(",") if part]
         if any(int(b or a) - int(a) >= MOST_SEEDS for a, _, b in ends):
-            raise InvalidSettingError(f"{wanted}, and at most {MOST_SEEDS} of them; not '{seeds}'.")
+            raise InvalidSettingError(f"{wanted}, and at most {MOST_SEEDS} of them; not {quoted(seeds)}.")
         found = [n for a, dash, b in ends for n in range(int(a), int(b or a) + 1)]
-    elif isinstance(seeds, int):
+    elif isinstance(seeds, int) and not isinstance(seeds, bool):
         if seeds > MOST_SEEDS:
-            raise InvalidSettingError(f"{wanted}, and at most {MOST_SEEDS} of them; not {seeds}.")
+            raise InvalidSettingError(f"{wanted}, and at most {MOST_SEEDS} of them; not {quoted(seeds)}.")
         found = list(range(FIRST_SEED, FIRST_SEED + seeds))
     else:
-        found = list(seeds)
-        if not all(isinstance(n, int) and n >= 0 for n in found):
-            raise InvalidSettingError(f"{wanted}, not {seeds!r}.")
+        found = list(seeds) if isinstance(seeds, Iterable) else [-1]
+        if not all(_is_seed(n) for n in found):
+            raise InvalidSettingError(f"{wanted}, not {quoted(seeds)}.")
     if not found:
-        raise InvalidSettingError(f"{wanted}; '{seeds}' leaves none to train.")
+        raise InvalidSettingError(f"{wanted}; {quoted(seeds)} leaves none to train.")
     return list(dict.fromkeys(found))
+
+
+def _is_seed(given: Any) -> bool:
+    return isinstance(given, int) and not isinstance(given, bool) and 0 <= given < 10**MOST_DIGITS
 
 
 def hidden_list(hidden: int | str | Iterable[int]) -> list[int]:
@@ -61,8 +93,8 @@ def hidden_list(hidden: int | str | Iterable[int]) -> list[int]:
     """
     wanted = "The hidden size is a whole number of at least 1 (128), or several (64,128,256)"
     if isinstance(hidden, str):
-        if not re.fullmatch(r"\d+(,\d+)*,?", hidden.strip()):
-            raise InvalidSettingError(f"{wanted}, not '{hidden}'.")
+        if not SIZES.fullmatch(hidden.strip()):
+            raise InvalidSettingError(f"{wanted}, not {quoted(hidden)}.")
         given: list[Any] = [int(n) for n in hidden.strip().split(",") if n]
     else:
         given = list(hidden) if isinstance(hidden, Iterable) else [hidden]
@@ -71,16 +103,18 @@ def hidden_list(hidden: int | str | Iterable[int]) -> list[int]:
     return list(dict.fromkeys(whole_number("hidden size", n) for n in given))
 
 
-def whole_number(what: str, given: Any, least: int = 1) -> int:
+def whole_number(what: str, given: Any, least: int = 1, most: int = LARGEST_NUMBER) -> int:
     """Return `given` as a Python integer, which unlike NumPy's does not overflow.
 
     Raises:
-        InvalidSettingError: `given` is not a whole number in `least`..2^31.
+        InvalidSettingError: `given` is not a whole number in `least`..`most`.
     """
     try:
-        whole = operator.index(given)
+        whole = least - 1 if isinstance(given, bool) else operator.index(given)
     except TypeError:
         whole = least - 1
-    if not least <= whole <= LARGEST_NUMBER:
-        raise InvalidSettingError(f"The {what} must be a whole number, at least {least}, not {given!r}.")
+    if whole > most:
+        raise InvalidSettingError(f"The {what} must be at most {most}, not {quoted(given)}.")
+    if whole < least:
+        raise InvalidSettingError(f"The {what} must be a whole number, at least {least}, not {quoted(given)}.")
     return whole

@@ -7,9 +7,14 @@ command line prints the sentence alone; Python callers get the exception.
 from __future__ import annotations
 
 import difflib
+import reprlib
 import traceback
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+
+MOST_SHOWN = 60  # letters of a value in a sentence
+SHORT = reprlib.Repr()  # which ends early also where lists within lists would go on
+SHORT.maxstring = SHORT.maxother = SHORT.maxlong = 2 * MOST_SHOWN
 
 
 class IcyError(Exception):
@@ -46,6 +51,20 @@ class DuplicateNameError(IcyError, ValueError):
     """A name that another module has registered already."""
 
 
+def quoted(value: object) -> str:
+    """Return a value as it is shown in a sentence, cut short if it is long.
+
+    Example:
+        >>> quoted("half"), quoted([1, 2]), len(quoted("9" * 5000))
+        ("'half'", '[1, 2]', 60)
+    """
+    try:
+        text = SHORT.repr(value)
+    except ValueError:  # of a number of thousands of digits, which Python does not write out
+        text = "a number of thousands of digits"
+    return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 4]}...{text[-1]}"
+
+
 def nearest(given: str, known: Iterable[str], count: int = 3) -> list[str]:
     """Return the known names most similar to `given`, best first, ignoring case."""
     by_lower: dict[str, str] = {}
@@ -69,7 +88,7 @@ def unknown(what: str, given: str, known: Sequence[str], hint: str = "") -> Unkn
     else:
         shown = ", ".join(known[:20]) + (", ..." if len(known) > 20 else "")
         suggestion = f"known: {shown or 'none'}."
-    sentence = f"No {what} is called '{given}'; {suggestion}"
+    sentence = f"No {what} is called {quoted(given)}; {suggestion}"
     return UnknownNameError(f"{sentence} {hint}".strip())
 
 

@@ -7,10 +7,13 @@ import errno
 import os
 import tempfile
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import BinaryIO
 
 from .errors import StoreError
+
+FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}  # the disk, or what one may use of it
+ROOM = 1 << 18  # bytes that a folder must have room for: more than a record
 
 
 @contextlib.contextmanager
@@ -44,8 +47,41 @@ def write_atomically(path: Path, content: bytes) -> None:
         with whole_file(path) as file:
             file.write(content)
     except OSError as error:
-        if error.errno == errno.ENOSPC:
+        if error.errno in FULL:
             sentence = f"The disk is full, so {path} was not written; what had finished before is kept."
             raise StoreError(f"{sentence} Free some space and run the same command again.") from error
         reason = error.strerror or error
         raise StoreError(f"Cannot write {path}: {reason}. Choose another folder with --out.") from error
+
+
+def require_room(folder: Path) -> None:
+    """Write and sync a file in a folder, and remove it: a full disk takes an empty file, and not this one.
+
+    Raises:
+        StoreError: as for `write_atomically`.
+    """
+    probe = folder / ".writable"
+    write_atomically(probe, os.urandom(ROOM))  # which no file system makes smaller
+    probe.unlink(missing_ok=True)
+
+
+def is_inside(place: str) -> bool:
+    """Whether a path leads to a file within the folder that it starts from, on any system.
+
+    Example:
+        >>> is_inside("models/a.safetensors"), is_inside("models/../../a"), is_inside("/a")
+        (True, False, False)
+    """
+    paths = PurePosixPath(place), PureWindowsPath(place)
+    return bool(place) and "\0" not in place and not any(p.anchor or ".." in p.parts for p in paths)
+
+
+def free_name(path: Path, mark: str) -> Path:
+    """Return a path beside another that nothing has: with a mark after it, and a number if that is taken.
+
+    Example:
+        >>> free_name(Path("nowhere/a.json"), "odd").name
+        'a.json.odd'
+    """
+    names = (path.with_name(f"{path.name}.{mark}{number or ''}") for number in range(10_000))
+    return next(name for name in names if not name.exists())

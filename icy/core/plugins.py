@@ -9,10 +9,10 @@ import inspect
 import re
 import shutil
 import sys
-import tempfile
 from pathlib import Path
 
 from .errors import IcyError, PluginError
+from .scratch import scratch_folder
 
 FILE_PREFIX = "icy_plugin_"  # module names of imported plug-in files begin with it
 
@@ -51,7 +51,7 @@ def import_text(text: str, path: str) -> None:
         PluginError: it fails to import.
     """
     # Kept until the process exits: `inspect` may read the source of what it defines.
-    folder = Path(tempfile.mkdtemp(prefix="icy-plugin-"))
+    folder = scratch_folder("plugin")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     file = folder / Path(path).name
     file.write_text(text)

@@ -15,11 +15,14 @@ from typing import Any
 from icy.core.text import counted
 from icy.version import __version__
 
+LIBRARIES = ("torch", "numpy")
+SOFTWARE = ("icy", "python", *LIBRARIES)  # names of `software`
+
 
 @functools.cache
 def software() -> dict[str, str]:
     """Return the versions of icy, Python and the libraries that numbers depend on."""
-    libraries = {name: importlib.metadata.version(name) for name in ("torch", "numpy")}
+    libraries = {name: importlib.metadata.version(name) for name in LIBRARIES}
     return {"icy": __version__, "python": platform.python_version(), **libraries}
 
 

@@ -7,6 +7,9 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
+from .checks import number_or_text
+from .escapes import in_a_line, markdown
+
 
 def listed(names: Sequence[str], word: str = "and") -> str:
     """Join names with commas, and the last one with a word.
@@ -70,7 +73,8 @@ def duration(seconds: float) -> str:
 
 def natural(name: str) -> list[Any]:
     """Return a sort key that puts `b2` before `b10` and ignores case."""
-    return [int(part) if part.isdigit() else part.lower() for part in re.split(r"(\d+)", name)]
+    parts = re.split("([0-9]+)", name)  # texts in even places, and numbers in odd ones, compared by size
+    return [(len(p.lstrip("0")), p.lstrip("0")) if place % 2 else p.lower() for place, p in enumerate(parts)]
 
 
 def several(value: Any) -> list[Any]:
@@ -82,17 +86,20 @@ def several(value: Any) -> list[Any]:
     """
     if isinstance(value, str):
         parts = [part.strip() for part in value.split(",") if part.strip()]
-        return [int(part) if part.isdigit() else part for part in parts]
+        return [number_or_text(part) for part in parts]
     return list(value) if isinstance(value, (list, tuple, set)) else [value]
 
 
-def markdown_table(headings: Iterable[object], rows: Iterable[Iterable[object]], numbers: Collection[int] = ()) -> str:
+def markdown_table(
+    headings: Iterable[object], rows: Iterable[Iterable[object]], numbers: Collection[int] = (), markup: bool = False
+) -> str:
     """Write a Markdown table.
 
     Args:
         headings: of the columns.
-        rows: cells, of any type. A '|' in one is escaped, and a line break becomes a space.
+        rows: cells, of any type. They are escaped, and a line break becomes a space.
         numbers: places of the columns that are aligned right.
+        markup: whether headings and cells are Markdown already, of which only a '|' is escaped.
 
     Example:
         >>> print(markdown_table(["model", "steps"], [["FC2L", 350]], numbers=[1]))
@@ -100,10 +107,7 @@ def markdown_table(headings: Iterable[object], rows: Iterable[Iterable[object]],
         | --- | ---: |
         | FC2L | 350 |
     """
-    head, *body = [[_markdown_cell(cell) for cell in line] for line in (headings, *rows)]
+    written = in_a_line if markup else markdown
+    head, *body = [[written(cell).replace("|", r"\|") for cell in line] for line in (headings, *rows)]
     rule = ["---:" if place in numbers else "---" for place in range(len(head))]
     return "\n".join(f"| {' | '.join(line)} |" for line in (head, rule, *body))
-
-
-def _markdown_cell(value: object) -> str:
-    return str(value).replace("|", r"\|").replace("\n", " ")

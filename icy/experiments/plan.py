@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,8 @@ from icy.core.registry import registry
 from icy.records.kinds import job_kind
 from icy.records.pack import Pack, read_once
 from icy.records.record import Record
-from icy.records.store import Store, to_run
+from icy.records.store import Store, folder_of, to_run
+from icy.records.versions import Versions
 from icy.training.job import Job, Replicate, check_engine
 
 from .idle import tell_idle
@@ -32,20 +33,25 @@ class Row:
         job: all the replicates of the row, baselines first.
         missing: those that are to be trained now.
         filed: the records of the others.
+        before: when what is on file of the missing, to be trained again, was finished; by key.
     """
 
     job: Job
     missing: tuple[Replicate, ...]
     filed: tuple[Record, ...] = ()
+    before: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, job: Job, store: Store, rerun: str) -> Row:
         """Return the row of a job: what is on file, and what is missing or to be run again."""
         keys = {job.key(r): r for r in job.replicates}
         wanted = to_run(keys, store, rerun, job.keep_models)
-        found = [store.get(key) for key in keys if key not in wanted]
+        found = {key: record for key in keys if (record := store.get(key)) is not None}
         missing = tuple(r for key, r in keys.items() if key in wanted)
-        return cls(job, missing, tuple(r for r in found if r is not None))
+        filed = tuple(record for key, record in found.items() if key not in wanted)
+        if rerun == "missing" and not job.keep_models:
+            return cls(job, missing, filed)  # what is on file by now is not to be trained again
+        return cls(job, missing, filed, {key: r["finished"] for key, r in found.items() if key in wanted})
 
     @property
     def name(self) -> str:
@@ -101,6 +107,12 @@ class Plan:
         return list(dict.fromkeys(row.job.kind for row in self.rows))
 
     @property
+    def versions(self) -> Versions:
+        """The versions of all parts that its results are measured with, which tables show before others."""
+        about = ((row.job, replicate) for row in self.rows for replicate in row.job.replicates)
+        return {part: version for job, r in about for part, version in job.parts(r).items()}
+
+    @property
     def varying(self) -> list[str]:
         """Names of the facts in which its rows differ."""
         facts = [row.facts for row in self.rows]
@@ -131,7 +143,7 @@ def make_plan(spec: RunSpec) -> Plan:
 def plan_rows(spec: RunSpec) -> list[Row]:
     """Return the rows of a spec: the jobs of its kind, each with what is on file of it."""
     load_plugins(spec.plugin_files)
-    if Path(spec.out).suffix.lower() in (".parquet", ".csv", ".json"):
+    if folder_of(spec.out).suffix.lower() in (".parquet", ".csv", ".json"):
         raise InvalidSettingError(
             f"out is a folder for results, not a file such as '{spec.out}': icy pack makes files."
         )

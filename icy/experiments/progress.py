@@ -150,6 +150,10 @@ class ProgressWatcher(Watcher):
         """Called as soon as a replicate is recorded."""
         self._of_key[record["key"]].filed(record)
 
+    def found(self, record: Record) -> None:
+        """Count what another run recorded."""
+        self._of_key[record["key"]].filed(record)
+
     @property
     def done(self) -> int:
         """Replicates on file."""

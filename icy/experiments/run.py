@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import time
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from icy.records.long_table import write_tables
+from icy.core.scratch import sweep_scratch
+from icy.core.text import counted, listed
+from icy.records.claims import Claims, sweep_claims
+from icy.records.long_table import tables_of, tables_show, write_tables
 from icy.records.record import Record
 from icy.records.store import Store
-from icy.training.job import Job
+from icy.training.job import Job, Replicate
 from icy.training.runners.base import LocalRunner, Runner, deal
 
 from .plan import Plan, Row
 from .results import ProbeResult, result_class
 from .watcher import Watcher
 
+log = logging.getLogger(__name__)
+LOOK_SECONDS = 1.0  # between two looks at what another run is at
 STACK_ON_CPU = 16  # replicates in one stack; more bring nothing once a stack outgrows the caches
 
 
@@ -36,7 +43,9 @@ def run_plan(plan: Plan, watcher: Watcher | None = None, retries: int = 0) -> Pr
         IcyError, KeyboardInterrupt: as for `icy.probe`.
     """
     watcher = watcher or Watcher()
-    rows = list(plan.rows)
+    sweep_scratch()
+    sweep_claims(plan.store.folder)
+    rows, plan.store.asked = list(plan.rows), plan.versions
     if plan.total or plan.start:
         plan.store.prepare()
     for pack in plan.start:
@@ -49,10 +58,9 @@ def run_plan(plan: Plan, watcher: Watcher | None = None, retries: int = 0) -> Pr
             at_the_end.callback(write_tables, plan.store)  # for what had finished
             rows = _run_rows(plan, watcher, retries)
     records = [record for row in rows for record in row.filed]
-    paths = [plan.store.folder / name for name in ("results.csv", "results.parquet")]
-    if plan.start or (records and not all(path.exists() for path in paths)):  # someone removed them
+    if plan.start or (records and not tables_show(plan.store, records)):  # removed, or of another version of a plug-in
         write_tables(plan.store)
-    written = [path for path in paths if path.exists()]
+    written = [path for path in tables_of(plan.store) if path.exists()]
     return result_class(plan.kinds).collect(sorted(records, key=_order(rows)), written, plan.store.folder)
 
 
@@ -77,40 +85,148 @@ def _order(rows: Sequence[Row]) -> Callable[[Record], tuple[int, int]]:
 
 
 def _run_rows(plan: Plan, watcher: Watcher, retries: int) -> list[Row]:
-    """Submit the jobs of every row and collect their records.
+    """Train what every row lacks and return the rows with all of their records."""
+    with Claims(plan.store.folder) as claims, make_runner(plan, watcher, retries) as runner:
+        watcher.started(plan)  # only now: a display runs a thread, and beside one no worker can be forked
+        rows = _Rows(plan, watcher, runner, claims)
+        rows.train()
+    return rows.rows
+
+
+class _Rows:
+    """The rows of a plan while they are trained: stacks in their order, each handed out when there is room for it.
 
     On a pool, a row's baselines come first, because the other grammars of a seed stop relative to its baseline; the
-    next row's baselines are queued behind the first row's grammars, so that no worker waits. One process trains
-    baselines and grammars of a row together, in lockstep.
+    next row's baselines come behind the first row's grammars, so that no worker waits. One process trains baselines
+    and grammars of a row together, in lockstep.
+
+    Another run may be at work in the same folder. So every stack is claimed before it is handed out, and the folder
+    looked at again: what the other is at, or has filed, is left out. At the end the other is waited for.
+
+    Args:
+        plan: whose rows they are.
+        watcher: callbacks.
+        runner: who trains.
+        claims: of this run.
     """
-    rows = list(plan.rows)
-    waiting = [i for i, row in enumerate(rows) if row.missing]
-    tickets: dict[int, int] = {}
-    tables = _Tables(plan.store)
-    with make_runner(plan, watcher, retries) as runner:
-        watcher.started(plan)  # only now: a display runs a thread, and beside one no worker can be forked
 
-        def submit(index: int) -> bool:
-            """Queue what can be trained of a row now; return whether there was anything."""
-            jobs = stacks_of(rows[index], runner.device, runner.workers, ready=True)
-            tickets.update({runner.submit(job): index for job in jobs})
-            return bool(jobs)
+    def __init__(self, plan: Plan, watcher: Watcher, runner: Runner, claims: Claims) -> None:
+        self.rows = list(plan.rows)
+        self._watcher, self._runner, self._claims = watcher, runner, claims
+        self._store = Store(plan.store.folder, warn=False)  # the plan has told of what cannot be read
+        self._waiting = deque(i for i, row in enumerate(plan.rows) if row.missing)  # rows that are not begun
+        self._stacks: deque[tuple[int, Job]] = deque()  # of those that are
+        self._tickets: dict[int, tuple[int, Job]] = {}
+        self._elsewhere: dict[int, set[Replicate]] = {}  # what another run is at
+        self._told = False
+        self._tables = _Tables(plan.store)
 
-        def next_row() -> None:
-            if waiting:
-                submit(waiting.pop(0))
-            while waiting and len(tickets) < runner.workers:
-                submit(waiting.pop(0))
+    def train(self) -> None:
+        """Train everything, and wait for what another run is at."""
+        while True:
+            self._fill()
+            for ticket, records in self._runner.finished():
+                index, job = self._tickets.pop(ticket)
+                self.rows[index] = self.rows[index].with_records(records)
+                self._claims.done(_keys(job))
+                self._go_on(index)
+                self._fill()
+                self._tables.refresh()
+            if not any(self._elsewhere.values()):
+                return
+            self._wait()
 
-        next_row()
-        for ticket, records in runner.finished():
-            index = tickets.pop(ticket)
-            rows[index] = rows[index].with_records(records)
-            tables.refresh()
-            if index not in tickets.values():  # the row's baselines, or all of it, are done
-                submit(index)
-                next_row()
-    return rows
+    # -- stacks of one's own -----------------------------------------------------------------------------------------
+
+    def _fill(self) -> None:
+        """Hand out stacks until every worker has one."""
+        while len(self._tickets) < self._runner.workers and (stack := self._next()) is not None:
+            self._begin(*stack)
+
+    def _next(self) -> tuple[int, Job] | None:
+        if not self._stacks and not self._waiting:
+            self._look_again()  # rather than have nothing to do
+        while not self._stacks and self._waiting:
+            self._open(self._waiting.popleft())
+        return self._stacks.popleft() if self._stacks else None
+
+    def _open(self, index: int) -> None:
+        """Queue what can be trained of a row now."""
+        row = self._without_elsewhere(index)
+        jobs = stacks_of(row, self._runner.device, self._runner.workers, ready=True)
+        self._stacks.extend((index, job) for job in jobs)
+
+    def _go_on(self, index: int) -> None:
+        """Queue what comes next of a row, once all of it that was queued is done: its baselines, or all of it."""
+        if index not in [i for i, _ in (*self._tickets.values(), *self._stacks)]:
+            self._open(index)
+
+    def _begin(self, index: int, job: Job) -> None:
+        """Hand out a stack, without what another run is at or has filed."""
+        keys = _keys(job)
+        mine = self._claims.take(keys)
+        self._collect(index, keys)  # after claiming: others file before they give a claim up
+        left = set(self.rows[index].missing)
+        self._elsewhere.setdefault(index, set()).update(r for k, r in keys.items() if k not in mine and r in left)
+        now = self._without_elsewhere(index).missing
+        ready = tuple(r for k, r in keys.items() if k in mine and r in now)
+        self._claims.drop([k for k in mine if keys[k] not in ready])
+        if ready:
+            job = replace(job, replicates=ready, baselines=self.rows[index].baselines())
+            self._tickets[self._runner.submit(job)] = index, job
+        else:
+            self._go_on(index)
+
+    # -- what other runs are at --------------------------------------------------------------------------------------
+
+    def _without_elsewhere(self, index: int) -> Row:
+        """Return a row without what another run is at, and what is measured relative to that."""
+        row, elsewhere = self.rows[index], self._elsewhere.get(index, set())
+        seeds = {r.seed for r in elsewhere if row.job.is_baseline(r)}
+        return replace(row, missing=tuple(r for r in row.missing if r not in elsewhere and r.seed not in seeds))
+
+    def _collect(self, index: int, keys: Mapping[str, Replicate]) -> bool:
+        """Take over what another run has filed of some replicates; return whether there was anything."""
+        row = self.rows[index]
+        found = [record for key in keys if (record := self._filed_since(row, key)) is not None]
+        self.rows[index] = row.with_records(found)
+        for record in found:
+            self._watcher.found(record)
+        return bool(found)
+
+    def _filed_since(self, row: Row, key: str) -> Record | None:
+        """Return the record of a key that was not there when the plan was made."""
+        record = self._store.get(key)
+        if record is None or record["finished"] == row.before.get(key):
+            return None
+        return None if row.job.keep_models and self._store.lacks_model(record) else record
+
+    def _look_again(self) -> None:
+        """Take over what others have filed since, and queue what they have left."""
+        if not any(self._elsewhere.values()):
+            return
+        taken = {key for claim in self._claims.others() for key in claim.keys}
+        for index, elsewhere in self._elsewhere.items():
+            keys = {self.rows[index].job.key(r): r for r in elsewhere}
+            found = self._collect(index, keys)
+            here = {r for key, r in keys.items() if key not in taken or r not in self.rows[index].missing}
+            elsewhere -= here
+            if found or here:
+                self._go_on(index)
+
+    def _wait(self) -> None:
+        """Wait a moment for the other runs, and say so the first time."""
+        if not self._told:
+            self._told = True
+            count = counted(sum(map(len, self._elsewhere.values())), "replicate")
+            who = listed([str(claim) for claim in self._claims.others() if claim.keys]) or "it has just ended"
+            log.warning("Waiting for %s that another run is training: %s.", count, who)
+        time.sleep(LOOK_SECONDS)
+
+
+def _keys(job: Job) -> dict[str, Replicate]:
+    """Return the replicates of a job by key."""
+    return {job.key(r): r for r in job.replicates}
 
 
 class _Tables:

@@ -7,7 +7,6 @@ run into one folder. What is on file is never trained again, so the same command
 from __future__ import annotations
 
 import logging
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
@@ -16,7 +15,8 @@ from typing import Any, Unpack
 
 from icy.config.options import SweepOptions
 from icy.config.specs import RUNNING, ProbeSpec, RunSpec, SweepSpec, names, spell_out
-from icy.core.errors import IncompatibleError, InvalidSettingError, StoreError, unknown
+from icy.core.checks import parse_whole
+from icy.core.errors import IncompatibleError, InvalidSettingError, quoted, unknown
 from icy.core.registry import SIDES
 from icy.core.text import listed, several
 from icy.experiments.trackers.make import watching
@@ -28,13 +28,12 @@ from .idle import tell_idle, tell_idle_retries, without_idle
 from .plan import Plan, Row, load_plugins, plan_rows, planned, store_of
 from .results import ProbeResult
 from .run import run_plan
+from .sweep_file import read_sweep as read_sweep
 from .watcher import Watcher
 
 log = logging.getLogger(__name__)
 
 ORDERS = ("longest", "given")  # of the rows
-OPTIONS = {"set": "settings", "from": "start", "option": "options"}  # of the command, where fields have other names
-PARTS = "sweep"  # the name of the parts in a file: [[sweep]]
 
 
 def sweep(
@@ -78,35 +77,6 @@ def sweep(
 
 
 spell_out(sweep, SweepSpec, ProbeResult)
-
-
-def read_sweep(file: str | Path) -> dict[str, Any]:
-    """The arguments in a file: TOML, or YAML by its suffix; parts of the sweep stand under [[sweep]].
-
-    Raises:
-        StoreError: it cannot be read.
-        InvalidSettingError: it is not of that format, or another.
-    """
-    path = Path(file)
-    try:
-        text = path.read_text()
-    except OSError as error:
-        raise StoreError(f"The sweep '{path}' cannot be read: {error.strerror or error}.") from error
-    try:
-        found = _parsed(text, path.suffix.lower())
-    except ValueError as error:
-        raise InvalidSettingError(f"{path} is not of the format that its name says: {error}.") from error
-    if not isinstance(found, dict):
-        raise InvalidSettingError(f"{path} holds no arguments by name.")
-    parts = found.pop(PARTS, ())
-    if not isinstance(parts, (list, tuple)) or not all(isinstance(part, dict) for part in parts):
-        raise InvalidSettingError(f"Parts of a sweep are tables, each under [[{PARTS}]].")
-    return _by_field(found) | ({"parts": tuple(map(_by_field, parts))} if parts else {})
-
-
-def _by_field(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return arguments of a file by the names of the spec: a file may also have those of the command's options."""
-    return {OPTIONS.get(name, name.replace("-", "_")): value for name, value in given.items()}
 
 
 def sweep_spec(**given: Any) -> SweepSpec:
@@ -153,21 +123,6 @@ def over(of_file: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]
         {n: v for n, v in part.items() if n.replace("-", "_") not in given} for part in of_file.get("parts", ())
     )
     return {**of_file, **({"parts": parts} if parts else {}), **given}
-
-
-def _parsed(text: str, suffix: str) -> Any:
-    if suffix == ".toml":
-        return tomllib.loads(text)
-    if suffix in (".yaml", ".yml"):
-        try:
-            import yaml
-        except ImportError as error:
-            raise InvalidSettingError("YAML needs the package pyyaml: pip install pyyaml; or write TOML.") from error
-        try:
-            return yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            raise ValueError(str(error).partition("\n")[0]) from error
-    raise InvalidSettingError(f"A sweep is a .toml, .yaml or .yml file, not '{suffix or 'a file without a suffix'}'.")
 
 
 # -- the plan ----------------------------------------------------------------------------------------------------------
@@ -295,10 +250,10 @@ def _share(rows: Sequence[Row], shard: str | None) -> list[Row]:
     """
     if shard is None:
         return list(rows)
-    index, slash, count = str(shard).partition("/")
-    if not (slash and index.isdigit() and count.isdigit() and 1 <= int(index) <= int(count)):
-        raise InvalidSettingError(f"A shard is i/n, the i-th of n shares, as in 2/8; not '{shard}'.")
+    index, count = map(parse_whole, str(shard).partition("/")[::2])
+    if index is None or count is None or not 1 <= index <= count:
+        raise InvalidSettingError(f"A shard is i/n, the i-th of n shares, as in 2/8; not {quoted(shard)}.")
     # Not by what is on file, which other machines may be changing; alike rows are dealt to different shares.
     ordered = sorted(rows, key=lambda row: (-row.job.parameters.get("true", 0) * len(row.job.replicates), row.job.row))
-    mine = {row.job.row for row in ordered[int(index) - 1 :: int(count)]}
+    mine = {row.job.row for row in ordered[index - 1 :: count]}
     return [row for row in rows if row.job.row in mine]

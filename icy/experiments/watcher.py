@@ -32,6 +32,9 @@ class Watcher:
     def filed(self, record: Record) -> None:
         """Called as soon as a replicate is recorded."""
 
+    def found(self, record: Record) -> None:
+        """Called when another run in the same folder turns out to have recorded a replicate of the plan."""
+
     def ended(self) -> None:
         """Called after the last update, also after an interrupt or an error."""
 
@@ -70,6 +73,11 @@ class Watchers(Watcher):
         """Call each."""
         for watcher in self.watchers:
             watcher.filed(record)
+
+    def found(self, record: Record) -> None:
+        """Call each."""
+        for watcher in self.watchers:
+            watcher.found(record)
 
     def ended(self) -> None:
         """Call each, even if one raises: they may have files to close."""

@@ -216,7 +216,7 @@ class Language:
                 seed=card["seed"],
                 value_names=None if names is None else tuple(map(tuple, names)),
             )
-        except (KeyError, TypeError, InvalidSettingError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise StoreError(f"'{file}' is not an icy language, or is damaged: {error}") from error
 
     def _card(self) -> dict[str, Any]:

@@ -7,7 +7,8 @@ import io
 import json
 import logging
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -15,7 +16,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from icy.core.errors import InvalidSettingError, StoreError
+from icy.core.errors import IcyError, InvalidSettingError, StoreError
 from icy.core.files import whole_file
 
 from .meanings import MeaningSpace
@@ -74,6 +75,21 @@ def read(path: Path) -> tuple[IntegerArray, Card]:
         ) from error
 
 
+@contextmanager
+def reading(sentence: str) -> Iterator[None]:
+    """Turn what a library raises over a damaged file into a StoreError: `sentence`, and the library's first line.
+
+    Each library has errors of its own for that, so all are taken, but those that say a sentence already.
+    """
+    try:
+        yield
+    except IcyError:
+        raise
+    except Exception as error:
+        first = str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
+        raise StoreError(f"{sentence}: {first}.") from error
+
+
 def _of_suffix(path: Path, known: dict[str, Any]) -> Callable[..., Any]:
     if path.suffix.lower() not in known:
         raise StoreError(f"A language is stored as {', '.join(known)}; '{path.name}' ends in none of these.")
@@ -100,8 +116,8 @@ def _read_parquet(path: Path) -> tuple[IntegerArray, Card]:
 
     table = pq.read_table(path)
     card: Card = json.loads((table.schema.metadata or {})[PARQUET_KEY])
-    space = MeaningSpace.parse(card["space"])
-    meanings = np.stack([table[f"m{a}"].to_numpy() for a in range(space.attributes)], axis=1)
+    space, names = _space_and_columns(card, table.column_names)
+    meanings = np.stack([table[name].to_numpy() for name in names], axis=1)
     tokens = [name for name in table.column_names if re.fullmatch(r"t\d+", name)]
     messages = np.stack([table[name].to_numpy() for name in tokens], axis=1)
     return _in_order(space, meanings, messages), card
@@ -137,8 +153,8 @@ def _read_csv(path: Path) -> tuple[IntegerArray, Card]:
     card: Card = json.loads(head.removeprefix(CSV_HEAD))
     letters = card.pop("tokens").startswith("letters")
     frame = pd.read_csv(path, dtype=str, keep_default_na=False, skiprows=1, encoding="utf-8")
-    space = MeaningSpace.parse(card["space"])
-    meanings = frame[[f"m{a}" for a in range(space.attributes)]].to_numpy(dtype=np.int64)
+    space, names = _space_and_columns(card, frame.columns)
+    meanings = frame[names].to_numpy(dtype=np.int64)
     texts = frame["message"].tolist()
     rows = _unspell(texts) if letters else np.array([text.split() for text in texts], dtype=object).astype(np.int64)
     return _in_order(space, meanings, rows), card
@@ -161,6 +177,14 @@ def _write_npz(file: IO[bytes], space: MeaningSpace, messages: IntegerArray, car
 def _read_npz(path: Path) -> tuple[IntegerArray, Card]:
     with np.load(path, allow_pickle=False) as fields:
         return fields["messages"], json.loads(str(fields["card"]))
+
+
+def _space_and_columns(card: Card, columns: Collection[str]) -> tuple[MeaningSpace, list[str]]:
+    """Return the space that a card names, and the columns of its attributes."""
+    space = MeaningSpace.parse(card["space"])
+    if space.attributes > len(columns):  # before as many names are made
+        raise ValueError(f"it has fewer columns than {space} has attributes")
+    return space, [f"m{a}" for a in range(space.attributes)]
 
 
 def _in_order(space: MeaningSpace, meanings: IntegerArray, messages: IntegerArray) -> IntegerArray:
@@ -336,10 +360,11 @@ def require_distinct(header: Sequence[str], where: str) -> None:
     Raises:
         InvalidSettingError: they have.
     """
+    first: dict[str, int] = {}
     for place, name in enumerate(header):
-        if name in header[:place]:
+        if first.setdefault(name, place) < place:
             raise InvalidSettingError(
-                f"The columns {header.index(name) + 1} and {place + 1} are both called '{name}' {where}; rename one."
+                f"The columns {first[name] + 1} and {place + 1} are both called '{name}' {where}; rename one."
             )
 
 
@@ -354,7 +379,8 @@ def choose_columns(
     tokens = list(message_columns or ()) or _default_message_columns(columns, meaning_columns)
     attributes = list(meaning_columns or ()) or _default_meaning_columns(columns, tokens)
     found = f"The table has the columns {', '.join(c or '(no name)' for c in columns)}"
-    unknown = [c for c in (*attributes, *tokens) if c not in columns]
+    known = set(columns)
+    unknown = [c for c in (*attributes, *tokens) if c not in known]
     if unknown:
         raise InvalidSettingError(f"{found}; there is no '{unknown[0]}'.")
     if "" in (*attributes, *tokens):
@@ -375,13 +401,14 @@ def _default_message_columns(columns: Sequence[str], meaning_columns: Sequence[s
         if len(called) == 1 and called[0] in columns:
             return called
     named = [c for c in columns if re.fullmatch(r"t\d+", c)]
-    attributes = meaning_columns or [c for c in columns if re.fullmatch(r"m\d+", c)]
+    attributes = set(meaning_columns or [c for c in columns if re.fullmatch(r"m\d+", c)])
     return named or [c for c in columns if attributes and c not in attributes]
 
 
 def _default_meaning_columns(columns: Sequence[str], tokens: Sequence[str]) -> list[str]:
     named = [c for c in columns if re.fullmatch(r"m\d+", c)]
-    return named or [c for c in columns if c not in tokens]
+    taken = set(tokens)
+    return named or [c for c in columns if c not in taken]
 
 
 def _number_values(columns: dict[str, list[str]]) -> tuple[IntegerArray, tuple[tuple[str, ...], ...] | None]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 
-from icy.core.checks import whole_number
+from icy.core.checks import number_or_text, parse_whole, whole_number
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.memory import require_memory
 from icy.core.streams import stream
@@ -168,13 +168,12 @@ class _Conventions:
     def word(self) -> tuple[bool, int]:
         """Return whether a word has a position, and its number of tokens."""
         kind, width = "tokens", self.words
-        if isinstance(width, str) and not width.isdecimal():
+        if isinstance(width, str) and parse_whole(width) is None:
             kind, _, width = width.partition(":")
         if kind not in WORDS:
             raise unknown("kind of word", kind, WORDS)
-        if isinstance(width, str):
-            width = int(width) if width.isdecimal() else width or 1
-        return kind == "positions", whole_number("number of tokens of a word", width)
+        given = (number_or_text(width) if width else 1) if isinstance(width, str) else width
+        return kind == "positions", whole_number("number of tokens of a word", given)
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,7 +316,7 @@ def _words(table: Table, how: _Conventions) -> _Side:
     _check_lengths((tokens != PAD).sum(1), width)
     rows, places = np.nonzero(tokens[:, ::width] != PAD)
     parts = [tokens[rows, places * width + i] for i in range(width)]
-    codes = number(together(*([places] if placed else []), *parts))
+    codes = number(together(*([places] if placed else []), *map(number, parts)))
     first = np.unique(codes, return_index=True)[1]
     named: list[Hashable] = [table.token_name(token) for token in parts[0][first]]
     if width > 1:

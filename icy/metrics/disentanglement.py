@@ -89,7 +89,9 @@ def _real(messages: Any) -> Matrix | None:
 
 
 def _changes(column: NDArray[Any]) -> bool:
-    """Return whether the values of a dimension differ by more than rounding, relative to their scale."""
+    """Return whether the values of a dimension differ; of real codes, by more than rounding at their scale."""
+    if column.dtype.kind == "i":
+        return bool(column.min() < column.max())
     return bool(np.ptp(column) > NOTHING * np.abs(column).max())
 
 
@@ -266,8 +268,8 @@ def factor_vae(
 
 def _scaled(column: NDArray[Any]) -> Matrix:
     """Scale numbers to [0, 1], so that their squares neither underflow nor overflow."""
-    least, most = float(column.min()), float(column.max())
-    scaled: Matrix = (column - least) / (most - least)
+    above = column - column.min()  # of tokens in whole numbers: two large ones may be one and the same as floats
+    scaled: Matrix = above / above.max()
     return scaled
 
 

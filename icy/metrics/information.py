@@ -1,6 +1,6 @@
 """Mutual information of positions and symbols with attributes: posdis, bosdis, and the table behind them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from icy.core.errors import unknown
 
 from .entropy import NOTHING, Codes, entropy, mutual_information, number
 from .score import Score, undefined
-from .table import Table, names_of_attributes
+from .table import PAD, Table, names_of_attributes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,7 +59,7 @@ def bosdis(
     messages: Any = None,
     *,
     constant: str = "skip",
-    ignore: Sequence[int] = (),
+    ignore: int | Sequence[int] = (),
     eos: int | None = None,
     vocab_size: int | None = None,
 ) -> Score:
@@ -74,12 +74,13 @@ def bosdis(
         constant: how to treat symbols with the same count in every message, including unused ones: "skip" leaves them
             out, as EGG does; "zero" counts them as 0, as Icy22's program does, so that the mean is over the whole
             vocabulary.
-        ignore: symbols to leave out; EGG leaves out 0, its end of a message.
+        ignore: a symbol to leave out, or several; EGG leaves out 0, its end of a message.
         eos: the token that ends a message; see Table.of.
         vocab_size: V, for `constant="zero"`; by default that of the Language, or the largest token plus one.
 
     Returns:
-        A score in [0, 1], with the gap and the best attribute of each symbol in the details. NaN as for posdis.
+        A score in [0, 1], with the gap and the best attribute of each symbol that is used in the details. NaN as for
+        posdis.
 
     Raises:
         InvalidSettingError: an invalid table (see Table.of), or continuous meanings.
@@ -92,14 +93,14 @@ def bosdis(
     """
     table = Table.of(meanings, messages, eos=eos, vocab_size=vocab_size)
     table.require_discrete("bosdis")
-    symbols = [token for token in range(table.vocab_size) if table.token_name(token) not in ignore]
-    if constant == "skip":
-        used = set(np.unique(table.messages).tolist())
-        symbols = [token for token in symbols if token in used]
+    ignored = tuple(ignore) if isinstance(ignore, Iterable) else (ignore,)
+    used = [token for token in np.unique(table.messages).tolist() if token != PAD]  # the vocabulary may be huge
+    symbols = [token for token in used if table.token_name(token) not in ignored]
     counts = [number((table.messages == token).sum(1)) for token in symbols]
-    conventions = {"constant": constant, "ignore": tuple(ignore), "eos": eos, "vocab_size": table.vocab_size}
+    conventions = {"constant": constant, "ignore": ignored, "eos": eos, "vocab_size": table.vocab_size}
     names = [table.token_name(token) for token in symbols]
-    return _gaps("bosdis", table, counts, names, constant, conventions, "symbol")
+    unused = table.vocab_size - len({*map(table.token_name, used), *filter(table.has_token, ignored)})
+    return _gaps("bosdis", table, counts, names, constant, conventions, "symbol", unused)
 
 
 def _gaps(
@@ -110,22 +111,26 @@ def _gaps(
     constant: str,
     conventions: dict[str, Any],
     what: str,
+    unused: int = 0,
 ) -> Score:
-    """Return the mean gap over variables of the messages (`parts`), which `names` identify in the details."""
+    """Return the mean gap over variables of the messages (`parts`), which `names` identify in the details.
+
+    Under "zero" the mean is also over as many as are `unused`, of which nothing is kept.
+    """
     if constant not in CONSTANT:
         raise unknown(f"rule for a {what} that is always the same", constant, CONSTANT)
     if table.attributes < 2:
         return undefined(metric, "there is no second attribute to tell from the first", len(table), conventions)
     shares, informed = part_gaps(table.factors, parts)
     varied = ~np.isnan(shares)
-    counted = shares[varied] if constant == "skip" else np.where(varied, shares, 0.0)
-    if not len(counted):
+    total = int(varied.sum()) if constant == "skip" else len(shares) + unused
+    if not total:
         return undefined(metric, f"no {what} of the messages ever changes", len(table), conventions)
     details = {
         "gaps": dict(zip(names, shares.tolist(), strict=True)),
         "attributes": dict(zip(names, informed.tolist(), strict=True)),
     }
-    return Score(metric, float(counted.mean()), len(table), conventions, details)
+    return Score(metric, float(shares[varied].sum()) / total, len(table), conventions, details)
 
 
 def part_gaps(

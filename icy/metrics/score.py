@@ -2,13 +2,15 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
+
+import numpy as np
 
 from icy.core.text import counted
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Score:
     """The value of one metric on one table.
 
@@ -46,6 +48,15 @@ class Score:
         if math.isnan(self.value) != bool(self.why):
             raise ValueError(f"{self.metric}: a value that is NaN says why, and only such a one.")
 
+    def __eq__(self, other: object) -> bool:
+        """Return whether two scores are alike in everything; their details may be tables.
+
+        pandas asks this of `attrs` whenever it joins frames, and takes no exception for an answer.
+        """
+        if not isinstance(other, Score):
+            return NotImplemented
+        return all(_alike(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
+
     def __float__(self) -> float:
         return self.value
 
@@ -59,3 +70,17 @@ class Score:
 def undefined(metric: str, why: str, rows: int, conventions: Mapping[str, Any]) -> Score:
     """Return the score of a table for which a metric is undefined."""
     return Score(metric, math.nan, rows, conventions, why=why)
+
+
+def _alike(one: Any, other: Any) -> bool:
+    """Return whether two values are the same, tables and arrays entry by entry, and NaN as itself."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(_alike(one[name], other[name]) for name in one)
+    if isinstance(one, (list, tuple)) and isinstance(other, (list, tuple)):
+        return len(one) == len(other) and all(map(_alike, one, other))
+    if hasattr(one, "equals"):  # a data frame
+        return type(one) is type(other) and bool(one.equals(other))
+    try:
+        return one is other or bool(np.asarray(one == other).all()) or bool(one != one and other != other)
+    except Exception:  # of arrays of unlike shapes, or whatever else a plug-in keeps
+        return False

@@ -1,23 +1,26 @@
 """The table of meanings and messages that every metric scores, checked once and stored in one form."""
 
+import numbers
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Int64, Real, Shaped
 from numpy.typing import NDArray
 
 from icy.core.checks import whole_number
-from icy.core.errors import InvalidSettingError
+from icy.core.errors import InvalidSettingError, quoted
 from icy.core.text import counted
 from icy.languages.language import Language
 
 from .entropy import Codes, number
 
 PAD = -1  # fills messages up to the length of the longest
+LARGEST = 2**62  # numbers from here on are taken as names: differences of smaller ones fit in 64 bits
 Names = tuple[Hashable, ...]
+Numbers = TypeVar("Numbers", NDArray[Any], list[int])
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,6 +145,12 @@ class Table:
         """Return the name of a token."""
         return int(token) if self.token_names is None else self.token_names[token]
 
+    def has_token(self, name: Hashable) -> bool:
+        """Return whether a token of the vocabulary is so called."""
+        if self.token_names is not None:
+            return name in self.token_names
+        return isinstance(name, numbers.Real) and 0 <= name < self.vocab_size and name == int(name)
+
     def value_name(self, attribute: int, value: int) -> Hashable:
         """Return the name of an attribute's value."""
         names = self.value_names[attribute] if self.value_names else None
@@ -152,7 +161,7 @@ class Table:
             if eos not in self.token_names:
                 return self
             eos = self.token_names.index(eos)
-        whole_number("end-of-sequence token", eos, least=0)
+        whole_number("end-of-sequence token", eos, least=0, most=LARGEST)
         over = np.logical_or.accumulate(self.messages == eos, axis=1)
         messages = np.where(over, PAD, self.messages)
         used = int((messages != PAD).any(0).sum())
@@ -176,7 +185,7 @@ def _read_meanings(given: Any) -> tuple[NDArray[Any], tuple[Names | None, ...]]:
     """Return the values as numbers, [N, A], and for each attribute the names of values that were not numbers."""
     try:
         table = np.asarray(given)
-        if table.dtype.kind in "US":  # numpy has turned numbers in a table with names into text
+        if table.dtype.kind in "US" or _rounded(table, given):  # numpy turns numbers beside names into text
             table = np.asarray(given, dtype=object)
     except ValueError:  # rows of unequal length
         table = np.empty(len(given), dtype=object)
@@ -185,21 +194,31 @@ def _read_meanings(given: Any) -> tuple[NDArray[Any], tuple[Names | None, ...]]:
             "Meanings are a table, one row per meaning and one column per attribute, all rows equally long; "
             f"what was given has the shape {table.shape}."
         )
-    if table.dtype.kind in "iub":
+    if table.dtype.kind in "iub" and _fits(table):
         return table.astype(np.int64), ()
     if table.dtype.kind == "f":
         if not np.isfinite(table).all():
             raise InvalidSettingError("Some meanings are not numbers (NaN) or infinite; leave those rows out.")
-        whole = table.astype(np.int64)
+        whole = np.where(np.abs(table) < LARGEST, table, 0).astype(np.int64)
         return (whole, ()) if (whole == table).all() else (table.astype(np.float64), ())
     columns, names = zip(*(_number_names(column) for column in table.T), strict=True)
     return np.stack(columns, 1), names
 
 
+def _rounded(table: NDArray[Any], given: Any) -> bool:
+    """Return whether numpy has made floats of whole numbers, which it does where they do not fit in 64 bits."""
+    if table.dtype.kind != "f" or hasattr(given, "dtype") or np.abs(table).max(initial=0) < LARGEST:
+        return False
+    return all(isinstance(value, int) for value in np.asarray(given, dtype=object).flat)
+
+
 def _number_names(column: NDArray[Any]) -> tuple[Codes, Names | None]:
-    """Return one attribute's values as integers: unchanged, or numbered in sorted order with their names."""
+    """Return one attribute's values as integers: unchanged, or numbered in sorted order with their names.
+
+    Numbers that do not fit are names of their own.
+    """
     values = column.tolist()
-    if all(isinstance(v, int) for v in values):
+    if all(isinstance(v, int) for v in values) and _fits(values):
         return np.array(values, dtype=np.int64), None
     try:
         names = sorted(set(values), key=lambda v: (str(type(v)), v))
@@ -213,8 +232,8 @@ def _number_names(column: NDArray[Any]) -> tuple[Codes, Names | None]:
 
 def _read_messages(given: Any) -> tuple[NDArray[np.int64], Names | None]:
     """Return the tokens as integers with PAD after the end, [N, S], and their names if they have any."""
-    if isinstance(given, np.ndarray) and given.ndim == 2 and given.dtype.kind in "iu":
-        return _not_negative(given.astype(np.int64)), None
+    if isinstance(given, np.ndarray) and given.ndim == 2 and given.dtype.kind in "iu" and _fits(given):
+        return _not_negative(given).astype(np.int64), None
     if isinstance(given, str):
         raise InvalidSettingError("Messages are a sequence of messages, and one string was given.")
     try:
@@ -223,13 +242,13 @@ def _read_messages(given: Any) -> tuple[NDArray[np.int64], Names | None]:
         raise InvalidSettingError("Messages are sequences of tokens, one for every meaning.") from error
     flat = [token for row in rows for token in row]
     names: Names | None = None
-    if not all(isinstance(token, int) for token in flat):
+    whole = all(isinstance(token, int) for token in flat)
+    if not (whole and _fits(_not_negative(flat))):  # numbers that do not fit are names of their own
         names = tuple(sorted(set(flat), key=lambda t: (str(type(t)), t)))
         place = {name: i for i, name in enumerate(names)}
         rows = [[place[token] for token in row] for row in rows]
     table = np.full((len(rows), max(map(len, rows), default=0)), PAD, dtype=np.int64)
     for place_of, row in enumerate(rows):
-        _not_negative(np.asarray(row, dtype=np.int64))
         table[place_of, : len(row)] = row
     return table, names
 
@@ -245,10 +264,24 @@ def _tokens(message: Any) -> list[Any]:
     return whole
 
 
-def _not_negative(tokens: NDArray[np.int64]) -> NDArray[np.int64]:
-    if tokens.size and tokens.min() < 0:
+def _fits(whole: NDArray[Any] | list[int]) -> bool:
+    """Return whether all whole numbers, and their differences, fit in 64 bits."""
+    least, most = _ends(whole)
+    return least > -LARGEST and most < LARGEST
+
+
+def _ends(whole: NDArray[Any] | list[int]) -> tuple[int, int]:
+    """Return the smallest and the largest of some whole numbers; 0 if there are none."""
+    if isinstance(whole, list):
+        return min(whole, default=0), max(whole, default=0)
+    return (int(whole.min()), int(whole.max())) if whole.size else (0, 0)
+
+
+def _not_negative(tokens: Numbers) -> Numbers:
+    """Return tokens; raise if one is negative."""
+    if (least := _ends(tokens)[0]) < 0:
         raise InvalidSettingError(
-            f"Tokens are whole numbers from 0; found {tokens.min()}. If it stands after the end of shorter messages, "
+            f"Tokens are whole numbers from 0; found {quoted(least)}. If it stands after the end of shorter messages, "
             "leave it out: messages may differ in length."
         )
     return tokens

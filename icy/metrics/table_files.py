@@ -1,7 +1,8 @@
 """Read tables of meanings and messages from files: languages saved by icy, your own tables, EGG's interactions."""
 
 import logging
-import zipfile
+import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -90,13 +91,9 @@ def _read_parquet(file: Path, meaning_columns: list[str], message_columns: list[
         return _of_language(file)
     except StoreError:
         pass  # not a language of icy's, so the user's own table
-    try:
+    with storage.reading(f"The table '{file}' cannot be read"):
         storage.require_distinct(pq.read_schema(file).names, "in its schema")
         frame = pd.read_parquet(file)
-    except InvalidSettingError:
-        raise
-    except (OSError, ValueError) as error:
-        raise StoreError(f"The table '{file}' cannot be read: {str(error).strip()}.") from error
     if frame.empty:
         raise InvalidSettingError("The table has no rows.")
     columns = {str(name): [_stripped(entry) for entry in frame[name].tolist()] for name in frame.columns}
@@ -172,18 +169,26 @@ def _values(column: Sequence[Any]) -> list[Any]:
     for kind in (int, float):
         try:
             numbers: list[Any] = [kind(v) for v in texts]
-            if not all(number == float(v) for number, v in zip(numbers, texts, strict=True)):
+            if not all(map(_same_number, numbers, texts)):
                 return texts
             real = not all(float(number).is_integer() for number in numbers)
             return numbers if real or len(set(numbers)) == len(set(texts)) else texts
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             continue
     return texts
 
 
+def _same_number(number: Any, entry: Any) -> bool:
+    """Return whether a number is what stands in a file; digits beyond all floats are no infinite number."""
+    if isinstance(number, float) and math.isinf(number) and isinstance(entry, str):
+        return "inf" in entry.lower()
+    return bool(number == float(entry))
+
+
 def _numeric(meanings: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return the meanings as an array of floats if all are numbers, else unchanged."""
-    if any(isinstance(value, str) for value in meanings.flat):  # which `_values` found to be names
+    """Return the meanings as an array of floats if all are numbers and some are not whole, else unchanged."""
+    kinds = set(map(type, meanings.flat))
+    if str in kinds or kinds == {int}:  # `_values` found the former to be names; the latter may not fit in a float
         return meanings
     try:
         return meanings.astype(float)
@@ -209,11 +214,8 @@ def _read_arrays(file: Path) -> Table:
         return _of_language(file)
     except StoreError:
         pass  # not a language of icy's, so the user's own arrays
-    try:
-        with np.load(file, allow_pickle=False) as arrays:
-            found = {name: arrays[name] for name in arrays.files}
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
-        raise StoreError(f"'{file}' cannot be read: {str(error).strip()}.") from error
+    with storage.reading(f"'{file}' cannot be read"), np.load(file, allow_pickle=False) as arrays:
+        found = {name: arrays[name] for name in arrays.files}
     if not {"meanings", "messages"} <= set(found):
         raise InvalidSettingError(
             f"The file has the arrays {', '.join(found) or 'none'}; it needs 'meanings' and 'messages'."
@@ -233,12 +235,18 @@ def _read_interaction(file: Path, fields: list[str], one_hot: int | None) -> Tab
 
     import torch
 
-    try:
-        with torch.serialization.safe_globals([(_Interaction, EGG_CLASS)]):
+    kinds = f"'{file}' is no csv, tsv, parquet or npz, and no interactions of EGG's"
+    allowed = torch.serialization.safe_globals([(_Interaction, EGG_CLASS)])
+    with storage.reading(kinds), allowed, warnings.catch_warnings(action="ignore"):  # on versions of pickles
+        try:
             held = vars(torch.load(file, map_location="cpu", weights_only=True))
-    except (OSError, RuntimeError, pickle.UnpicklingError, EOFError, TypeError) as error:
-        first = str(error).strip().partition("\n")[0]
-        raise StoreError(f"'{file}' is no csv, tsv, parquet or npz, and no interactions of EGG's: {first}.") from error
+        except pickle.UnpicklingError as error:  # torch advises to run what the file holds
+            raise StoreError(f"{kinds}: it is no pickle, or holds more than tensors, which is never run.") from error
+    with storage.reading(f"'{file}' holds no interactions of EGG's that can be read"):
+        return _of_interaction(held, fields, one_hot)
+
+
+def _of_interaction(held: dict[str, Any], fields: list[str], one_hot: int | None) -> Table:
     field = (fields or ["sender_input"])[0]
     meanings, messages = _classes(_field(held, field), one_hot), _field(held, "message")
     if messages.ndim == 3:  # one-hot or relaxed symbols, under Gumbel-softmax

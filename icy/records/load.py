@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,14 +9,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from icy.config.protocols import PROTOCOLS, EndToEndProtocol
 from icy.core.errors import InvalidSettingError, StoreError
+from icy.core.escapes import from_csv_table, in_a_line
 from icy.core.registry import SIDES
 from icy.core.text import listed
 
 from .kinds import kind_name
 from .long_table import EXTRA, LONG, NUMBERS, ROW, WHOLE, to_long
-from .pack import Pack, is_pack
-from .record import HasRecords, Record, config_text, newest
+from .pack import Pack, is_pack, saved_records
+from .record import HasRecords, Record, config_text
 from .store import Store
+from .versions import newest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,7 +52,8 @@ def read_any(path: str | Path) -> list[Record] | pd.DataFrame:
 def load_records(path: str | Path) -> list[Record]:
     """Load the records of a results folder, of a pack, or of a file that `ProbeResult.save` wrote.
 
-    Of a model, grammar or protocol with several versions only the newest is kept, with a warning.
+    Of a model, grammar or protocol with several versions one is kept, with a warning (`newest`). What is no readable
+    record is left out, with a warning.
 
     Raises:
         StoreError: there is no such file or folder, or it holds no results.
@@ -65,24 +67,28 @@ def load_records(path: str | Path) -> list[Record]:
     if is_pack(path):
         return comparable(Pack.read(path).records)
     try:
-        return list(json.loads(path.read_text())["records"])
+        found = saved_records(path)
     except FileNotFoundError as error:
         raise StoreError(f"There is no file or folder {path}.") from error
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError) as error:
         raise StoreError(
             f"{path} is not a saved result, as `save` writes it, nor a results folder, nor a long table."
         ) from error
+    if not found:
+        raise StoreError(f"The file {path} holds no results.")
+    return found
 
 
 def _table(path: Path) -> pd.DataFrame:
     import pandas as pd
 
     try:
-        return pd.read_csv(path) if path.suffix.lower() == ".csv" else pd.read_parquet(path)
+        return from_csv_table(pd.read_csv(path)) if path.suffix.lower() == ".csv" else pd.read_parquet(path)
     except FileNotFoundError as error:
         raise StoreError(f"There is no file {path}.") from error
     except (OSError, ValueError) as error:  # pandas' and pyarrow's own errors are of these
-        raise StoreError(f"{path} is no table that can be read ({str(error).partition(chr(10))[0]}).") from error
+        first_line = str(error).partition("\n")[0]
+        raise StoreError(f"{path} is no table that can be read ({in_a_line(first_line)}).") from error
 
 
 def long_of(results: Results, empty: bool = False) -> pd.DataFrame:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from icy.config.protocols import BASELINE, SCRATCH
-from icy.config.settings import OF_PRETRAINING, PRESETS, TrainingSettings, settings_for
+from icy.config.settings import OF_PRETRAINING, PRESETS, settings_for
+from icy.core.escapes import csv_table
 from icy.core.files import write_atomically
 
 from .kinds import job_kind, kind_of
-from .record import CROSSINGS, Record, value_of
+from .record import CROSSINGS, Record, checks_of, value_of
 from .store import Store
 
 if TYPE_CHECKING:
@@ -106,11 +108,10 @@ def resolution_of(record: Record) -> float:
         return math.nan
     if record["grammar"] == BASELINE:
         return 0.0
-    known = record["config"].get("settings", {})
-    checks = {name: known[name] for name in ("check_every", "check_growth", "max_steps") if name in known}
-    if not checks.get("check_every") and not checks.get("check_growth"):
-        return math.nan  # a kind of job with checks of its own
-    settings, crossing = TrainingSettings(**checks), record.get("crossing") or record["steps"]
+    settings = checks_of(record)
+    if settings is None:
+        return math.nan
+    crossing = record.get("crossing") or record["steps"]
     gaps = [settings.checks_around(steps) for steps in (crossing, baseline)]
     return math.sqrt(sum(((after - before) / (after + before)) ** 2 / 3 for before, after in gaps))
 
@@ -125,8 +126,10 @@ def game_curves(records: Iterable[Record]) -> pd.DataFrame:
     names, points = [*ROW, "grammar", "seed"], job_kind("e2e").curve
     played = [r for r in records if kind_of(r).name == "e2e" and not r["failed"]]
     about = to_long(played)[names]
-    curves = pd.DataFrame([reading for r in played for reading in r["curve"]], columns=list(points))
-    readings = [len(r["curve"]) for r in played]
+    curves = pd.DataFrame(
+        [reading[: len(points)] for r in played for reading in r.get("curve", ())], columns=list(points)
+    )
+    readings = [len(r.get("curve", ())) for r in played]
     of_each = about.loc[about.index.repeat(readings)].reset_index(drop=True)
     return of_each.join(curves.astype(dict.fromkeys(points[1:], float)))
 
@@ -138,7 +141,21 @@ def write_tables(store: Store) -> list[Path]:
         StoreError: they cannot be written.
     """
     table = to_long(store.records())
-    csv, parquet = store.folder / "results.csv", store.folder / "results.parquet"
-    write_atomically(csv, table.to_csv(index=False).encode())
+    csv, parquet = tables_of(store)
+    write_atomically(csv, csv_table(table).to_csv(index=False).encode())
     write_atomically(parquet, table.to_parquet(index=False))
     return [csv, parquet]
+
+
+def tables_of(store: Store) -> list[Path]:
+    """Return the paths of the tables of a results folder."""
+    return [store.folder / "results.csv", store.folder / "results.parquet"]
+
+
+def tables_show(store: Store, records: Iterable[Record]) -> bool:
+    """Whether the tables of a results folder are there, and have a row of each of some records."""
+    csv, parquet = tables_of(store)
+    if not (csv.exists() and parquet.exists()):
+        return False
+    keys = set(re.findall(rb"[0-9a-f]{20}", csv.read_bytes()))
+    return all(record["key"].encode() in keys for record in records)

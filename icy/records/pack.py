@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -15,12 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from icy.core.errors import StoreError
-from icy.core.files import whole_file
+from icy.core.files import free_name, is_inside, whole_file
 from icy.core.provenance import git_revision, now, software
 
-from .record import Record, is_better, rank
-from .store import Store
+from .check import readable
+from .record import Record, by_filing, is_better, rank
+from .store import ODD, Store
 
+log = logging.getLogger(__name__)
 SUFFIX = ".parquet"
 ABOUT = b"icy pack"  # the key of a pack's description in the file's metadata
 FORMAT = 1
@@ -34,11 +38,13 @@ class Pack:
         records: one per replicate.
         files: content of the files that belong to records, by their path in a results folder.
         about: when and with what it was made, the number of records, and their checksum.
+        left_out: how many of its file were no readable records.
     """
 
     records: Sequence[Record]
     files: Mapping[str, bytes] = field(default_factory=dict)
     about: dict[str, Any] = field(default_factory=dict)
+    left_out: int = 0
 
     @classmethod
     def of(cls, records: Iterable[Record], files: Mapping[str, bytes] | None = None) -> Pack:
@@ -46,9 +52,9 @@ class Pack:
         kept: dict[str, Record] = {}
         for record in sorted(records, key=rank):
             kept[record["key"]] = record
-        ordered = sorted(kept.values(), key=lambda r: (str(r["finished"]), r["key"]))
+        ordered = sorted(kept.values(), key=by_filing)
         about = {"format": FORMAT, **software(), "git": git_revision(), "made": now(), "records": len(ordered)}
-        return cls(ordered, files or {}, {**about, "sha256": _checksum(ordered)})
+        return cls(ordered, files or {}, {**about, "sha256": _checksum(map(_text, ordered))})
 
     @classmethod
     def read(cls, place: str | Path) -> Pack:
@@ -65,9 +71,12 @@ class Pack:
             return cls.of(found, _FolderFiles(path, found))
         if path.suffix.lower() != SUFFIX:
             try:
-                return cls.of(json.loads(path.read_text())["records"])
-            except (OSError, ValueError, KeyError, TypeError) as error:
+                found = saved_records(path)
+            except (OSError, ValueError) as error:
                 raise StoreError(f"{path} is no results folder, no pack and no saved result.") from error
+            if not found:
+                raise StoreError(f"The file {path} holds no results.")
+            return cls.of(found)
         return _read(path)
 
     def write(self, path: str | Path) -> Path:
@@ -104,7 +113,7 @@ class Pack:
         folder = Store(store.folder)  # without what is packed
         missing = [record for record in self.records if is_better(record, folder.get(record["key"]))]
         for record in missing:
-            store.put(record, {name: self.files[name] for name in files_of(record) if name in self.files})
+            store.put(record, {name: self.files[name] for name in files_of(record) if name in self.files}, number=False)
         return len(missing)
 
 
@@ -200,8 +209,17 @@ def add_to_pack(file: str | Path, *places: str | Path) -> Pack:
     others = [Pack.read(place) for place in there if not place.is_dir() or Store(place).all_records()]
     whole = merged([*before, *others])
     if not before or whole.records != before[0].records or set(whole.files) != set(before[0].files):
+        keep_odd(file, before)
         whole.write(file)
     return whole
+
+
+def keep_odd(file: Path, before: Iterable[Pack]) -> None:
+    """Keep a copy of a pack that is about to be replaced, if it holds what was left out as no readable records."""
+    if any(pack.left_out for pack in before):
+        kept = free_name(file, ODD)
+        shutil.copy2(file, kept)
+        log.warning("What was in %s, with records that cannot be read, is kept as %s.", file, kept.name)
 
 
 def is_pack(path: str | Path) -> bool:
@@ -220,7 +238,27 @@ def is_pack(path: str | Path) -> bool:
 def files_of(record: Record) -> list[str]:
     """Return the paths of the files that belong to a record; records of version 0.1 name their language only."""
     names = record.get("files") or ([record["language"]] if record.get("language") else [])
-    return [name for name in names if not Path(name).is_absolute() and ".." not in Path(name).parts]
+    return list(filter(is_inside, names))
+
+
+def saved_records(path: Path) -> list[Record]:
+    """Return the records of a file that `ProbeResult.save` wrote; what is none is left out, with a warning.
+
+    Raises:
+        OSError: there is no such file, or it cannot be read.
+        ValueError: it is no such file.
+    """
+    try:
+        found = json.loads(path.read_bytes())["records"]
+    except (KeyError, TypeError, RecursionError) as error:
+        raise ValueError("it holds no records") from error
+    if not isinstance(found, list):
+        raise ValueError("its records are no list")
+    return _readable(path, found)
+
+
+def _readable(path: Path, found: Iterable[Any]) -> list[Record]:
+    return readable((f"Record {number} of {path}", one) for number, one in enumerate(found, start=1))
 
 
 def _read(path: Path) -> Pack:
@@ -229,24 +267,26 @@ def _read(path: Path) -> Pack:
     try:
         table = pyarrow.parquet.read_table(path)
         about = json.loads((table.schema.metadata or {})[ABOUT])
-        records: list[Record] = [json.loads(text) for text in table["record"].to_pylist()]
+        texts = table["record"].to_pylist()
         files = {name: content for of_one in table["files"].to_pylist() for name, content in of_one}
+        whole = _checksum(texts) == about.get("sha256")
     except FileNotFoundError as error:
         raise StoreError(f"There is no pack {path}.") from error
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         if is_pack(path):
             raise StoreError(f"The pack {path} is damaged: a part of it cannot be read.") from error
         raise StoreError(f"{path} is no pack; `icy pack FOLDER -o FILE` makes one.") from error
-    if _checksum(records) != about.get("sha256"):
+    if not whole:
         raise StoreError(f"The pack {path} is damaged: its records do not match its checksum.")
-    return Pack(records, files, about)
+    records = _readable(path, texts)
+    return Pack(records, files, about, left_out=len(texts) - len(records))
 
 
 def _text(record: Record) -> str:
     return json.dumps(record, sort_keys=True, allow_nan=False)
 
 
-def _checksum(records: Iterable[Record]) -> str:
-    """Return the hash of records, whatever their order."""
-    parts = sorted(hashlib.sha256(_text(record).encode()).hexdigest() for record in records)
+def _checksum(texts: Iterable[str]) -> str:
+    """Return the hash of the texts of records, whatever their order."""
+    parts = sorted(hashlib.sha256(text.encode()).hexdigest() for text in texts)
     return hashlib.sha256("".join(parts).encode()).hexdigest()

@@ -6,17 +6,21 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol, Required, TypedDict, runtime_checkable
 
-REQUIRED = {"key", "config", "failed", "finished"}
+from icy.config.settings import TrainingSettings
+from icy.core.errors import StoreError
+from icy.core.escapes import in_a_line
+from icy.core.provenance import SOFTWARE
 
 
 class Record(TypedDict, total=False):
     """What is on file of one replicate: one model trained on one grammar with one seed.
 
     A record is a dictionary, stored as JSON. Fields came with version 0.1 unless another is given; files of older
-    versions lack the later ones. Fields of the configuration (`model` to `report_every`) repeat what `config` holds,
-    for tables. A kind of job may add fields of its own (`JobKind.measures`).
+    versions lack the later ones, and a failure those of a result. Fields of the configuration (`model` to
+    `report_every`) repeat what `config` holds, for tables. A kind of job may add its own fields (`JobKind.measures`).
 
     Attributes:
         key: name of the file: a hash of `config` and `versions`.
@@ -78,6 +82,8 @@ class Record(TypedDict, total=False):
         device: "cpu", "cuda", ...
         device_name: as the system calls it.
         finished: end of training, ISO 8601 in UTC with microseconds (before 0.1.0, seconds).
+        filed: its place among the records of its folder: larger than that of any that was there before. It is the time
+            in microseconds since 1970, or one more than the largest there, if a clock was set back (since 0.2).
     """
 
     key: Required[str]
@@ -85,10 +91,10 @@ class Record(TypedDict, total=False):
     failed: Required[bool]
     finished: Required[str]
     kind: str
-    side: str
-    model: str
-    grammar: str
-    seed: int
+    side: Required[str]
+    model: Required[str]
+    grammar: Required[str]
+    seed: Required[int]
     meanings: str
     vocab_size: int
     word_length: int
@@ -102,11 +108,11 @@ class Record(TypedDict, total=False):
     pretrain_representation: str
     most: int | None
     report_every: int
-    preset: str
-    parameters: dict[str, int]
-    measure: str
+    preset: Required[str]
+    parameters: Required[dict[str, int]]
+    measure: Required[str]
     value: float | None
-    reason: str
+    reason: Required[str]
     error: str | None
     traceback: str
     steps: int
@@ -117,7 +123,7 @@ class Record(TypedDict, total=False):
     train_accuracy: float
     sender_accuracy: float | None
     receiver_accuracy: float | None
-    end_to_end_accuracy: float
+    end_to_end_accuracy: float | None
     end_to_end_loss: float | None
     topsim: float | None
     sender_steps: int
@@ -125,19 +131,21 @@ class Record(TypedDict, total=False):
     language: str
     files: list[str]
     rebuilt: str
-    curve: list[list[Any]]
+    curve: list[list[float | None]]
     engine: str
     seconds: float
     measures: list[str]
     points: list[str]
-    versions: dict[str, str]
+    versions: Required[dict[str, str]]
     git: str | None
     device: str
     device_name: str
+    filed: int
 
 
 CROSSINGS = ("crossing", "baseline_crossing")
 MODELS = "models"  # folder of kept models, in a results folder
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 FAILURES = ("max_steps", "not_learnt", "no_baseline", "diverged")
 NOT_LEARNT = "not_learnt"  # the reason of a pair whose pre-training did not reach its target
 
@@ -156,9 +164,25 @@ def model_file(record: Record) -> str | None:
     return next((name for name in record.get("files", ()) if name.startswith(f"{MODELS}/")), None)
 
 
-def rank(record: Record) -> tuple[bool, bool, str]:
+def rank(record: Record) -> tuple[bool, bool, int]:
     """Return what orders records of one key: results after failures, those with a kept model, then the newest."""
-    return not record["failed"], model_file(record) is not None, str(record["finished"])
+    return not record["failed"], model_file(record) is not None, filing_of(record)
+
+
+def filing_of(record: Record) -> int:
+    """Return what orders records of several keys: their number; of older versions of icy, the time."""
+    if (number := record.get("filed")) is not None:
+        return number
+    try:
+        moment = datetime.fromisoformat(str(record.get("finished")))
+    except ValueError:
+        return 0
+    return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - EPOCH) // timedelta(microseconds=1)
+
+
+def by_filing(record: Record) -> tuple[int, str]:
+    """Return the sort key that puts records in the order in which they were filed."""
+    return filing_of(record), str(record.get("key"))
 
 
 def is_better(record: Record, other: Record | None) -> bool:
@@ -197,13 +221,32 @@ def record_key(config: Mapping[str, Any], versions: Mapping[str, str]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:20]
 
 
+def own_key(record: Record) -> str:
+    """Return the key that the configuration and the versions of a record give."""
+    own = {name: version for name, version in record["versions"].items() if name not in SOFTWARE}
+    return record_key(record["config"], own)
+
+
+def plain_key(key: str) -> str:
+    """Return a key that can be part of the name of a file, or of a search.
+
+    Raises:
+        StoreError: it cannot.
+    """
+    if not (key.isascii() and key.isalnum()):
+        raise StoreError(f"A result has a key of letters and digits, not '{in_a_line(key)[:40]}'.")
+    return key
+
+
 def _canonical(value: Any) -> Any:
     """Return a value with whole numbers as int, so that 20 and 20.0 are one configuration."""
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else value
+    if isinstance(value, str | int | None):  # most values, and soon told
+        return value
     if isinstance(value, Mapping):
         return {name: _canonical(inner) for name, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_canonical(inner) for inner in value]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    return [_canonical(inner) for inner in value] if isinstance(value, (list, tuple)) else value
 
 
 def as_json(value: Any) -> Any:
@@ -217,29 +260,11 @@ def as_json(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def newest(records: Sequence[Record]) -> list[Record]:
-    """Return the last record of each configuration, of the newest version of model, grammar and protocol with a result.
-
-    Results of different versions are not comparable. The others stay on file.
-    """
-    version: dict[tuple[str, ...], Any] = {}
-    for record in sorted(records, key=lambda r: (not r["failed"], *_order(r))):
-        version.update(_versions(record))
-    current = [r for r in records if all(version[what] == found for what, found in _versions(r).items())]
-    return list({config_text(record["config"]): record for record in current}.values())
-
-
-def _versions(record: Record) -> dict[tuple[str, ...], Any]:
-    """Return the versions of model, grammar and protocol that a record was measured with."""
-    names = {"model": ("side", "model"), "grammar": ("grammar",), "protocol": ("protocol",)}
-    if kind := record.get("kind"):
-        names[kind] = ("side", "model")  # jobs of other kinds have the version of their kind
-    found = record.get("versions", {})
-    return {(what, *(str(record.get(name)) for name in parts)): found.get(what) for what, parts in names.items()}
-
-
-def _order(record: Record) -> tuple[str, str]:
-    return str(record.get("finished")), str(record.get("key"))
+def checks_of(record: Record) -> TrainingSettings | None:
+    """Return settings with the checks of a training; None of a kind of job with checks of its own."""
+    known = record["config"].get("settings", {})
+    checks = {name: known[name] for name in ("check_every", "check_growth", "max_steps") if name in known}
+    return TrainingSettings(**checks) if checks.get("check_every") or checks.get("check_growth") else None
 
 
 def config_text(config: Mapping[str, Any]) -> str:

@@ -9,14 +9,18 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import os
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from icy.core.errors import InvalidSettingError, StoreError
-from icy.core.files import write_atomically
+from icy.core.files import free_name, is_inside, require_room, write_atomically
 
-from .record import REQUIRED, Record, _order, is_better, model_file, newest
+from .check import LARGEST, checked, tell_left_out
+from .record import Record, by_filing, filing_of, is_better, model_file, plain_key
+from .versions import NONE, Versions, newest
 
 log = logging.getLogger(__name__)
 RECORDS = "records"
@@ -27,6 +31,8 @@ RERUN = {
     "always": "run everything again",
     "never": "run nothing, and show what is on file",
 }
+ODD = "odd"  # after the name of a file that was no record, and is kept beside the record that took its place
+_last: dict[Path, int] = {}  # by folder, the number that was filed last, as far as this process knows
 
 
 class Store:
@@ -35,17 +41,25 @@ class Store:
     Args:
         folder: made when the first result is written.
         packed: further records by key, which are not in the folder yet.
+        warn: whether files that are no readable records are named in a warning, each once.
+
+    Attributes:
+        asked: versions of the running plan, which tables show before others (`newest`).
+
+    Raises:
+        InvalidSettingError: `folder` is no path.
 
     Example:
         >>> import tempfile
         >>> store = Store(tempfile.mkdtemp())
-        >>> store.put({"key": "abc", "model": "sender/FC2L", "config": {}, "failed": False, "finished": ""})
-        >>> store.get("abc")["model"]
-        'sender/FC2L'
+        >>> store.records()
+        []
     """
 
-    def __init__(self, folder: str | Path, packed: Mapping[str, Record] | None = None) -> None:
-        self.folder, self._packed = Path(folder), packed or {}
+    def __init__(self, folder: str | Path, packed: Mapping[str, Record] | None = None, warn: bool = True) -> None:
+        self.folder, self._packed, self._warn = folder_of(folder), packed or {}, warn
+        self.asked: Versions = NONE
+        self._told: set[Path] = set()  # files that a warning has named
 
     def prepare(self) -> None:
         """Make the folder and check that it can be written, before hours are spent.
@@ -55,29 +69,46 @@ class Store:
         Raises:
             StoreError: it cannot.
         """
-        probe = self.folder / RECORDS / ".writable"
-        write_atomically(probe, b"")
-        probe.unlink(missing_ok=True)
+        require_room(self.folder / RECORDS)
+        self._look_for_the_last()  # now, as workers are copies of this process
         for path in (self.folder / RECORDS).glob(".*.tmp"):
             with contextlib.suppress(OSError):  # another process may be sweeping too
                 if time.time() - path.stat().st_mtime > STALE_SECONDS:
                     path.unlink()
 
     def path(self, key: str) -> Path:
-        """Return the file of a key."""
-        return self.folder / RECORDS / f"{key}.json"
+        """Return the file of a key.
 
-    def put(self, record: Record, files: Mapping[str, bytes] | None = None) -> None:
-        """Store a record under its key, after the files that belong to it, given by their path in the folder."""
+        Raises:
+            StoreError: the key is no name of a file.
+        """
+        return self.folder / RECORDS / f"{plain_key(key)}.json"
+
+    def put(self, record: Record, files: Mapping[str, bytes] | None = None, number: bool = True) -> None:
+        """Store a record under its key. A file of its name that is no record is kept beside it.
+
+        Args:
+            record: what to store.
+            files: what belongs to it, by path in the folder; written before it.
+            number: whether it is given its place after those on file (`filed`), unless it has one; not for what is
+                copied.
+
+        Raises:
+            StoreError: it cannot be written, or a path leads out of the folder.
+        """
+        path = self.path(record["key"])
         for place, content in (files or {}).items():
-            if Path(place).is_absolute() or ".." in Path(place).parts:
+            if not is_inside(place):
                 raise StoreError(f"'{place}' is no path within the results folder {self.folder}.")
             write_atomically(self.folder / place, content)
-        write_atomically(self.path(record["key"]), json.dumps(record, indent=1, allow_nan=False).encode())
+        self._remember(record, number)
+        text = json.dumps(record, indent=1, allow_nan=False)
+        _keep_if_odd(path)
+        write_atomically(path, text.encode())
 
     def get(self, key: str) -> Record | None:
-        """Return the record of a key, or None."""
-        here, packed = _read(self.path(key)) if self.path(key).exists() else None, self._packed.get(key)
+        """Return the record of a key; None if there is none, or, with a warning, none that can be read."""
+        here, packed = self._in_the_folder(key), self._packed.get(key)
         return packed if packed is not None and is_better(packed, here) else here
 
     def lacks_model(self, record: Record) -> bool:
@@ -88,32 +119,81 @@ class Store:
         in_a_pack = self._packed.get(record["key"]) == record
         return file is None or not ((self.folder / file).is_file() or in_a_pack)
 
+    def _in_the_folder(self, key: str) -> Record | None:
+        path = self.path(key)
+        try:
+            return _read(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except OSError as error:
+            raise StoreError(f"{path} cannot be read: {error.strerror or error}.") from error
+        except ValueError as error:
+            self._leave_out(path, error)
+            return None
+
+    def _leave_out(self, path: Path, error: Exception) -> None:
+        if self._warn and path not in self._told:
+            self._told.add(path)
+            tell_left_out(path, error)
+
+    def _remember(self, record: Record, number: bool) -> None:
+        """Remember the largest number in the folder, and give a record the next one if it is to have one."""
+        folder = self.folder.absolute()
+        if folder not in _last:
+            self._look_for_the_last()
+        if number and "filed" not in record:
+            record["filed"] = min(max(_last[folder] + 1, time.time_ns() // 1000), LARGEST - 1)
+        _last[folder] = max(_last[folder], filing_of(record))
+
+    def _look_for_the_last(self) -> None:
+        folder = self.folder.absolute()
+        _last[folder] = max([_last.get(folder, 0), *map(filing_of, self._read_all(lambda *_: None))])
+
     def records(self) -> list[Record]:
         """Return the records that tables show: the newest of each configuration (see `newest`)."""
-        return sorted(newest(self.all_records()), key=_order)
+        return sorted(newest(self.all_records(), self.asked), key=by_filing)
 
     def all_records(self) -> list[Record]:
-        """Return all records in the folder, in the order they were finished.
+        """Return all records in the folder, in the order they were filed.
 
         A file that is not a record is left out, with a warning.
         """
-        found = []
+        return sorted(self._read_all(self._leave_out), key=by_filing)
+
+    def _read_all(self, leave_out: Callable[[Path, Exception], None]) -> Iterator[Record]:
         for path in (self.folder / RECORDS).glob("*.json"):
             try:
-                found.append(_read(path))
-            except StoreError as error:
-                log.warning("%s", error)
-        return sorted(found, key=_order)
+                yield _read(path)
+            except (OSError, ValueError) as error:
+                leave_out(path, error)
+
+
+def folder_of(given: Any) -> Path:
+    """Return the path of a results folder.
+
+    Raises:
+        InvalidSettingError: it is no path.
+    """
+    if not isinstance(given, str | os.PathLike) or "\0" in str(given):
+        raise InvalidSettingError(f"out is the folder for results, such as 'icy-results', the default; not {given!r}.")
+    return Path(given)
 
 
 def _read(path: Path) -> Record:
+    return checked(path.read_bytes(), path.stem)
+
+
+def _keep_if_odd(path: Path) -> None:
+    """Give a file that is no record, and about to be replaced, another name."""
     try:
-        record: Record = json.loads(path.read_text())
-        if not isinstance(record, dict) or not record.keys() >= REQUIRED:
-            raise ValueError("parts are missing")
-    except (OSError, ValueError) as error:
-        raise StoreError(f"{path} is not a readable result ({error}); move it away to measure it again.") from error
-    return record
+        _read(path)
+    except FileNotFoundError:
+        return
+    except (OSError, ValueError):
+        kept = free_name(path, ODD)
+        with contextlib.suppress(OSError):
+            os.replace(path, kept)
+            log.warning("What was in %s, no readable result, is kept as %s.", path, kept.name)
 
 
 def to_run(keys: Iterable[str], store: Store, rerun: str, keep_models: bool = False) -> set[str]:

@@ -24,8 +24,10 @@ from icy.core.lazy import load_object
 from icy.core.provenance import device_name, git_revision, now, software
 from icy.core.registry import registry
 from icy.core.text import counted, listed
+from icy.records.check import config_fault
 from icy.records.kinds import STEPS_AND_ACCURACY, RowKey, job_kind
 from icy.records.record import CROSSINGS, FAILURES, MODELS, Record, as_json, record_key, value_of
+from icy.records.versions import Part, versions_of
 
 from .work import Work
 
@@ -176,6 +178,12 @@ class Job(ABC):
         """Return the versions of the parts that determine the numbers."""
         return {self.kind: registry.get(self.kind, JOB).full_version}
 
+    def parts(self, replicate: Replicate) -> dict[Part, str]:
+        """Return the versions of `versions`, each by what it is the version of."""
+        about = {"kind": self.kind, "side": self.side, "versions": self.versions(replicate)}
+        found = versions_of({**self.config(replicate), **about})
+        return {part: version for part, version in found.items() if version is not None}
+
     def key(self, replicate: Replicate) -> str:
         """Return the name that the result of a replicate is filed under."""
         return record_key(self.config(replicate), self.versions(replicate))
@@ -200,6 +208,8 @@ class Job(ABC):
             raise IcyError(f"The configuration of a job of kind '{self.kind}' lacks {listed(missing)}.")
         if wrong := sorted(RESERVED & set(config)):
             raise IcyError(f"The configuration of a job of kind '{self.kind}' cannot hold {listed(wrong)}.")
+        if (fault := config_fault(config)) is not None:
+            raise InvalidSettingError(f"The configuration of a job of kind '{self.kind}' cannot be filed: {fault}.")
 
     # -- training ----------------------------------------------------------------------------------------------------
 

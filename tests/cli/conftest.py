@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from icy.core.registry import registry
+
+
+@pytest.fixture(autouse=True, scope="session")
+def signals_that_are_heard() -> None:
+    """Undo that a shell without jobs, or nohup, has tests and the commands that they start ignore some signals."""
+    for one, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
+        if signal.getsignal(one) == signal.SIG_IGN:
+            signal.signal(one, usual)
 
 
 @pytest.fixture

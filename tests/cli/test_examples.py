@@ -25,6 +25,7 @@ from icy.records.load import long_of
 from icy.records.pack import Pack
 from tests.analysis.plots.helpers import MODELS, acquire, budget
 from tests.cli.helpers import ROOT, run
+from tests.helpers import readable
 
 TRAINING = ("probe", "sweep", "e2e", "reproduce")
 QUICK = ("list", "show", "generate", "atlas", "table", "plot", "pack")  # are run; others are parsed
@@ -77,9 +78,8 @@ def examples() -> list[str]:
 def folder(path: Path, result: ProbeResult) -> None:
     """Write a results folder."""
     (path / "records").mkdir(parents=True)
-    for number, record in enumerate(result.records):
-        config = {**record["config"], "key": record["key"]}
-        (path / "records" / f"{number}.json").write_text(json.dumps({**record, "config": config}))
+    for record in map(readable, result.records):
+        (path / "records" / f"{record['key']}.json").write_text(json.dumps(record))
 
 
 @pytest.fixture(scope="module")

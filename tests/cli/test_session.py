@@ -1,13 +1,21 @@
-"""Sessions in real processes: Ctrl-C, kill and resume."""
+"""Sessions in real processes: Ctrl-C and other ends, kill and resume."""
 
 from __future__ import annotations
 
+import fcntl
 import os
+import pty
+import select
 import signal
 import subprocess
 import sys
+import tempfile
+import termios
 import time
 from pathlib import Path
+
+import pandas as pd
+import pytest
 
 from icy.core.text import counted
 from tests.cli.helpers import ROOT, run
@@ -84,3 +92,90 @@ def test_kill_loses_and_repeats_nothing_that_is_finished(out: str) -> None:
     assert kept.items() <= files(out).items()
     assert len(files(out)) == IN_ALL
     assert not list(Path(out).rglob(".*"))
+
+
+# -- other ways to end -------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))  # which this process knows already
+    return folder
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129)])
+def test_the_end_of_a_job_keeps_what_is_finished_and_leaves_nothing(
+    out: str, temporary: Path, name: str, code: int
+) -> None:
+    """As `scancel` and a lost connection send it: to all processes."""
+    process = start(*SLOW, "--out", out)
+    wait_for_record(process, out)
+    os.killpg(process.pid, getattr(signal, name))
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == code
+    assert "Traceback" not in said
+    assert f"Ended by {name}: {len(files(out))} of {IN_ALL} finished and kept in {out}." in said
+    assert len(pd.read_csv(Path(out) / "results.csv")) == len(files(out)) >= 1
+    assert not list(temporary.iterdir())
+    assert not (Path(out) / "claims").exists()
+
+
+def test_many_interrupts_leave_no_stack_trace(out: str) -> None:
+    process = start(*SLOW, "--out", out)
+    wait_for_record(process, out)
+    for _ in range(8):
+        os.killpg(process.pid, signal.SIGINT)
+        time.sleep(0.06)
+    _, said = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert "Traceback" not in said
+    assert "ignored" not in said
+    assert said.count("Interrupted: ") == 1
+    assert (Path(out) / "results.csv").exists()
+
+
+def test_a_lost_terminal_is_an_end_like_others(out: str) -> None:
+    """Every word to it is an error; the tables are written all the same."""
+    here, there = pty.openpty()
+    command = [sys.executable, "-m", "icy", *SLOW, "--out", out]
+
+    def take_terminal() -> None:
+        os.setsid()
+        fcntl.ioctl(there, termios.TIOCSCTTY, 0)
+
+    process = subprocess.Popen(command, cwd=ROOT, stdin=there, stdout=there, stderr=there, preexec_fn=take_terminal)
+    os.close(there)
+    while not files(out):
+        assert process.poll() is None
+        if select.select([here], [], [], 0.02)[0]:  # else it would wait for someone to read
+            os.read(here, 4096)
+    os.close(here)
+    assert process.wait(30) == 129
+    assert len(pd.read_csv(Path(out) / "results.csv")) == len(files(out))
+
+
+def test_what_a_killed_run_left_is_swept_at_the_next_start(out: str, temporary: Path) -> None:
+    process = start(*SLOW, "--out", out)
+    wait_for_record(process, out)
+    process.kill()
+    process.communicate(timeout=30)
+    assert [path.name.startswith("icy-pool-") for path in temporary.iterdir()] == [True]
+    assert (Path(out) / "claims").exists()
+    assert run(*SLOW, "--out", out, "--workers", "1").exit_code == 0
+    assert not list(temporary.iterdir())
+    assert not (Path(out) / "claims").exists()
+
+
+def test_a_script_keeps_its_handlers(tmp_path: Path) -> None:
+    script = f"""
+import signal, icy
+before = [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
+icy.probe("sender/FC1L", "perm", quick=True, workers=2, out={str(tmp_path)!r}, target=0.5, progress=False)
+print(before == [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)])
+print(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+"""
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.stdout.splitlines()[-2:] == ["True", "set()"], done.stderr

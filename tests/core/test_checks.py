@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from icy.core.checks import hidden_list, seed_list
-from icy.core.errors import InvalidSettingError
+from icy.core.checks import hidden_list, number_or_text, parse_whole, seed_list, whole_number
+from icy.core.errors import InvalidSettingError, quoted, unknown
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,28 @@ def test_seeds(given: Any, expected: list[int]) -> None:
     assert seed_list(given) == expected
 
 
-@pytest.mark.parametrize("given", [0, -1, [], "", "x", "5-3", [1.5], [-1], "0"])
+@pytest.mark.parametrize(
+    "given",
+    [
+        0,
+        -1,
+        [],
+        "",
+        "x",
+        "5-3",
+        [1.5],
+        [-1],
+        "0",
+        "²",
+        "1-²",
+        True,
+        [True],
+        2.5,
+        [10**18],
+        pytest.param(10**5000, id="5001 digits"),
+        pytest.param("9" * 5000, id="5000 digits"),
+    ],
+)
 def test_seeds_that_are_none(given: Any) -> None:
     with pytest.raises(InvalidSettingError, match="Seeds are"):
         seed_list(given)
@@ -39,7 +60,57 @@ def test_hidden_sizes(given: Any, expected: list[int]) -> None:
     assert hidden_list(given) == expected
 
 
-@pytest.mark.parametrize("given", [0, -1, [], "", ",", "a", "64-128", "64;128", [1.5], 1.5, [0], None, "64,0", [[64]]])
+@pytest.mark.parametrize(
+    "given",
+    [
+        0,
+        -1,
+        [],
+        "",
+        ",",
+        "a",
+        "64-128",
+        "64;128",
+        [1.5],
+        1.5,
+        [0],
+        None,
+        "64,0",
+        [[64]],
+        "²",
+        True,
+        pytest.param(10**5000, id="5001 digits"),
+        pytest.param("9" * 5000, id="5000 digits"),
+    ],
+)
 def test_hidden_sizes_that_are_none(given: Any) -> None:
     with pytest.raises(InvalidSettingError, match="he hidden size"):
         hidden_list(given)
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [("0", 0), ("128", 128), ("9" * 18, 10**18 - 1), ("9" * 19, None), ("²", None), ("٣", None),
+     pytest.param("9" * 5000, None, id="5000 digits"),
+     ("-1", None), ("+1", None), ("1_0", None), (" 1", None), ("1.0", None), ("", None)],
+)  # fmt: skip
+def test_a_number_is_digits_and_few_of_them(text: str, number: int | None) -> None:
+    assert parse_whole(text) == number
+    assert number_or_text(text) == (text if number is None else number)
+
+
+@pytest.mark.parametrize("given", [True, 1.0, "1", None, 0, 2**31 + 1, pytest.param(10**5000, id="5001 digits")])
+def test_whole_numbers_that_are_none(given: Any) -> None:
+    with pytest.raises(InvalidSettingError, match=r"The size must be (a whole number|at most 2147483648)"):
+        whole_number("size", given)
+
+
+def test_a_sentence_holds_no_thousands_of_digits() -> None:
+    nested: list[Any] = [0]
+    for _ in range(40):  # as the aliases of YAML write it in a few lines
+        nested = [nested, nested]
+    for value in ("9" * 5000, 10**4000, 10**5000, list(range(10**5)), nested):
+        assert len(quoted(value)) <= 60
+        assert len(str(unknown("thing", str(quoted(value)), ["a"]))) < 150
+    assert quoted("half") == "'half'"
+    assert quoted("\x1b[31m\n") == r"'\x1b[31m\n'"

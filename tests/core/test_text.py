@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from icy.core.text import counted, listed, markdown_table, several
+from icy.core.text import counted, listed, markdown_table, natural, several
 
 
 @pytest.mark.parametrize(
@@ -61,3 +61,8 @@ def test_headings_and_rows_may_be_iterators() -> None:
 )
 def test_a_count_agrees_with_its_noun_and_verb(number: int, word: str, verb: str, said: str) -> None:
     assert counted(number, word, verb) == said
+
+
+def test_names_are_ordered_by_their_numbers_whatever_these_are() -> None:
+    names = ["b10", "b2", "B02", "b²", "a" + "9" * 5000, "10", "9"]
+    assert sorted(names, key=natural) == ["9", "10", "a" + "9" * 5000, "b2", "B02", "b10", "b²"]

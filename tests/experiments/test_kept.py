@@ -14,6 +14,7 @@ from icy.config.specs import EndToEndSpec
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.experiments.plan import make_plan
 from icy.records.pack import Pack
+from icy.records.record import Record, own_key
 from icy.training.pairs.job import PairJob
 
 SIZES: dict[str, Any] = {"meanings": "2x3", "word_length": 2, "hidden": 16, "seeds": 2, "workers": 1}
@@ -90,10 +91,16 @@ def test_what_it_lacks_is_said(kept: Path, tmp_path: Path, changes: dict[str, An
         icy.end_to_end(**asked, pretrained=kept, out=tmp_path)
 
 
+def with_version(record: Record, what: str, version: str) -> Record:
+    """The record as if a part had been of another version."""
+    changed: Any = {**record, "versions": {**record["versions"], what: version}}
+    return {**changed, "key": own_key(changed)}
+
+
 def test_a_grammar_or_model_that_was_edited_is_refused(kept: Path, tmp_path: Path) -> None:
     for what in ("grammar", "model"):
         records = [
-            {**r, "versions": {**r["versions"], what: "0"}} if r["grammar"] == "perm" else r
+            with_version(r, what, "0") if what == "model" or r["grammar"] == "perm" else r
             for r in icy.ProbeResult.load(kept).records
         ]
         files = dict(Pack.read(kept).files)

@@ -19,7 +19,7 @@ from icy.core.errors import InvalidSettingError, StoreError
 from icy.experiments.results import ProbeResult, read_results
 from icy.records.load import read_long
 from icy.records.long_table import to_long
-from tests.helpers import long, record
+from tests.helpers import long, readable, record
 
 CUT = {"reason": "cap"}
 FAILED = {"failed": True, "reason": "error", "error": "ValueError: no", "steps": None, "accuracy": None}
@@ -149,8 +149,9 @@ def test_sum_keeps_each_result_once(three: ProbeResult) -> None:
 
 
 def test_save_and_load(three: ProbeResult, tmp_path: Path) -> None:
-    path = three.save(tmp_path / "result.json")
-    assert ProbeResult.load(path).records == three.records
+    whole = ProbeResult([readable({n: v for n, v in r.items() if v is not None}) for r in three.records])
+    path = whole.save(tmp_path / "result.json")
+    assert ProbeResult.load(path).records == whole.records
     with pytest.raises(StoreError, match=r"\.json"):
         three.save(tmp_path / "result.csv")
 

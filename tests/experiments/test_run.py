@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import logging
+import os
 import subprocess
 import sys
 import textwrap
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
+import pandas as pd
 import pytest
 
 import icy
 from icy.config.specs import ProbeSpec
+from icy.experiments import run
 from icy.experiments.plan import make_plan
 from icy.experiments.watcher import Watcher
+from icy.records.claims import Claims
 from icy.records.record import Record
+from icy.records.store import Store
 from icy.training.engine import train as real_train
 from icy.training.job import Job
 from icy.training.runners.base import LocalRunner
@@ -234,3 +241,107 @@ def test_tables_can_be_read_while_it_runs(tmp_path: Path, monkeypatch: pytest.Mo
     icy.sweep("*/FC1L", grammar="perm", quick=True, workers=1, out=str(tmp_path), watcher=Reader())
     assert seen[0] is False
     assert seen[-1] is True
+
+
+# -- several runs in one folder ----------------------------------------------------------------------------------------
+
+
+class Both(Counter):
+    """Also collects what another run turns out to have filed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.others: list[str] = []
+
+    def found(self, record: Record) -> None:
+        self.others.append(record["key"])
+
+
+class WhenWaiting(logging.Handler):
+    """Does something once a run says that it waits for another."""
+
+    def __init__(self, action: Callable[[], object]) -> None:
+        super().__init__()
+        self.action, self.said = action, ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.said = record.getMessage()
+        self.action()
+
+    def __enter__(self) -> Self:
+        run.log.addHandler(self)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        run.log.removeHandler(self)
+
+
+@pytest.fixture
+def keys(tiny: icy.ProbeResult) -> dict[tuple[str, int], str]:
+    return {(r["grammar"], r["seed"]): r["key"] for r in tiny.records}
+
+
+@pytest.fixture(autouse=True)
+def _looking_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "LOOK_SECONDS", 0.02)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_another_run_is_at_is_left_to_it_and_waited_for(
+    tiny: icy.ProbeResult, keys: dict[tuple[str, int], str], tmp_path: Path, workers: int
+) -> None:
+    """It trains a baseline, whose grammars wait for it, and a grammar of the other seed."""
+    theirs, watcher = [keys["concat", 123], keys["rot", 124]], Both()
+
+    def finish() -> None:
+        for record in tiny.records:
+            if record["key"] in theirs:
+                Store(tmp_path).put(record)
+        other.__exit__(None, None, None)
+
+    with Claims(tmp_path) as other, WhenWaiting(finish) as waiting:
+        other.take(theirs)
+        found = icy.probe("sender/FC2L", ["perm", "rot"], workers=workers, out=tmp_path, watcher=watcher, **TINY)
+    assert curves(found) == curves(tiny)
+    assert sorted(watcher.keys) == sorted(set(keys.values()) - set(theirs))
+    assert sorted(watcher.others) == sorted(theirs)
+    assert waiting.said.startswith(f"Waiting for 2 replicates that another run is training: process {os.getpid()} on ")
+    assert len(pd.read_csv(tmp_path / "results.csv")) == 6
+    assert not (tmp_path / "claims").exists()
+
+
+def test_what_another_run_gives_up_is_trained(
+    tiny: icy.ProbeResult, keys: dict[tuple[str, int], str], tmp_path: Path
+) -> None:
+    watcher = Both()
+    other = Claims(tmp_path)
+    other.take(keys.values())
+    with WhenWaiting(lambda: other.__exit__(None, None, None)):
+        found = icy.probe("sender/FC2L", ["perm", "rot"], workers=1, out=tmp_path, watcher=watcher, **TINY)
+    assert curves(found) == curves(tiny)
+    assert sorted(watcher.keys) == sorted(keys.values())
+
+
+def test_what_was_filed_since_the_plan_is_not_trained_again(tiny: icy.ProbeResult, tmp_path: Path) -> None:
+    plan = make_plan(ProbeSpec("sender/FC2L", ["perm", "rot"], workers=1, out=tmp_path, **TINY))
+    first, *_, last = tiny.records
+    for record in (first, last):
+        Store(tmp_path).put(record)
+    watcher = Both()
+    found = run.run_plan(plan, watcher)
+    assert sorted(watcher.others) == sorted((first["key"], last["key"]))
+    assert len(watcher.keys) == 4
+    assert curves(found) == curves(tiny)
+
+
+def test_what_another_run_trained_again_is_not_trained_a_third_time(tiny: icy.ProbeResult, tmp_path: Path) -> None:
+    for record in tiny.records:
+        Store(tmp_path).put(record)
+    plan = make_plan(ProbeSpec("sender/FC2L", ["perm", "rot"], workers=1, out=tmp_path, rerun="always", **TINY))
+    again = {**tiny.records[0], "finished": "2199-01-01T00:00:00.000000+00:00"}
+    Store(tmp_path).put(again)  # type: ignore[arg-type]
+    watcher = Both()
+    found = run.run_plan(plan, watcher)
+    assert watcher.others == [again["key"]]
+    assert len(watcher.keys) == 5
+    assert curves(found) == curves(tiny)

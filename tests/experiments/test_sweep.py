@@ -157,3 +157,17 @@ def test_parts_are_the_arguments_of_a_probe() -> None:
     (one,) = expand(spec(model="sender/FC1L"))
     assert isinstance(one, ProbeSpec)
     assert not isinstance(one, SweepSpec)
+
+
+def test_a_file_that_names_plug_ins_says_whose_code_is_run(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Before it runs: also where the plug-in is not there."""
+    file = tmp_path / "sweep.toml"
+    for said, written in (("mine.py", '"mine.py"'), ("mine.py and other.py", '["mine.py", "other.py"]')):
+        file.write_text(f'model = "sender/FC1L"\nplugin = {written}\n')
+        with pytest.raises(IcyError, match=r"'mine\.py' does not exist"):
+            icy.sweep(file=file, out=tmp_path)
+        assert f"The sweep {file} names plug-ins, whose code is run: {said}." in caplog.messages
+    caplog.clear()
+    file.write_text('model = "sender/FC1L"\n')
+    read_sweep(file)
+    assert not caplog.messages

@@ -333,3 +333,14 @@ def test_conventions_that_there_are_not(argument: str, given: str, near: str) ->
 def test_a_segment_larger_than_the_sample() -> None:
     with pytest.raises(InvalidSettingError, match="A segment of 100 rows is more than there are, 2"):
         cbm_by_sample_size([[0], [1]], ["a", "b"])
+
+
+def test_words_of_large_tokens_are_told_apart() -> None:
+    """Their numbers, multiplied, would be more than 64 bits hold."""
+    large = 2**61
+    messages = [[large + a, large + b, large + c] for a, b, c in [(0, 1, 2), (1, 0, 2), (2, 1, 0), (0, 2, 1)]]
+    small = [[token - large for token in row] for row in messages]
+    meanings = [[0], [1], [2], [3]]
+    for words in ("tokens:3", "positions:3", "positions"):
+        assert cbm(meanings, messages, words=words).value == cbm(meanings, small, words=words).value
+    assert cbm(meanings, messages, words="tokens:3").value == 1

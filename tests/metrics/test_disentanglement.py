@@ -229,3 +229,14 @@ def test_copies_of_one_row_do_not_vary() -> None:
     codes = np.random.default_rng(0).normal(size=(7, 3))
     score = factor_vae(np.arange(7)[:, None] + [0, 0], codes, training_votes=50, test_votes=50)
     assert list(score.details["attributes"]) == [0]
+
+
+@pytest.mark.parametrize("variance", ["one_hot", "ordinal"])
+@pytest.mark.parametrize("first", [10**13, 2**53 + 1, 2**61])
+def test_large_tokens_that_differ_by_one_do_differ(variance: str, first: int) -> None:
+    """As real codes they would be one and the same, up to rounding."""
+    options: dict[str, Any] = {"variance": variance, "training_votes": 200, "test_votes": 200}
+    meanings = np.array(list(itertools.product(range(3), repeat=2)))
+    assert (
+        factor_vae(meanings, meanings + first, **options).value == factor_vae(meanings, meanings, **options).value == 1
+    )

@@ -108,3 +108,29 @@ def test_by_chance_is_a_mean_over_orders_on_very_few_rows_and_not_told_of_many()
     large = Table.of(icy.make_language("concat", "5x7", 4, 4, 123))
     assert len(large) > FEW_ROWS
     assert values_by_chance(large, ("hce",)) == {}
+
+
+@pytest.mark.parametrize("metric", ["cbm", "context_independence", "topsim", "posdis"])
+def test_rows_with_equal_scores_can_be_joined(metric: str, language: icy.Language) -> None:
+    """pandas compares `attrs`, where scores hold tables."""
+    import pandas as pd
+
+    one, same = (evaluate(language, metrics=metric) for _ in range(2))
+    other = evaluate(icy.make_language("rot", "2x4", 3, 3, 2), metrics=metric)
+    assert one.attrs["scores"] == same.attrs["scores"]
+    assert one.attrs["scores"] != other.attrs["scores"]
+    assert pd.concat([one, same, other])[metric].tolist() == [one[metric][0], same[metric][0], other[metric][0]]
+    assert pd.concat([one, same]).attrs == one.attrs
+
+
+def test_scores_are_equal_if_all_of_them_is() -> None:
+    import torch
+
+    details = {"list": [1.0, math.nan], "array": np.arange(3), "tensor": torch.arange(3)}
+    score = Score("x", 1.0, 1, {"eos": 0}, details)
+    assert score == Score("x", 1.0, 1, {"eos": 0}, {**details, "array": np.arange(3), "tensor": torch.arange(3)})
+    assert score != Score("x", 1.0, 1, {"eos": 0}, {**details, "array": np.arange(4)})
+    assert score != Score("x", 1.0, 1, {"eos": 0}, {**details, "tensor": torch.arange(4)})
+    assert score != Score("x", 1.0, 1, {"eos": 1}, details)
+    assert score != 1.0
+    assert Score("x", math.nan, 1, why="no") == Score("x", math.nan, 1, why="no")

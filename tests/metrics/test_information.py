@@ -139,3 +139,24 @@ def test_mistakes_are_answered_in_a_sentence(metric: Any) -> None:
         metric([[0, 0], [1, 1]], ["a", "b"], constant="leave")
     with pytest.raises(IcyError, match="discrete attributes"):
         metric([[0.5, 0], [1, 1]], ["a", "b"])
+
+
+def test_the_size_of_a_token_costs_nothing() -> None:
+    """A table of every token up to 2^62 would take 23 GB and more."""
+    meanings = list(itertools.product(range(2), repeat=2))
+    bag = np.array([(1, 3), (4, 1), (3, 2), (2, 4)])
+    for large in (10**10, 2**61, 2**62, 2**63 - 1, 10**20):
+        messages = [[large if token == 4 else token for token in row] for row in bag.tolist()]
+        assert bosdis(meanings, messages).value == bosdis(meanings, bag).value == 1
+    huge = bosdis(meanings, np.where(bag == 4, 2**40, bag), constant="zero")
+    assert huge.value == pytest.approx(4 / (2**40 + 1))
+    assert huge.details["gaps"] == {1: 1, 2: 1, 3: 1, 2**40: 1}
+
+
+def test_what_is_ignored_is_not_in_the_vocabulary() -> None:
+    meanings, bag = list(itertools.product(range(2), repeat=2)), [(1, 3), (4, 1), (3, 2), (2, 4)]
+    for ignored, symbols in ((0, 4), ([0], 4), ([0, 0.0], 4), ([9, -1, "a"], 5), ([0, 1], 3), ((), 5)):
+        score = bosdis(meanings, bag, constant="zero", ignore=ignored)  # type: ignore[arg-type]
+        assert score.value == pytest.approx((3 if ignored == [0, 1] else 4) / symbols)
+    named = [[f"t{token}" for token in row] for row in bag]
+    assert bosdis(meanings, named, constant="zero", ignore=["t1"], vocab_size=9).value == pytest.approx(3 / 8)

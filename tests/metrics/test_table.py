@@ -105,3 +105,35 @@ def test_lists_are_no_values() -> None:
     column[:, 0] = [[1, 2], [3, 4]]
     with pytest.raises(InvalidSettingError, match="a column holds lists"):
         Table.of(column, ["ab", "ba"])
+
+
+# -- large numbers ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("large", [2**61, 2**62 - 1, 2**62, 2**63 - 1, 2**63, 2**64, 10**30])
+def test_tokens_and_values_of_any_size_are_told_apart(large: int) -> None:
+    table = Table.of([[large, 0], [large + 1, 0]], [[large, 1], [1]])
+    assert table.messages[0, 0] != table.messages[0, 1] == table.messages[1, 0]
+    assert table.meanings[0, 0] != table.meanings[1, 0]
+    assert table.token_name(table.messages[0, 0]) == large
+    assert table.value_name(0, table.meanings[1, 0]) == large + 1
+    assert table.vocab_size in (large + 1, 2)
+    assert Table.of([[0], [1]], [[large, 1], [1]], eos=large).lengths.tolist() == [0, 1]
+
+
+def test_arrays_without_signs_are_read_without_a_turn() -> None:
+    tokens = np.array([[2**63 + 5, 3], [3, 2**63 + 5]], dtype=np.uint64)
+    table = Table.of(tokens, tokens)
+    assert table.messages.tolist() == [[1, 0], [0, 1]]
+    assert table.token_name(1) == table.value_name(1, 1) == 2**63 + 5
+
+
+def test_negative_tokens_are_refused_whatever_their_size() -> None:
+    for token in (-1, -(2**63), -(10**30), -(10**5000)):
+        with pytest.raises(InvalidSettingError, match="Tokens are whole numbers from 0; found"):
+            Table.of([[0], [1]], [[1], [token]])
+
+
+def test_meanings_that_are_floats_and_large() -> None:
+    assert Table.of(np.array([[1e300], [2.0]]), [[1], [2]]).continuous
+    assert Table.of(np.array([[2.0**61], [2.0]]), [[1], [2]]).meanings.tolist() == [[2**61], [2]]

@@ -277,3 +277,58 @@ def test_another_separator_is_noticed(tmp_path: Path, name: str, separator: str,
 def test_the_options_that_choose_columns_are_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidSettingError, match=r"by --meaning-columns and --message-columns \(in Python"):
         read_table(write(tmp_path / "t.csv", "a,b\n1,ab\n2,ba\n"))
+
+
+# -- files that are damaged, and numbers that are large ----------------------------------------------------------------
+
+
+def test_numbers_that_no_float_holds_are_classes(tmp_path: Path) -> None:
+    for digits in (17, 20, 400, 5000):
+        large = "1" * digits
+        table = read_table(write(tmp_path / "t.csv", f"m0,m1,message\n{large},0,ab\n{large[:-1]}2,1,ad\n"))
+        assert not table.continuous
+        assert table.meanings[0, 0] != table.meanings[1, 0]
+        tokens = read_table(write(tmp_path / "u.csv", f"m0,t0,t1\n0,{large},3\n1,3,{large[:-1]}2\n"))
+        assert len({tokens.messages[0, 0], tokens.messages[0, 1], tokens.messages[1, 1]}) == 3
+        assert tokens.messages[0, 1] == tokens.messages[1, 0]
+    with pytest.raises(InvalidSettingError, match="infinite"):
+        read_table(write(tmp_path / "t.csv", "m0,message\ninf,ab\n1,ad\n"))
+    pd.DataFrame({"m0": [float("inf"), 1.0], "message": ["ab", "ba"]}).to_parquet(tmp_path / "t.parquet")
+    with pytest.raises(InvalidSettingError, match="infinite"):
+        read_table(tmp_path / "t.parquet")
+
+
+def test_files_that_are_empty_or_damaged(tmp_path: Path) -> None:
+    np.savez_compressed(
+        tmp_path / "whole.npz", meanings=np.arange(200).reshape(100, 2), messages=np.ones((100, 3), int)
+    )
+    whole = (tmp_path / "whole.npz").read_bytes()
+    for place, content in enumerate(
+        (b"", whole[:-30], whole[:120] + bytes(20) + whole[140:], b"PK\x03\x04", b"\x93NUMPY")
+    ):
+        (tmp_path / f"{place}.npz").write_bytes(content)
+        with pytest.raises(StoreError, match=rf"{place}\.npz' cannot be read: "):
+            read_table(tmp_path / f"{place}.npz")
+    np.save(tmp_path / "array", np.arange(3))
+    (tmp_path / "array.npy").rename(tmp_path / "array.npz")
+    with pytest.raises(StoreError, match="cannot be read"):
+        read_table(tmp_path / "array.npz")
+
+
+def test_a_pickle_that_holds_more_than_tensors_is_refused_without_torchs_advice(tmp_path: Path, dump: Any) -> None:
+    import pickle
+
+    for content in (b"", b"\x80\x02", pickle.dumps(Path("x")), pickle.dumps([1]), b"no pickle"):
+        (tmp_path / "t.pt").write_bytes(content)
+        with pytest.raises(StoreError, match="no interactions of EGG's") as told:
+            read_table(tmp_path / "t.pt")
+        assert "weights_only" not in str(told.value)
+        assert "\n" not in str(told.value)
+    one, none = torch.tensor([[1]]), torch.zeros(0, 2)
+    for held in (
+        {"message": torch.tensor(3), "sender_input": one},
+        {"message": none, "sender_input": none},
+        {"message": torch.ones(2, 2), "sender_input": torch.ones(2, 1), "message_length": torch.ones(5)},
+    ):
+        with pytest.raises(IcyError):
+            read_table(dump(**held))

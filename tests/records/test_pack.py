@@ -18,6 +18,7 @@ from icy.experiments.plan import make_plan
 from icy.records.load import load_records, long_of
 from icy.records.pack import Pack, add_to_pack, is_pack, merged
 from icy.records.store import Store
+from tests.helpers import on_file
 
 OLD = Path(__file__).parent / "version-0.1"
 GIVEN: dict[str, Any] = {
@@ -122,40 +123,38 @@ def test_adding_to_a_pack_leaves_it_alone_if_nothing_is_new(pack: Path, tmp_path
     before = pack.read_bytes()
     add_to_pack(pack, OLD, tmp_path / "nowhere")
     assert pack.read_bytes() == before
-    records: Any = [{"key": "new", "config": {}, "failed": False, "finished": "2026-01"}]
+    records = [on_file()]
     other = Pack.of(records).write(tmp_path / "other.parquet")
     assert len(add_to_pack(pack, other).records) == len(Pack.read(pack).records) == 8
     assert add_to_pack(tmp_path / "fresh.parquet", other).records == Pack.read(tmp_path / "fresh.parquet").records
 
 
 def test_merging_drops_nothing_and_prefers_results() -> None:
+    one_key, failed, twice = on_file(), on_file("perm", failed=True), on_file("hol", files=["x"])
     records: Any = [
-        {"key": "a", "config": {}, "failed": True, "finished": "2026-02"},
-        {"key": "a", "config": {}, "failed": False, "finished": "2026-01"},
-        {"key": "b", "config": {}, "failed": True, "finished": "2026-01"},
-        {"key": "c", "config": {}, "failed": False, "finished": "2026-01", "files": ["x"]},
-        {"key": "c", "config": {}, "failed": False, "finished": "2026-03", "files": ["x"]},
+        {**one_key, "failed": True, "filed": 2},
+        {**one_key, "filed": 1},
+        {**failed, "filed": 4},
+        {**twice, "filed": 1},
+        {**twice, "filed": 3},
     ]
     one = merged([Pack.of(records[:2]), Pack.of(records[2:4], {"x": b"1"}), Pack.of(records[4:], {"x": b"2"})])
-    assert [(r["key"], r["failed"], r["finished"]) for r in one.records] == [
-        ("a", False, "2026-01"),
-        ("b", True, "2026-01"),
-        ("c", False, "2026-03"),
+    assert [(r["grammar"], r["failed"], r["filed"]) for r in one.records] == [
+        ("rot", False, 1),
+        ("hol", False, 3),
+        ("perm", True, 4),
     ]
     assert one.files == {"x": b"2"}
 
 
 def test_unpacking_replaces_failures_only(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    here: Any = [
-        {"key": "a", "config": {}, "failed": True, "finished": "here"},
-        {"key": "b", "config": {}, "failed": False, "finished": "here"},
-    ]
-    for record in here:
+    for record in (on_file(seed=0, failed=True, engine="here"), on_file(seed=1, engine="here")):
         store.put(record)
-    packed: Any = [{"key": key, "config": {}, "failed": False, "finished": "packed"} for key in "abc"]
+    packed = [on_file(seed=seed, engine="packed") for seed in range(3)]
     assert Pack.of(packed).unpack(store) == 2
-    assert {key: store.get(key)["finished"] for key in "abc"} == {"a": "packed", "b": "here", "c": "packed"}  # type: ignore[index]
+    assert [store.get(r["key"])["engine"] for r in packed] == ["packed", "here", "packed"]  # type: ignore[index]
+    assert packed == [store.get(r["key"]) for r in packed[:1]] + packed[1:]  # copied as they are, without a new number
 
 
 def test_a_damaged_pack_is_refused(tmp_path: Path) -> None:
@@ -175,7 +174,7 @@ def test_a_damaged_pack_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_command_adds_to_a_pack_that_is_there(pack: Path, tmp_path: Path) -> None:
-    records: Any = [{"key": "new", "config": {}, "failed": False, "finished": "2026-01"}]
+    records = [on_file()]
     other = Pack.of(records).write(tmp_path / "other.parquet")
     done = CliRunner().invoke(main, ["pack", str(other), "-o", str(pack)])
     assert "8 replicates, 7 of which only the file itself held before, " in done.stderr
@@ -196,8 +195,8 @@ def test_a_damaged_pack_says_so(pack: Path) -> None:
 
 
 def test_a_model_is_not_lost_to_a_newer_record_without_one() -> None:
-    kept: Any = {"key": "a", "config": {}, "failed": False, "finished": "2026-01", "files": ["models/a.safetensors"]}
-    bare: Any = {"key": "a", "config": {}, "failed": False, "finished": "2026-02"}
+    kept = on_file(files=["models/a.safetensors"], finished="2026-01-01")
+    bare = on_file(finished="2026-01-02")
     whole = merged([Pack.of([kept], {"models/a.safetensors": b"1"}), Pack.of([bare])])
     assert list(whole.records) == [kept]
     assert dict(whole.files) == {"models/a.safetensors": b"1"}
@@ -205,7 +204,7 @@ def test_a_model_is_not_lost_to_a_newer_record_without_one() -> None:
 
 def test_files_are_those_of_the_record_that_is_kept(tmp_path: Path) -> None:
     def made(day: str, content: bytes) -> Pack:
-        record: Any = {"key": "a", "config": {}, "failed": False, "finished": day, "files": ["models/a.safetensors"]}
+        record = on_file(files=["models/a.safetensors"], finished=f"{day}-01")
         return Pack.of([record], {"models/a.safetensors": content})
 
     for packs in (

@@ -2,69 +2,109 @@
 
 from __future__ import annotations
 
+import errno
+import hashlib
+import json
 import os
+import time
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import icy
 from icy.core.errors import InvalidSettingError, StoreError
-from icy.core.provenance import now
 from icy.experiments.results import ProbeResult
-from icy.records.store import Store, to_run
+from icy.records.load import load_records
+from icy.records.long_table import write_tables
+from icy.records.record import Record
+from icy.records.store import Store, _last, to_run
+from tests.helpers import on_file
 
 
-def record(key: str, **changes: object) -> dict[str, object]:
-    return {"key": key, "config": {"a": 1}, "failed": False, "finished": "2026-01-01", **changes}
-
-
-def test_of_two_versions_the_newest_is_shown(tmp_path: Path) -> None:
+def test_of_two_versions_the_one_filed_last_is_shown(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    store.put(record("old", finished="2026-01-01"))
-    store.put(record("new", finished="2026-01-02"))
-    store.put(record("other", config={"a": 2}))
-    assert [r["key"] for r in store.records()] == ["other", "new"]
+    for version in "12":
+        store.put(on_file(model="sender/Mine", versions={"model": version}))
+    store.put(on_file("perm", model="sender/Mine", versions={"model": "2"}))
+    assert [(r["grammar"], r["versions"]["model"]) for r in store.records()] == [("rot", "2"), ("perm", "2")]
 
 
-def test_of_two_results_within_a_second_the_later_is_the_newer(tmp_path: Path) -> None:
-    first = now()
-    while (second := now()) == first:
-        pass
-    store = Store(tmp_path)
-    for key, finished in (("a", second), ("b", first), ("c", first[:19] + "+00:00")):  # icy once told only seconds
-        store.put(record(key, finished=finished))
-    assert [r["key"] for r in store.all_records()] == ["c", "b", "a"]
-    assert [r["key"] for r in store.records()] == ["a"]
+def test_records_of_older_versions_are_in_the_order_of_their_times(tmp_path: Path) -> None:
+    for seed, fraction in ((2, ".000002"), (1, ".000001"), (0, "")):  # icy once told only seconds
+        Store(tmp_path).put(on_file(seed=seed, finished=f"2026-01-02T10:00:00{fraction}+00:00"), number=False)
+    assert [r["seed"] for r in Store(tmp_path).all_records()] == [0, 1, 2]
 
 
-def versioned(model: str, grammar: str, version: str, finished: str) -> dict[str, object]:
-    config = {"model": model, "grammar": grammar}
-    about = {"side": "sender", "versions": {"model": version, "grammar": "1"}}
-    return record(f"{model}{grammar}{version}", config=config, finished=finished, **config, **about)
+def test_the_place_of_a_record_is_not_the_clocks_to_say(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the clock does, what is filed later comes later; also for a process that begins to file then."""
+    year = 365 * 24 * 3600 * 10**9
+    now = time.time_ns()
+    for seed, clock in enumerate([now, now - year, now + year, now, now + year // 2]):
+        monkeypatch.setattr(time, "time_ns", lambda clock=clock: clock)
+        _last.clear()  # another process
+        Store(tmp_path).put(on_file(seed=seed, finished=f"20{30 - seed}-01-01T00:00:00+00:00"))
+    filed = [r["filed"] for r in Store(tmp_path).all_records()]
+    assert [r["seed"] for r in Store(tmp_path).all_records()] == [0, 1, 2, 3, 4]
+    assert filed == [now // 1000, now // 1000 + 1, (now + year) // 1000, *((now + year) // 1000 + n for n in (1, 2))]
+
+
+def test_what_is_copied_keeps_its_place(tmp_path: Path) -> None:
+    store, old = Store(tmp_path), on_file(finished="2020-01-01T00:00:00+00:00")
+    store.put(on_file("perm"))
+    store.put(old, number=False)
+    assert "filed" not in old
+    assert [r["grammar"] for r in store.all_records()] == ["rot", "perm"]
+
+
+def versioned(model: str, grammar: str, version: str, **changes: Any) -> Record:
+    return on_file(grammar, model=f"sender/{model}", versions={"model": version}, **changes)
+
+
+def shown(records: Iterable[Record]) -> set[tuple[str, str, str]]:
+    return {(r["model"], r["grammar"], r["versions"]["model"]) for r in records}
 
 
 def test_versions_of_a_model_do_not_mix(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Edited after rot and perm, and measured again on perm: rot is left out, and told."""
-    old = [versioned("Mine", "rot", "1", "2026-01-01"), versioned("Mine", "perm", "1", "2026-01-01")]
-    new, other = versioned("Mine", "perm", "2", "2026-01-02"), versioned("FC2L", "rot", "1", "2026-01-01")
+    old = [versioned("Mine", "rot", "1"), versioned("Mine", "perm", "1")]
+    new, other = versioned("Mine", "perm", "2"), versioned("Theirs", "rot", "1")
     store = Store(tmp_path)
     for one in (*old, new, other):
         store.put(one)
-    assert {str(r["key"]) for r in store.records()} == {"Mineperm2", "FC2Lrot1"}
-    assert {r["key"] for r in ProbeResult.load(tmp_path).records} == {"Mineperm2", "FC2Lrot1"}
-    assert "grammar or protocol: Mine on rot." in caplog.text
-    assert [r["key"] for r in (ProbeResult([new]) + ProbeResult(old)).records] == ["Mineperm2"]
-    store.put({**versioned("Mine", "rot", "3", "2026-01-03"), "failed": True})
-    assert {r["key"] for r in store.records()} == {"Mineperm2", "FC2Lrot1"}  # what fails overrules nothing
+    expected = {("sender/Mine", "perm", "2"), ("sender/Theirs", "rot", "1")}
+    assert shown(store.records()) == expected
+    assert shown(ProbeResult.load(tmp_path).records) == expected
+    assert "grammar or protocol: sender/Mine on rot." in caplog.text
+    assert (ProbeResult([new]) + ProbeResult(old)).records == [new]
+    store.put(versioned("Mine", "rot", "3", failed=True))
+    assert shown(store.records()) == expected  # what fails overrules nothing
+
+
+def odd_files() -> dict[str, str]:
+    """Texts that are no records, by the name of their file."""
+    whole = on_file()
+    texts = {
+        "half": json.dumps(whole)[:-1],
+        "required": json.dumps({n: v for n, v in whole.items() if n in ("key", "config", "failed", "finished")}),
+        "deep": "[" * 200_000,
+        "name": json.dumps(whole),
+    }
+    return {hashlib.sha256(name.encode()).hexdigest()[:20]: text for name, text in texts.items()}
 
 
 def test_a_damaged_record_does_not_spoil_the_others(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     store = Store(tmp_path)
-    store.put(record("good"))
-    store.path("half").write_text("{half")
-    store.path("alien").write_text('{"key": "alien"}')
-    assert [r["key"] for r in store.records()] == ["good"]
-    assert "half.json" in caplog.text
-    assert "alien.json" in caplog.text
+    store.put(good := on_file())
+    for key, text in odd_files().items():
+        store.path(key).write_text(text)
+    assert store.records() == store.records() == load_records(tmp_path) == [good]
+    assert write_tables(store)
+    for key in odd_files():
+        named = [line for line in caplog.messages if f"{key}.json" in line]
+        assert len(named) == 2, key  # once by each of the two stores
+        assert named[0].startswith(f"{store.path(key)} is no readable result, and is left out: ")
 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
@@ -88,12 +128,56 @@ def test_only_stale_litter_is_swept(tmp_path: Path) -> None:
     assert (old.exists(), new.exists()) == (False, True)
 
 
-def test_a_damaged_record_is_named(tmp_path: Path) -> None:
-    store = Store(tmp_path)
-    store.put(record("k"))
-    store.path("k").write_text("{half")
-    with pytest.raises(StoreError, match=r"k\.json"):
-        store.get("k")
+@pytest.mark.parametrize("text", odd_files().values(), ids=["half", "required", "deep", "name"])
+def test_a_damaged_record_is_kept_beside_the_new_one(
+    text: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    store, record = Store(tmp_path), on_file("perm")
+    path = store.path(record["key"])
+    for number in ("", "1"):
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        assert Store(tmp_path).get(record["key"]) is None
+        assert to_run([record["key"]], store, "missing") == {record["key"]}
+        store.put(record)
+        assert path.with_name(f"{path.name}.odd{number}").read_text() == text
+        assert f"What was in {path}, no readable result, is kept as {path.name}.odd{number}." in caplog.text
+    store.put(record)
+    assert store.all_records() == [record]
+    assert len(list(path.parent.iterdir())) == 3  # a good file is kept under no other name
+
+
+@pytest.mark.parametrize("key", ["../../victim", "a/b", "*", "", ".", "a\0", "\x1b[31m"])
+def test_a_key_is_a_plain_word(key: str, tmp_path: Path) -> None:
+    for action in (lambda: Store(tmp_path).get(key), lambda: Store(tmp_path).put({**on_file(), "key": key})):
+        with pytest.raises(StoreError, match="A result has a key of letters and digits"):
+            action()
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("out", [None, 5, b"folder", ["a"], "a\0b"])
+def test_a_folder_is_a_path(out: Any) -> None:
+    actions = (
+        lambda: Store(out),
+        lambda: icy.probe("sender/FC1L", "perm", out=out),
+        lambda: icy.sweep("sender/FC1L", out=out),
+    )
+    for action in actions:
+        with pytest.raises(InvalidSettingError, match="out is the folder for results, such as 'icy-results'"):
+            action()
+
+
+def test_a_full_disk_is_told_before_training(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk takes an empty file, but no content."""
+
+    def sync(handle: int) -> None:
+        if os.fstat(handle).st_size:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", sync)
+    with pytest.raises(StoreError, match=r"The disk is full, so .*; what had finished before is kept"):
+        Store(tmp_path).prepare()
+    assert not list((tmp_path / "records").iterdir())
 
 
 @pytest.mark.parametrize(
@@ -102,9 +186,10 @@ def test_a_damaged_record_is_named(tmp_path: Path) -> None:
 )
 def test_what_is_run_again(tmp_path: Path, rerun: str, expected: set[str]) -> None:
     store = Store(tmp_path)
-    store.put(record("good"))
-    store.put(record("bad", failed=True))
-    assert to_run(["good", "bad", "new"], store, rerun) == expected
+    keys = {name: on_file(seed=seed)["key"] for seed, name in enumerate(["good", "bad", "new"])}
+    store.put(on_file(seed=0))
+    store.put(on_file(seed=1, failed=True))
+    assert to_run(keys.values(), store, rerun) == {keys[name] for name in expected}
 
 
 def test_unknown_rerun(tmp_path: Path) -> None:

@@ -18,8 +18,8 @@ from icy.cli.exit_codes import Interrupted
 from icy.cli.options import FORMATS, SPREADS, Assignment, Seeds, plugin_option, together
 from icy.cli.output import checked_plot, checked_rows_file, joined, note, print_table, save_figure, stderr, write_rows
 from icy.cli.session import set_up_log
-from icy.core.checks import seed_list
-from icy.core.errors import InvalidSettingError, StoreError
+from icy.core.checks import number_or_text, seed_list
+from icy.core.errors import InvalidSettingError, StoreError, quoted
 from icy.core.registry import registry
 from icy.core.text import listed
 from icy.grammars import expand_grammars, make_language
@@ -185,7 +185,7 @@ def metrics_command(
     except KeyboardInterrupt:
         if found:
             print_table(_table(found, names, spread), format_)
-        raise Interrupted(f"Interrupted: {len(found)} of {len(todo)} languages are measured.") from None
+        raise Interrupted(f"{len(found)} of {len(todo)} languages are measured.") from None
     bias = _bias(by_chance)
     print_table(_table(found, names, spread, bias), format_)
     if format_ in ("csv", "json") and not quiet:  # which have no room for it
@@ -287,13 +287,11 @@ def _with_pairs(
     if "topsim" not in names:
         return own
     if pairs == "auto":
-        which: str | int = "all" if len(table) <= EXACT_ROWS else DRAWN_PAIRS
-    elif pairs.isdigit():
-        which = int(pairs)
-    elif pairs in PAIRS:
-        which = pairs
+        which: int | str = "all" if len(table) <= EXACT_ROWS else DRAWN_PAIRS
     else:
-        raise InvalidSettingError(f"--pairs is auto, {', '.join(PAIRS)} or a number, not '{pairs}'.")
+        which = number_or_text(pairs)
+        if isinstance(which, str) and which not in PAIRS:
+            raise InvalidSettingError(f"--pairs is auto, {', '.join(PAIRS)} or a number, not {quoted(pairs)}.")
     own["topsim"] = {"pairs": which, "progress": progress, **own.get("topsim", {})}
     return own
 

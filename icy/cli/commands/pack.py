@@ -33,13 +33,14 @@ def pack_command(results: tuple[str, ...], out: str, quiet: bool) -> int:
     RESULTS are results folders, packs, or files of ProbeResult.save; together they become one pack, in which no
     replicate is lost and each stands once. What FILE holds already, if it is a pack, is kept too.
     """
-    from icy.records.pack import Pack, is_pack, merged
+    from icy.records.pack import Pack, is_pack, keep_odd, merged
 
     path, new = Path(out), list(map(Pack.read, results))
     if path.exists() and not is_pack(path):
         raise StoreError(f"{path} is there already, and is no pack: give another name, or remove it.")
     before = [Pack.read(path)] if path.exists() else []
     pack = merged([*before, *new])
+    keep_odd(path, before)
     pack.write(path)
     if not quiet:
         kept = len(pack.records) - len(merged(new).records)

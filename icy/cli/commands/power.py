@@ -10,6 +10,7 @@ import click
 from icy.cli.exit_codes import DONE
 from icy.cli.options import selection
 from icy.cli.output import format_option, print_rows
+from icy.core.escapes import csv_table, in_a_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,11 +63,12 @@ def power_command(
     if format_ == "json":
         click.echo(table.to_json(orient="records", indent=1))
     elif format_ == "csv":
-        click.echo(table.to_csv(index=False), nl=False)
+        click.echo(csv_table(table).to_csv(index=False), nl=False)
     else:
         one, other = two_models(long)
         sought = "the pilot's effect" if effect is None else f"an effect of {effect:g}"
-        click.echo(f"{one} and {other}: seeds that find {sought} with a power of {power:g} at alpha {alpha:g}\n")
+        both = f"{in_a_line(one)} and {in_a_line(other)}"
+        click.echo(f"{both}: seeds that find {sought} with a power of {power:g} at alpha {alpha:g}\n")
         print_rows(*_shown(table), format_)
         effects = "quotient of their ratios" if table["measure"].eq("ratio").all() else "difference between them"
         click.echo("\n" + "\n".join([f"effect: of the pilot, {effects}; spread: over pairs", *_LEGEND]))

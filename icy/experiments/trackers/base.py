@@ -22,13 +22,13 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 from icy.core.errors import InvalidSettingError, StoreError, what_and_where
 from icy.experiments.plan import Plan
 from icy.experiments.watcher import Watcher
 from icy.records.kinds import kind_of
-from icy.records.record import Record, value_of
+from icy.records.record import Record, plain_key, value_of
 
 log = logging.getLogger(__name__)
 CHATTY = ("alembic", "mlflow", "tensorboard", "wandb")  # their loggers
@@ -64,7 +64,7 @@ def parameters_of(record: Record) -> dict[str, str | float | bool]:
 def metrics_of(record: Record) -> dict[str, float]:
     """Return the finite numbers of a result, by their names in results.csv."""
     made = "curve" in record  # else it raised, and its `steps`, if it has any, are those that it was to have
-    own = {n: v for n, v in record.items() if n not in record["config"] or (n == "steps" and made)}
+    own = {n: v for n, v in record.items() if n not in (*record["config"], "filed") or (n == "steps" and made)}
     numbers = {n: v for n, v in own.items() if isinstance(v, (int, float)) and not isinstance(v, bool)}
     return {n: float(v) for n, v in {**numbers, "value": value_of(record)}.items() if math.isfinite(v)}
 
@@ -78,14 +78,14 @@ def curve_of(record: Record) -> list[tuple[int, dict[str, float]]]:
     """
     names = kind_of(record).curve[1:]
     return [
-        (row[0], {f"curve/{n}": float(v) for n, v in zip(names, row[1:], strict=False) if v is not None})
+        (cast(int, row[0]), {f"curve/{n}": float(v) for n, v in zip(names, row[1:], strict=False) if v is not None})
         for row in record.get("curve", ())
     ]
 
 
 def version_of(record: Record) -> str:
     """Return an identifier of a result that changes when it is trained again."""
-    return f"{record['key']}-{re.sub('[^0-9]', '', record['finished'].split('+')[0])}"
+    return f"{plain_key(record['key'])}-{re.sub('[^0-9]', '', record['finished'].split('+')[0])}"
 
 
 def _span(record: Record) -> tuple[float, float]:
@@ -143,7 +143,7 @@ class Tracker(Watcher, ABC):
 
     def filed(self, record: Record) -> None:
         """Write the row of a result."""
-        self._try(self._write, record)
+        self._try(self._write_checked, record)
 
     def _try(self, action: Any, given: Any) -> None:
         """Run an action unless one failed before; no failure here may stop a training or lose a result."""
@@ -160,7 +160,11 @@ class Tracker(Watcher, ABC):
         there = set(self._versions()) if records else set()
         for record in records:
             if version_of(record) not in there:
-                self._write(record)
+                self._write_checked(record)
+
+    def _write_checked(self, record: Record) -> None:
+        plain_key(record["key"])  # it becomes part of names of folders, and of searches
+        self._write(record)
 
     def _open(self) -> None:
         """Prepare, before anything is trained."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from icy.records.record import Record
@@ -29,11 +30,16 @@ class WandbTracker(Tracker):
         super()._import()
 
     def _versions(self) -> Iterator[str]:
-        return (path.name.split("-", 3)[3] for path in self.place.glob("offline-run-*") if (path / self.WHOLE).exists())
+        return (run for run, folder in self._runs() if (folder / self.WHOLE).exists())
+
+    def _runs(self) -> Iterator[tuple[str, Path]]:
+        """Yield the id and the folder of every run; ids are compared, never searched for by a pattern."""
+        for folder in self.place.glob("offline-run-*-*"):
+            yield folder.name.split("-", 3)[3], folder
 
     def _write(self, record: Record) -> None:
-        for folder in self.place.glob(f"offline-run-*-{record['key']}-*"):
-            shutil.rmtree(folder)
+        for older in [folder for run, folder in self._runs() if run.partition("-")[0] == record["key"]]:
+            shutil.rmtree(older)
         run = self._begin(record)
         try:
             for steps, readings in curve_of(record):
@@ -41,7 +47,7 @@ class WandbTracker(Tracker):
             run.summary.update(metrics_of(record))
         finally:
             run.finish(int(record["failed"]))
-        for folder in self.place.glob(f"offline-run-*-{version_of(record)}"):
+        for folder in [folder for run, folder in self._runs() if run == version_of(record)]:
             (folder / self.WHOLE).touch()
 
     def _begin(self, record: Record) -> Any:

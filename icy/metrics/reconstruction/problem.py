@@ -9,12 +9,14 @@ import numpy as np
 from jaxtyping import Float64, Int64
 from numpy.typing import NDArray
 
+from icy.core.errors import InvalidSettingError
 from icy.metrics.entropy import number
 from icy.metrics.table import PAD, Table
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+MOST_TOKENS = 2**16  # of a vocabulary, where each has a number of its own
 Matrix = NDArray[np.float64]
 Composition = str | Callable[..., "Tensor"]  # a name, a function, a module or a class of modules; see `tre`
 TensorDistance = str | Callable[["Tensor", "Tensor"], "Tensor"]  # a name, or a function ([N, D], [N, D]) -> [N]
@@ -49,11 +51,19 @@ def make_target(table: Table, published: bool = False) -> Target:
         table: with discrete meanings and at least one position.
         published: use the whole vocabulary and two symbols more, one of them the end of a message, instead of the
             symbols that occur. An unused symbol adds nothing to the least error, but it does if maps are not trained.
+
+    Raises:
+        InvalidSettingError: the whole vocabulary is too large for that.
     """
     sizes = [int(factor.max()) + 1 for factor in table.factors]
     first = np.cumsum([0, *sizes])
     atoms = np.stack(table.factors, 1) + first[:-1]
     if published:
+        if table.vocab_size > MOST_TOKENS:
+            raise InvalidSettingError(
+                f"The published program has a number for every token of the vocabulary, used or not, and "
+                f"{table.vocab_size} are more than {MOST_TOKENS}; number the tokens from 0 without gaps."
+            )
         said = np.where(table.messages == PAD, table.vocab_size, table.messages)
         return Target(atoms, int(first[-1]), said, table.vocab_size + 2)
     said = number(table.messages.ravel()).reshape(table.messages.shape)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from icy.core.errors import InvalidSettingError, unknown
 from icy.metrics.entropy import Codes
-from icy.metrics.table import PAD, Table
+from icy.metrics.table import Table
 
 from . import native
 
@@ -22,6 +22,7 @@ MEANING_DISTANCES = ("hamming", "cosine", "euclidean")
 MESSAGE_DISTANCES = ("levenshtein", "hamming")
 NORMALISED = ("none", "mean", "max")
 MOST_KEYS = 2**20  # values of a distance by which pairs are counted; with more, pairs are listed
+MOST_CHARACTERS = 0x110000 - 0x800  # of Unicode, less surrogates
 WIDEST = 2048  # width of one-hot vectors; above it, comparing column by column takes less memory and time
 RowDistance = Callable[[Any, Any], float]  # the distance of two meanings, or of two messages
 Rows = Int64[NDArray[np.int64], " pair"]  # one of the two rows of every pair
@@ -93,7 +94,7 @@ def message_distance(table: Table, distance: str | RowDistance, padded: bool, no
         return Levenshtein(table, padded, normalise)
     if distance != "hamming":
         raise unknown("distance of messages", distance, MESSAGE_DISTANCES)
-    return Hamming(table.positions)
+    return Hamming(table.positions or [np.zeros(len(table), dtype=np.int64)])  # no position: all messages are empty
 
 
 class Hamming:
@@ -167,10 +168,13 @@ class Levenshtein:
 
     def __init__(self, table: Table, padded: bool, normalise: str) -> None:
         self.lengths = np.full(len(table), table.length) if padded else table.lengths
-        self.rows = table.messages - PAD  # from 0, so that padding too has the code of a character
+        # Numbered without gaps, padding too: a token may be as large as it likes, and a character may not.
+        symbols, numbered = np.unique(table.messages, return_inverse=True)
+        self.rows: NDArray[np.int64] = numbered.reshape(table.messages.shape)
+        self.symbols = len(symbols)
         longest = max(int(self.lengths.max()), 1)
         self.mean = normalise == "mean"
-        self.small = np.uint8 if longest < 2**8 else np.uint16
+        self.small = np.uint8 if longest < 2**8 else np.uint16 if longest < 2**16 else np.uint32
         if normalise == "none" or self.lengths.min() == self.lengths.max():
             self.width = 1  # keys per number of edits: one for every length that it may be divided by
             self.values = np.arange(longest + 1.0) / (1 if normalise == "none" else longest)
@@ -181,19 +185,19 @@ class Levenshtein:
             self.values = edits / np.maximum(length / 2 if self.mean else length, 0.5)
 
     @cached_property
-    def texts(self) -> list[str]:
-        """The messages as strings."""
-        return [_text(row[:n]) for row, n in zip(self.rows.tolist(), self.lengths.tolist(), strict=True)]
+    def texts(self) -> list[Any]:
+        """The messages as strings; as lists where there are more symbols than characters."""
+        spell: Callable[[Sequence[int]], Any] = _text if self.symbols <= MOST_CHARACTERS else list
+        return [spell(row[:n]) for row, n in zip(self.rows.tolist(), self.lengths.tolist(), strict=True)]
 
     @cached_property
     def numbered(self) -> Numbered | None:
         """The messages for native code; None if it is not to be had or they do not fit it."""
         if self.rows.shape[1] > native.MOST_TOKENS or not native.usable():
             return None
-        symbols, tokens = np.unique(self.rows, return_inverse=True)
-        if len(symbols) > native.MOST_SYMBOLS:
+        if self.symbols > native.MOST_SYMBOLS:
             return None
-        return Numbered(tokens.reshape(self.rows.shape).astype(np.uint16), self.lengths.astype(np.int32), len(symbols))
+        return Numbered(self.rows.astype(np.uint16), self.lengths.astype(np.int32), self.symbols)
 
     def _edits(self, left: slice, right: slice) -> Keys:
         """Return the number of edits between all pairs of two slices of messages, [left, right]."""
@@ -240,10 +244,10 @@ class Euclidean:
     name = "euclidean"
 
     def __init__(self, rows: Meanings) -> None:
-        self.rows = rows.astype(float)
+        whole = rows.dtype.kind == "i"
+        self.rows = (rows - rows.min(0) if whole else rows).astype(float)  # floats hold large differences, not numbers
         span = float((np.ptp(self.rows, 0) ** 2).sum())
-        whole = rows.dtype.kind == "i" and span < MOST_KEYS
-        self.values = np.sqrt(np.arange(span + 1)) if whole else None
+        self.values = np.sqrt(np.arange(span + 1)) if whole and span < MOST_KEYS else None
 
     def block(self, left: slice, right: slice) -> Keys:
         """See Distance; the key is the squared distance, for integers only."""

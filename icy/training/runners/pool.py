@@ -10,34 +10,30 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
-import os
-import signal
-import tempfile
-import threading
-import time
+import shutil
 from collections.abc import Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 from joblib.externals.loky.process_executor import BrokenProcessPool
 
+from icy.core import signals
 from icy.core.allocation import keep_memory
 from icy.core.errors import IcyError
 from icy.core.registry import Additions, registry
+from icy.core.scratch import scratch_folder
 from icy.records.record import Record
 from icy.records.store import Store
 from icy.training.job import Job
 
 from .base import JobReport, RecordCallback, run_job
 from .events import EventLog, LogForwarder
-from .processes import FreshProcess, WorkerProcess, copies
+from .processes import FreshProcess, WorkerProcess, copies, to_its_end
 from .remote import KILLED, RemoteRunner, Submission, packed
 
 POLL_SECONDS = 0.3
 _icy_log = logging.getLogger("icy")
-_filing = threading.Lock()  # held by a worker while it writes a record
 
 
 class Worker:
@@ -113,10 +109,14 @@ class PoolRunner(RemoteRunner):
         self._ready: list[WorkerProcess] = []  # processes without a worker yet
 
     def __enter__(self) -> Self:
-        self._spool = tempfile.TemporaryDirectory(prefix="icy-", ignore_cleanup_errors=True)
-        self._mail = EventLog(Path(self._spool.name))
+        self._spool = scratch_folder("pool")
+        self._mail = EventLog(self._spool)
         if self.device == "cpu":
-            self._ready = [*copies(self.workers, _run_in_worker, _start_copied_worker)]
+            try:
+                self._ready = [*copies(self.workers, _run_in_worker, _start_copied_worker)]
+            except BaseException:
+                self.__exit__(None, None, None)
+                raise
         return self
 
     def __exit__(
@@ -126,7 +126,7 @@ class PoolRunner(RemoteRunner):
             worker.kill()
         for process in self._ready:
             process.kill()
-        self._spool.cleanup()
+        shutil.rmtree(self._spool, ignore_errors=True)
 
     def _fill(self) -> None:
         """Hand out what waits, to workers that have nothing to do and, up to their number, to new ones."""
@@ -135,7 +135,7 @@ class PoolRunner(RemoteRunner):
             if idle is None:
                 if len(self._pool) >= self.workers:
                     return
-                idle = Worker(self._spool.name, self._ready.pop() if self._ready else None)
+                idle = Worker(str(self._spool), self._ready.pop() if self._ready else None)
                 self._pool.append(idle)
             idle.begin(self._waiting.popleft())
 
@@ -194,19 +194,10 @@ def _start_copied_worker() -> None:
 
 def _start_worker() -> None:
     keep_memory()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
-    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
+    signals.leave_to_parent()
     import torch
 
     torch.set_num_threads(1)
-
-
-def _end_with_parent(parent: int) -> None:
-    """End this worker once its parent is gone: killed, it leaves no one to hand results to, or to stop the worker."""
-    while os.getppid() == parent:
-        time.sleep(1)
-    _filing.acquire()  # a record that is being written is written to its end
-    os._exit(1)
 
 
 def _run_in_worker(job: Job, ticket: int, spool: str) -> list[Record]:
@@ -218,7 +209,7 @@ def _run_in_worker(job: Job, ticket: int, spool: str) -> list[Record]:
                 file.write(json.dumps([kind, content]) + "\n")
 
         def put(record: Record, files: Mapping[str, bytes]) -> None:
-            with _filing:
+            with to_its_end:
                 store.put(record, files)
             write("filed", record["key"])
 

@@ -20,7 +20,9 @@ as threads may run by then.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import functools
 import gc
 import multiprocessing
 import os
@@ -31,8 +33,9 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Protocol
@@ -42,6 +45,7 @@ from joblib.externals.loky.backend.reduction import dumps
 from joblib.externals.loky.process_executor import BrokenProcessPool
 from threadpoolctl import threadpool_limits
 
+from icy.core import signals
 from icy.core.errors import IcyError, what_and_where
 
 PATIENCE_SECONDS = 5.0  # for a process that is being killed, or copied
@@ -49,7 +53,12 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)  # Windows has only the latter
 THREADS = Path("/proc/self/task")  # one entry for each thread of this process, of whatever library
 READY = b"ready"
+LOOK_SECONDS = 1.0  # between two looks for a parent whose end no pipe told
 Task = Callable[..., Any]
+_running: dict[
+    Any, int
+] = {}  # the copies, each with its parent: what a process inherits when it is forked is not its own
+to_its_end = threading.Lock()  # held by a task for as long as its process must not end, though its parent is gone
 
 
 class WorkerProcess(Protocol):
@@ -76,14 +85,19 @@ class FreshProcess:
 
     def __init__(self, task: Task, start: Task, *arguments: Any) -> None:
         self._task = task
+        here = os.getpid()
         self._executor = ProcessPoolExecutor(
-            max_workers=1, initializer=start, initargs=arguments, env=dict.fromkeys(THREAD_VARIABLES, "1")
+            max_workers=1,
+            initializer=_begin_fresh,
+            initargs=(here, _lifeline(here)[0], start, *arguments),
+            env=dict.fromkeys(THREAD_VARIABLES, "1"),
         )
 
     def submit(self, *arguments: Any) -> Future[Any]:
         """Run the function there."""
         try:
-            with _without_interrupts():
+            _start_tracker()
+            with signals.held():
                 future: Future[Any] = self._executor.submit(self._task, *arguments)
         except BrokenProcessPool as error:  # the process was killed while it had nothing to do
             future = Future()
@@ -120,10 +134,13 @@ class CopiedProcess:
 
     def __init__(self, task: Task, start: Task) -> None:
         self._here, there = multiprocessing.Pipe()
-        with there, _without_interrupts(), warnings.catch_warnings(action="ignore"):  # of threads: `copies` sees them
+        with there, signals.held(), warnings.catch_warnings(action="ignore"):  # of threads: `copies` sees them
             context: Any = multiprocessing.get_context("fork")
-            self._process = context.Process(target=_serve, args=(there, task, start))
+            here = os.getpid()
+            _lifeline(here)  # so that the copy has it
+            self._process = context.Process(target=_serve, args=(there, task, start, here))
             self._process.start()
+            _running[self._process] = here
         self._asking: ThreadPoolExecutor | None = None
 
     def ready(self, seconds: float) -> bool:
@@ -156,6 +173,7 @@ class CopiedProcess:
         """End it."""
         _kill([self._process])
         self._process.join(PATIENCE_SECONDS)
+        _running.pop(self._process, None)
         if self._asking is not None:
             self._asking.shutdown()  # it hears that the process is gone
         self._here.close()
@@ -178,7 +196,7 @@ def copies(count: int, task: Task, start: Task) -> list[CopiedProcess]:
     made: list[CopiedProcess] = []
     try:
         # Copies inherit the limit of BLAS. In a copy it could no longer be set without starting the threads.
-        with threadpool_limits(1, "blas"):
+        with threadpool_limits(1, "blas"), signals.held():  # else an interrupt could come before a copy is known here
             alone = True
             while alone and len(made) < count:
                 made.append(CopiedProcess(task, start))
@@ -200,34 +218,66 @@ def _end(made: list[CopiedProcess]) -> None:
         copy.kill()
 
 
+@atexit.register
+def _end_forgotten() -> None:
+    """Kill copies that an interrupt at a bad moment left behind: Python would wait for their end at its own."""
+    _kill([process for process, parent in _running.items() if parent == os.getpid()])
+
+
 def _kill(processes: list[Any]) -> None:
     for process in processes:
         with contextlib.suppress(ProcessLookupError):  # it is gone already
             os.kill(process.pid, KILL)
 
 
-@contextlib.contextmanager
-def _without_interrupts() -> Iterator[None]:
-    """Start workers with Ctrl-C ignored, which they inherit.
+@functools.cache
+def _lifeline(parent: int) -> tuple[Connection, Connection]:
+    """Return the two ends of a pipe of this process that nobody writes to: its workers read that this one has ended.
 
-    Between its start and its own setting a worker would otherwise print a stack trace at Ctrl-C. One that comes in
-    this moment, some milliseconds, is lost.
+    Args:
+        parent: the number of this process; a copy that starts workers of its own has a pipe of its own.
     """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before: Any = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+    return multiprocessing.Pipe(duplex=False)
 
 
-# -- in a copy ---------------------------------------------------------------------------------------------------------
+def _start_tracker() -> None:
+    """Start Python's tracker of resources before a worker: as it starts, it lets signals through that are held."""
+    with signals.held():
+        resource_tracker.ensure_running()
 
 
-def _serve(pipe: Connection, task: Task, start: Task) -> None:
+# -- in a worker -------------------------------------------------------------------------------------------------------
+
+
+def _begin_fresh(parent: int, lifeline: Connection, start: Task, *arguments: Any) -> None:
+    """Begin a fresh process."""
+    _end_with(parent, lifeline)
+    start(*arguments)
+
+
+def _end_with(parent: int, lifeline: Connection) -> None:
+    """End this worker once its parent is gone: killed, it leaves no one to hand results to, or to stop the worker."""
+    threading.Thread(target=_await_end, args=(parent, lifeline), daemon=True).start()
+
+
+def _await_end(parent: int, lifeline: Connection) -> None:
+    """Wait for the end of the parent, which may have come before this process could look, and end this one.
+
+    The pipe tells at once. But whatever else the parent has forked holds the pipe open too, so the parent's number is
+    looked at now and then; not on Windows, where that of a parent stays.
+    """
+    with contextlib.suppress(OSError):  # Windows has it for the end of a pipe
+        while (os.name != "posix" or os.getppid() == parent) and not lifeline.poll(LOOK_SECONDS):
+            pass
+    to_its_end.acquire()
+    os._exit(1)
+
+
+def _serve(pipe: Connection, task: Task, start: Task, parent: int) -> None:
     """Say that the copy is ready, and run `task` with whatever comes."""
+    lifeline, end = _lifeline(parent)
+    end.close()  # else this copy would keep it open for the others, and for itself
+    _end_with(parent, lifeline)
     gc.freeze()  # collections leave what came from the original alone, so that its memory stays shared
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))  # for libraries that are loaded from now on
     start()

@@ -4,7 +4,7 @@ A task trains one job and sends what it finds home as it finds it: this process 
 need no folder in common. A job whose node is lost begins again elsewhere with what it still lacks.
 
 Where there is a cluster, Ray finds it by itself (RAY_ADDRESS, or one started on this machine); or else one is started
-here for as long as the run takes.
+here for as long as the run takes, which listens on 127.0.0.1 alone.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from .remote import RemoteRunner, Submission, packed
 
 RETRIES = 2
 POLL_SECONDS = 0.5
+LOOPBACK = "127.0.0.1"
 INSTALL = "The runner 'ray' needs the package ray: pip install \"icy-toolkit[ray]\". Nothing was trained."
 log = logging.getLogger(__name__)
 
@@ -40,6 +41,7 @@ def import_ray() -> Any:
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # Ray warns of a change to come otherwise
     try:
         import ray
+        import ray._private.services
         import ray.exceptions
         import ray.util.queue
     except ImportError as error:
@@ -81,7 +83,7 @@ class RayRunner(RemoteRunner):
         ray = self._ray
         self._own = not ray.is_initialized()
         if self._own:
-            ray.init(log_to_driver=False, logging_level=logging.ERROR, include_dashboard=False)
+            _connect(ray)
         found = ray.cluster_resources()
         gpus, cores = found.get("GPU", 0), found.get("CPU", 0)
         if self.device == "auto":
@@ -158,6 +160,19 @@ class RayRunner(RemoteRunner):
                 self._pass_on(work, kind, content)
             elif work is not None and content[0]["key"] not in work.records:  # none of a task that was taken for lost
                 self._put(work, *content)
+
+
+def _connect(ray: Any) -> None:
+    """Connect to the cluster there is, or start one that no other machine reaches.
+
+    Whoever reaches the ports of a cluster can run code on it. By default Ray opens them to the network, even for a
+    cluster of this machine alone.
+    """
+    quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
+    if ray._private.services.canonicalize_bootstrap_address(None) is not None:  # found as by ray.init
+        ray.init(**quiet)
+    else:
+        ray.init(address="local", include_dashboard=False, _node_ip_address=LOOPBACK, **quiet)
 
 
 # -- in a task ---------------------------------------------------------------------------------------------------------

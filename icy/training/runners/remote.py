@@ -30,12 +30,17 @@ class Submission:
         job: all of it.
         deaths: how many workers were lost while they trained it.
         records: records since it was submitted, by key.
+        before: when what was on file then had been finished, by key.
     """
 
     ticket: int
     job: Job
     deaths: int = 0
     records: dict[str, Record] = field(default_factory=dict)
+    before: dict[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.before = {record["key"]: record["finished"] for record in self._on_file()}
 
     def filed(self, record: Record) -> None:
         """Remember a record."""
@@ -45,6 +50,15 @@ class Submission:
     def left(self) -> tuple[Replicate, ...]:
         """Replicates without a record. Records from before do not count: the job may be to train them again."""
         return tuple(r for r in self.job.replicates if self.job.key(r) not in self.records)
+
+    def unheard(self) -> list[Record]:
+        """Return records of what is left that a lost worker stored, and did not come to tell."""
+        return [record for record in self._on_file() if record["finished"] != self.before.get(record["key"])]
+
+    def _on_file(self) -> list[Record]:
+        store = Store(self.job.folder, warn=False)  # the run has told
+        found = [store.get(self.job.key(replicate)) for replicate in self.left]
+        return [record for record in found if record is not None]
 
     def rest(self) -> Job:
         """Return the job of what is left."""
@@ -104,6 +118,8 @@ class RemoteRunner(ABC):
 
     def _begins_again(self, work: Submission) -> bool:
         """Queue a job whose worker is lost again and return True; or record what it lacks as failed."""
+        for record in work.unheard():
+            self._note(work, record)
         if work.again(self.retries):
             self._waiting.appendleft(work)
             return True

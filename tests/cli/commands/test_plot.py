@@ -21,6 +21,7 @@ from icy.core.errors import InvalidSettingError
 from icy.experiments.results import ProbeResult
 from icy.records.select import select
 from tests.analysis.plots.helpers import acquire, budget
+from tests.helpers import readable
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -36,12 +37,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder to be in, with results in bias/, saved.json and results.csv."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bias" / "records").mkdir(parents=True)
-    for r in budget().records:
-        config = {**r["config"], "key": r["key"]}
-        (tmp_path / "bias" / "records" / f"{r['key'].replace('/', '-')}.json").write_text(
-            json.dumps({**r, "config": config})
-        )
-    budget(["sender/FC1L"]).save(tmp_path / "saved.json")
+    for r in map(readable, budget().records):
+        (tmp_path / "bias" / "records" / f"{r['key']}.json").write_text(json.dumps(r))
+    ProbeResult([*map(readable, budget(["sender/FC1L"]).records)]).save(tmp_path / "saved.json")
     acquire().to_dataframe().to_csv(tmp_path / "results.csv", index=False)
     for name, value in (("negative", -1.0), ("infinite", math.inf)):
         acquire().to_dataframe().assign(value=value).to_csv(tmp_path / f"{name}.csv", index=False)

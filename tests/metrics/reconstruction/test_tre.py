@@ -63,3 +63,11 @@ def test_undefined_and_unfit_tables() -> None:
     assert tre([[0, 1]], [[2, 3]]).value == 0
     with pytest.raises(IcyError, match="discrete attributes"):
         tre([[0.5], [1]], ["a", "b"])
+
+
+def test_the_size_of_a_token_costs_nothing() -> None:
+    large = [[token * 10**9 for token in message] for message in TWO]
+    for options in ({}, {"composition": "permutation"}, {"composition": "linear", "restarts": 1, "steps": 3}):
+        assert tre(TWO, large, **options).value == tre(TWO, TWO, **options).value  # type: ignore[arg-type]
+    with pytest.raises(IcyError, match="number the tokens from 0 without gaps"):
+        tre(TWO, large, preset="published")

@@ -199,3 +199,51 @@ def test_too_many_pairs_to_be_listed(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nothing_to_compare_is_nan(table: tuple[Any, Any]) -> None:
     assert math.isnan(topsim(*table).value)
     assert topsim(*table).why
+
+
+@pytest.mark.parametrize("message", ["levenshtein", "hamming"])
+@pytest.mark.parametrize("pairs", ["all", "ordered", 50])
+def test_empty_messages_are_all_alike(message: str, pairs: Any) -> None:
+    score = topsim([[0], [1], [2]], [[], [], []], message=message, pairs=pairs)
+    assert math.isnan(score.value)
+    assert score.why == "all pairs of meanings, or all pairs of messages, are equally far apart"
+    assert math.isnan(topsim([[0]], [[]], message=message, pairs=pairs).value)
+
+
+@pytest.mark.parametrize("native", [True, False])
+@pytest.mark.parametrize("large", [0xD800, 0x110000, 2**40, 2**62, 2**63 - 1, 10**20])
+def test_the_size_of_a_token_changes_nothing(large: int, native: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    from icy.metrics.topographic import distances
+
+    if not native:
+        monkeypatch.setattr(distances.native, "usable", lambda: False)
+    meanings, messages = list(itertools.product(range(3), repeat=2)), [[a, 3 + b] for a in range(3) for b in range(3)]
+    grown = [[large + token if token > 3 else token for token in row] for row in messages]
+    for pairs in ("all", 40):
+        assert topsim(meanings, grown, pairs=pairs).value == topsim(meanings, messages, pairs=pairs).value
+
+
+def test_more_symbols_than_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+    from icy.metrics.topographic import distances
+
+    meanings = list(itertools.product(range(3), repeat=2))
+    expected = topsim(meanings, meanings, pairs=40).value
+    monkeypatch.setattr(distances, "MOST_CHARACTERS", 2)
+    assert topsim(meanings, meanings, pairs=40).value == expected
+
+
+def test_large_values_are_as_far_apart_as_small_ones() -> None:
+    values = np.array([[0, 0], [0, 3], [4, 1], [2, 2]])
+    messages = ["ab", "abc", "bbcc", "a"]
+    expected = topsim(values, messages, meaning="euclidean", correlation="pearson").value
+    for first in (2**53 + 1, 2**61, -(2**61)):
+        found = topsim(values + first, messages, meaning="euclidean", correlation="pearson").value
+        assert found == pytest.approx(expected, abs=1e-12)
+
+
+def test_messages_longer_than_sixteen_bits_count() -> None:
+    """As many edits as these have no room in the integers that were taken for long messages."""
+    messages = [[1] * 70_000, [2] * 70_000, [1] * 10, []]
+    score = topsim([[0, 0], [0, 1], [1, 1], [1, 0]], messages, correlation="pearson")
+    expected = pearsonr([1, 2, 1, 1, 2, 1], [70_000, 69_990, 70_000, 70_000, 70_000, 10]).statistic
+    assert score.value == pytest.approx(expected, abs=1e-12)

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -212,9 +213,148 @@ os.kill(os.getpid(), {int(signal.SIGKILL)})
 """
     prelude = "import json, os; from icy.training.runners import pool, processes\n"
     found = subprocess.run([sys.executable, "-c", prelude + script], capture_output=True, text=True, timeout=300)
-    worker = int(found.stdout)
-    for _ in range(100):
-        if not Path(f"/proc/{worker}").exists() or "\nState:\tZ" in Path(f"/proc/{worker}/status").read_text():
-            return
-        time.sleep(0.2)
-    pytest.fail("the worker lives on")
+    assert gone(int(found.stdout), 20)
+
+
+# -- workers end with their parent -------------------------------------------------------------------------------------
+
+
+def gone(pid: int, seconds: float) -> bool:
+    """Whether a process ends within some seconds."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            if "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text():
+                return True
+        except OSError:
+            return True
+        time.sleep(0.05)
+    os.kill(pid, signal.SIGKILL)
+    return False
+
+
+def started_by_one_that_is_killed(script: str) -> list[int]:
+    """The processes that a script prints, which then is killed."""
+    prelude = "import json, logging, os, time; from icy.training.runners import pool, processes\n"
+    end = f"\nos.kill(os.getpid(), {int(signal.SIGKILL)})"
+    # To a file: a pipe would be held open by what outlives the script.
+    with tempfile.TemporaryFile("w+") as printed:
+        subprocess.run([sys.executable, "-c", prelude + script + end], stdout=printed, timeout=300)
+        printed.seek(0)
+        found: list[int] = json.loads(printed.read())
+    return found
+
+
+FRESH = """
+from icy.core.registry import registry
+made = processes.FreshProcess(os.getpid, pool._start_fresh_worker, registry.additions(), logging.WARNING)
+made.submit()
+while not made.processes():
+    time.sleep(0.001)
+print(json.dumps([made.processes()[0].pid]), flush=True)
+"""
+
+
+@only_linux
+def test_a_fresh_worker_ends_with_a_parent_that_is_killed_as_it_starts() -> None:
+    """It imports for a second or two before it can look, and its parent's number then is another."""
+    (worker,) = started_by_one_that_is_killed(FRESH + "time.sleep(0.05)")
+    assert gone(worker, 60)
+
+
+@only_linux
+def test_a_copy_ends_with_a_parent_that_is_killed_as_it_starts() -> None:
+    (worker,) = started_by_one_that_is_killed("""
+def start():
+    time.sleep(1)
+    pool._start_copied_worker()
+made = processes.CopiedProcess(os.getpid, start)
+print(json.dumps([made.processes()[0].pid]), flush=True)
+""")
+    assert gone(worker, 20)
+
+
+@only_linux
+def test_copies_do_not_hold_the_pipe_open_that_tells_of_the_end() -> None:
+    """None waits for the next look at its parent's number."""
+    workers = started_by_one_that_is_killed("""
+processes.LOOK_SECONDS = 1000
+made = processes.copies(3, os.getpid, pool._start_copied_worker)
+print(json.dumps([copy.submit().result() for copy in made]), flush=True)
+""")
+    assert len(workers) == 3
+    assert all(gone(worker, 20) for worker in workers)
+
+
+@only_linux
+def test_a_copy_ends_though_another_process_holds_the_pipe_open() -> None:
+    worker, other = started_by_one_that_is_killed("""
+made = processes.copies(1, os.getpid, pool._start_copied_worker)
+other = os.fork()
+if not other:
+    time.sleep(60)
+    os._exit(0)
+print(json.dumps([made[0].submit().result(), other]), flush=True)
+""")
+    assert gone(worker, 20)
+    os.kill(other, signal.SIGKILL)
+
+
+@only_linux
+def test_a_record_that_is_being_written_is_written_to_its_end(tmp_path: Path) -> None:
+    done = tmp_path / "done"
+    (worker,) = started_by_one_that_is_killed(f"""
+def task():
+    with processes.to_its_end:
+        print(json.dumps([os.getpid()]), flush=True)
+        time.sleep(2)
+        open({str(done)!r}, "w").close()
+    time.sleep(60)
+made = processes.copies(1, task, pool._start_copied_worker)
+made[0].submit()
+time.sleep(0.5)
+""")
+    assert gone(worker, 20)
+    assert done.exists()
+
+
+@only_linux
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_signals_to_all_processes_are_the_parents_to_handle(name: str) -> None:
+    script = f"""
+import signal
+made = processes.copies(1, os.getpid, pool._start_copied_worker)
+worker = made[0].submit().result()
+os.kill(worker, signal.{name})
+print(json.dumps([worker, made[0].submit().result(60)]))
+made[0].kill()
+"""
+    worker, again = run(script)
+    assert worker == again
+
+
+@only_linux
+@pytest.mark.parametrize("forgotten", ["an interrupt as copies are made", "a copy that nobody knows"])
+def test_an_interrupt_leaves_no_copy_for_which_python_would_wait(forgotten: str) -> None:
+    make = {
+        "an interrupt as copies are made": """
+real = processes.CopiedProcess
+class Interrupted(real):
+    def __init__(self, *given):
+        super().__init__(*given)
+        os.kill(os.getpid(), signal.SIGINT)
+        assert not len(made)  # only once it is known here
+        made.append(self._process)
+processes.CopiedProcess = Interrupted
+try:
+    processes.copies(1, os.getpid, pool._start_copied_worker)
+except KeyboardInterrupt:
+    print(json.dumps([made[0].exitcode]), flush=True)
+""",
+        "a copy that nobody knows": """
+print(processes.CopiedProcess(os.getpid, pool._start_copied_worker).ready(60))
+print("[-9]", flush=True)
+""",
+    }
+    signal_first = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\nmade = []\n"
+    assert run(signal_first + make[forgotten]) == [-signal.SIGKILL]

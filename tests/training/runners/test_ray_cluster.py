@@ -158,3 +158,40 @@ def test_without_ray_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(IcyError, match=r"pip install .*icy-toolkit\[ray\]"):
         clusters.RayRunner()
+
+
+# -- what a cluster listens on -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("found", [None, "10.0.0.7:6379"])
+def test_a_cluster_of_icys_own_is_asked_to_listen_on_this_machine_alone(found: str | None) -> None:
+    """And one that is there is joined as it is. With a stand-in for Ray, which takes seconds to start."""
+    asked: list[dict[str, Any]] = []
+
+    class StandIn:
+        class _private:
+            class services:
+                @staticmethod
+                def canonicalize_bootstrap_address(address: str | None) -> str | None:
+                    return found
+
+        @staticmethod
+        def init(**given: Any) -> None:
+            asked.append(given)
+
+    clusters._connect(StandIn)
+    (given,) = asked
+    own = {"address": "local", "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
+    assert {name: given.get(name) for name in own} == (dict.fromkeys(own) if found else own)
+
+
+@pytest.mark.slow
+def test_a_cluster_of_icys_own_listens_on_this_machine_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("ray")
+    psutil = pytest.importorskip("psutil")
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    with clusters.RayRunner(workers=1):
+        own = [psutil.Process(), *psutil.Process().children(recursive=True)]
+        found = [c.laddr for one in own for c in one.net_connections("inet") if c.status == psutil.CONN_LISTEN]
+    assert len(found) > 2
+    assert {address.ip for address in found} <= {"127.0.0.1", "::1"}

@@ -12,7 +12,7 @@ from icy.cli import completion
 from icy.cli.exit_codes import Interrupted
 from icy.cli.options import Seeds
 from icy.cli.output import checked_plot, checked_rows_file, joined, print_table, save_figure, write_rows
-from icy.core.checks import seed_list
+from icy.core.checks import number_or_text, parse_whole, seed_list
 from icy.core.errors import InvalidSettingError
 from icy.core.registry import LISTENER, SPEAKER, registry
 from icy.core.text import counted
@@ -79,7 +79,7 @@ def eval_command(
             if target is not None:
                 write_rows(joined(found), target, quiet)
         done = f"{len(found)} of {counted(len(pairs) * len(games), 'row')} measured."
-        raise Interrupted(f"Interrupted: {done}") from None
+        raise Interrupted(done) from None
     _print_evaluation(found, spread, format_)
     if target is not None:
         write_rows(joined(found), target, quiet)
@@ -96,10 +96,11 @@ def _games(chosen: dict[str, Any], given: dict[str, Any]) -> list[GameSettings]:
 
 
 def _numbers(name: str, given: int | str) -> list[int]:
-    parts = str(given).split(",")
-    if not all(part.strip().isdecimal() for part in parts):
+    found = [parse_whole(part.strip()) for part in str(given).split(",")]
+    numbers = [number for number in found if number is not None]
+    if len(numbers) < len(found):
         raise InvalidSettingError(f"--{name} is a whole number, or several (1,2,4); not '{given}'.")
-    return list(dict.fromkeys(int(part) for part in parts))
+    return list(dict.fromkeys(numbers))
 
 
 def _evaluated(
@@ -220,8 +221,9 @@ def stimuli_command(
     game = GameSettings.of(**settings_of(ctx, given))
     if game.representation != "scs":
         raise InvalidSettingError("One-hot stimuli have no densities; look at those of representation scs.")
-    scores = disentanglement(game, rows=int(rows) if rows.isdecimal() else rows, episodes=episodes, seed=seed)
-    scores = scores.assign(stimuli=f"{rows} drawn" if rows.isdecimal() else rows)
+    which = number_or_text(rows)
+    scores = disentanglement(game, rows=which, episodes=episodes, seed=seed)
+    scores = scores.assign(stimuli=f"{rows} drawn" if isinstance(which, int) else rows)
     print_table(scores_table(scores, "stimuli", CODE, spread, "disentanglement of stimuli"), format_)
     if figure is not None:
         sections = sections_of(game, seed)

@@ -11,6 +11,8 @@ import click
 from icy.cli import completion
 from icy.cli.options import FORMATS, SPREADS, Decorator, Sizes, SpecOptions, given_by_user, plugin_option, together
 from icy.cli.output import stderr
+from icy.core.checks import parse_whole
+from icy.core.errors import quoted
 from icy.core.registry import registry
 from icy.s2b.settings import COMPATS, GAME_KINDS, MASKS, ORDERS, QUERIES, SPLITS, VIEWS, GameSettings
 from icy.s2b.stimuli import REPRESENTATIONS, TRUNCATIONS
@@ -29,10 +31,11 @@ class Values(click.ParamType):  # type: ignore[type-arg]
         """Return the smallest and the largest number."""
         if isinstance(value, tuple):
             return value
-        least, _, most = str(value).partition("-")
-        if not least.isdecimal() or not (most or least).isdecimal():
-            self.fail(f"'{value}' is neither a number of values (5) nor a range (2-5).", param, ctx)
-        return int(least), int(most or least)
+        text, dash, end = str(value).partition("-")
+        least, most = parse_whole(text), parse_whole(end if dash else text)
+        if least is None or most is None:
+            self.fail(f"{quoted(str(value))} is neither a number of values (5) nor a range (2-5).", param, ctx)
+        return least, most
 
 
 class Ratio(click.ParamType):  # type: ignore[type-arg]

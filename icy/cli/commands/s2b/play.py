@@ -8,6 +8,7 @@ from typing import Any
 import click
 import numpy as np
 
+from icy.core.checks import parse_whole
 from icy.core.registry import LISTENER, PLAYERS, SPEAKER
 from icy.core.text import counted
 from icy.s2b.settings import GameSettings
@@ -100,8 +101,9 @@ def _asked_tokens(settings: GameSettings) -> Any:
     wanted = f"up to {counted(settings.length, 'token')} from 1 to {settings.vocab_size}"
     while True:
         words = _answer(f"  you say ({wanted})").replace(",", " ").split()
-        if len(words) <= settings.length and all(w.isdecimal() and int(w) <= settings.vocab_size for w in words):
-            return np.array([[int(w) for w in words] + [0] * (settings.length - len(words))])
+        said = [parse_whole(word) for word in words]
+        if len(said) <= settings.length and all(n is not None and n <= settings.vocab_size for n in said):
+            return np.array([[*said, *[0] * (settings.length - len(said))]])
         click.echo(f"  That is not {wanted}.")
 
 
@@ -111,9 +113,9 @@ def _asked_decision(settings: GameSettings) -> Any:
 
     choices = ", ".join(f"{d} {answer(d, settings)}" for d in range(settings.decisions))
     while True:
-        word = _answer(f"  you decide ({choices})").strip()
-        if word.isdecimal() and int(word) < settings.decisions:
-            return np.array([int(word)])
+        decision = parse_whole(_answer(f"  you decide ({choices})").strip())
+        if decision is not None and decision < settings.decisions:
+            return np.array([decision])
         click.echo(f"  That is none of {choices}.")
 
 

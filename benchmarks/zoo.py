@@ -1,0 +1,114 @@
+"""Measure what the zoo at 5x10 costs with and without native cores: `python benchmarks/zoo.py`, a quarter of an hour.
+
+Of every model of sweeps/atlas-main.toml that learns by gradient, the updates a second of one core are measured, by the
+engine that icy chooses and by PyTorch (the engine `broadcast`), in turn, in processor time, which other work on the
+machine hardly changes. Hours are those of as many updates as `icy sweep --dry-run` supposes at most, of one core.
+Writes zoo.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from statistics import geometric_mean
+
+from speed import processor
+from steady import GRAMMARS, ICY, Crew, Where
+
+from icy.config.protocols import PROTOCOLS
+from icy.core.provenance import software
+from icy.core.text import markdown_table
+from icy.training.job import ASSUMED_STEPS
+
+HERE = Path(__file__).parent
+SEEDS = 3  # of the atlas
+ENGINES = {"native": "auto", "PyTorch": "broadcast"}
+
+
+def models() -> list[str]:
+    """Return the models of the atlas that learn by gradient."""
+    sweep = tomllib.loads((HERE / "sweeps" / "atlas-main.toml").read_text())
+    named = [model for part in sweep["sweep"] for model in part["model"]]
+    return [model for model in named if not model.endswith(("Hashtable", "kNN"))]
+
+
+def updates() -> float:
+    """Return the updates of all replicates of a row, if every grammar but concat is trained up to its limit."""
+    return ASSUMED_STEPS * SEEDS * (1 + PROTOCOLS["acquire"].cap * (len(GRAMMARS) - 1))
+
+
+def rates(model: str, seconds: float, rounds: int) -> tuple[dict[str, float], str]:
+    """Return the updates a second of processor time by each engine, the best of some rounds, and what icy chose."""
+    crews = {way: Crew(ICY, model, 1, 1, Where(engine=engine, clock="process_time")) for way, engine in ENGINES.items()}
+    try:
+        chosen = {way: crew.ready() for way, crew in crews.items()}["native"]
+        measured = [{way: crew.rate(seconds) for way, crew in crews.items()} for _ in range(rounds)]
+    finally:
+        for crew in crews.values():
+            crew.end()
+    return {way: max(one[way] for one in measured) for way in ENGINES}, chosen
+
+
+def page(found: dict[str, dict[str, float]]) -> str:
+    """Return the page."""
+    hours = {model: {way: updates() / rate / 3600 for way, rate in of.items()} for model, of in found.items()}
+    head = ["model", *(f"{way}, updates/s" for way in ENGINES), "ratio", *(f"{way}, hours" for way in ENGINES)]
+    return PAGE.format(
+        where=processor("cpu"),
+        versions=", ".join(f"{name} {version}" for name, version in software().items()),
+        grammars=len(GRAMMARS) - 1,
+        steps=ASSUMED_STEPS,
+        seeds=SEEDS,
+        models=len(found),
+        mean=geometric_mean(of["native"] / of["PyTorch"] for of in found.values()),
+        before=sum(of["PyTorch"] for of in hours.values()),
+        after=sum(of["native"] for of in hours.values()),
+        table=markdown_table(head, list(lines(found, hours)), numbers=range(1, len(head))),
+    )
+
+
+def lines(found: dict[str, dict[str, float]], hours: dict[str, dict[str, float]]) -> Iterator[list[str]]:
+    """Return the lines of the table."""
+    for model, of in found.items():
+        shown = [f"{of[way]:,.0f}" if of[way] >= 10 else f"{of[way]:.2f}" for way in ENGINES]
+        yield [model, *shown, f"{of['native'] / of['PyTorch']:.1f}", *(f"{hours[model][way]:.2f}" for way in ENGINES)]
+
+
+PAGE = """\
+# The zoo at 5x10, with native cores and without
+
+Measured on {where}; {versions}: updates a second of processor time, of one
+process with one thread, a stack of 16, SOFT, V 4, w 4, E 128, batches of 128. Hours are of one core, for concat and
+{grammars} grammars x {seeds} seeds of each of the {models} models that learn by gradient, if each other grammar is
+trained up to its limit and concat takes {steps} updates; what is learnt sooner takes less by both.
+
+**{before:,.0f} hours by PyTorch, {after:,.0f} by native cores: {mean:.1f} times as many updates a second (geometric
+mean over the models).**
+
+{table}
+"""
+
+
+def main() -> None:
+    """Measure, and write the page after each model."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=3.0, help="of each engine in a round")
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--quick", action="store_true", help="see that it works, with two models; nothing is written")
+    given = parser.parse_args()
+    if given.quick:
+        given.seconds, given.rounds = 0.1, 1
+    found: dict[str, dict[str, float]] = {}
+    for model in models()[: 2 if given.quick else None]:
+        found[model], chosen = rates(model, given.seconds, given.rounds)
+        print(model, chosen, {way: round(rate, 1) for way, rate in found[model].items()}, flush=True)
+        if not given.quick:
+            (HERE / "zoo.md").write_text(page(found))
+    if given.quick:
+        print(page(found))
+
+
+if __name__ == "__main__":
+    main()

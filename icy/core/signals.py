@@ -1,0 +1,35 @@
+"""Signals that ask a process to end: Ctrl-C, the end of a batch job, a lost connection."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+from collections.abc import Iterator
+
+ENDING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+_CAN_HOLD = hasattr(signal, "pthread_sigmask")  # not on Windows
+
+
+@contextlib.contextmanager
+def held() -> Iterator[None]:
+    """Have signals that arrive within wait until its end. Processes that are started within inherit that they wait.
+
+    A worker that had not yet come to its own setting would otherwise print a stack trace at Ctrl-C, or die of a signal
+    that goes to all processes of a job.
+    """
+    if not _CAN_HOLD:
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def leave_to_parent() -> None:
+    """Ignore these signals in a worker, also those that were held at its start: its parent handles them."""
+    for number in ENDING:
+        signal.signal(number, signal.SIG_IGN)
+    if _CAN_HOLD:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)

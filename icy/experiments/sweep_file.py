@@ -1,0 +1,241 @@
+"""Files of sweeps, in TOML or YAML: read, and held against the types of the options that they set."""
+
+from __future__ import annotations
+
+import logging
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from icy.config.specs import RunSpec, SweepSpec
+from icy.core.entry import JOB
+from icy.core.errors import InvalidSettingError, StoreError, quoted
+from icy.core.registry import registry
+from icy.core.text import listed, several
+from icy.records.kinds import job_kind
+
+log = logging.getLogger(__name__)
+OPTIONS = {"set": "settings", "from": "start", "option": "options"}  # of the command, where fields have other names
+PARTS = "sweep"  # the name of the parts in a file: [[sweep]]
+SUFFIXES = (".toml", ".yaml", ".yml")
+SCALARS = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+SEVERAL = {int: "whole numbers", float: "numbers", bool: "true and false", str: "texts"}
+
+
+def read_sweep(file: str | Path) -> dict[str, Any]:
+    """The arguments in a file: TOML, or YAML by its suffix; parts of the sweep stand under [[sweep]].
+
+    Raises:
+        StoreError: it cannot be read.
+        InvalidSettingError: it is not of that format, or another, or a value is of another type than its option; the
+            sentence says which, and in which line.
+    """
+    path = Path(file)
+    text = _text_of(path)
+    found = _parsed(text, path)
+    if not _is_table(found):
+        raise InvalidSettingError(f"{path} holds no arguments by name.")
+    parts = found.pop(PARTS, found.pop("parts", ()))
+    if not isinstance(parts, (list, tuple)) or not all(map(_is_table, parts)):
+        raise InvalidSettingError(f"Parts of a sweep are tables, each under [[{PARTS}]].")
+    kinds = [part.get("kind", found.get("kind", SweepSpec.kind)) for part in parts]
+    tables = [(None, found, _types_of_whole(kinds)), *((i, part, _types(kinds[i])) for i, part in enumerate(parts))]
+    for place, table, types in tables:
+        _check(table, types, lambda name, place=place: _where(path, text, place, name))  # type: ignore[misc]
+    _tell_plugins(path, found.get("plugin", ()))
+    return _by_field(found) | ({"parts": tuple(map(_by_field, parts))} if parts else {})
+
+
+def _tell_plugins(file: Path, named: Any) -> None:
+    """Say which plug-ins a file names, before they are imported, which runs their code; also for `--dry-run`."""
+    if plugins := several(named):
+        log.warning("The sweep %s names plug-ins, whose code is run: %s.", file, listed([*map(str, plugins)]))
+
+
+def _is_table(found: Any) -> bool:
+    return isinstance(found, dict) and all(isinstance(name, str) for name in found)
+
+
+def _field(name: str) -> str:
+    """Return the field of the spec that a name in a file stands for: it may also be that of the command's option."""
+    return OPTIONS.get(name, name.replace("-", "_"))
+
+
+def _by_field(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {_field(name): value for name, value in given.items()}
+
+
+def _text_of(path: Path) -> str:
+    if path.suffix.lower() not in SUFFIXES:
+        said = path.suffix or "a file without a suffix"
+        raise InvalidSettingError(f"A sweep is a .toml, .yaml or .yml file, not '{said}'.")
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"The sweep '{path}' cannot be read: {error.strerror or error}.") from error
+    except UnicodeDecodeError as error:
+        raise InvalidSettingError(f"{path} is not text in UTF-8, from byte {error.start} on.") from error
+
+
+def _parsed(text: str, path: Path) -> Any:
+    try:
+        return tomllib.loads(text) if path.suffix.lower() == ".toml" else _of_yaml(text)
+    except InvalidSettingError:
+        raise
+    except (ValueError, RecursionError) as error:  # the latter of brackets within brackets
+        raise InvalidSettingError(f"{path} is not of the format that its name says: {error}.") from error
+
+
+def _of_yaml(text: str) -> Any:
+    try:
+        import yaml
+    except ImportError as error:
+        raise InvalidSettingError("YAML needs the package pyyaml: pip install pyyaml; or write TOML.") from error
+    try:
+        return yaml.safe_load(text)
+    except yaml.MarkedYAMLError as error:
+        line = f" in line {error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise ValueError(f"{error.problem or error.context}{line}") from error
+    except yaml.YAMLError as error:
+        raise ValueError(str(error).partition("\n")[0]) from error
+
+
+# -- types -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class InFile:
+    """What the value of an option may be in a file.
+
+    Attributes:
+        scalars: types of a single value.
+        items: types of the values of a list.
+        table: whether it may be a table of names and values.
+    """
+
+    scalars: frozenset[Any] = frozenset()
+    items: frozenset[Any] = frozenset()
+    table: bool = False
+
+    def __or__(self, other: InFile) -> InFile:
+        return InFile(self.scalars | other.scalars, self.items | other.items, self.table or other.table)
+
+    def accepts(self, value: Any) -> bool:
+        """Return whether a value of a file is of this type; true is no number, and text is none either."""
+        known = [*self.scalars, *([dict[str, Any]] if self.table else [])]
+        known += [list[Union[tuple(self.items)]]] if self.items else []  # type: ignore[misc]  # noqa: UP007
+        try:
+            msgspec.convert(value, Union[tuple(known)])  # type: ignore[call-overload]  # noqa: UP007
+        except msgspec.ValidationError:
+            return False
+        return True
+
+    def __str__(self) -> str:
+        words = [word for kind, word in SCALARS.items() if kind in self.scalars]
+        words += [f"a list of {listed([w for k, w in SEVERAL.items() if k in self.items], 'or')}"] if self.items else []
+        return listed([*words, *(["a table"] if self.table else [])], "or")
+
+
+def _in_file(hint: Any) -> InFile | None:
+    """Return what a value of a type of Python's may be in a file; None if it may be anything.
+
+    Several values are a list, a path is text, a table a table. A name among several known ones is text: which, is
+    checked where the most similar one can be told. What only Python has, as a space of meanings, is not there.
+    """
+    origin, inner = get_origin(hint), get_args(hint)
+    if hint in (str, int, float, bool, NoneType):
+        return InFile(frozenset({hint}))
+    if origin is Literal or hint is Path:
+        return InFile(frozenset({str}))
+    if origin in (Union, UnionType):
+        known = [found for one in inner if (found := _in_file(one)) is not None]
+        return _any_of(known) if len(known) == len(inner) or _may_be_text(known) else None
+    if origin in (Mapping, dict):
+        return InFile(table=True)
+    items = _in_file(inner[0]) if origin in (Iterable, Sequence, list) else None
+    return InFile(items=items.scalars) if items is not None and items.scalars else None
+
+
+def _may_be_text(known: Sequence[InFile]) -> bool:
+    """Return whether one of several types is text, in which a file can write what only Python has."""
+    return any(str in one.scalars for one in known)
+
+
+def _any_of(known: Iterable[InFile]) -> InFile:
+    whole = InFile()
+    for one in known:
+        whole = whole | one
+    return whole
+
+
+def _types(kind: Any) -> dict[str, InFile]:
+    """Return what the options of a kind of job may be; of a kind that a plug-in is yet to register, those of any."""
+    known = isinstance(kind, str) and registry.find(JOB, kind) is not None
+    spec: type[RunSpec] = job_kind(kind).load_spec() if known else RunSpec
+    return _types_of(SweepSpec if issubclass(SweepSpec, spec) and spec is not RunSpec else spec)
+
+
+def _types_of_whole(kinds: Sequence[Any]) -> dict[str, InFile]:
+    return {name: found for kind in kinds for name, found in _types(kind).items()} | _types_of(SweepSpec)
+
+
+def _types_of(spec: type[RunSpec]) -> dict[str, InFile]:
+    try:
+        hints = get_type_hints(spec)
+    except NameError:  # of a plug-in that imports its types for type checkers alone
+        return {}
+    found = {field.name: _in_file(hints[field.name]) for field in fields(spec)}
+    return {name: _along(one) if name in spec.axes else one for name, one in found.items() if one is not None}
+
+
+def _along(one: InFile) -> InFile:
+    """Return the type of an axis, which takes several values, as a list or as text between commas."""
+    return one | InFile(frozenset({str}), one.scalars - {NoneType})
+
+
+def _check(table: Mapping[str, Any], types: Mapping[str, InFile], where: Callable[[str], str]) -> None:
+    """Raise if a value is not of its option's type, or an option there twice. Unknown options are told elsewhere."""
+    names: dict[str, str] = {}
+    for name, value in table.items():
+        if names.setdefault(_field(name), name) != name:
+            raise InvalidSettingError(f"{where(name)}: {name} is {names[_field(name)]}, which is there already.")
+        wanted = types.get(_field(name))
+        if wanted is not None and not wanted.accepts(value):
+            raise InvalidSettingError(f"{where(name)}: {name} is {wanted}, not {quoted(value)}.")
+
+
+# -- lines -------------------------------------------------------------------------------------------------------------
+
+
+def _where(path: Path, text: str, part: int | None, name: str) -> str:
+    """Return the file and the line of an option, of the whole sweep or of a part."""
+    line = (_line_in_toml if path.suffix.lower() == ".toml" else _line_in_yaml)(text, part, name)
+    return f"{path}, line {line}" if line else str(path)
+
+
+def _line_in_toml(text: str, part: int | None, name: str) -> int | None:
+    """Return the line of a name: tomllib keeps none, and a name at the start of a line is found without it."""
+    here = None
+    wanted = re.compile(rf"""\s*(\[\s*({PARTS}\s*\.\s*)?)?["']?{re.escape(name)}["']?\s*[=.\]]""")
+    for number, line in enumerate(text.splitlines(), 1):
+        if re.match(rf"\s*\[\[\s*{PARTS}\s*\]\]", line):
+            here = 0 if here is None else here + 1
+        elif here == part and wanted.match(line):
+            return number
+    return None
+
+
+def _line_in_yaml(text: str, part: int | None, name: str) -> int | None:
+    import yaml
+
+    node = yaml.compose(text, Loader=yaml.SafeLoader)
+    if part is not None:
+        node = next(value for key, value in node.value if key.value in (PARTS, "parts")).value[part]
+    found = [key.start_mark.line + 1 for key, _ in node.value if key.value == name]
+    return found[0] if found else None

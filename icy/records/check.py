@@ -1,0 +1,158 @@
+"""What a record must be to be read: its fields, their types, its key, and what its numbers are computed from.
+
+Records may be half a file, of an older or a newer icy, written by hand, or a stranger's. What fails here is left out,
+with one sentence that names it, wherever it is read from; the others are read as if it were not there.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any, cast, get_type_hints
+
+import msgspec
+
+from icy.core.errors import IcyError
+from icy.core.escapes import in_a_line
+from icy.core.files import is_inside
+from icy.core.text import listed
+
+from .kinds import kind_of
+from .record import Record, as_json, checks_of, config_text, own_key, value_of
+
+log = logging.getLogger(__name__)
+LARGEST = 2**63  # of whole numbers in tables
+OF_RESULTS = ("steps", "accuracy")  # what only a failure may lack
+GROUPS = ("settings", "options")  # of a configuration: tables
+ASKED = "steps"  # of a configuration: those that a game is to have; of a record, those that it had
+NOT_REPEATED = {*GROUPS, ASKED}  # in the record
+LONGEST = 40  # characters of a value in a sentence
+
+
+def readable(found: Iterable[tuple[str, Any]]) -> list[Record]:
+    """Return the records among what was read; leave out the others with a warning each.
+
+    Args:
+        found: where each is, for the warning, and what is there: JSON, or what was made of it.
+    """
+    good = []
+    for where, content in found:
+        try:
+            good.append(checked(content))
+        except ValueError as error:
+            tell_left_out(where, error)
+    return good
+
+
+def tell_left_out(where: object, error: Exception) -> None:
+    """Warn of something that was left out."""
+    log.warning("%s is no readable result, and is left out: %s.", where, error)
+
+
+def checked(content: Any, key: str | None = None) -> Record:
+    """Return a record that can be read.
+
+    Args:
+        content: JSON text, or what was made of it.
+        key: that it must have, as the name of its file says.
+
+    Raises:
+        ValueError: it is no JSON, or no record; the text says why, without a full stop.
+    """
+    try:
+        if isinstance(content, str | bytes):
+            found = msgspec.json.decode(content)  # which takes no NaN, and no text that cannot be encoded
+        else:
+            json.dumps(found := content, ensure_ascii=False, allow_nan=False).encode()  # nor does this
+        if (fault := next(_faults(found, key), None)) is not None:
+            raise ValueError(fault)
+    except msgspec.ValidationError as error:
+        raise ValueError(str(error)[:1].lower() + str(error)[1:]) from error
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+    except UnicodeError as error:
+        raise ValueError("it holds what is no text") from error
+    return cast(Record, found)
+
+
+def config_fault(config: Mapping[str, Any]) -> str | None:
+    """Return why a configuration cannot be that of a record, without a full stop; None if it can."""
+    hints = get_type_hints(Record)
+    try:
+        filed = as_json(config)
+        if config_text(filed) != config_text(config):
+            raise TypeError
+    except (TypeError, ValueError):
+        return "JSON has no place for a value in it: text, finite numbers, lists, and tables by names"
+    for name in (filed.keys() & hints.keys()) - {ASKED}:
+        try:
+            msgspec.convert(filed[name], hints[name])
+        except msgspec.ValidationError as error:
+            return f"{name} is {_said(filed[name])} ({str(error)[:1].lower()}{str(error)[1:]})"
+    return None
+
+
+def _faults(found: Any, key: str | None) -> Iterator[str]:
+    """Yield what is wrong with something read from JSON; what follows the first may raise anything."""
+    msgspec.convert(found, Record)  # raises what lacks fields, or has them of other types
+    if not found["failed"] and (missing := [name for name in OF_RESULTS if name not in found]):
+        yield f"it has a result, but lacks {listed(missing)}"
+    yield from _wrong_key(found, key)
+    yield from _wrong_config(found)
+    yield from _wrong_parts(found)
+    yield from _wrong_numbers(found)
+
+
+def _wrong_key(found: Record, key: str | None) -> Iterator[str]:
+    if key is not None and found["key"] != key:
+        yield f"its key is {_said(found['key'])}, not the name of its file"
+    if (own := own_key(found)) != found["key"]:
+        yield f"its key is {_said(found['key'])}, but that of its configuration and versions is {own}"
+
+
+def _wrong_config(found: Record) -> Iterator[str]:
+    config, repeated = found["config"], cast("Mapping[str, Any]", found)
+    for name in GROUPS:
+        if not isinstance(config.get(name, {}), dict):
+            yield f"{name} in its configuration is {_said(config[name])}, not a table"
+    for name in ("model", "grammar", "seed", *config):
+        if name not in NOT_REPEATED and repeated.get(name) != config.get(name):
+            yield f"{name} is {_said(repeated.get(name))}, and {_said(config.get(name))} in its configuration"
+    try:
+        checks_of(found)
+    except (IcyError, TypeError) as error:
+        yield f"its settings cannot be: {in_a_line(error).rstrip('.')}"
+
+
+def _wrong_parts(found: Record) -> Iterator[str]:
+    try:
+        datetime.fromisoformat(found["finished"])
+    except ValueError:
+        yield f"finished is {_said(found['finished'])}, not a date and time"
+    for place in (*found.get("files", ()), *filter(None, [found.get("language")])):
+        if not is_inside(place):
+            yield f"it names {_said(place)}, which is no file of its folder"
+    if any(not point or point[0] is None for point in found.get("curve", ())):
+        yield "its curve has a point without a place"
+
+
+def _wrong_numbers(found: Record) -> Iterator[str]:
+    fields = cast("Mapping[str, Any]", found)
+    for name in kind_of(found).measures:
+        if not isinstance(fields.get(name), int | float | None):
+            yield f"{name} is {_said(fields[name])}, not a number"
+    for name, value in (*fields.items(), *found["parameters"].items()):
+        if isinstance(value, int) and not -LARGEST <= value < LARGEST:
+            yield f"{name} is larger than any number in a table"
+    try:
+        value_of(found)
+    except (KeyError, TypeError, OverflowError) as error:
+        yield f"its value cannot be computed ({type(error).__name__}: {in_a_line(error)})"
+
+
+def _said(value: Any) -> str:
+    """Return a value in a sentence, or the begin of it."""
+    text = in_a_line(json.dumps(value))
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."

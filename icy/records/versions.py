@@ -1,0 +1,93 @@
+"""Versions of models, grammars, protocols and kinds of jobs: which of several on file is shown.
+
+Results of different versions are not comparable, so of each part one version is shown. What is asked for now goes
+before what was filed last, and no clock decides, but for records of older versions of icy, which have no number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, TypeAlias
+
+from icy.config.protocols import PROTOCOLS, EndToEndProtocol
+from icy.core.entry import JOB, SIDES
+from icy.core.errors import IcyError
+from icy.core.registry import registry
+
+from .record import Record, by_filing, config_text
+
+Part: TypeAlias = tuple[str, ...]  # what has versions: "model" with its side and name, "grammar" with its name, ...
+Versions: TypeAlias = Mapping[Part, str]
+NONE: Versions = MappingProxyType({})
+Rank: TypeAlias = tuple[bool, tuple[int, str]]  # whether there is a result, and the last filing
+
+
+def newest(records: Sequence[Record], asked: Versions = NONE) -> list[Record]:
+    """Return the last record of each configuration, of one version of each model, grammar and protocol.
+
+    Of several versions with a result this is the one that is asked for; else the one that is registered now; else the
+    one that was filed last. The others stay on file.
+
+    Args:
+        records: of any versions.
+        asked: versions of the running plan.
+    """
+    found: dict[Part, dict[str | None, Rank]] = {}
+    for record in records:
+        rank = not record["failed"], by_filing(record)
+        for part, version in versions_of(record).items():
+            ranks = found.setdefault(part, {})
+            ranks[version] = max(rank, ranks.get(version, rank))
+    shown = {part: _shown(part, ranks, asked) for part, ranks in found.items()}
+    current = [r for r in records if all(shown[part] == version for part, version in versions_of(r).items())]
+    return list({config_text(record["config"]): record for record in current}.values())
+
+
+def versions_of(record: Mapping[str, Any]) -> dict[Part, str | None]:
+    """Return the versions of model, grammar, protocol and kind of job that a record was measured with."""
+    names = {"model": ("side", "model"), "grammar": ("grammar",), "protocol": ("protocol",)}
+    if kind := record.get("kind"):
+        names[kind] = ("side", "model")  # jobs of other kinds have the version of their kind
+    found = record.get("versions", {})
+    return {(what, *(str(record.get(name)) for name in parts)): found.get(what) for what, parts in names.items()}
+
+
+def _shown(part: Part, ranks: Mapping[str | None, Rank], asked: Versions) -> str | None:
+    """Return the version of a part to show, of those that are on file."""
+    if len(ranks) == 1:
+        return next(iter(ranks))
+    wanted = asked.get(part) or registered_version(part)
+
+    def rank(version: str | None) -> tuple[bool, bool, Rank]:
+        return ranks[version][0], version == wanted, ranks[version]
+
+    return max(ranks, key=rank)
+
+
+def registered_version(part: Part) -> str | None:
+    """Return the version of a part that is registered now; None if nothing is registered under its name.
+
+    Example:
+        >>> registered_version(("grammar", "rot")), registered_version(("model", "sender", "sender/NoSuchModel"))
+        ('1', None)
+    """
+    from icy.grammars import grammar_version  # only here, as it is seldom asked for
+
+    what, *names = part
+    try:
+        match what, names:
+            case "model", [side, model]:
+                sides = SIDES if side == "pair" else (side,)
+                models = model.split("+") if side == "pair" else [model]
+                entries = [registry.get(name, of) for name, of in zip(models, sides, strict=True)]
+                return "+".join(entry.full_version for entry in entries)
+            case "grammar", [grammar]:
+                return grammar_version(grammar)
+            case "protocol", [protocol]:
+                games = protocol == EndToEndProtocol.name
+                return str(EndToEndProtocol.version if games else PROTOCOLS[protocol].version)
+            case _:
+                return registry.get(what, JOB).full_version
+    except (IcyError, KeyError, ValueError):  # of a plug-in that is not loaded
+        return None

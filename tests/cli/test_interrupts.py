@@ -1,0 +1,91 @@
+"""Signals that ask a command to end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
+
+import pytest
+
+from icy.cli import interrupts
+from icy.cli.interrupts import exit_code, interruptible, what_happened
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "said"),
+    [("SIGINT", 130, "Interrupted"), ("SIGTERM", 143, "Ended by SIGTERM"), ("SIGHUP", 129, "Ended by SIGHUP")],
+)
+def test_each_signal_interrupts_and_has_its_exit_code(name: str, code: int, said: str) -> None:
+    number = getattr(signal, name)
+    before = signal.getsignal(number)
+    with interruptible(whole=False):
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(number)
+        for _ in range(8):  # what ends is not disturbed
+            signal.raise_signal(number)
+        signal.raise_signal(signal.SIGTERM)
+        assert (exit_code(), what_happened()) == (code, said)
+    assert signal.getsignal(number) is before
+
+
+def test_an_end_that_takes_long_is_interrupted_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    with interruptible(whole=False):
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+        later = time.monotonic() + interrupts.PATIENCE_SECONDS + 1
+        monkeypatch.setattr(interrupts, "time", SimpleNamespace(monotonic=lambda: later))
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        assert exit_code() == 143  # of the first
+
+
+def test_what_is_ignored_stays_ignored() -> None:
+    """As under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with interruptible(whole=False):
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+            signal.raise_signal(signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+class Finalized:
+    def __del__(self) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(1000):  # the handler runs between two of these
+            pass
+
+
+def test_an_interrupt_that_python_drops_comes_again(capsys: pytest.CaptureFixture[str]) -> None:
+    hook = sys.unraisablehook
+    with interruptible(whole=False):
+        made = Finalized()
+        del made
+        with pytest.raises(KeyboardInterrupt):
+            time.sleep(20)
+    assert sys.unraisablehook is hook
+    assert "ignored" not in capsys.readouterr().err
+
+
+LATE = """
+import os, signal, sys
+from icy.cli.interrupts import interruptible
+class Late:
+    def __del__(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            os.kill(os.getpid(), number)
+with interruptible(whole=True):
+    pass
+_late = Late()  # goes with the last of Python, after its handlers
+sys.exit(7)
+"""
+
+
+def test_signals_do_not_change_the_end_of_a_process() -> None:
+    done = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (7, "")

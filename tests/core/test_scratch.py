@@ -1,0 +1,43 @@
+"""Temporary folders: those of killed processes are removed, and no others."""
+
+from __future__ import annotations
+
+import errno
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from icy.core.errors import StoreError
+from icy.core.owner import Owner
+from icy.core.scratch import scratch_folder, sweep_scratch
+
+
+@pytest.fixture
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def test_only_folders_of_processes_that_are_gone_are_removed(temporary: Path) -> None:
+    mine = scratch_folder("pool")
+    gone = replace(Owner.here(), pid=2**22 + 1)  # beyond the numbers that Linux gives
+    dead = temporary / f"icy-pool-{gone}-x1"
+    elsewhere = temporary / f"icy-pool-{replace(gone, space='0' * 8)}-x2"
+    kept = [mine, elsewhere, temporary / "icy-results", temporary / f"other-{gone}-x3"]
+    for folder in (dead, *kept[1:]):
+        folder.mkdir()
+        (folder / "0.jsonl").write_text("[]")
+    sweep_scratch()
+    assert sorted(temporary.iterdir()) == sorted(kept)
+
+
+def test_a_full_folder_is_named(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any, **__: Any) -> str:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "mkdtemp", full)
+    with pytest.raises(StoreError, match=f"{temporary}: No space left on device"):
+        scratch_folder("pool")

@@ -1,0 +1,58 @@
+"""Settings of S2B's games: whatever is given, a game that can be played or a sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from icy.s2b import BatchedGame, GameSettings
+from icy.s2b.episodes import deal
+from icy.s2b.settings import COMPATS, GAME_KINDS, MASKS, ORDERS, QUERIES, SPLITS, VIEWS
+from icy.s2b.stimuli import REPRESENTATIONS, TRUNCATIONS
+from tests.properties.helpers import HUGE, JSON, unless_refused
+
+SIZES = st.integers(-1, 4)
+GIVEN: dict[str, st.SearchStrategy[Any]] = {
+    "compat": st.sampled_from([None, *COMPATS]),
+    "kind": st.sampled_from(GAME_KINDS),
+    **dict.fromkeys(
+        ("dimensions", "least", "most", "shots", "samples", "distractors", "rounds", "length", "threshold", "games"),
+        SIZES,
+    ),
+    "vocab_size": st.integers(-1, 9),
+    **dict.fromkeys(("descriptive", "feedback", "permutation", "listener_messages", "distinct"), st.booleans()),
+    "ratio": st.none() | st.floats(-0.5, 1.5),
+    "view": st.sampled_from(VIEWS),
+    "query": st.sampled_from(QUERIES),
+    "query_order": st.sampled_from(ORDERS),
+    "truncate": st.sampled_from(TRUNCATIONS),
+    "representation": st.sampled_from(REPRESENTATIONS),
+    "masks": st.sampled_from(MASKS),
+    "split": st.sampled_from(SPLITS),
+    "space_seed": st.integers(0, 3),
+}
+
+
+@given(chosen=st.fixed_dictionaries({}, optional=GIVEN), seed=st.integers(0, 999))
+def test_settings_deal_sound_episodes_or_are_refused(chosen: dict[str, Any], seed: int) -> None:
+    game = unless_refused(lambda: BatchedGame(GameSettings.of(**chosen), episodes=2))
+    if game is None:
+        return
+    settings = GameSettings.of(**chosen)
+    episodes = deal(settings, np.array([seed, seed + 1]))
+    meanings = episodes.listener_numbers // settings.samples
+    shown = (meanings == episodes.speaker_numbers[:, :1] // settings.samples).any(1)
+    assert (episodes.answer < settings.decisions).all()
+    assert (episodes.games > 0).all()
+    if settings.distinct:
+        assert (shown == (episodes.answer < settings.slots)).all()  # the answer is right, whatever the settings
+    again = deal(settings, np.array([seed, seed + 1]))
+    assert np.array_equal(again.listener_numbers, episodes.listener_numbers)
+
+
+@given(chosen=st.dictionaries(st.sampled_from(sorted(GIVEN)) | st.text(max_size=4), JSON | st.sampled_from(HUGE)))
+def test_settings_of_any_type_are_refused_in_a_sentence(chosen: dict[str, Any]) -> None:
+    unless_refused(lambda: GameSettings.of(**chosen))

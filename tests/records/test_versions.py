@@ -1,0 +1,96 @@
+"""Of several versions the one that is asked for now is shown, then the one that was filed last."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import icy
+from icy.core.entry import Entry
+from icy.core.registry import registry
+from icy.experiments.results import ProbeResult
+from icy.records.long_table import write_tables
+from icy.records.record import Record
+from icy.records.store import Store
+from icy.records.versions import newest, registered_version, versions_of
+from tests.helpers import on_file
+
+MINE = ("model", "sender", "sender/Mine")
+
+
+def of_version(version: str, **changes: object) -> Record:
+    return on_file(model="sender/Mine", versions={"model": version}, **changes)
+
+
+def shown(records: list[Record], asked: str | None = None) -> list[str]:
+    return [r["versions"]["model"] for r in newest(records, {} if asked is None else {MINE: asked})]
+
+
+def test_what_is_asked_for_goes_before_what_was_filed_last() -> None:
+    records = [of_version("1", filed=3), of_version("2", filed=1), of_version("3", filed=2, failed=True)]
+    assert shown(records) == ["1"]
+    assert shown(records, "2") == ["2"]
+    assert shown(records, "3") == ["1"]  # what fails overrules nothing
+    assert shown(records[2:], "1") == ["3"]  # there is nothing else
+    assert shown(records, "4") == ["1"]
+
+
+def test_what_is_registered_goes_before_what_was_filed_last() -> None:
+    records = [of_version("1", filed=3), of_version("2", filed=1)]
+    with registry.holding(Entry("sender", "Mine", None, "", "", version=2)):
+        assert registered_version(MINE) == "2"
+        assert shown(records) == ["2"]
+        assert shown(records, "1") == ["1"]
+    assert registered_version(MINE) is None
+    assert shown(records) == ["1"]
+
+
+def test_registered_versions_are_those_that_jobs_file(tiny: icy.ProbeResult) -> None:
+    """Also of pairs, chains, protocols, and kinds of jobs."""
+    old = ProbeResult.load(Path(__file__).parent / "version-0.1")
+    for record in (*tiny.records, *(r for r in old.records if r["side"] == "pair")):
+        for part, version in versions_of(record).items():
+            assert version is None or registered_version(part) == version, part
+    assert registered_version(("grammar", "rot+perm")) == "1+1"
+    assert registered_version(("probe", "sender", "sender/FC1L")) == registry.get("probe", "job").full_version
+    nothing = ("model", "pair", "FC1L"), ("grammar", "rot+"), ("grammar", "none"), ("protocol", "x"), ("x", "y", "z")
+    for part in nothing:
+        assert registered_version(part) is None
+
+
+def test_an_edited_plug_in_is_shown_whatever_the_clock_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Edited with the clock set back a year, and edited back: tables have what the probe shows."""
+    words = {"meanings": "2x3", "word_length": 2, "hidden": 8, "seeds": 1, "target": 0.5, "workers": 1}
+    now = time.time_ns()
+
+    def probe(version: int, clock: int) -> set[str]:
+        entry = registry.get("FC1L", "sender")
+        monkeypatch.setattr(time, "time_ns", lambda: clock)
+        monkeypatch.setattr("icy.training.job.now", lambda: datetime.fromtimestamp(clock / 1e9, UTC).isoformat())
+        with registry.holding(replace(entry, name="Mine", aliases=(), version=version)):
+            found = icy.probe("sender/Mine", "perm", **words, out=tmp_path)  # type: ignore[arg-type]
+            keys = {r["key"] for r in found.records}
+            assert len(keys) == 2
+            for table in (pd.read_csv(tmp_path / "results.csv"), pd.read_parquet(tmp_path / "results.parquet")):
+                assert set(table["key"]) == keys
+            assert {r["key"] for r in ProbeResult.load(tmp_path).records} == keys
+        return keys
+
+    first = probe(1, now)
+    second = probe(2, now - 365 * 24 * 3600 * 10**9)
+    assert {r["key"] for r in ProbeResult.load(tmp_path).records} == second  # also where no plug-in is registered
+    assert probe(1, now) == first != second  # nothing was trained, and the tables are those of what is shown
+
+
+def test_tables_show_what_is_asked_for(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    for version in "12":
+        store.put(of_version(version))
+    store.asked = {MINE: "1"}
+    csv, parquet = write_tables(store)
+    assert pd.read_csv(csv)["key"].tolist() == pd.read_parquet(parquet)["key"].tolist() == [of_version("1")["key"]]

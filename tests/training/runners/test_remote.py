@@ -1,0 +1,44 @@
+"""Jobs that are handed to other processes: how often they begin again, and what is known of a lost worker."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from icy.experiments.plan import Plan
+from icy.records.store import Store
+from icy.training.job import Job, Replicate
+from icy.training.runners.remote import Submission
+
+
+@pytest.fixture
+def job(plan: Plan) -> Job:
+    return plan.rows[0].job
+
+
+@pytest.mark.parametrize("retries", [0, 1, 3])
+def test_a_job_begins_again_as_often_as_retries_say(job: Job, retries: int) -> None:
+    work = Submission(0, job)
+    assert [work.again(retries) for _ in range(retries + 2)] == [True] * retries + [False] * 2
+
+
+def test_a_job_of_which_nothing_is_left_does_not_begin_again(job: Job) -> None:
+    work = Submission(0, job)
+    for replicate in job.replicates:
+        work.filed({"key": job.key(replicate)})
+    assert not work.again(3)
+
+
+def test_what_a_lost_worker_filed_last_is_known(job: Job) -> None:
+    """It is on file, though nobody told; what was on file before the job is to be trained again."""
+    store, (old, new, *_) = Store(job.folder), job.replicates
+
+    def put(replicate: Replicate, finished: str) -> None:
+        store.put({**job.failure(replicate, ValueError("none")), "finished": finished})
+
+    put(old, "2026-01-01")
+    work = Submission(0, job)
+    put(new, "2026-01-02")
+    assert [r["key"] for r in work.unheard()] == [job.key(new)]
+    assert list(Path(job.folder).rglob("*.json"))
