@@ -3,8 +3,8 @@
 Rows of each representation, and pairs end to end, are trained in one process, and then again in seven other ways: by
 three workers, in another order, each replicate alone, by shards with other numbers of workers, resumed after half of
 the records were lost, and with one thread and two. This is done by native cores, and by PyTorch with native code
-switched off. All records are compared, every field but its times and its number, and with them the weights and languages that are
-kept, to the last bit. Writes benchmarks/determinism.md, and exits with 1 if anything differs.
+switched off. All records are compared, every field but its times and its number, and with them the weights
+and languages that are kept, to the last bit. Writes benchmarks/determinism.md; exits with 1 if anything differs.
 """
 
 from __future__ import annotations
@@ -64,7 +64,10 @@ def rows(quick: bool) -> dict[str, list[Part]]:
     pairs = [
         {"sender": sender, "receiver": receiver, "representation": name, "pretrain": pretrain, **game, **more}
         for name, (sender, receiver) in PAIRS.items()
-        for pretrain, more in ((["none"], {}), (list(grammars), of_language))
+        for pretrain, more in (
+            (["none"], {}),
+            (list(grammars), {"pretrain_representation": name, **of_language}),
+        )
     ]
     return {**probes, "e2e": pairs[-2:-1] if quick else pairs}
 

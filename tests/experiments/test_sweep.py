@@ -153,6 +153,19 @@ def test_rows_of_records_are_those_of_the_plan(tmp_path: Path) -> None:
 # -- the command -------------------------------------------------------------------------------------------------------
 
 
+def test_parts_keep_their_own_target_of_pretraining_beside_pairs_from_scratch() -> None:
+    pair = {"kind": "e2e", "sender": "FC1L", "receiver": "FC1L", "steps": 10}
+    for parts in ([{"pretrain": "none"}, {"pretrain": "perm", "target": 0.5}],) * 2:
+        plan = make_sweep(sweep_spec(parts=[{**pair, **part} for part in parts], quick=True))
+        targets = {
+            replicate.grammar: row.job.config(replicate).get("target")
+            for row in plan.rows
+            for replicate in row.job.replicates
+        }
+        assert targets == {"none": None, "perm": 0.5}
+        parts.reverse()
+
+
 def test_parts_are_the_arguments_of_a_probe() -> None:
     (one,) = expand(spec(model="sender/FC1L"))
     assert isinstance(one, ProbeSpec)
