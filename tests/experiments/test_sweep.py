@@ -153,17 +153,13 @@ def test_rows_of_records_are_those_of_the_plan(tmp_path: Path) -> None:
 # -- the command -------------------------------------------------------------------------------------------------------
 
 
-def test_parts_keep_their_own_target_of_pretraining_beside_pairs_from_scratch() -> None:
+@pytest.mark.parametrize("turned", [1, -1])
+def test_parts_keep_their_own_target_of_pretraining_beside_pairs_from_scratch(turned: int) -> None:
     pair = {"kind": "e2e", "sender": "FC1L", "receiver": "FC1L", "steps": 10}
-    for parts in ([{"pretrain": "none"}, {"pretrain": "perm", "target": 0.5}],) * 2:
-        plan = make_sweep(sweep_spec(parts=[{**pair, **part} for part in parts], quick=True))
-        targets = {
-            replicate.grammar: row.job.config(replicate).get("target")
-            for row in plan.rows
-            for replicate in row.job.replicates
-        }
-        assert targets == {"none": None, "perm": 0.5}
-        parts.reverse()
+    parts = [{**pair, "pretrain": "none"}, {**pair, "pretrain": "perm", "target": 0.5}]
+    plan = make_sweep(sweep_spec(parts=parts[::turned], quick=True))
+    replicates = [(row.job, replicate) for row in plan.rows for replicate in row.job.replicates]
+    assert {r.grammar: job.config(r).get("target") for job, r in replicates} == {"none": None, "perm": 0.5}
 
 
 def test_parts_are_the_arguments_of_a_probe() -> None:
