@@ -397,10 +397,10 @@ MUTANTS = (
         TOPSIM,
     ),
     Mutant(
-        "topsim of strings: divided by the sum of lengths for their mean",
+        "topsim: edits are divided by the smaller length, not the larger one",
         "icy/metrics/topographic/distances.py",
-        "length / 2 if self.mean else length",
-        "length if self.mean else length",
+        "np.maximum(left, right)",
+        "np.minimum(left, right)",
         TOPSIM,
     ),
     Mutant(
@@ -475,6 +475,13 @@ MUTANTS = (
         GAME,
     ),
     Mutant(
+        "published accuracy of pairs: of whole meanings",
+        "icy/training/pairs/game.py",
+        "(answered.detach().argmax(-1) == meanings).to(answered.dtype).mean((-2, -1))",
+        "(answered.detach().argmax(-1) == meanings).all(-1).to(answered.dtype).mean(-1)",
+        GAME,
+    ),
+    Mutant(
         "accuracy of a pair's receiver: read on what the sender says",
         "icy/training/pairs/game.py",
         "(told.argmax(-1) == meanings[0])",
@@ -524,13 +531,13 @@ class Result:
     """What the tests made of a mutant.
 
     Attributes:
-        mutant: which; None is icy as it is.
+        mutant: which.
         caught: whether a test failed.
         test: the first that failed, or "".
         seconds: until then.
     """
 
-    mutant: Mutant | None
+    mutant: Mutant
     caught: bool
     test: str
     seconds: float
@@ -549,8 +556,15 @@ def copied() -> Iterator[Path]:
         yield Path(folder)
 
 
-def tried(mutant: Mutant | None, tests: Sequence[str]) -> Result:
-    """Return what tests make of a mutant; of None, of icy as it is.
+def tried(mutant: Mutant) -> Result:
+    """Return what tests make of a mutant."""
+    started = time.perf_counter()
+    test = first_failure(mutant.tests, mutant)
+    return Result(mutant, test is not None, test or "", time.perf_counter() - started)
+
+
+def first_failure(tests: Sequence[str], mutant: Mutant | None = None) -> str | None:
+    """Run tests in a copy of the repository, with a mutant or without; return the first that fails, or None.
 
     Raises:
         SystemExit: they do not run.
@@ -560,40 +574,52 @@ def tried(mutant: Mutant | None, tests: Sequence[str]) -> Result:
             mutant.make(root)
         command = [sys.executable, "-m", "pytest", "-x", "-q", "--no-header", "--tb=no", "-rfE", *tests]
         environment = {**os.environ, "PYTHONPATH": str(root / "src"), "TMPDIR": str(root), "COLUMNS": "1000"}
-        started = time.perf_counter()
         done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True, timeout=PATIENCE)
-        seconds = time.perf_counter() - started
     found = re.search(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
     if done.returncode not in (FAILED, PASSED) or (done.returncode == FAILED) != (found is not None):
-        raise SystemExit(f"The tests of {mutant and mutant.file} did not run:\n{done.stdout}{done.stderr}")
-    return Result(mutant, found is not None, found[1] if found else "", seconds)
+        raise SystemExit(f"The tests {' '.join(tests)} did not run:\n{done.stdout}{done.stderr}")
+    return found[1] if found else None
 
 
-def page(results: Sequence[Result], unchanged: Result) -> str:
-    """Return the page."""
-    lines = []
-    for one in results:
-        assert one.mutant is not None
-        changed = one.mutant.text.replace("\n", " "), one.mutant.replacement.replace("\n", " ")
-        how = " to ".join(f"`{' '.join(text.split())}`" if text else "nothing" for text in changed)
-        by = f"`{one.test.removeprefix('tests/')}`" if one.caught else "**not caught**"
-        lines.append([one.mutant.changes, f"`{one.mutant.file}`", how, by, f"{one.seconds:.0f}"])
-    head = ["what it changes", "file", "mutant", "caught by", "seconds"]
+def cells(mutant: Mutant) -> list[str]:
+    """Return the first cells of a mutant's line, which tell it from all others."""
+    shown = [f"`{' '.join(text.split())}`" if text else "nothing" for text in (mutant.text, mutant.replacement)]
+    return [mutant.changes, f"`{mutant.file}`", " to ".join(shown)]
+
+
+def line(result: Result) -> str:
+    """Return the line of the table of what was tried."""
+    by = f"`{result.test.removeprefix('tests/')}`" if result.caught else MISSED
+    return row(*cells(result.mutant), by, f"{result.seconds:.0f}")
+
+
+def row(*found: str) -> str:
+    """Return a line of the table, or its beginning."""
+    return markdown_table(found, [], markup=True).splitlines()[0]
+
+
+def page(lines: Sequence[str]) -> str:
+    """Return the page of these lines, and of earlier ones of mutants that are still the same."""
+    earlier = PAGE.read_text(encoding="utf-8").splitlines() if PAGE.exists() else []
+    begins = [row(*cells(mutant)) for mutant in MUTANTS]
+    found = [next((one for one in (*lines, *earlier) if one.startswith(begin)), None) for begin in begins]
+    told = [one for one in found if one is not None]
     return PAGE_TEXT.format(
-        count=len(results),
-        caught=sum(one.caught for one in results),
-        files=len({one.mutant.file for one in results if one.mutant}),
-        control=unchanged.seconds,
-        table=markdown_table(head, lines, numbers=[4], markup=True),
+        count=len(MUTANTS),
+        caught=sum(MISSED not in one for one in told),
+        files=len({mutant.file for mutant in MUTANTS}),
+        table="\n".join([markdown_table(HEAD, [], numbers=[4]), *told]),
     )
 
 
+HEAD = ["what it changes", "file", "mutant", "caught by", "seconds"]
+MISSED = "**not caught**"
 PAGE_TEXT = """\
 # Bugs that would change a published number
 
 Made by `python benchmarks/mutants.py`. Each line is one small bug in icy's Python, made in a copy of the repository,
-and the first of its module's tests that fails there. Without a change all of these tests pass, in {control:.0f} s.
-Native cores are held against the Python that they stand for by tests of their own.
+and the first of its module's tests that fails there. Before that, all of these tests passed in a copy without a
+change. Native cores are held against the Python that they stand for by tests of their own.
 
 **{caught} of {count} mutants in {files} files are caught.**
 
@@ -604,21 +630,21 @@ Native cores are held against the Python that they stand for by tests of their o
 
 
 def main() -> None:
-    """Try mutants, and write the page of all."""
+    """Try mutants, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("only", nargs="*", help="parts of files' names; the page is not written")
+    parser.add_argument(
+        "only", nargs="*", help="parts of files' names or of what changes; other lines of the page stay"
+    )
     given = parser.parse_args()
-    chosen = [m for m in MUTANTS if not given.only or any(part in m.file for part in given.only)]
-    unchanged = tried(None, sorted({test for mutant in chosen for test in mutant.tests}))
-    if unchanged.caught:
-        raise SystemExit(f"{unchanged.test} fails without a mutant.")
-    results = []
+    chosen = [m for m in MUTANTS if not given.only or any(part in f"{m.file} {m.changes}" for part in given.only)]
+    if (test := first_failure(sorted({test for mutant in chosen for test in mutant.tests}))) is not None:
+        raise SystemExit(f"{test} fails without a mutant.")
+    lines = []
     for mutant in chosen:
-        results.append(tried(mutant, mutant.tests))
-        print(mutant.file, mutant.changes, results[-1].test or "NOT CAUGHT", sep=": ", flush=True)
-    if not given.only:
-        PAGE.write_text(page(results, unchanged), encoding="utf-8")
-    sys.exit(not all(result.caught for result in results))
+        lines.append(line(tried(mutant)))
+        print(lines[-1], flush=True)
+    PAGE.write_text(page(lines), encoding="utf-8")
+    sys.exit(any(MISSED in one for one in lines))
 
 
 if __name__ == "__main__":

@@ -36,11 +36,22 @@ def test_what_is_not_there_once_is_refused(mutants: ModuleType, tmp_path: Path) 
     assert (tmp_path / "a.py").read_text() == "y = x >= 1\n"
 
 
-def test_one_that_survives_is_told(mutants: ModuleType) -> None:
+def test_one_that_survives_is_told_until_it_is_caught(
+    mutants: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A page that could not show one would say "all" for ever."""
-    caught, missed = (mutants.Result(mutants.MUTANTS[i], not i, "tests/a.py::b" if not i else "", 1.0) for i in (0, 1))
-    text = mutants.page([caught, missed], mutants.Result(None, False, "", 2.0))
+    monkeypatch.setattr(mutants, "PAGE", tmp_path / "mutants.md")
+    monkeypatch.setattr(mutants, "MUTANTS", two := mutants.MUTANTS[:2])
+    caught, missed = mutants.Result(two[0], True, "tests/a.py::b", 1.0), mutants.Result(two[1], False, "", 1.0)
+    mutants.PAGE.write_text(text := mutants.page([mutants.line(caught), mutants.line(missed)]))
     assert "**1 of 2 mutants" in text
-    assert "`a.py::b`" in text
-    assert "**not caught**" in text
-    assert "{" not in text
+    assert "| `a.py::b` | 1 |" in text
+    assert "| **not caught** | 1 |" in text
+    text = mutants.page([mutants.line(mutants.Result(two[1], True, "tests/c.py::d", 2.0))])
+    assert "**2 of 2 mutants" in text
+    assert ["a.py::b" in text, "c.py::d" in text, "not caught" in text] == [True, True, False]
+
+
+def test_the_page_is_of_these_mutants(mutants: ModuleType) -> None:
+    assert mutants.page([]) == mutants.PAGE.read_text()
+    assert f"**{len(mutants.MUTANTS)} of {len(mutants.MUTANTS)} mutants" in mutants.PAGE.read_text()
