@@ -1,9 +1,9 @@
-"""Check that the tests notice bugs that would change a published number: `python benchmarks/mutants.py`, ten minutes.
+"""Check that the tests notice bugs that would change a published number: `python benchmarks/mutants.py`.
 
 Each mutant is one small change of icy's Python: off by one, > for >=, a population's deviation for a sample's, a wrong
 axis, a clip that is left out. It is made in a copy of the repository, and the tests of its own module run there, until
 one fails. The same tests must pass in a copy without a change. Native cores are not built anew, so no mutant is in C++.
-Writes mutants.md, and ends with 1 if a mutant is not caught.
+Takes ten to twenty minutes, writes mutants.md, and ends with 1 if a mutant is not caught.
 """
 
 from __future__ import annotations
@@ -625,7 +625,8 @@ change. Native cores are held against the Python that they stand for by tests of
 
 {table}
 
-*seconds*: until the test failed, with the start of Python, beside other work.
+*seconds*: until the test failed, with the start of Python, beside other work. Lines may be of several runs: with words
+behind it, the command tries only the mutants that these name, and keeps the other lines.
 """
 
 
