@@ -36,6 +36,8 @@ def test_the_limit_of_a_baseline_is_a_check() -> None:
 
 def test_published_keeps_its_grid() -> None:
     assert checks(PUBLISHED, 4) == [1, 51, 101, 151]  # which are called steps 0, 50, 100, 150
+    assert [PUBLISHED.steps(updates) for updates in checks(PUBLISHED, 4)] == [0, 50, 100, 150]
+    assert [DEFAULT.steps(updates) for updates in (1, 51)] == [1, 51]
     assert not PUBLISHED.interpolates
     assert "check_growth" not in PUBLISHED.under("soft")
     assert PUBLISHED.under("soft")["check_every"] == 50
