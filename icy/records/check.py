@@ -50,7 +50,8 @@ def readable(found: Iterable[tuple[str, Any]]) -> list[Record]:
 
 def tell_left_out(where: object, error: Exception) -> None:
     """Warn of something that was left out."""
-    log.warning("%s is no readable result, and is left out: %s.", where, error)
+    why = error.strerror if isinstance(error, OSError) and error.strerror else error
+    log.warning("%s is no readable result, and is left out: %s.", where, why)
 
 
 def checked(content: Any, key: str | None = None) -> Record:

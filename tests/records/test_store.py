@@ -163,6 +163,14 @@ def as_loop(path: Path) -> None:
     path.symlink_to(path.name)
 
 
+def test_a_link_to_nothing_is_told_without_numbers_of_errors(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = Store(tmp_path).path(on_file()["key"])
+    path.parent.mkdir()
+    path.symlink_to("nothing")
+    assert Store(tmp_path).all_records() == []
+    assert caplog.messages == [f"{path} is no readable result, and is left out: No such file or directory."]
+
+
 @pytest.mark.skipif(os.name != "posix", reason="no pipes among the files, and links need rights")
 @pytest.mark.parametrize("make", [as_folder, as_pipe, as_device, as_loop])
 def test_what_is_no_file_is_no_record(make: Callable[[Path], None], tmp_path: Path) -> None:
