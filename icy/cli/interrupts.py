@@ -89,6 +89,22 @@ def what_happened() -> str:
     return _stopping.said
 
 
+def hides_interrupt(error: BaseException | None) -> bool:
+    """Return whether an error was raised because of an interrupt, as Python does while it makes a class."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
+def _forget_interrupt() -> None:
+    """Have Python end with the exit code that it is given.
+
+    It ends by SIGINT instead if an interrupt ever left an `exec` of text, in which dataclasses are made. Text that is
+    evaluated afterwards clears that.
+    """
+    eval("0")
+
+
 @contextlib.contextmanager
 def interruptible(whole: bool) -> Iterator[None]:
     """Have signals interrupt the command within.
@@ -113,6 +129,7 @@ def interruptible(whole: bool) -> Iterator[None]:
     finally:
         if whole:
             now.end()
+            _forget_interrupt()
         else:
             sys.unraisablehook = now.hook
             for number, handler in before.items():
