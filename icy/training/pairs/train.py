@@ -66,8 +66,11 @@ def _ready_player(
 ) -> Player | Outcome:
     """Return a pair after pre-training, or its outcome if that failed."""
     before: dict[str, Any] = {f"{side}_steps": found.steps for side, found in sides.items()}
-    seconds, baseline = sum(found.seconds for found in sides.values()), baselines.get(replicate.seed)
-    if replicate.grammar != BASELINE and job.protocol.steps is None and not isinstance(baseline, int | float):
+    seconds = sum(found.seconds for found in sides.values())
+    # A game whose length is given asks nothing of concat, which may be in no record at all.
+    baseline = baselines.get(replicate.seed) if job.protocol.steps is None else None
+    known = int(baseline) if isinstance(baseline, int | float) else None
+    if known is None and job.protocol.steps is None and replicate.grammar != BASELINE:
         return _failure(replicate, "no_baseline", 0, seconds, {})  # the same as if that was known before it trained
     if not all(found.weights is not None for found in sides.values()):
         readings = {f"{side}_accuracy": found.accuracy for side, found in sides.items()}
@@ -75,7 +78,6 @@ def _ready_player(
         lost = {"diverged": " and ".join(diverged)} if diverged else {}
         steps = max(found.steps for found in sides.values())
         return _failure(replicate, NOT_LEARNT, steps, seconds, {**before, **readings, **lost})
-    known = None if baseline is None or isinstance(baseline, str) else int(baseline)
     pair = make_pair(job.task, replicate.seed, job.settings)
     for side, found in sides.items():
         assert found.weights is not None
