@@ -141,7 +141,6 @@ SWEEPS: dict[str, str | bytes] = {
     "hidden is 0": "hidden = 0",
     "a key is empty": '"" = 1',
     "a key has a NUL": '"\\u0000" = 1',
-    "out has a NUL": 'model = "sender/FC1L"\ngrammar = "perm"\nquick = true\nout = "a\\u0000b"',
     "plugin has a NUL": 'plugin = "a\\u0000b.py"',
     "grammar has a NUL": 'grammar = "perm\\u0000"',
     "model has a NUL": 'model = "sender/\\u0000"',
