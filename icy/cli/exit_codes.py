@@ -11,9 +11,10 @@ from typing import IO, Any
 import click
 
 from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, UnknownNameError
+from icy.core.signals import hides_interrupt
 from icy.core.escapes import printable
 
-from .interrupts import exit_code, hides_interrupt, what_happened
+from .interrupts import exit_code, what_happened
 
 FULL = "The memory is full; choose smaller sizes, fewer --workers, or a machine with more of it."
 DONE, FAILED, USAGE = 0, 1, 2

@@ -89,13 +89,6 @@ def what_happened() -> str:
     return _stopping.said
 
 
-def hides_interrupt(error: BaseException | None) -> bool:
-    """Return whether an error was raised because of an interrupt, as Python does while it makes a class."""
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__cause__ or error.__context__
-    return error is not None
-
-
 def _forget_interrupt() -> None:
     """Have Python end with the exit code that it is given.
 

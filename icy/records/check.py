@@ -37,7 +37,7 @@ def readable(found: Iterable[tuple[str, Any]]) -> list[Record]:
     """Return the records among what was read; leave out the others with a warning each.
 
     Args:
-        found: where each is, for the warning, and what is there: JSON, or what was made of it.
+        found: where each is, for the warning, and what is there: JSON text, or its decoded content.
     """
     good = []
     for where, content in found:
@@ -58,7 +58,7 @@ def checked(content: Any, key: str | None = None) -> Record:
     """Return a record that can be read.
 
     Args:
-        content: JSON text, or what was made of it.
+        content: JSON text, or its decoded content.
         key: that it must have, as the name of its file says.
 
     Raises:

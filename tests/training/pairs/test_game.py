@@ -76,7 +76,7 @@ def test_accuracies_of_a_pair_are_of_single_values_and_tokens(tmp_path: Path, mo
 
 
 def test_published_accuracies_of_a_pair_are_means_over_batches_of_single_values() -> None:
-    tally, meanings = _Tally(SOFT), torch.tensor([[[0, 1], [2, 2], [1, 0], [0, 0]]])
+    tally, meanings = _Tally(SOFT, 1), torch.tensor([[[0, 1], [2, 2], [1, 0], [0, 0]]])
     for places in ([1], []):
         tally((torch.zeros(1, 4, 4, 5), wrong_at(places, meanings, 3)), meanings, Noise(torch.tensor([1])))
         tally.updates += 1
