@@ -477,8 +477,8 @@ MUTANTS = (
     Mutant(
         "published accuracy of pairs: of whole meanings",
         "icy/training/pairs/game.py",
-        "(answered.detach().argmax(-1) == meanings).to(answered.dtype).mean((-2, -1))",
-        "(answered.detach().argmax(-1) == meanings).all(-1).to(answered.dtype).mean(-1)",
+        "(read.argmax(-1) == seen).to(answered.dtype).mean((-2, -1))",
+        "(read.argmax(-1) == seen).all(-1).to(answered.dtype).mean(-1)",
         GAME,
     ),
     Mutant(

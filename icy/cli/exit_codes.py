@@ -11,8 +11,8 @@ from typing import IO, Any
 import click
 
 from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, UnknownNameError
-from icy.core.signals import hides_interrupt
 from icy.core.escapes import printable
+from icy.core.signals import hides_interrupt
 
 from .interrupts import exit_code, what_happened
 

@@ -234,8 +234,8 @@ def _along(axis: str, value: Any) -> list[Any]:
 def _alike(one: Row, other: Row) -> bool:
     """Return whether two parts of a sweep name the same row, trained in the same way.
 
-    Pairs from scratch stand in one row with those that were pre-trained, whatever the target of pre-training; where that
-    differs between parts, each keeps its own.
+    Pairs from scratch stand in one row with those that were pre-trained, whatever the target of pre-training; where
+    that differs between parts, each keeps its own.
     """
     jobs = (replace(row.job, replicates=()) for row in (one, other))
     return one.job.row == other.job.row and next(jobs) == next(jobs)
