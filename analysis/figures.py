@@ -6,12 +6,20 @@ import io
 import warnings
 from typing import Any
 
+from matplotlib.artist import Artist
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from icy.core.errors import InvalidSettingError
 
 DPI = 110  # of the picture in a notebook
 LEAST = 0.4  # inches, of the narrowest axes that show anything
+
+
+def show_as_it_is(artist: Artist) -> None:
+    """Have the texts in a figure or axes show a `$` as one: names may hold any, and no text of icy's is a formula."""
+    for text in artist.findobj(Text):
+        text.set_parse_math(False)  # type: ignore[attr-defined]
 
 
 class ShownFigure(Figure):
@@ -26,6 +34,7 @@ class ShownFigure(Figure):
         Raises:
             InvalidSettingError: its labels leave no room for the plot.
         """
+        show_as_it_is(self)
         with warnings.catch_warnings():
             warnings.filterwarnings("error", "constrained_layout not applied", UserWarning)
             try:

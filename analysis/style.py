@@ -320,9 +320,13 @@ def entitle(
         usual: title by default.
         notes: sentences.
     """
+    from .figures import show_as_it_is
+
     if not own:
         if title:
             axes[0].set_title(title, fontsize=LARGE, loc="left")
+        for ax in axes:
+            show_as_it_is(ax)  # a figure of icy's own does so whenever it is drawn
         return
     width = 0.95 * figure.get_figwidth()
     if shown := usual if title is None else title:

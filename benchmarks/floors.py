@@ -190,7 +190,7 @@ def captured_update(model: str, replicates: int = REPLICATES, triton: bool = Fal
     task = Task(registry.get(model), SPACE, VOCABULARY, WORD, HIDDEN, "soft")
     settings, loss = settings_for("default"), supervised_loss(get_representation("soft"), task.side)
     stack = [make_model(task, 1, settings)] * replicates
-    learner = GradientLearner(stack, (), loss, settings, META, "broadcast")
+    learner = GradientLearner(stack, range(len(stack)), loss, settings, META, "broadcast")
     updates, found = CapturedUpdates(learner.update, model), list[Counted]()
 
     def capture(operations: Callable[[], None]) -> Callable[[], None]:

@@ -16,6 +16,7 @@ from torch.nn import functional as F
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.tracing import traceable, tracing
 
+from .kernels.products import add_product, product
 from .layers import Linear, linear, rows_times
 
 EPSILON = 1e-5  # added to variances, as in PyTorch
@@ -241,8 +242,8 @@ class _AfterAttention(Function):
         crossed = torch.addcmul(shift1, first[0], scale1)
         second = _normal(crossed)
         h = torch.addcmul(shift2, second[0], scale2)
-        wide = torch.baddbmm(widen_bias, h, widen).relu_()
-        narrowed = (h + narrow_bias).baddbmm_(wide, narrow)
+        wide = product(h, widen, widen_bias).relu_()
+        narrowed = add_product(h + narrow_bias, wide, narrow)
         third = _normal(narrowed)
         norms = (x, *first, scale1), (crossed, *second, scale2), (narrowed, *third, scale3)
         ctx.save_for_backward(*norms[0], *norms[1], *norms[2], h, wide, widen, narrow)
@@ -252,11 +253,11 @@ class _AfterAttention(Function):
     def backward(ctx: Any, grad: Tensor) -> Any:
         *norms, h, wide, widen, narrow = ctx.saved_tensors
         to_narrowed, to_scale3 = _normal_backward(grad, *norms[10:])
-        to_wide = torch.bmm(to_narrowed, narrow.mT)
+        to_wide = product(to_narrowed, narrow.mT)
         torch.ops.aten.threshold_backward(to_wide, wide, 0, grad_input=to_wide)
-        of_narrow = torch.bmm(wide.mT, to_narrowed), _over_rows(to_narrowed)
-        of_widen = torch.bmm(h.mT, to_wide), _over_rows(to_wide)
-        to_h = to_narrowed.baddbmm_(to_wide, widen.mT)
+        of_narrow = product(wide.mT, to_narrowed), _over_rows(to_narrowed)
+        of_widen = product(h.mT, to_wide), _over_rows(to_wide)
+        to_h = add_product(to_narrowed, to_wide, widen.mT)
         to_crossed, to_scale2 = _normal_backward(to_h, *norms[5:10])
         to_x, to_scale1 = _normal_backward(to_crossed, *norms[:5])
         of_norms = to_scale1, to_crossed, to_scale2, _over_rows(to_h)

@@ -15,6 +15,8 @@ from torch.autograd import Function
 
 from icy.core.tracing import traceable
 
+from .kernels.products import add_product, product
+
 WIDTH = 3  # positions t - 1, t, t + 1
 
 
@@ -39,10 +41,10 @@ class Convolve(Function):
     def forward(x: Tensor, weight: Tensor, bias: Tensor, outputs: int) -> Tensor:
         stack, length, batch, _ = x.shape
         centre = _rows(x, slice(outputs))
-        y = torch.baddbmm(bias.unsqueeze(1), centre, weight[:, 1]).view(stack, outputs, batch, -1)
+        y = product(centre, weight[:, 1], bias.unsqueeze(1)).view(stack, outputs, batch, -1)
         for k in (0, 2):
             to, of = _overlap(k - 1, length, outputs)
-            _rows(y, to).baddbmm_(_rows(x, of), weight[:, k])
+            add_product(_rows(y, to), _rows(x, of), weight[:, k])
         return y
 
     @staticmethod
@@ -55,12 +57,12 @@ class Convolve(Function):
         x, weight = ctx.saved_tensors
         grad = grad.contiguous()
         places = [_overlap(k - 1, x.shape[1], ctx.outputs) for k in range(WIDTH)]
-        to_weight = torch.stack([torch.bmm(_rows(x, of).mT, _rows(grad, to)) for to, of in places], 1)
+        to_weight = torch.stack([product(_rows(x, of).mT, _rows(grad, to)) for to, of in places], 1)
         to_x = None
         if ctx.needs_input_grad[0]:
             to_x = torch.zeros_like(x)
             for k, (to, of) in enumerate(places):
-                _rows(to_x, of).baddbmm_(_rows(grad, to), weight[:, k].mT)
+                add_product(_rows(to_x, of), _rows(grad, to), weight[:, k].mT)
         return to_x, to_weight, grad.sum((1, 2)), None
 
 
@@ -132,7 +134,8 @@ def fold_rows(
     rows: Float[Tensor, "*stack symbols inputs"], weight: Float[Tensor, "*stack 3 inputs outputs"]
 ) -> Float[Tensor, "*stack 3 symbols outputs"]:
     """Return the products of rows with the weights at each of the three positions."""
-    return rows.unsqueeze(-3) @ weight
+    of_each = rows.unsqueeze(-3).expand(*weight.shape[:-2], *rows.shape[-2:])
+    return product(of_each.flatten(0, -3), weight.flatten(0, -3)).view(*of_each.shape[:-1], weight.shape[-1])
 
 
 @traceable

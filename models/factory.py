@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 LARGE = 4096  # hidden sizes from here on are checked against the memory before a model is made
 COPIES = 4  # of a parameter in training: itself, its gradient and Adam's two moments
 BYTES = 4  # of each
+OF_EVERY_MODEL = {"space", "message_length", "vocab_size", "hidden_size", "self"}  # arguments that are no options
 DEFAULTS = {"message_length": 20, "vocab_size": 4, "hidden_size": 128}  # Icy22's main setting, with 5x10
 
 
@@ -77,6 +78,7 @@ def create(
     message_length: int,
     vocab_size: int,
     hidden_size: int,
+    /,  # so that options of these names are refused below, with a sentence
     **options: Any,
 ) -> "nn.Module":
     """Make the model of a registry entry; see `create_sender`."""
@@ -89,9 +91,9 @@ def create(
         options["representation"] = _representation(entry, options.get("representation", entry.representations[:1]))
         if accepted is not None and "representation" not in accepted:
             del options["representation"]  # a model without a feedback loop does not depend on it
-    unknown = [] if accepted is None else [name for name in options if name not in accepted]
+    unknown = [name for name in options if name in OF_EVERY_MODEL or (accepted is not None and name not in accepted)]
     if unknown:
-        known = ", ".join(sorted(accepted or ())) or "none"
+        known = "any other name" if accepted is None else ", ".join(sorted(accepted)) or "none"
         raise InvalidSettingError(f"{entry.qualified} has no option '{unknown[0]}'; its options: {known}.")
     sizes = MeaningSpace.of(space), message_length, vocab_size, hidden_size
     if hidden_size >= LARGE:
@@ -156,4 +158,4 @@ def _option_names(factory: Any) -> set[str] | None:
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return None
     named = [p.name for p in parameters if p.kind in (p.KEYWORD_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    return set(named) - {"space", "message_length", "vocab_size", "hidden_size", "cell", "self"}
+    return set(named) - OF_EVERY_MODEL - {"cell"}

@@ -12,6 +12,8 @@ from torch.nn import functional as F
 from icy.core.representations import one_hot
 from icy.core.tracing import traceable
 
+from .kernels.products import product
+
 Message = Integer[Tensor, "*stack batch length"] | Float[Tensor, "*stack batch length vocab"]  # tokens, or weights
 
 
@@ -39,14 +41,14 @@ def rows_times(
     """
     if matrix.dim() == 2:
         rows = x.flatten(0, -2)
-        product = rows @ matrix if addend is None else torch.addmm(addend.flatten(0, -2), rows, matrix)
-        return product.view(*x.shape[:-1], matrix.shape[-1])
+        found = rows @ matrix if addend is None else torch.addmm(addend.flatten(0, -2), rows, matrix)
+        return found.view(*x.shape[:-1], matrix.shape[-1])
     stack = matrix.shape[0]
     if x.dim() == 2:
         x = x.expand(stack, *x.shape)
     rows = x.flatten(1, -2)
-    product = torch.bmm(rows, matrix) if addend is None else torch.baddbmm(addend.flatten(1, -2), rows, matrix)
-    return product.view(*x.shape[:-1], matrix.shape[-1])
+    found = product(rows, matrix, None if addend is None else addend.flatten(1, -2))
+    return found.view(*x.shape[:-1], matrix.shape[-1])
 
 
 class Linear(nn.Linear):

@@ -106,4 +106,5 @@ def _write(ax: Axes, point: tuple[float, float], text: str, offset: Array, size:
         fontsize=size,
         arrowprops=line if np.hypot(across, up) > LEADER else None,
         annotation_clip=False,
+        parse_math=False,
     )

@@ -199,7 +199,7 @@ def _by_cell(found: Mapping[str, list[Entry]]) -> str:
 
 @functools.cache
 def _parameters(name: str) -> tuple[int, int]:
-    counts = count_parameters(create(registry.get(name, *SIDES), SPACE, **DEFAULTS))
+    counts = count_parameters(create(registry.get(name, *SIDES), SPACE, *DEFAULTS.values()))
     return counts["true"], counts["published"]
 
 

@@ -12,6 +12,7 @@ import click
 
 from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, UnknownNameError
 from icy.core.escapes import printable
+from icy.core.signals import hides_interrupt
 
 from .interrupts import exit_code, what_happened
 
@@ -48,9 +49,7 @@ def exit_code_of(action: Callable[[], Any]) -> int:
         sys.stdout.flush()  # a closed pipe should raise here, not when the interpreter exits
         return result if isinstance(result, int) else DONE
     except (click.Abort, KeyboardInterrupt):  # click turns KeyboardInterrupt into Abort
-        interrupted = Interrupted()
-        interrupted.show()
-        return interrupted.exit_code
+        return _interrupted()
     except click.ClickException as error:
         error.show()
         return error.exit_code
@@ -64,10 +63,18 @@ def exit_code_of(action: Callable[[], Any]) -> int:
         return _pipe_closed()
     except OSError as error:
         return _failed(f"{error.strerror or error}{f': {error.filename}' if error.filename else ''}.")
-    except RuntimeError as error:
-        if "memory" not in str(error):  # torch has no special error for a full CPU memory
-            raise
-        return _failed(FULL)
+    except Exception as error:
+        if isinstance(error, RuntimeError) and "memory" in str(error):  # torch has no special error for a full memory
+            return _failed(FULL)
+        if hides_interrupt(error):
+            return _interrupted()
+        raise
+
+
+def _interrupted() -> int:
+    interrupted = Interrupted()
+    interrupted.show()
+    return interrupted.exit_code
 
 
 def _failed(sentence: str, code: int = FAILED) -> int:

@@ -89,6 +89,15 @@ def what_happened() -> str:
     return _stopping.said
 
 
+def _forget_interrupt() -> None:
+    """Have Python end with the exit code that it is given.
+
+    It ends by SIGINT instead if an interrupt ever left an `exec` of text, in which dataclasses are made. Text that is
+    evaluated afterwards clears that.
+    """
+    eval("0")
+
+
 @contextlib.contextmanager
 def interruptible(whole: bool) -> Iterator[None]:
     """Have signals interrupt the command within.
@@ -113,6 +122,7 @@ def interruptible(whole: bool) -> Iterator[None]:
     finally:
         if whole:
             now.end()
+            _forget_interrupt()
         else:
             sys.unraisablehook = now.hook
             for number, handler in before.items():

@@ -52,7 +52,7 @@ class Protocol:
 
     def limit(self, baseline_steps: float) -> int:
         """Return the steps from which on a check stops a grammar, whatever its accuracy."""
-        return math.ceil(round(self.cap * baseline_steps, 6))  # 1.1 * 500 is 550.0000000000001
+        return math.ceil(round(self.cap * baseline_steps, 6))  # 1.1 * 100 is 110.00000000000001
 
 
 PROTOCOLS = {

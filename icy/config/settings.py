@@ -138,8 +138,18 @@ class TrainingSettings:
             return after - self.check_every, after
         before, after = 0, self.next_check(0)
         while after < steps:
-            before, after = after, self.next_check(after)
+            before = self._last_evenly_spaced(after, steps)
+            after = self.next_check(before)
         return before, after
+
+    def _last_evenly_spaced(self, updates: int, steps: float) -> int:
+        """Return a check from one on, short of so many steps, up to which each is as far from the last as the next is.
+
+        A record may come from anyone: one by one, the checks of a tiny growth would take as long as a training.
+        """
+        apart = max(1, int(updates * self.check_growth))
+        end = min(steps, (apart + 1) / self.check_growth, self.max_steps if updates < self.max_steps else math.inf)
+        return updates + apart * max(0, int((end - updates) / apart) - 1)
 
     def under(self, representation: str, kind: str = "probe") -> dict[str, Any]:
         """Return the settings that can change the numbers of a kind of run under a representation."""

@@ -63,7 +63,7 @@ class Owner:
 
 
 def _began(pid: int) -> int | None:
-    """Return when a process began; -1 for one that only waits to be buried, None where the system does not tell."""
+    """Return when a process began; -1 for a zombie, None where the system does not tell."""
     try:
         fields = (PROCESSES / str(pid) / "stat").read_text().rpartition(")")[2].split()
         return -1 if fields[STATE] in "ZX" else int(fields[BEGAN])

@@ -282,7 +282,10 @@ class Registry:
             PluginError: the file is missing or fails to import.
             DuplicateNameError: it registers a name twice, or one that is taken.
         """
-        file = Path(path).resolve()
+        try:
+            file = Path(path).resolve()
+        except ValueError as error:  # a NUL in it
+            raise PluginError(f"The plug-in file {str(path)!r} cannot be: {error}.") from error
         if str(file) in self.plugin_files:
             return
         self.load_all()

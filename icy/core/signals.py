@@ -33,3 +33,10 @@ def leave_to_parent() -> None:
         signal.signal(number, signal.SIG_IGN)
     if _CAN_HOLD:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+
+
+def hides_interrupt(error: BaseException | None) -> bool:
+    """Return whether an error was raised because of an interrupt, as Python does while it makes a class."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None

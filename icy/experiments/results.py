@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import tempfile
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,6 +14,7 @@ from icy.config.protocols import SCRATCH
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.files import write_atomically
 from icy.core.lazy import load_object
+from icy.core.scratch import scratch_folder
 from icy.core.text import listed
 from icy.languages.language import Language
 from icy.records.kinds import JobKind, job_kind, kind_of, kind_of_rows
@@ -238,10 +239,14 @@ class ProbeResult:
         return spoken(record, kept_model(record, self.content(str(model_file(record)))))
 
     def _emerged(self, record: Record) -> Language:
-        with tempfile.TemporaryDirectory() as scratch:  # as the results may be in a pack
-            copy = Path(scratch) / Path(record["language"]).name
-            copy.write_bytes(self.content(record["language"]))
+        content = self.content(record["language"])
+        folder = scratch_folder("language")  # as the results may be in a pack
+        try:
+            copy = folder / Path(record["language"]).name
+            copy.write_bytes(content)
             return Language.load(copy)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
     def _find(self, grammar: str, seed: int | None, model: str | None, where: Mapping[str, Any]) -> Record:
         """Return the record of the one replicate that gave a result and fits."""

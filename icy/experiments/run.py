@@ -113,7 +113,7 @@ class _Rows:
     def __init__(self, plan: Plan, watcher: Watcher, runner: Runner, claims: Claims) -> None:
         self.rows = list(plan.rows)
         self._watcher, self._runner, self._claims = watcher, runner, claims
-        self._store = Store(plan.store.folder, warn=False)  # the plan has told of what cannot be read
+        self._store = Store(plan.store.folder, warn=False)  # the plan has warned of records that cannot be read
         self._waiting = deque(i for i, row in enumerate(plan.rows) if row.missing)  # rows that are not begun
         self._stacks: deque[tuple[int, Job]] = deque()  # of those that are
         self._tickets: dict[int, tuple[int, Job]] = {}

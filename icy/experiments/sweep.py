@@ -20,7 +20,7 @@ from icy.core.errors import IncompatibleError, InvalidSettingError, quoted, unkn
 from icy.core.registry import SIDES
 from icy.core.text import listed, several
 from icy.experiments.trackers.make import watching
-from icy.records.kinds import RowKey, job_kind
+from icy.records.kinds import job_kind
 from icy.records.store import Store
 
 from .display import with_progress
@@ -134,7 +134,7 @@ def make_sweep(spec: SweepSpec) -> Plan:
         raise unknown("order", spec.order, ORDERS)
     load_plugins(spec.plugin_files)
     store = store_of(spec)
-    found: dict[RowKey, Row] = {}
+    found: list[Row] = []
     refused: list[IncompatibleError] = []
     specs = expand(spec)
     tell_idle(specs)
@@ -146,13 +146,16 @@ def make_sweep(spec: SweepSpec) -> Plan:
             refused.append(error)
             continue
         for row in rows:
-            before = found.get(row.job.row)
-            found[row.job.row] = row if before is None else _both(before, row, store, spec.rerun)
+            at = next((i for i, before in enumerate(found) if _alike(before, row)), None)
+            if at is None:
+                found.append(row)
+            else:
+                found[at] = _both(found[at], row, store, spec.rerun)
     if not found and refused:
         raise refused[0]
     for sentence in dict.fromkeys(map(str, refused)):
         log.warning("Left out: %s", sentence)
-    ordered = sorted(found.values(), key=cost, reverse=True) if spec.order == "longest" else list(found.values())
+    ordered = sorted(found, key=cost, reverse=True) if spec.order == "longest" else found
     return planned(spec, _share(ordered, spec.shard))
 
 
@@ -226,6 +229,16 @@ def _along(axis: str, value: Any) -> list[Any]:
     """The values of an axis. A pair of numbers is one space of meanings, as for `icy.probe`."""
     pair = isinstance(value, tuple) and len(value) == 2 and all(isinstance(n, int) for n in value)
     return [value] if axis == "meanings" and pair else several(value)
+
+
+def _alike(one: Row, other: Row) -> bool:
+    """Return whether two parts of a sweep name the same row, trained in the same way.
+
+    Pairs from scratch stand in one row with those that were pre-trained, whatever the target of pre-training; where
+    that differs between parts, each keeps its own.
+    """
+    jobs = (replace(row.job, replicates=()) for row in (one, other))
+    return one.job.row == other.job.row and next(jobs) == next(jobs)
 
 
 def _both(one: Row, other: Row, store: Store, rerun: str) -> Row:

@@ -76,7 +76,7 @@ def _text_of(path: Path) -> str:
         said = path.suffix or "a file without a suffix"
         raise InvalidSettingError(f"A sweep is a .toml, .yaml or .yml file, not '{said}'.")
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise StoreError(f"The sweep '{path}' cannot be read: {error.strerror or error}.") from error
     except UnicodeDecodeError as error:

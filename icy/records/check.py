@@ -17,10 +17,10 @@ import msgspec
 from icy.core.errors import IcyError
 from icy.core.escapes import in_a_line
 from icy.core.files import is_inside
-from icy.core.text import listed
+from icy.core.text import counted, listed
 
 from .kinds import kind_of
-from .record import Record, as_json, checks_of, config_text, own_key, value_of
+from .record import CROSSINGS, Record, as_json, checks_of, config_text, own_key, value_of
 
 log = logging.getLogger(__name__)
 LARGEST = 2**63  # of whole numbers in tables
@@ -28,6 +28,8 @@ OF_RESULTS = ("steps", "accuracy")  # what only a failure may lack
 GROUPS = ("settings", "options")  # of a configuration: tables
 ASKED = "steps"  # of a configuration: those that a game is to have; of a record, those that it had
 NOT_REPEATED = {*GROUPS, ASKED}  # in the record
+COUNTS = frozenset({"steps", "baseline_steps", "sender_steps", "receiver_steps", *CROSSINGS})  # of updates
+SHARES = frozenset(name for name in Record.__annotations__ if name.endswith("accuracy"))
 LONGEST = 40  # characters of a value in a sentence
 
 
@@ -35,7 +37,7 @@ def readable(found: Iterable[tuple[str, Any]]) -> list[Record]:
     """Return the records among what was read; leave out the others with a warning each.
 
     Args:
-        found: where each is, for the warning, and what is there: JSON, or what was made of it.
+        found: where each is, for the warning, and what is there: JSON text, or its decoded content.
     """
     good = []
     for where, content in found:
@@ -48,14 +50,15 @@ def readable(found: Iterable[tuple[str, Any]]) -> list[Record]:
 
 def tell_left_out(where: object, error: Exception) -> None:
     """Warn of something that was left out."""
-    log.warning("%s is no readable result, and is left out: %s.", where, error)
+    why = error.strerror if isinstance(error, OSError) and error.strerror else error
+    log.warning("%s is no readable result, and is left out: %s.", where, why)
 
 
 def checked(content: Any, key: str | None = None) -> Record:
     """Return a record that can be read.
 
     Args:
-        content: JSON text, or what was made of it.
+        content: JSON text, or its decoded content.
         key: that it must have, as the name of its file says.
 
     Raises:
@@ -134,8 +137,18 @@ def _wrong_parts(found: Record) -> Iterator[str]:
     for place in (*found.get("files", ()), *filter(None, [found.get("language")])):
         if not is_inside(place):
             yield f"it names {_said(place)}, which is no file of its folder"
-    if any(not point or point[0] is None for point in found.get("curve", ())):
-        yield "its curve has a point without a place"
+    yield from _wrong_curve(found)
+
+
+def _wrong_curve(found: Record) -> Iterator[str]:
+    names = kind_of(found).curve
+    for point in found.get("curve", ()):
+        if not point or point[0] is None:
+            yield "its curve has a point without a place"
+        elif len(point) != len(names):
+            yield f"its curve has a point of {counted(len(point), 'number')}, not of {listed(names)}"
+        elif not 0 <= point[0] < LARGEST:
+            yield f"its curve has a point at {_said(point[0])} updates"
 
 
 def _wrong_numbers(found: Record) -> Iterator[str]:
@@ -146,6 +159,10 @@ def _wrong_numbers(found: Record) -> Iterator[str]:
     for name, value in (*fields.items(), *found["parameters"].items()):
         if isinstance(value, int) and not -LARGEST <= value < LARGEST:
             yield f"{name} is larger than any number in a table"
+        if name in COUNTS and value is not None and value < 0:
+            yield f"{name} is {_said(value)}, less than 0"
+        if name in SHARES and value is not None and not 0 <= value <= 1:
+            yield f"{name} is {_said(value)}, not a share from 0 to 1"
     try:
         value_of(found)
     except (KeyError, TypeError, OverflowError) as error:

@@ -25,6 +25,7 @@ from typing import Any, Self
 import filelock
 
 from icy.core.errors import StoreError
+from icy.core.escapes import in_a_line
 from icy.core.files import write_atomically
 from icy.core.owner import Owner
 
@@ -54,7 +55,8 @@ class Claim:
     keys: frozenset[str]
 
     def __str__(self) -> str:
-        return f"process {self.pid} on {self.host}, begun at {time.strftime('%H:%M', time.localtime(self.since))}"
+        begun = time.strftime("%H:%M", time.localtime(self.since))
+        return f"process {self.pid} on {in_a_line(self.host)}, begun at {begun}"
 
 
 class Claims:
@@ -226,6 +228,8 @@ def _read(path: Path) -> Claim | None:
     """Return the claim in a file; None where it cannot be read, so that nothing is known to be claimed."""
     try:
         told: Any = json.loads(path.read_text())
-        return Claim(int(told["pid"]), str(told["host"]), float(told["since"]), frozenset(map(str, told["keys"])))
-    except (OSError, ValueError, KeyError, TypeError):
+        claim = Claim(int(told["pid"]), str(told["host"]), float(told["since"]), frozenset(map(str, told["keys"])))
+        str(claim)  # which fails for a time that no calendar has
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None
+    return claim

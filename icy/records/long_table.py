@@ -47,6 +47,7 @@ LONG = (
 
 # Names of the configuration that need no mention among the options.
 COLUMNS = {*LONG, "steps", "settings", "options"}
+MOST_STEPS = 10**10  # of a training, a day or many: whose checks are found in a moment
 
 
 def _changes(settings: Mapping[str, Any], preset: str, kind: str) -> str:
@@ -101,7 +102,8 @@ def resolution_of(record: Record) -> float:
 
     The step at which the target was reached lies between two checks, as does the baseline's; taken as anywhere between
     them, each has a standard uncertainty of half the gap over the root of three (JCGM 100:2008, section 4.3.7), and the
-    two add in squares. 0 for the baseline, whose ratio is 1; NaN for what is no ratio, failed or was cut.
+    two add in squares. 0 for the baseline, whose ratio is 1; NaN for what is no ratio, failed or was cut, and for more
+    steps than any training takes (MOST_STEPS).
     """
     baseline = record.get("baseline_crossing") or record.get("baseline_steps")
     if record["measure"] != "ratio" or record["failed"] or record["reason"] == "cap" or not baseline:
@@ -112,6 +114,8 @@ def resolution_of(record: Record) -> float:
     if settings is None:
         return math.nan
     crossing = record.get("crossing") or record["steps"]
+    if max(crossing, baseline) > MOST_STEPS:
+        return math.nan
     gaps = [settings.checks_around(steps) for steps in (crossing, baseline)]
     return math.sqrt(sum(((after - before) / (after + before)) ** 2 / 3 for before, after in gaps))
 

@@ -7,9 +7,11 @@ merged configuration and the versions of model, grammar and protocol. Work that 
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import logging
 import os
+import stat
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -180,6 +182,20 @@ def folder_of(given: Any) -> Path:
 
 
 def _read(path: Path) -> Record:
+    """Return the record in a file.
+
+    Raises:
+        ValueError: there is something else: no record, a folder, a device or a pipe, whose reading might never end.
+        OSError: there is nothing, or it cannot be read.
+    """
+    try:
+        is_file = stat.S_ISREG(path.stat().st_mode)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise ValueError("it is a link to itself") from error
+        raise
+    if not is_file:
+        raise ValueError("it is no file")
     return checked(path.read_bytes(), path.stem)
 
 

@@ -243,20 +243,26 @@ class Run:
         waiting, self.early = [*self.early, *ended], []
         for outcome in waiting:
             baseline = self.baselines.get(outcome.replicate.seed)
-            if baseline is not None and not isinstance(baseline, str):
-                yield self._relative(outcome, baseline)
-            elif outcome.failed:
-                yield outcome
+            if isinstance(baseline, str):
+                yield outcome if outcome.replicate.grammar == BASELINE else _without_baseline(outcome)
             elif baseline is None:
                 self.early.append(outcome)
             else:
-                yield replace(outcome, reason="no_baseline")
+                yield self._relative(outcome, baseline)
 
     def _relative(self, outcome: Outcome, baseline: float) -> Outcome:
         """Return an outcome with the baseline that it is compared with."""
         if not self.settings.interpolates:
             return replace(outcome, baseline_steps=int(baseline))
         return replace(outcome, baseline_steps=self.settings.checks_around(baseline)[1], baseline_crossing=baseline)
+
+
+def _without_baseline(outcome: Outcome) -> Outcome:
+    """Return the outcome of a replicate whose baseline failed, which says nothing of its own training.
+
+    How far that went depends on whether the baseline trained beside it or was on file, and a record must not.
+    """
+    return Outcome(outcome.replicate, "no_baseline", 0, math.nan, engine=outcome.engine, seconds=outcome.seconds)
 
 
 def _check_shape(task: Task, model: nn.Module, inputs: Tensor, targets: Tensor) -> None:

@@ -31,8 +31,10 @@ from .weights import state_of
 
 log = logging.getLogger(__name__)
 Loss = Callable[[Any, Tensor, Noise], Tensor]  # scores, targets, noise -> a loss per replicate
-PAPERS_BATCH = 128
-ROWS_AT_ONCE = {"cpu": 8192, "cuda": 131_072}  # examples in one forward pass of an evaluation, over the whole stack
+# Examples of a replicate in one forward pass of an evaluation: as many whatever its company, since kernels for products
+# choose by the number of rows. Never fewer than 128: the published Hier receivers read a batch by its first example.
+EXAMPLES_AT_ONCE = {"cpu": 512, "cuda": 1024}
+FILLING = 64  # rows of examples fill registers if there is a multiple of these, whatever the size of a row
 
 WHY = {
     "native": "whose every step is known to it",
@@ -89,15 +91,19 @@ def accuracy(
     return torch.stack(right).sum(0).double() / targets[0].numel()
 
 
+def with_copies(places: Sequence[int], copies: int) -> list[int]:
+    """Return the places of some replicates, the last of them again for each copy of it."""
+    return [*places, *[places[-1]] * copies]
+
+
 def count_right(scores: Tensor, targets: Tensor) -> Tensor:
     """Return how many places [replicate] of scores [replicate, batch, place, choice] are largest at the target."""
     return (scores.argmax(-1) == targets).flatten(1).sum(1)
 
 
 def examples_at_once(inputs: Tensor) -> int:
-    """Return how many examples of inputs [replicate, batch, ...] to evaluate at once."""
-    # Never less than the papers' batch: the published Hier receivers read a batch by its first example.
-    return max(PAPERS_BATCH, ROWS_AT_ONCE.get(inputs.device.type, ROWS_AT_ONCE["cpu"]) // len(inputs))
+    """Return how many examples of each replicate of inputs [replicate, batch, ...] to evaluate at once."""
+    return EXAMPLES_AT_ONCE.get(inputs.device.type, EXAMPLES_AT_ONCE["cpu"])
 
 
 def make_learner(
@@ -273,7 +279,12 @@ class GradientLearner:
     ) -> None:
         self._stacking, self._issue, self._engine = stacking, issue, name or stacking
         self._name = _name(models[0])
-        self._stack = Stack([copy.deepcopy(m) for m in models], device, seeds)
+        self._on_cpu = device.type == "cpu"
+        self._batch_size = settings.batch_size
+        self._count = len(models)
+        self._copies = self._copies_for(self._count, self._batch_size)
+        places = with_copies(range(self._count), self._copies)
+        self._stack = Stack([copy.deepcopy(models[i]) for i in places], device, [seeds[i] for i in places])
         self._loss = loss
         self._clip = settings.clip_norm
         self._learning_rate = settings.learning_rate
@@ -302,15 +313,28 @@ class GradientLearner:
         # Adam works element by element, so one call on the whole matrix equals one optimiser per replicate.
         return Adam(self._stack.flat, self._stack.flat_grad, self._learning_rate)
 
+    def _copies_for(self, replicates: int, examples: int) -> int:
+        """Return how many copies of the last replicate a stack ends with, so that no replicate's numbers depend on it.
+
+        On a CPU, PyTorch computes what is left at the end of a tensor and does not fill registers by other
+        instructions, which round otherwise; and the product of a stack of one by another kernel than those of several.
+        So a copy stands there if the examples do not fill registers, or beside a replicate that is alone.
+        """
+        alone = replicates == 1 and self._engine in ("broadcast", "vmap")
+        return int(self._on_cpu and (alone or examples % FILLING != 0))
+
     def update(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
         """Run one forward and backward pass, clip, and step Adam."""
+        if self._copies:
+            filled = with_copies(range(self._count), self._copies)
+            inputs, targets, keys = inputs[filled], targets[filled], keys[filled]
         with _products(self._tf32):
             self._stack.flat_grad.zero_()
             given = [inputs, targets] if self._teaches else [inputs]
             losses = self._loss(self._stack.forward(given, self._stacking, keys), targets, Noise(keys))
             losses.sum().backward()  # the replicates share nothing, so each gets the gradient of its own loss
             # Without the graph that it came from, which would hold on to the stream that it ran on.
-            self._last = losses.detach()
+            self._last = losses.detach()[: self._count]
             if self._clip is not None:
                 self._stack.clip(self._clip)
             self._optimiser.step()
@@ -336,8 +360,22 @@ class GradientLearner:
 
     @torch.no_grad()
     def _evaluate(self, *inputs: Tensor, which: Sequence[int] | None = None) -> Any:
+        count, examples = inputs[0].shape[:2]
+        copies = self._copies_for(count, examples)
+        if which is None and copies > self._copies:
+            which = range(count)
+        if which is None:
+            copies = self._copies  # that the stack has anyway
+        else:
+            which = with_copies(which, copies)
+        if copies:
+            filled = with_copies(range(count), copies)
+            inputs = tuple(x[filled] for x in inputs)
         with _products(self._tf32):
-            return self._stack.forward(inputs, self._stacking, which=which)
+            found = self._stack.forward(inputs, self._stacking, which=which)
+        if not copies:
+            return found
+        return tuple(x[:count] for x in found) if isinstance(found, tuple) else found[:count]
 
     def weights(self, place: int) -> dict[str, Tensor]:
         """Return a copy of the weights at a place of the stack, as `load_state_dict` takes them."""
@@ -349,6 +387,8 @@ class GradientLearner:
 
     def keep(self, which: list[int]) -> None:
         """Keep only these replicates and their optimiser state."""
+        self._count, self._copies = len(which), self._copies_for(len(which), self._batch_size)
+        which = with_copies(which, self._copies)
         index, before = torch.tensor(which, device=self._stack.flat.device), self._optimiser
         moments = {
             name: {key: view[index] for key, view in self._stack.views(moment).items()}

@@ -1,5 +1,6 @@
 """R modules of one architecture with stacked parameters, and three ways to run them."""
 
+import copy
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -7,12 +8,14 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
+from torch.nn import functional as F
 
 from icy.core.noise import Noise, drawing_from
 from icy.core.streams import stream_key
 
 # The optimiser treats the last few elements of a vector, which do not fill a register, by other instructions. Behind
-# padding they are no parameters, so a model's numbers do not depend on where in the vector it stands.
+# padding they are no parameters, so a model's numbers do not depend on where in the vector it stands. Each tensor is
+# padded, so that the next begins a line of the cache, as matrix products want it (icy.models.kernels.products).
 PADDING = 64
 Output = Any  # a tensor, or a tuple of tensors
 RandomState = tuple[Tensor, Tensor | None]  # states of the random generators of the CPU and of the device
@@ -45,22 +48,22 @@ class Stack:
             parameter.grad = self.gradients[name]  # backward adds into it, in place
 
     def pack(self, values: dict[str, Tensor]) -> Tensor:
-        """Pack tensors into one vector, zero-padded to a multiple of PADDING."""
-        parts = [value.flatten() for value in values.values()]
-        rest = -sum(map(len, parts)) % PADDING
-        return torch.cat([*parts, parts[0].new_zeros(rest)])
+        """Pack tensors into one vector, each zero-padded to a multiple of PADDING."""
+        return torch.cat([F.pad(value.flatten(), (0, -value.numel() % PADDING)) for value in values.values()])
 
     def views(self, flat: Tensor) -> dict[str, Tensor]:
         """Return each tensor of a packed vector in its shape."""
         sizes = [shape.numel() for shape in self._shapes.values()]
-        parts = flat[: sum(sizes)].split(sizes)
-        return {name: part.view(shape) for (name, shape), part in zip(self._shapes.items(), parts, strict=True)}
+        parts = flat.split([-(-size // PADDING) * PADDING for size in sizes])
+        named = zip(self._shapes.items(), sizes, parts, strict=True)
+        return {name: part[:size].view(shape) for (name, shape), size, part in named}
 
     def clip(self, limit: float) -> None:
         """Scale the gradient of each replicate down to a norm of at most `limit`."""
         rows = [gradient.flatten(1) for gradient in self.gradients.values()]
-        norms = torch.stack([torch.linalg.vector_norm(row, dim=1) for row in rows])
-        scale = (limit / (torch.linalg.vector_norm(norms, dim=0) + 1e-6)).clamp_(max=1)
+        # A replicate's norms stand in a row: along columns, their sum is added up otherwise in a stack of another size.
+        norms = torch.stack([torch.linalg.vector_norm(row, dim=1) for row in rows], 1)
+        scale = (limit / (torch.linalg.vector_norm(norms, dim=1) + 1e-6)).clamp_(max=1)
         for row in rows:
             row.mul_(scale.unsqueeze(1))
 
@@ -73,7 +76,9 @@ class Stack:
         """Keep only these replicates."""
         index = torch.tensor(which, device=self.flat.device)
         self._attach({name: value.detach()[index] for name, value in self.parameters.items()})
-        self.modules = [self.modules[i] for i in which]
+        # One that is kept twice becomes two, each with buffers of its own.
+        before = self.modules
+        self.modules = [copy.deepcopy(before[p]) if p in which[:i] else before[p] for i, p in enumerate(which)]
         self._random_states = [self._random_states[i] for i in which]
 
     def forward(
@@ -87,7 +92,7 @@ class Stack:
             keys: of the noise of each replicate [replicate], in training; None in evaluation.
             which: places of the replicates to run, which `inputs` and `keys` are for; all unless given.
         """
-        if which is not None and len(which) == len(self.modules):
+        if which is not None and list(which) == list(range(len(self.modules))):
             which = None
         for module in self.modules if engine == "loop" else self.modules[:1]:
             module.train(keys is not None)
@@ -110,7 +115,8 @@ class Stack:
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
             for at, i in enumerate(which):
                 _set_state(self._random_states[i], device)
-                mine = {name: p[i] for name, p in self.parameters.items()}
+                # Copies, as a product's last bits may depend on where in memory the weights are.
+                mine = {name: p[i].clone() for name, p in self.parameters.items()}
                 key = None if keys is None else keys[at]
                 outputs.append(_call(self.modules[i], mine, key, *(x[at] for x in inputs)))
                 self._random_states[i] = _get_state(device)

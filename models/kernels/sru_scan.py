@@ -14,7 +14,11 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
 
-IN_CACHE = 2**17  # elements of a slab, on a CPU
+from .products import add_product, put_product
+
+# Elements of a slab of one model, on a CPU: a step of the papers' size, of which eight fit in the cache. However many a
+# stack has, slabs are as long, since sums are added up slab by slab: a model's numbers do not depend on its company.
+IN_CACHE = 2**14
 
 
 def sru_scan(
@@ -123,7 +127,7 @@ def _places(x: Tensor | None, c: Tensor, steps: int, activation: str, has_r: boo
 def _slabs(run: _Run) -> list[slice]:
     """Divide the steps into slabs."""
     steps, step = run.f.shape[1], run.f[:, 0]
-    length = steps if not step.is_cpu else min(steps, max(1, IN_CACHE // step.numel()))
+    length = steps if not step.is_cpu else min(steps, max(1, IN_CACHE // step[0].numel()))
     return [slice(first, min(first + length, steps)) for first in range(0, steps, length)]
 
 
@@ -141,7 +145,7 @@ def _project(x: Tensor, blocks: Sequence[Tensor], places: list[Tensor | None]) -
     """Write x times each block into its place."""
     for block, place in zip(blocks, places, strict=False):
         assert place is not None
-        torch.bmm(_rows(x), block, out=_rows(place))
+        put_product(_rows(place), _rows(x), block)
 
 
 def _run_states(run: _Run, candidate: Tensor | None, bias: Tensor, weight: Tensor) -> None:
@@ -262,7 +266,7 @@ class _Backward:
 
     def _through_products(self, slab: slice, x: Tensor, to_products: Sequence[Tensor]) -> None:
         for part, to_block in zip(to_products, self.to_blocks, strict=False):
-            to_block.baddbmm_(_rows(x).mT, _rows(part))
+            add_product(to_block, _rows(x).mT, _rows(part))
         if self.to_x is None:
             return
         to_x = self.to_x[:, slab]
@@ -271,7 +275,7 @@ class _Backward:
         else:
             to_x.zero_()
         for part, block in zip(to_products, self.blocks, strict=False):
-            _rows(to_x).baddbmm_(_rows(part), block.mT)
+            add_product(_rows(to_x), _rows(part), block.mT)
 
     def _count(self, gate: int, to_gate: Tensor, c: Tensor) -> None:
         steps = to_gate.shape[1]

@@ -44,11 +44,12 @@ BUDGET, ACQUIRE = get_protocol("budget"), get_protocol("acquire")
         (ACQUIRE, "rot", None, 2000, 100, "cap"),
         (ACQUIRE, "rot", 2000, 2000, 100, "target"),
         (ACQUIRE, "rot", 1999.5, 2050, 100, "target"),
+        (ACQUIRE, "rot", 2000.0, 2050, 100, "target"),  # a ratio of exactly the cap is one
         (ACQUIRE, "rot", 2000.5, 2050, 100, "cap"),
         (ACQUIRE, "rot", 2000.5, 2050, None, "target"),
         (ACQUIRE, "rot", 50, 50, "diverged", "no_baseline"),
         (ACQUIRE, "rot", 2050, 2050, 100, "target"),  # on a fixed grid, as in the papers
-        (replace(ACQUIRE, cap=1.1), "rot", None, 550, 500, "cap"),  # 1.1 * 500 is a little more than 550
+        (replace(ACQUIRE, cap=1.1), "rot", None, 110, 100, "cap"),  # 1.1 * 100 is a little more than 110
         (replace(ACQUIRE, cap=1.5), "rot", None, 75, 50, "cap"),
     ],
 )

@@ -36,6 +36,8 @@ def test_the_limit_of_a_baseline_is_a_check() -> None:
 
 def test_published_keeps_its_grid() -> None:
     assert checks(PUBLISHED, 4) == [1, 51, 101, 151]  # which are called steps 0, 50, 100, 150
+    assert [PUBLISHED.steps(updates) for updates in checks(PUBLISHED, 4)] == [0, 50, 100, 150]
+    assert [DEFAULT.steps(updates) for updates in (1, 51)] == [1, 51]
     assert not PUBLISHED.interpolates
     assert "check_growth" not in PUBLISHED.under("soft")
     assert PUBLISHED.under("soft")["check_every"] == 50
@@ -74,3 +76,39 @@ def test_close_checks_read_fewer_meanings() -> None:
 def test_grids_that_cannot_be(given: dict[str, float], said: str) -> None:
     with pytest.raises(InvalidSettingError, match=said):
         settings_for("default", **given)
+
+
+class Counting(TrainingSettings):
+    """Counts how often it is asked for the next check."""
+
+    asked = 0
+
+    def next_check(self, updates: int) -> int:
+        Counting.asked += 1
+        return super().next_check(updates)
+
+
+def one_by_one(settings: TrainingSettings, steps: float) -> tuple[int, int]:
+    before, after = 0, settings.next_check(0)
+    while after < steps:
+        before, after = after, settings.next_check(after)
+    return before, after
+
+
+@given(
+    st.floats(1e-6, 1) | st.sampled_from([1e-320, 0.1, 1 / 3, 1.0]),
+    st.integers(1, 20_000),
+    st.integers(0, 20_000) | st.floats(0, 20_000),
+)
+def test_checks_that_are_skipped_are_those_of_the_grid(growth: float, most: int, steps: float) -> None:
+    settings = TrainingSettings(check_growth=growth, max_steps=most)
+    assert settings.checks_around(steps) == one_by_one(settings, steps)
+
+
+@pytest.mark.parametrize("growth", [1e-300, 1.0000001e-10, 1e-7, 1e-5, 1e-4, 1.0])
+@pytest.mark.parametrize("most", [1, 10**18])
+def test_the_checks_of_a_tiny_growth_are_not_gone_through_one_by_one(growth: float, most: int) -> None:
+    Counting.asked = 0
+    before, after = Counting(check_growth=growth, max_steps=most).checks_around(10**10)
+    assert before < 10**10 <= after
+    assert Counting.asked < 250_000

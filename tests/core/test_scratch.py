@@ -41,3 +41,26 @@ def test_a_full_folder_is_named(temporary: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(tempfile, "mkdtemp", full)
     with pytest.raises(StoreError, match=f"{temporary}: No space left on device"):
         scratch_folder("pool")
+
+
+def test_a_folder_that_has_room_for_a_folder_only_is_named(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk takes a folder still, and an empty file."""
+
+    def full(*_: Any) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(StoreError, match=f"{temporary}: No space left on device.*TMPDIR"):
+        scratch_folder("pool")
+    assert not list(temporary.iterdir())
+
+
+def test_a_named_folder_that_python_passes_over_is_told(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    scratch_folder("pool")
+    assert not caplog.messages
+    monkeypatch.setenv("TMPDIR", "/nowhere/at/all")
+    scratch_folder("pool")
+    assert [("/nowhere/at/all" in said, str(temporary) in said) for said in caplog.messages] == [(True, True)]

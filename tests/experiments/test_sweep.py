@@ -153,6 +153,15 @@ def test_rows_of_records_are_those_of_the_plan(tmp_path: Path) -> None:
 # -- the command -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("turned", [1, -1])
+def test_parts_keep_their_own_target_of_pretraining_beside_pairs_from_scratch(turned: int) -> None:
+    pair = {"kind": "e2e", "sender": "FC1L", "receiver": "FC1L", "steps": 10}
+    parts = [{**pair, "pretrain": "none"}, {**pair, "pretrain": "perm", "target": 0.5}]
+    plan = make_sweep(sweep_spec(parts=parts[::turned], quick=True))
+    replicates = [(row.job, replicate) for row in plan.rows for replicate in row.job.replicates]
+    assert {r.grammar: job.config(r).get("target") for job, r in replicates} == {"none": None, "perm": 0.5}
+
+
 def test_parts_are_the_arguments_of_a_probe() -> None:
     (one,) = expand(spec(model="sender/FC1L"))
     assert isinstance(one, ProbeSpec)

@@ -92,6 +92,11 @@ def test_files_that_are_none(tmp_path: Path, text: str | bytes, suffix: str, sai
         read_sweep(write(tmp_path, text, suffix))
 
 
+def test_a_mark_of_the_byte_order_is_no_text(tmp_path: Path) -> None:
+    """As some editors write it at the begin of a file in UTF-8."""
+    assert read_sweep(write(tmp_path, b'\xef\xbb\xbfmodel = "a"\n')) == {"model": "a"}
+
+
 def test_a_file_of_another_kind_is_not_even_opened() -> None:
     with pytest.raises(InvalidSettingError, match=r"A sweep is a \.toml, \.yaml or \.yml file"):
         read_sweep("/dev/zero")

@@ -23,6 +23,8 @@ def test_mistakes_are_answered_in_a_sentence() -> None:
         create_sender("FC2L", "3x4", hidden_size=0)
     with pytest.raises(InvalidSettingError, match=r"has no option 'gate'; its options: .*shared_gate"):
         create_receiver("Hier:GRU", "3x4", gate=True)
+    with pytest.raises(InvalidSettingError, match="has no option 'space'; its options: none"):
+        create(registry.get("FC2L", "sender"), "3x4", 6, 4, 8, space=3)  # type: ignore[call-arg]
     with pytest.raises(UnknownNameError, match="representation"):
         create_sender("RNNAutoReg:GRU", "3x4", representation="sofd")
 

@@ -89,7 +89,14 @@ def test_a_run_touches_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert touched.wait(20)
 
 
-@pytest.mark.parametrize("text", ["", "[1]", '{"pid": 1}', '{"pid": "x", "host": 1, "since": [], "keys": 3}', "\x00"])
+SAYS_NOTHING = [
+    *("", "[1]", '{"pid": 1}', '{"pid": "x", "host": 1, "since": [], "keys": 3}', "\x00", "[" * 200_000),
+    '{"pid": 1e999, "host": "h", "since": 0, "keys": ["a"]}',
+    '{"pid": 1, "host": "h", "since": -1e300, "keys": ["a"]}',
+]
+
+
+@pytest.mark.parametrize("text", SAYS_NOTHING)
 def test_a_file_that_says_nothing_claims_nothing(tmp_path: Path, mine: Claims, text: str) -> None:
     left_by(HERE, tmp_path).write_text(text)
     assert mine.take("a") == {"a"}

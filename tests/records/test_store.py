@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +145,43 @@ def test_a_damaged_record_is_kept_beside_the_new_one(
     store.put(record)
     assert store.all_records() == [record]
     assert len(list(path.parent.iterdir())) == 3  # a good file is kept under no other name
+
+
+def as_folder(path: Path) -> None:
+    path.mkdir()
+
+
+def as_pipe(path: Path) -> None:
+    os.mkfifo(path)  # whose reading would wait for ever
+
+
+def as_device(path: Path) -> None:
+    path.symlink_to("/dev/zero")  # whose reading would fill the memory
+
+
+def as_loop(path: Path) -> None:
+    path.symlink_to(path.name)
+
+
+def test_a_link_to_nothing_is_told_without_numbers_of_errors(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = Store(tmp_path).path(on_file()["key"])
+    path.parent.mkdir()
+    path.symlink_to("nothing")
+    assert Store(tmp_path).all_records() == []
+    assert caplog.messages == [f"{path} is no readable result, and is left out: No such file or directory."]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="no pipes among the files, and links need rights")
+@pytest.mark.parametrize("make", [as_folder, as_pipe, as_device, as_loop])
+def test_what_is_no_file_is_no_record(make: Callable[[Path], None], tmp_path: Path) -> None:
+    store, record = Store(tmp_path), on_file("perm")
+    Store(tmp_path).put(good := on_file())
+    make(path := store.path(record["key"]))
+    assert store.all_records() == [good]
+    assert to_run([record["key"]], store, "missing") == {record["key"]}
+    store.put(record)
+    assert store.get(record["key"]) == record
+    assert os.path.lexists(path.with_name(f"{path.name}.odd"))
 
 
 @pytest.mark.parametrize("key", ["../../victim", "a/b", "*", "", ".", "a\0", "\x1b[31m"])

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from icy.core.errors import IcyError, IncompatibleError
 from icy.s2b import BatchedGame, GameSettings, evaluate, play, record
-from icy.s2b.evaluation import episode_seeds
+from icy.s2b.evaluation import Evaluation, episode_seeds
+from icy.s2b.scores import Scores
 
 
 def test_measures_are_means_over_the_episodes_of_a_seed() -> None:
@@ -19,6 +21,14 @@ def test_measures_are_means_over_the_episodes_of_a_seed() -> None:
     assert found.summary().loc["zsct", "mean"] == pytest.approx(found.table()["zsct"].mean())
     assert "zsct 0." in repr(found)
     assert "<table" in found._repr_html_()
+
+
+def test_an_episode_without_a_query_is_left_out_of_the_mean() -> None:
+    zsct, rest = np.array([1.0, np.nan, 0.5, np.nan, np.nan, np.nan]), np.ones(6)
+    scores = Scores(zsct, rest, rest, rest, np.zeros((6, 2), dtype=np.int64))
+    table = Evaluation(GameSettings(), "posdis", "binding", 3, (7, 9), scores).table()
+    np.testing.assert_array_equal(table["zsct"], [0.75, np.nan])
+    assert table["support"].tolist() == [1.0, 1.0]
 
 
 def test_batches_do_not_change_what_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:

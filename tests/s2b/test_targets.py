@@ -9,7 +9,7 @@ from icy.core.errors import IcyError
 from icy.s2b import BatchedGame
 from icy.s2b.stimuli import Spaces
 from icy.s2b.streams import EpisodeStreams
-from icy.s2b.targets import NOTHING, every_meaning, query_meanings, shots
+from icy.s2b.targets import NOTHING, _Drawing, every_meaning, query_meanings, shots
 
 
 def fixed(*sizes: int) -> Spaces:
@@ -55,6 +55,14 @@ def test_targets_of_the_support(asked: int, samples: int, published: float) -> N
             assert len(times) == spaces.sizes[b, i]
     assert targets.samples.min() >= 0
     assert set(targets.samples.ravel().tolist()) == set(range(samples))
+
+
+@pytest.mark.parametrize(("asked", "samples", "repeats"), [(3, 2, False), (3, 1, True), (4, 2, True), (2, 2, False)])
+def test_stimuli_are_repeated_from_the_start_only_where_shots_are_more(asked: int, samples: int, repeats: bool) -> None:
+    """Of 3x3 meanings, 9 stimuli a sample; 6 values are shown as often as asked for."""
+    spaces = fixed(3, 3)
+    drawing = _Drawing(EpisodeStreams.of_seeds(np.arange(1)), spaces, spaces.valid, asked, samples)
+    assert drawing.repeats.tolist() == [repeats]
 
 
 def test_targets_of_an_episode_alone_and_in_company() -> None:

@@ -67,8 +67,7 @@ def stacked(
 def weights(learner: Learner) -> dict[str, Tensor]:
     """Weights of all replicates [replicate, ...] by name."""
     assert isinstance(learner, GradientLearner | NativeLearner)
-    whole = learner._stack.flat if isinstance(learner, GradientLearner) else learner._parameters
-    count = len(learner._stack.modules) if isinstance(learner, GradientLearner) else len(whole)
+    count = learner._count if isinstance(learner, GradientLearner) else len(learner._parameters)
     each = [learner.weights(place) for place in range(count)]
     return {name: torch.stack([one[name] for one in each]) for name in each[0]}
 

@@ -13,7 +13,8 @@ from icy.core.streams import stream_key
 from icy.grammars import make_language
 from icy.languages.meanings import MeaningSpace
 from icy.languages.splits import SPLITS, Split
-from icy.training.batches import Batches, MeaningPool, draw_meanings
+from icy.training.batches import PURPOSES, Batches, MeaningPool, draw_meanings
+from tests.cores import needs_native
 from tests.training.helpers import CPU, SMALL, SPACE
 
 # -- initial weights and draws -----------------------------------------------------------------------------------------
@@ -46,6 +47,41 @@ def test_draws_do_not_depend_on_the_packing_or_on_the_cutting() -> None:
     packed.keep([2, 0])
     assert torch.equal(packed.batches("training", 0, 5, 8)[0][:, 0], whole[:, 0])
     assert not torch.equal(packed.batches("training", 0, 5, 8)[0][:, 1], whole[:, 0])
+
+
+@pytest.mark.parametrize("native", [pytest.param(True, marks=needs_native), False])
+def test_a_batch_begins_where_the_one_before_it_ends(native: bool) -> None:
+    of = draws(["rot", "perm"], [7, 8])
+    of._native = native
+    in_one = [drawn.transpose(0, 1).flatten(1, 2) for drawn in of.batches("training", 0, 1, 40)]
+    in_five = [drawn.transpose(0, 1).flatten(1, 2) for drawn in of.batches("training", 0, 5, 8)]
+    last_two = [drawn.transpose(0, 1).flatten(1, 2) for drawn in of.batches("training", 3, 2, 8)]
+    for whole, cut, later in zip(in_one, in_five, last_two, strict=True):
+        assert torch.equal(whole, cut)
+        assert torch.equal(whole[:, 24:], later)
+
+
+@needs_native
+def test_native_draws_are_those_of_pytorch() -> None:
+    """On a GPU, and where nothing is compiled, the same numbers train."""
+    of = draws(["concat", "rot", "rot"], [9, 7, 8])
+    for purpose in PURPOSES[:-1]:
+        found = {}
+        for of._native in (True, False):
+            found[of._native] = of.batches(purpose, 3, 2, 8)
+        for native, plain in zip(*found.values(), strict=True):
+            assert torch.equal(native, plain)
+
+
+def test_noise_is_of_the_seed_and_of_the_update() -> None:
+    of = draws(["concat", "rot", "rot"], [7, 7, 8])
+    noise = of.noise(0, 4)
+    assert torch.equal(noise[:, 0], noise[:, 1])
+    assert len(noise[:, 1:].unique()) == 8
+    assert torch.equal(of.noise(2, 2), noise[2:])
+    assert torch.equal(draws(["rot"], [8]).noise(0, 4), noise[:, 2:])
+    of.keep([2])
+    assert torch.equal(of.noise(0, 4), noise[:, 2:])
 
 
 def test_purposes_have_streams_of_their_own() -> None:

@@ -278,7 +278,7 @@ def test_a_grammar_learned_before_concat_waits_for_its_baseline(play: Any) -> No
     assert told(ended) == {("perm", 1): ("target", 10, 30), ("concat", 1): ("target", 30, 30)}
     script = {("concat", 1): crosses(999), ("perm", 1): crosses(10)}
     ended, _ = play(script, protocol=ACQUIRE, settings=replace(SETTINGS, max_steps=40))
-    assert told(ended) == {("perm", 1): ("no_baseline", 10, None), ("concat", 1): ("max_steps", 40, None)}
+    assert told(ended) == {("perm", 1): ("no_baseline", 0, None), ("concat", 1): ("max_steps", 40, None)}
     assert all(o.failed for o in ended)
 
 
@@ -292,7 +292,7 @@ def test_without_a_baseline_there_is_no_result(play: Any, protocol: Any) -> None
     }
     ended, _ = play(script, protocol=protocol, settings=replace(SETTINGS, max_steps=30))
     assert told(ended)["concat", 1] == ("max_steps", 30, None)
-    assert told(ended)["rot", 1] == ("no_baseline", 30, None)
+    assert told(ended)["rot", 1] == ("no_baseline", 0, None)
     assert [o.replicate.seed for o in ended if not o.failed] == [2, 2]
 
 
@@ -377,19 +377,33 @@ def test_what_diverges_ends_at_once(play: Any) -> None:
     }
     ended, learner = play(script)
     assert told(ended) == {
-        ("rot", 1): ("diverged", 20, None),
+        ("rot", 1): ("diverged", 20, 30),
         ("concat", 2): ("diverged", 20, None),
-        ("rot", 2): ("no_baseline", 20, None),
+        ("rot", 2): ("no_baseline", 0, None),
         ("concat", 1): ("target", 30, 30),
     }
     assert all(math.isnan(o.accuracy) for o in ended if o.reason == "diverged")
     assert learner.sizes == [4] * 20 + [1] * 10
 
 
+def test_a_failed_baseline_leaves_the_same_record_whenever_it_became_known(play: Any) -> None:
+    script = {("concat", 1): crosses(999), ("perm", 1): crosses(10), ("rot", 1): crosses(20, math.nan)}
+    settings = replace(SETTINGS, max_steps=40)
+    beside, _ = play(script, protocol=ACQUIRE, settings=settings)
+    after = [
+        play({(name, 1): script[name, 1]}, protocol=ACQUIRE, settings=settings, baselines={1: "max_steps"})[0][0]
+        for name in ("perm", "rot")
+    ]
+    found = {o.replicate.grammar: replace(o, seconds=0, accuracy=0) for o in beside}
+    assert found.pop("concat").reason == "max_steps"
+    assert found == {o.replicate.grammar: replace(o, seconds=0, accuracy=0) for o in after}
+    assert {(o.reason, o.steps, tuple(o.curve)) for o in found.values()} == {("no_baseline", 0, ())}
+
+
 def test_known_baselines_need_no_concat(play: Any) -> None:
     script = {("rot", 1): crosses(999), ("rot", 2): crosses(999)}
     ended, _ = play(script, baselines={1: 20, 2: "max_steps"})
-    assert told(ended) == {("rot", 1): ("budget", 20, 20), ("rot", 2): ("no_baseline", 10, None)}
+    assert told(ended) == {("rot", 1): ("budget", 20, 20), ("rot", 2): ("no_baseline", 0, None)}
     with pytest.raises(InvalidSettingError, match="Seed 2 has no run of concat"):
         list(train(job("sender/FC2L", [("rot", 1), ("rot", 2)], baselines={1: 20})))
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
 
-from icy.core.representations import SOFT
+from icy.core.representations import SOFT, get_representation
 from icy.models.cells import GRUCell
 from icy.models.layers import flat_one_hot
 from icy.training.engine import make_model
-from icy.training.learners import Learner, make_learner
+from icy.training.learners import Learner, make_learner, supervised_loss
 from tests.cores import both_engines, needs_native
 from tests.training.helpers import (
     CPU,
@@ -146,3 +147,101 @@ def test_the_model_given_is_not_trained_itself(how: str) -> None:
     learner = make_learner([model], [1], SOFT.sender_loss, SETTINGS, CPU, batches("sender", 1)[0], how)
     step(learner, *batches("sender", 1))
     assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+
+
+# -- the same bits in any company --------------------------------------------------------------------------------------
+
+COMPANY = [
+    ("broadcast", "soft", "sender/RNNAutoReg:LSTM"),
+    ("broadcast", "soft", "receiver/CNN"),
+    ("broadcast", "gumb", "sender/HierAutoReg:GRU"),
+    ("broadcast", "gumb", "receiver/RNN2L:SRU"),
+    ("broadcast", "discr", "sender/RNNSampling:GRU"),
+    ("broadcast", "discr", "sender/TransDecSampling"),
+    ("broadcast", "discr", "receiver/Hier:RNN"),
+    ("vmap", "gumb", "sender/FC2L"),
+    ("loop", "discr", "sender/RNNSampling:GRU"),
+    ("loop", "soft", "receiver/Hier:GRU"),
+]
+company = pytest.mark.parametrize(("how", "representation", "model"), COMPANY)
+sizes = pytest.mark.parametrize("size", [64, 70], ids=["even", "odd"])  # whether the examples fill registers
+Data = tuple[Tensor, Tensor, Tensor]
+
+
+def company_data(side: str, size: int, updates: int = 4) -> Data:
+    """Inputs, targets and noise keys of some updates of four replicates, [update, replicate, ...]."""
+    made = torch.Generator().manual_seed(7)
+    meanings = torch.randint(4, (updates, 4, size, 3), generator=made)
+    messages = torch.randint(4, (updates, 4, size, 6), generator=made)
+    keys = torch.randint(2**60, (updates, 4), generator=made)
+    return (meanings, messages, keys) if side == "sender" else (messages, meanings, keys)
+
+
+def some_of(data: Data, places: Sequence[int], updates: slice = slice(None)) -> Data:
+    inputs, targets, keys = (x[updates][:, list(places)] for x in data)
+    return inputs, targets, keys
+
+
+def untrained(how: str, representation: str, model: str, size: int, places: Sequence[int]) -> Learner:
+    """Some of four replicates, of odd sizes, before training."""
+    of = replace(task(model), representation=representation, hidden_size=20)
+    settings = replace(SETTINGS, batch_size=size)
+    models = [make_model(of, SEEDS[i], settings) for i in places]
+    loss = supervised_loss(get_representation(representation), of.side)
+    sample = company_data(of.side, 2)[0][0][list(places)]
+    return make_learner(models, [SEEDS[i] for i in places], loss, settings, CPU, sample, how)
+
+
+def assert_same_bits(one: Learner, place: int, other: Learner, at: int) -> None:
+    mine, theirs = one.weights(place), other.weights(at)
+    assert all(torch.equal(value, theirs[name]) for name, value in mine.items())
+    losses = one.losses(), other.losses()
+    assert losses[0] is not None
+    assert losses[1] is not None
+    assert losses[0][place] == losses[1][at]
+
+
+@sizes
+@company
+def test_a_replicate_has_the_same_bits_in_any_stack(how: str, representation: str, model: str, size: int) -> None:
+    side = model.partition("/")[0]
+    data, whole = company_data(side, size), untrained(how, representation, model, size, range(4))
+    whole.train(*data)
+    for places in ([0], [3], [3, 1], [2, 0, 3], [3, 2, 1, 0]):
+        part = untrained(how, representation, model, size, places)
+        part.train(*some_of(data, places))
+        inputs = data[0][0][places]
+        for at, place in enumerate(places):
+            assert_same_bits(part, at, whole, place)
+            scores = part.scores(inputs)[at]
+            assert torch.equal(scores, whole.scores(data[0][0])[place])
+            assert torch.equal(scores, whole.scores(inputs, places)[at])
+
+
+@sizes
+@company
+def test_those_that_leave_change_no_bit(how: str, representation: str, model: str, size: int) -> None:
+    side = model.partition("/")[0]
+    data = company_data(side, size)
+    whole, part = (untrained(how, representation, model, size, range(4)) for _ in range(2))
+    whole.train(*data)
+    part.train(*some_of(data, range(4), slice(2)))
+    part.keep([3, 0])
+    part.train(*some_of(data, [3, 0], slice(2, 3)))
+    part.keep([1])
+    part.train(*some_of(data, [0], slice(3, 4)))
+    assert_same_bits(part, 0, whole, 0)
+
+
+@pytest.mark.parametrize("how", ["broadcast", "vmap", "loop"])
+def test_what_fills_a_stack_up_is_not_seen(how: str) -> None:
+    learner = stacked(task("sender/FC2L"), SEEDS[:3], how=how)  # of batches of 16
+    step(learner, *batches("sender", 3))
+    inputs, targets = batches("sender", 3)
+    assert len(learner.scores(inputs)) == len(learner.right(inputs, targets)) == 3
+    assert learner.losses().shape == (3,)  # type: ignore[union-attr]
+    learner.keep([2])
+    assert len(learner.scores(inputs[:1])) == 1
+    assert learner.losses().shape == (3,)  # type: ignore[union-attr]
+    step(learner, *batches("sender", 1))
+    assert learner.losses().shape == (1,)  # type: ignore[union-attr]

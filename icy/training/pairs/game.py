@@ -40,19 +40,21 @@ Row = list[float | None]  # of a curve
 class _Tally:
     """Loss of the link that also counts right answers, since published readings are of training batches."""
 
-    def __init__(self, link: Representation) -> None:
-        self._link = link
+    def __init__(self, link: Representation, players: int) -> None:
+        self._link, self._players = link, players
         self.right: Tensor | None = None
         self.updates = 0  # counted by the game, which makes them
 
     def __call__(self, scores: tuple[Tensor, Tensor], meanings: Tensor, noise: Noise) -> Tensor:
         sent, answered = scores
-        right = (answered.detach().argmax(-1) == meanings).to(answered.dtype).mean((-2, -1))
+        # The stack may end with a copy of a pair, which does not count.
+        read, said, seen = (x.detach()[: self._players] for x in (answered, sent, meanings))
+        right = (read.argmax(-1) == seen).to(answered.dtype).mean((-2, -1))
         if self.right is None:
             self.right = torch.zeros_like(right)
         self.right.add_(right)  # in place, as a captured update writes to the same place each time
-        self.messages = sent.detach().argmax(-1)
-        self.meanings = meanings
+        self.messages = said.argmax(-1)
+        self.meanings = seen
         return self._link.link_loss(sent, answered, meanings, noise)
 
     def accuracy(self) -> Tensor:
@@ -68,6 +70,7 @@ class _Tally:
 
     def keep(self, which: list[int]) -> None:
         """Keep only these pairs."""
+        self._players = len(which)
         if self.right is not None:
             self.right = self.right[which]
 
@@ -103,7 +106,7 @@ class Game:
         device = torch.device(job.device)
         seeds = [p.replicate.seed for p in players]
         self.draws = Batches([_language(job.task, p.replicate) for p in players], seeds, device)
-        self.tally = _Tally(link_of(job.task, job.settings))
+        self.tally = _Tally(link_of(job.task, job.settings), len(players))
         sample, _ = self.draws.batches("check", FAR, 1, 2)
         self.learner: GradientLearner = make_learner(
             [p.pair for p in players], seeds, self.tally, job.settings, device, sample[0], job.engine
@@ -150,7 +153,8 @@ class Game:
         meanings, messages = self.draws.batches(purpose, FAR + self.updates, 1, self.settings.evaluation_size)
         sent, answered, told = self._scores(meanings[0], messages[0])
         right = (answered.argmax(-1) == meanings[0]).double().mean((-2, -1))
-        loss = cross_entropy(answered, meanings[0]).mean((-2, -1))
+        # One by one, as the last bits of a mean may depend on what stands beside it.
+        loss = torch.stack([cross_entropy(of_one, m).mean() for of_one, m in zip(answered, meanings[0], strict=True)])
         of_sender = (sent.argmax(-1) == messages[0]).double().mean((-2, -1))
         of_receiver = (told.argmax(-1) == meanings[0]).double().mean((-2, -1))
         seen, said = meanings[0], sent.argmax(-1)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from icy.config.protocols import SCRATCH
+from icy.config.protocols import BASELINE, SCRATCH
 from icy.records.record import NOT_LEARNT
 from icy.training.job import Outcome, Replicate, Report
 from icy.training.weights import unpack_weights
@@ -66,15 +66,18 @@ def _ready_player(
 ) -> Player | Outcome:
     """Return a pair after pre-training, or its outcome if that failed."""
     before: dict[str, Any] = {f"{side}_steps": found.steps for side, found in sides.items()}
-    seconds, baseline = sum(found.seconds for found in sides.values()), baselines.get(replicate.seed)
-    learnt = all(found.weights is not None for found in sides.values())
-    if not learnt or (job.protocol.steps is None and (baseline is None or isinstance(baseline, str))):
+    seconds = sum(found.seconds for found in sides.values())
+    # A game whose length is given asks nothing of concat, which may be in no record at all.
+    baseline = baselines.get(replicate.seed) if job.protocol.steps is None else None
+    known = int(baseline) if isinstance(baseline, int | float) else None
+    if known is None and job.protocol.steps is None and replicate.grammar != BASELINE:
+        return _failure(replicate, "no_baseline", 0, seconds, {})  # the same as if that was known before it trained
+    if not all(found.weights is not None for found in sides.values()):
         readings = {f"{side}_accuracy": found.accuracy for side, found in sides.items()}
         diverged = [side for side, found in sides.items() if found.diverged]
         lost = {"diverged": " and ".join(diverged)} if diverged else {}
-        reason, steps = "no_baseline" if learnt else NOT_LEARNT, max(found.steps for found in sides.values())
-        return _failure(replicate, reason, steps, seconds, {**before, **readings, **lost})
-    known = None if baseline is None or isinstance(baseline, str) else int(baseline)
+        steps = max(found.steps for found in sides.values())
+        return _failure(replicate, NOT_LEARNT, steps, seconds, {**before, **readings, **lost})
     pair = make_pair(job.task, replicate.seed, job.settings)
     for side, found in sides.items():
         assert found.weights is not None

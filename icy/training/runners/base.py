@@ -11,6 +11,7 @@ from typing import Protocol, Self
 
 from icy.core.devices import release
 from icy.core.errors import IcyError, StoreError
+from icy.core.signals import hides_interrupt
 from icy.records.record import Record
 from icy.records.store import Store
 from icy.training.job import Job, Reading, Replicate
@@ -80,6 +81,8 @@ def run_job(job: Job, report: JobReport | None = None, put: Recorder | None = No
     except StoreError:
         raise  # a full disk or a vanished folder: nothing can be stored anywhere
     except Exception as error:
+        if hides_interrupt(error):
+            raise KeyboardInterrupt from error  # no failure of the model, whose training is to be resumed
         too_large = out_of_memory(error) and len(remaining) > 1
         for replicate in () if too_large else sorted(remaining):
             file(job.failure(replicate, error), {})

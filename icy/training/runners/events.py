@@ -7,7 +7,7 @@ import json
 import logging
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, BinaryIO, Self
 
 _icy_log = logging.getLogger("icy")
 
@@ -26,6 +26,27 @@ class EventLog:
     def path(folder: str | Path, ticket: int) -> Path:
         """Return the file that the worker of a ticket writes."""
         return Path(folder) / f"{ticket}.jsonl"
+
+    @staticmethod
+    @contextlib.contextmanager
+    def writing(folder: str | Path, ticket: int) -> Iterator[Callable[[str, Any], None]]:
+        """Open the file of a ticket for its worker, to write kind and content of a line each.
+
+        What cannot be written is left out: the disk may be full, and a display is no reason to lose a run.
+        """
+        with contextlib.ExitStack() as stack:
+            file: BinaryIO | None = None
+            with contextlib.suppress(OSError):
+                # Without a buffer: what a full disk did not take would be an error again as the file is closed.
+                file = stack.enter_context(EventLog.path(folder, ticket).open("ab", buffering=0))
+
+            def append(line: str) -> None:
+                if file is not None:
+                    with contextlib.suppress(OSError):
+                        file.write(f"{line}\n".encode())
+
+            append("")  # after a line that a killed worker may have left unfinished
+            yield lambda kind, content: append(json.dumps([kind, content]))
 
     def collect(self) -> Iterator[tuple[int, str, Any]]:
         """Yield ticket, kind and content of every line since the last call."""

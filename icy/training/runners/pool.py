@@ -7,8 +7,6 @@ that one launches its work while another computes.
 
 from __future__ import annotations
 
-import contextlib
-import json
 import logging
 import shutil
 from collections.abc import Iterator, Mapping
@@ -202,17 +200,12 @@ def _start_worker() -> None:
 
 def _run_in_worker(job: Job, ticket: int, spool: str) -> list[Record]:
     store = Store(job.folder)
-    with EventLog.path(spool, ticket).open("a", buffering=1) as file:
-
-        def write(kind: str, content: Any) -> None:
-            with contextlib.suppress(OSError):  # a display is no reason to lose a run
-                file.write(json.dumps([kind, content]) + "\n")
+    with EventLog.writing(spool, ticket) as write:
 
         def put(record: Record, files: Mapping[str, bytes]) -> None:
             with to_its_end:
                 store.put(record, files)
             write("filed", record["key"])
 
-        file.write("\n")  # after a line that a killed worker may have left unfinished
         with LogForwarder(write):
             return run_job(job, lambda _, readings: write("read", packed(readings)), put)

@@ -9,6 +9,7 @@ here for as long as the run takes, which listens on 127.0.0.1 alone.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import pickle
@@ -16,7 +17,7 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Any, Self
 
-from icy.core.errors import IcyError, InvalidSettingError
+from icy.core.errors import IcyError, InvalidSettingError, what_and_where
 from icy.core.registry import Additions, registry
 from icy.records.record import Record
 from icy.training.job import Job
@@ -167,12 +168,39 @@ def _connect(ray: Any) -> None:
 
     Whoever reaches the ports of a cluster can run code on it. By default Ray opens them to the network, even for a
     cluster of this machine alone.
+
+    Raises:
+        IcyError: Ray cannot start one, or not reach the one there is.
     """
     quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
-    if ray._private.services.canonicalize_bootstrap_address(None) is not None:  # found as by ray.init
-        ray.init(**quiet)
-    else:
-        ray.init(address="local", include_dashboard=False, _node_ip_address=LOOPBACK, **quiet)
+    joins = ray._private.services.canonicalize_bootstrap_address(None) is not None  # found as by ray.init
+    try:
+        if joins:
+            ray.init(**quiet)
+        else:
+            with _on_loopback(ray):
+                ray.init(address="local", include_dashboard=False, _node_ip_address=LOOPBACK, **quiet)
+    except Exception as error:  # Ray raises bare ones
+        done = "reached" if joins else "started"
+        raise IcyError(f"The Ray cluster cannot be {done}: {what_and_where(error)}") from error
+    if not joins and (address := ray.util.get_node_ip_address()) != LOOPBACK:
+        log.warning(
+            "Ray %s listens on %s, which other machines may reach, and not on this one alone.", ray.__version__, address
+        )
+
+
+@contextlib.contextmanager
+def _on_loopback(ray: Any) -> Iterator[None]:
+    """Have Ray keep to the address of this machine alone: on Linux it takes one that others reach in its place.
+
+    This is the switch of Ray's own by which it does so on macOS and Windows.
+    """
+    constants = ray._private.ray_constants
+    before, constants.ENABLE_RAY_CLUSTER = constants.ENABLE_RAY_CLUSTER, False
+    try:
+        yield
+    finally:
+        constants.ENABLE_RAY_CLUSTER = before
 
 
 # -- in a task ---------------------------------------------------------------------------------------------------------

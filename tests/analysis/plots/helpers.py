@@ -56,7 +56,7 @@ def record(model: str, grammar: str, seed: int, **more: Any) -> dict[str, Any]:
 def budget(models: Sequence[str] = MODELS, seeds: int = 2, **more: Any) -> ProbeResult:
     """Accuracies that differ by model, grammar and seed."""
     return ProbeResult([
-        record(model, grammar, 123 + seed, accuracy=ease - 0.03 * place + 0.02 * seed, **more)
+        record(model, grammar, 123 + seed, accuracy=ease - 0.03 * place + 0.02 * (seed - seeds), **more)
         for (place, model), (grammar, ease), seed in itertools.product(enumerate(models), EASE.items(), range(seeds))
     ])  # fmt: skip
 

@@ -13,7 +13,7 @@ from icy.analysis.plots.panels import LARGEST
 from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.experiments.results import ProbeResult
 from icy.records.select import select
-from tests.analysis.plots.helpers import MODELS, acquire, all_text, budget, record, sized, texts
+from tests.analysis.plots.helpers import MODELS, acquire, all_text, budget, record, sized, texts, written
 
 SINGLE = {  # a kind, and results that it draws in one panel
     "heat": budget,
@@ -116,3 +116,17 @@ def test_kinds_are_functions_of_the_package() -> None:
         plots.plot_function("heatmap")
     with pytest.raises(AttributeError, match="no attribute 'pie'"):
         plots.pie  # noqa: B018
+
+
+@pytest.mark.parametrize("given", [False, True])
+@pytest.mark.parametrize("kind", SINGLE)
+def test_a_dollar_in_a_name_is_no_formula(kind: str, given: bool) -> None:
+    """As a formula it would be drawn in italics, or be an error, as this one."""
+    found = [
+        {**one, "model": one["model"] + r"$\frac{1$", "grammar": one["grammar"].replace("perm", r"$\perm$")}
+        for one in SINGLE[kind]().records
+    ]
+    drawn = plots.plot_function(kind)(ProbeResult(found), axes=Figure().subplots() if given else None, title="$x^$")
+    shown = [text for text in written(drawn) if "$" in text.get_text()]
+    assert shown
+    assert not any(text.get_parse_math() for text in shown)

@@ -110,3 +110,13 @@ def test_a_row_whose_checks_were_coarser_than_its_seeds_vary_says_so() -> None:
     assert without.groups()[0][1] == [["sender/CNN", *table.groups()[0][1][0][1:]]]
     assert [note for note in table.notes if not note.startswith("log scale")] == without.notes
     assert ("rot", "geometric_mean") not in without.to_dataframe()
+
+
+def test_steps_of_concat_are_a_mean_over_seeds() -> None:
+    """Where it is not in the table, each seed counts once, whatever its grammars; where it is, failures do not."""
+    others = [long({"A": {"rot": [0.5, 0.5]}}), long({"A": {"perm": 0.5}})]
+    results = pd.concat(others, ignore_index=True).assign(baseline_steps=[100, 400, 100])
+    assert [labels[-1] for labels, _ in bias_table(results).rows] == ["250"]
+    concat = long({"A": {"concat": [1.0, math.nan], "rot": [0.5, 0.5]}})
+    results = concat.assign(steps=[100, 900, 100, 100], failed=[False, True, False, False])
+    assert [labels[-1] for labels, _ in bias_table(results).rows] == ["100"]

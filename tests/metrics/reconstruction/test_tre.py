@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -29,6 +30,15 @@ def test_rows_are_drawn_and_the_error_told() -> None:
     assert all(score.error is not None and 0 < score.error < 0.5 for score in drawn)
     assert len({score.value for score in drawn}) > 1
     assert tre(language, rows=60, seed=3).value == tre(language, rows=60, seed=3).value
+
+
+def test_the_error_of_drawn_rows_by_hand() -> None:
+    """Of rows that err by 0 or 2; with all but one of them drawn, little is left to chance."""
+    score = tre([[0]] * 10, [[0]] * 6 + [[1]] * 4, composition="permutation", rows=9)
+    wrong = score.value * 9 / 2
+    assert round(wrong, 9) in (3, 4)
+    variance = (wrong * (2 - score.value) ** 2 + (9 - wrong) * score.value**2) / 8
+    assert score.error == pytest.approx(math.sqrt(variance / 9 * (1 - 9 / 10)))
 
 
 @pytest.mark.parametrize(

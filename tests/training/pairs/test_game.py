@@ -6,12 +6,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import torch
+from torch import Tensor
 
 from icy.config.protocols import EndToEndProtocol
+from icy.core.noise import Noise
+from icy.core.representations import SOFT, one_hot
 from icy.training.job import Outcome, Replicate
+from icy.training.pairs.game import Game, Player, _Tally
 from icy.training.pairs.job import PairJob
+from icy.training.pairs.model import make_pair
 from icy.training.pairs.train import train_pairs
-from tests.training.pairs.helpers import SETTINGS, assert_same_curve, pair_task, run
+from tests.training.pairs.helpers import SETTINGS, SHORT, assert_same_curve, pair_task, run
 
 
 def test_other_lengths_of_the_game_do_not_disturb(tmp_path: Path) -> None:
@@ -43,3 +49,35 @@ def test_what_ends_off_the_grid_leaves_no_trace_in_the_others(tmp_path: Path) ->
     assert both[replicates[1]].extra["end_to_end_accuracy"] == pytest.approx(
         alone[replicates[1]].extra["end_to_end_accuracy"], abs=1e-3
     )
+
+
+# -- readings ----------------------------------------------------------------------------------------------------------
+
+
+def wrong_at(places: list[int], targets: Tensor, choices: int) -> Tensor:
+    """Scores that are largest at the targets, but for some places of every example."""
+    told = targets.clone()
+    told[..., places] = (told[..., places] + 1) % choices
+    return one_hot(told, choices)
+
+
+def test_accuracies_of_a_pair_are_of_single_values_and_tokens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And each is of its own: over the link, of the sender's words, of what the receiver makes of the language."""
+    replicate, task = Replicate("perm", 1), pair_task()
+    job = PairJob(task, SHORT, SETTINGS, replicates=(replicate,), folder=str(tmp_path))
+    game = Game(job, [Player(replicate, 12, make_pair(task, 1, SETTINGS))])
+
+    def scores(meanings: Tensor, messages: Tensor) -> list[Tensor]:
+        return [wrong_at([2], messages, 5), wrong_at([1], meanings, 3), wrong_at([], meanings, 3)]
+
+    monkeypatch.setattr(game, "_scores", scores)
+    ((steps, accuracy, _, _, of_sender, of_receiver),) = game._read("check")
+    assert (steps, accuracy, of_sender, of_receiver) == (0, 0.5, 0.75, 1.0)
+
+
+def test_published_accuracies_of_a_pair_are_means_over_batches_of_single_values() -> None:
+    tally, meanings = _Tally(SOFT, 1), torch.tensor([[[0, 1], [2, 2], [1, 0], [0, 0]]])
+    for places in ([1], []):
+        tally((torch.zeros(1, 4, 4, 5), wrong_at(places, meanings, 3)), meanings, Noise(torch.tensor([1])))
+        tally.updates += 1
+    assert tally.accuracy().tolist() == [0.75]

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
 from icy.training.job import Replicate
-from icy.training.runners.base import deal
+from icy.training.runners.base import deal, run_job
 
 
 def test_dealing_is_complete_and_even() -> None:
@@ -14,3 +19,27 @@ def test_dealing_is_complete_and_even() -> None:
         assert sorted(sum(r.grammar == grammar for r in stack) for stack in stacks) == [2, 3]
     assert max(map(len, deal(replicates, 2, 4))) <= 4
     assert deal([], 2, 4) == []
+
+
+@dataclass
+class Wraps:
+    """A stand-in for a job in whose training something goes wrong; `of` is what went wrong before."""
+
+    replicates = (Replicate("perm", 1),)
+    name = device = "cpu"
+    of: BaseException
+
+    def train(self, report: Any) -> Any:
+        raise RuntimeError("while a class was made") from self.of
+
+    def failure(self, replicate: Replicate, error: BaseException) -> Any:
+        return {"error": str(error)}
+
+
+def test_an_interrupt_that_an_error_hides_is_no_failure_of_the_model() -> None:
+    filed: list[Any] = []
+    with pytest.raises(KeyboardInterrupt):
+        run_job(Wraps(KeyboardInterrupt()), put=lambda record, files: filed.append(record))  # type: ignore[arg-type]
+    assert filed == []
+    run_job(Wraps(ValueError()), put=lambda record, files: filed.append(record))  # type: ignore[arg-type]
+    assert filed == [{"error": "while a class was made"}]

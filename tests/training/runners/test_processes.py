@@ -204,18 +204,6 @@ for copy in made:
         assert len(set(drawn)) == 3
 
 
-@only_linux
-def test_a_copy_ends_with_its_parent(tmp_path: Path) -> None:
-    script = f"""
-made = processes.copies(1, os.getpid, pool._start_copied_worker)
-print(json.dumps(made[0].submit().result()), flush=True)
-os.kill(os.getpid(), {int(signal.SIGKILL)})
-"""
-    prelude = "import json, os; from icy.training.runners import pool, processes\n"
-    found = subprocess.run([sys.executable, "-c", prelude + script], capture_output=True, text=True, timeout=300)
-    assert gone(int(found.stdout), 20)
-
-
 # -- workers end with their parent -------------------------------------------------------------------------------------
 
 
@@ -253,6 +241,13 @@ while not made.processes():
     time.sleep(0.001)
 print(json.dumps([made.processes()[0].pid]), flush=True)
 """
+
+
+@only_linux
+def test_a_copy_ends_with_its_parent() -> None:
+    made = "made = processes.copies(1, os.getpid, pool._start_copied_worker)\n"
+    (worker,) = started_by_one_that_is_killed(made + "print(json.dumps([made[0].submit().result()]), flush=True)")
+    assert gone(worker, 20)
 
 
 @only_linux

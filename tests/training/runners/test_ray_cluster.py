@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -163,26 +164,58 @@ def test_without_ray_there_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> Non
 # -- what a cluster listens on -----------------------------------------------------------------------------------------
 
 
+class StandIn:
+    """In place of Ray, which takes seconds to start: notes what it is asked for.
+
+    Args:
+        found: the address of a cluster that is there.
+        settles_on: the address that a cluster of its own takes.
+    """
+
+    __version__ = "9"
+
+    def __init__(self, found: str | None = None, settles_on: str = "127.0.0.1") -> None:
+        self.asked: list[dict[str, Any]] = []
+        self.constants = SimpleNamespace(ENABLE_RAY_CLUSTER=True)
+        services = SimpleNamespace(canonicalize_bootstrap_address=lambda _: found)
+        self._private = SimpleNamespace(services=services, ray_constants=self.constants)
+        self.util = SimpleNamespace(get_node_ip_address=lambda: settles_on)
+
+    def init(self, **given: Any) -> None:
+        self.asked.append({**given, "reachable": self.constants.ENABLE_RAY_CLUSTER})
+
+
 @pytest.mark.parametrize("found", [None, "10.0.0.7:6379"])
 def test_a_cluster_of_icys_own_is_asked_to_listen_on_this_machine_alone(found: str | None) -> None:
-    """And one that is there is joined as it is. With a stand-in for Ray, which takes seconds to start."""
-    asked: list[dict[str, Any]] = []
-
-    class StandIn:
-        class _private:
-            class services:
-                @staticmethod
-                def canonicalize_bootstrap_address(address: str | None) -> str | None:
-                    return found
-
-        @staticmethod
-        def init(**given: Any) -> None:
-            asked.append(given)
-
-    clusters._connect(StandIn)
-    (given,) = asked
+    """And one that is there is joined as it is."""
+    ray = StandIn(found)
+    clusters._connect(ray)
+    (given,) = ray.asked
     own = {"address": "local", "include_dashboard": False, "_node_ip_address": "127.0.0.1"}
     assert {name: given.get(name) for name in own} == (dict.fromkeys(own) if found else own)
+    assert given["reachable"] is (found is not None)
+    assert ray.constants.ENABLE_RAY_CLUSTER is True
+
+
+def test_a_ray_that_listens_elsewhere_all_the_same_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    clusters._connect(StandIn())
+    assert not caplog.messages
+    clusters._connect(StandIn(settles_on="10.0.0.7"))
+    assert ["10.0.0.7" in said for said in caplog.messages] == [True]
+
+
+@pytest.mark.parametrize(("found", "said"), [(None, "cannot be started"), ("10.0.0.7:6379", "cannot be reached")])
+def test_a_ray_that_does_not_start_is_told_in_a_sentence(
+    found: str | None, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def init(**_: Any) -> None:
+        raise Exception("The current node timed out during startup.")
+
+    ray = StandIn(found)
+    monkeypatch.setattr(ray, "init", init)
+    with pytest.raises(IcyError, match=f"{said}: .*timed out"):
+        clusters._connect(ray)
+    assert ray.constants.ENABLE_RAY_CLUSTER is True
 
 
 @pytest.mark.slow
@@ -194,4 +227,4 @@ def test_a_cluster_of_icys_own_listens_on_this_machine_alone(monkeypatch: pytest
         own = [psutil.Process(), *psutil.Process().children(recursive=True)]
         found = [c.laddr for one in own for c in one.net_connections("inet") if c.status == psutil.CONN_LISTEN]
     assert len(found) > 2
-    assert {address.ip for address in found} <= {"127.0.0.1", "::1"}
+    assert {address.ip for address in found} <= {"127.0.0.1", "::1", "::ffff:127.0.0.1"}

@@ -1,0 +1,80 @@
+"""Products of stacks of matrices, in which no item's numbers depend on the others.
+
+On a CPU, the library behind `torch.bmm` chooses by the address of each matrix how to add up, so that the same product
+rounds otherwise at another place of a stack. It does not where the items of a stack are a multiple of LINE long, since
+then all begin a line of the cache. Small matrices, such as those of the weights of a few symbols, often are not: these
+are multiplied one by one, in memory of their own.
+
+A stack of one goes by another way than those of several, too: see GradientLearner, whose stacks are never of one.
+"""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+from torch.autograd import Function
+
+LINE = 16  # numbers of a line of the cache, in single precision
+
+Left = Float[Tensor, "n rows inner"]
+Right = Float[Tensor, "n inner columns"]
+Found = Float[Tensor, "n rows columns"]
+Addend = Float[Tensor, "#n #rows columns"]
+
+
+def product(a: Left, b: Right, addend: Addend | None = None) -> Found:
+    """Return `a @ b + addend`."""
+    if _at_lines(a, b):
+        return torch.bmm(a, b) if addend is None else torch.baddbmm(addend, a, b)
+    found: Tensor = _OneByOne.apply(a, b, addend)  # type: ignore[no-untyped-call]
+    return found
+
+
+def add_product(to: Found, a: Left, b: Right) -> Found:
+    """Add `a @ b` to `to` in place, without a gradient; return it."""
+    return to.baddbmm_(a, b) if _at_lines(a, b) else to.add_(_one_by_one(a, b))
+
+
+def put_product(to: Found, a: Left, b: Right) -> None:
+    """Write `a @ b` to `to`, without a gradient."""
+    if _at_lines(a, b):
+        torch.bmm(a, b, out=to)
+    else:
+        to.copy_(_one_by_one(a, b))
+
+
+def _at_lines(a: Tensor, b: Tensor) -> bool:
+    """Return whether the batched product gives each item the same numbers at any place."""
+    if len(a) == 1 or not a.is_cpu:
+        return True
+    rows, inner, columns = *a.shape[1:], b.shape[2]
+    return all(n % LINE == 0 for n in (rows * inner, inner * columns, rows * columns))
+
+
+def _one_by_one(a: Tensor, b: Tensor) -> Tensor:
+    return torch.stack([torch.mm(_apart(x), _apart(y)) for x, y in zip(a, b, strict=True)])
+
+
+def _apart(x: Float[Tensor, "rows columns"]) -> Float[Tensor, "rows columns"]:
+    """Return a copy in memory of its own, whose columns are contiguous if those of `x` are."""
+    contiguous = torch.contiguous_format
+    return x.clone(memory_format=contiguous) if x.stride(-1) == 1 else x.mT.clone(memory_format=contiguous).mT
+
+
+class _OneByOne(Function):
+    """a @ b + addend, item by item, forward and back."""
+
+    @staticmethod
+    def forward(ctx: Any, a: Tensor, b: Tensor, addend: Tensor | None) -> Tensor:
+        ctx.save_for_backward(a, b)
+        ctx.addend = None if addend is None else addend.shape
+        found = _one_by_one(a, b)
+        return found if addend is None else found.add_(addend)
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        a, b = ctx.saved_tensors
+        to_a = _one_by_one(grad, b.mT) if ctx.needs_input_grad[0] else None
+        to_b = _one_by_one(a.mT, grad) if ctx.needs_input_grad[1] else None
+        return to_a, to_b, grad.sum_to_size(ctx.addend) if ctx.needs_input_grad[2] else None
