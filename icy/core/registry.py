@@ -1,4 +1,5 @@
-"""The registry maps names to factories: senders, receivers, recurrent cells, grammars, metrics, players of S2B and so on.
+"""The registry maps names to factories: senders, receivers, recurrent cells, grammars, metrics, players and text
+models of S2B, and kinds of jobs.
 
 Built-in models register here exactly as plug-ins do. An entry holds a factory, or the string "module:object", which is
 imported when the entry is first created; so listing names never imports torch.

@@ -1,7 +1,7 @@
 """OpenAI-compatible servers as text models: vLLM, llama.cpp, Ollama, TGI, OpenAI and others.
 
-Requests go through Python's own `urllib`, from threads: it takes the proxies and certificates of the system, and nothing
-else is needed to post a few kilobytes and wait for seconds.
+Requests go through Python's own `urllib`, from threads: it takes the proxies and certificates of the system, and
+nothing else is needed to post a few kilobytes and wait for seconds.
 """
 
 import contextlib

@@ -118,7 +118,7 @@ class TransformersModel(TextModel):
         return int(options[which]), logprobs.tolist()
 
     def _likelihood(self, context: str, option: str) -> float:
-        """Return the log-likelihood of a text after the context; of their common tokens none, as all options share them."""
+        """Return the log-likelihood of a text after the context, without the tokens that both share."""
         import torch
 
         before, whole = self._ids(context), self._ids(context + option)
