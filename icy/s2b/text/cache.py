@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from icy.core.errors import StoreError
+from icy.core.errors import IncompatibleError, StoreError
 from icy.core.files import require_room, write_atomically
 from icy.s2b.players.base import Seat
 
@@ -28,18 +28,26 @@ class CachedModel(TextModel):
         folder: where to keep its answers.
 
     Raises:
+        IncompatibleError: the model is privileged, so that its answers depend on more than the request.
         StoreError: the folder cannot be written.
     """
 
     def __init__(self, model: TextModel, folder: str | Path) -> None:
         self.model, self.folder = model, Path(folder)
-        self.name, self.privileged = model.name, model.privileged
+        self.name = model.name
+        if model.privileged:
+            raise IncompatibleError(f"Answers of {model.name} depend on more than their prompts, and cannot be kept.")
         require_room(self.folder)
         self._identity = model.identity()
 
     def begin(self, seat: Seat) -> None:
         """Tell the model."""
         self.model.begin(seat)
+
+    @property
+    def retried(self) -> int:  # type: ignore[override]
+        """Number of tries of the model that failed and were made again."""
+        return self.model.retried
 
     def identity(self) -> dict[str, Any]:
         """Return that of the model."""

@@ -131,12 +131,14 @@ class DraftModel(TextModel):
 
     Attributes:
         shown: the prompt of one game of the first episode, by phase.
+        longest: the longest prompt.
     """
 
     name = "draft"
 
     def __init__(self) -> None:
         self.shown: dict[str, str] = {}
+        self.longest = ""
         self._wanted = True
 
     def begin(self, seat: Seat) -> None:
@@ -145,6 +147,7 @@ class DraftModel(TextModel):
 
     def reply(self, request: TextRequest) -> TextReply:
         """Answer 0."""
+        self.longest = max(self.longest, request.prompt, key=len)
         if self._wanted and request.episode_id == 0 and request.game <= SHOWN_GAME[request.phase]:
             self.shown[request.phase] = request.prompt
         return as_json(0, [0] * len(request.choices.get("message", [])))

@@ -59,13 +59,10 @@ class HttpModel(TextModel):
     Args:
         name: `URL#MODEL`: the server's URL, as in http://localhost:8000/v1, and its name of the model.
         settings: how to sample and to ask.
-
-    Attributes:
-        retried: number of tries that failed and were made again.
     """
 
     def __init__(self, name: str, settings: TextSettings) -> None:
-        self.settings, self.retried = settings, 0
+        self.settings = settings
         self.url, self.model = _url_and_model(name)
         self.name = name
         self._reached = False
@@ -355,10 +352,10 @@ def _usage(data: dict[str, Any]) -> Usage | None:
     usage = data.get("usage")
     if not isinstance(usage, dict):
         return None
-    counts = [usage.get(name) for name in ("prompt_tokens", "completion_tokens")]
-    if not all(isinstance(count, int) and count >= 0 for count in counts):
+    read, written = usage.get("prompt_tokens"), usage.get("completion_tokens")
+    if not isinstance(read, int) or not isinstance(written, int) or min(read, written) < 0:
         return None
-    return Usage(*counts)
+    return Usage(read, written)
 
 
 def _words(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar
 
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, PluginError, unknown
-from icy.core.registry import TEXT_MODEL, registry
+from icy.core.registry import TEXT_MODEL, Entry, registry
 from icy.s2b.players.base import Seat
 
 from .requests import TextReply, TextRequest
@@ -22,7 +22,8 @@ CONSTRAINTS: dict[str, str] = {
 }
 SERVER = "http"  # the text model that a URL stands for
 SCHEMES = ("http://", "https://")
-T, R = TypeVar("T"), TypeVar("R")
+T = TypeVar("T")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +41,7 @@ class TextSettings:
         timeout: seconds to wait for an answer.
         retries: how often to ask again where a server is busy, fails, or cuts the connection.
         backoff: seconds before the first retry; doubled for each further one.
-        concurrency: number of requests to a server at once, or in a batch of a local model.
+        concurrency: number of requests to a server at once.
 
     Raises:
         InvalidSettingError, UnknownNameError: settings that are not accepted.
@@ -84,10 +85,14 @@ class TextModel:
     Attributes:
         name: name in tables.
         privileged: whether the model is given the game and its latents, by `begin`; for tests.
+        worth_keeping: whether `icy s2b text` keeps its answers on the disk.
+        retried: number of tries that failed and were made again.
     """
 
     name = ""
     privileged = False
+    worth_keeping = True
+    retried = 0
 
     def begin(self, seat: Seat) -> None:
         """Take note of a batch of episodes that begins. A model that reads its prompts alone needs nothing of it."""
@@ -140,11 +145,26 @@ def text_model(name: str, settings: TextSettings | None = None) -> TextModel:
         called, which = SERVER, name
     else:
         called, _, which = name.partition("#")
-    made = registry.get(called, TEXT_MODEL).create(which, chosen)
+    return made_of(registry.get(called, TEXT_MODEL), which, chosen)
+
+
+def made_of(entry: Entry, which: str, settings: TextSettings) -> TextModel:
+    """Make the text model of an entry.
+
+    Args:
+        entry: its entry in the registry.
+        which: what follows # in its name.
+        settings: how it samples, and how a server is asked.
+
+    Raises:
+        PluginError: the factory makes neither a TextModel nor a function.
+    """
+    name = f"{entry.name}#{which}" if which else entry.name
+    made = entry.create(which, settings)
     if not isinstance(made, TextModel) and callable(made):
         made = FunctionModel(made, name)
     if not isinstance(made, TextModel):
-        raise PluginError(f"The text model '{called}' is a {type(made).__name__}; derive it from icy.s2b.TextModel.")
+        raise PluginError(f"{entry.qualified} is a {type(made).__name__}; derive it from icy.s2b.TextModel.")
     made.name = made.name or name
     return made
 

@@ -174,9 +174,10 @@ class TextPlayer(Player):
         tokens, valid = script.tokens + self._aside(decides, speaks)[1], 0
         if decides:
             good = valid_decision(request, reply.decision)
-            decisions[row] = reply.decision if good else FALLBACK
+            decided = reply.decision if good and reply.decision is not None else FALLBACK
+            decisions[row] = decided
             valid += good
-            script.answered(int(decisions[row]))
+            script.answered(decided)
         if speaks:
             good = valid_message(request, reply.message)
             said = list(reply.message or []) if good else []

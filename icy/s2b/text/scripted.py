@@ -29,6 +29,8 @@ def as_json(decision: int | None, message: Sequence[int] | None = None) -> TextR
 class ScriptedModel(TextModel):
     """Base class of text models without settings."""
 
+    worth_keeping = False
+
     def __init__(self, name: str = "", settings: TextSettings | None = None) -> None:
         self.given = name
 
@@ -74,7 +76,7 @@ class ReadingModel(ScriptedModel):
         for seen in course:
             action = player.act(seen)
         decision = 0 if action.decision is None else int(action.decision[0])
-        message = None if action.message is None else action.message[0].tolist()
+        message = [] if action.message is None else action.message[0].tolist()
         return as_json(decision, message if "message" in request.choices else None)
 
 

@@ -15,7 +15,7 @@ from icy.s2b import TextModel, TextReply, TextRequest, TextSettings, evaluate_te
 from icy.s2b.text.cache import CachedModel
 from icy.s2b.text.http import ServerError, all_answers, grammar, schema
 from icy.s2b.text.requests import Choices
-from tests.s2b.text.server import YES, Answer, Asked, Answering, StandIn, failed, said, serving
+from tests.s2b.text.server import YES, Answer, Answering, Asked, StandIn, failed, said, serving
 
 KEY = "sk-very-secret-0123456789"
 QUICK: dict[str, Any] = {"backoff": 0.002, "timeout": 5.0, "retries": 4}
@@ -81,9 +81,9 @@ def test_all_answers_are_listed_unless_there_are_too_many() -> None:
 
 
 def test_the_grammar_writes_what_the_parser_reads() -> None:
-    assert grammar(BOTH) == (
-        r'root ::= "{" "\"decision\": " ("0" | "1") ", " "\"message\": [" ("0" | "1" | "2") ", " ("0" | "1" | "2") "]" "}"'
-    )
+    decision, token = '("0" | "1")', '("0" | "1" | "2")'
+    message = rf'"\"message\": [" {token} ", " {token} "]"'
+    assert grammar(BOTH) == rf'root ::= "{{" "\"decision\": " {decision} ", " {message} "}}"'
 
 
 # -- servers that are busy or break ------------------------------------------------------------------------------------
@@ -130,9 +130,9 @@ def test_a_server_that_stays_in_trouble_is_given_up() -> None:
 )
 def test_a_refusal_is_not_repeated(status: int, said_of_it: str) -> None:
     elsewhere = {"Location": "http://127.0.0.1:9/v1/chat/completions"} if status == 307 else {}
-    with serving(lambda asked: failed(status, "json_schema is unknown", **elsewhere)) as server:
-        with pytest.raises(ServerError) as raised:
-            ask(server)
+    refusal = failed(status, "json_schema is unknown", **elsewhere)
+    with serving(lambda asked: refusal) as server, pytest.raises(ServerError) as raised:
+        ask(server)
     assert len(server.asked) == 1
     assert "json_schema is unknown" in str(raised.value)
     assert said_of_it in str(raised.value)
@@ -142,7 +142,7 @@ def test_a_refusal_is_not_repeated(status: int, said_of_it: str) -> None:
 def test_the_server_says_how_long_to_wait(form: str) -> None:
     def answering(asked: Asked) -> Answer:
         wait = "0.3" if form == "seconds" else formatdate(time.time() + 2, usegmt=True)
-        return failed(429, **{"Retry_After": wait}) if asked.number == 0 else said(YES)
+        return failed(429, Retry_After=wait) if asked.number == 0 else said(YES)
 
     with serving(answering) as server:
         started = time.monotonic()
@@ -164,7 +164,9 @@ def test_a_server_that_is_not_there_is_said_at_once() -> None:
     assert time.monotonic() - started < 5
 
 
-@pytest.mark.parametrize("name", ["http://localhost:1/v1", "http://#m", "http://user:pw@host/v1#m", "http://h/v1?k=1#m"])
+@pytest.mark.parametrize(
+    "name", ["http://localhost:1/v1", "http://#m", "http://user:pw@host/v1#m", "http://h/v1?k=1#m"]
+)
 def test_names_that_are_no_model_behind_a_server(name: str) -> None:
     with pytest.raises(InvalidSettingError) as raised:
         text_model(name)
@@ -260,7 +262,9 @@ def test_whatever_an_answer_depends_on_has_a_file_of_its_own(tmp_path: Path) -> 
         assert model.path(TextRequest("?", DECIDE, seed=1, game=9, episode_id=3)) in paths
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"raw": 1}', b'{"raw":"","decision":0,"message":null,"usage":5}'])
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b'{"raw": 1}', b'{"raw":"","decision":0,"message":null,"usage":5}']
+)
 def test_a_damaged_file_is_asked_for_again(tmp_path: Path, content: bytes) -> None:
     request = TextRequest("?", DECIDE)
     with serving(in_turn()) as server:
