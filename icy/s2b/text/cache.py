@@ -1,5 +1,6 @@
 """Answers on disk: a text model is asked the same question once, so that an interrupted run goes on where it ended."""
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
@@ -37,7 +38,8 @@ class CachedModel(TextModel):
         self.name = model.name
         if model.privileged:
             raise IncompatibleError(f"Answers of {model.name} depend on more than their prompts, and cannot be kept.")
-        require_room(self.folder)
+        with _by_its_option():
+            require_room(self.folder)
         self._identity = model.identity()
 
     def begin(self, seat: Seat) -> None:
@@ -93,7 +95,14 @@ class CachedModel(TextModel):
 
     def _keep(self, request: TextRequest, reply: TextReply) -> None:
         data = {"raw": reply.raw, "decision": reply.decision, "message": reply.message, "usage": reply.usage}
-        try:
+        with _by_its_option():
             write_atomically(self.path(request), json.dumps(data).encode())
-        except StoreError as error:
-            raise StoreError(str(error).replace("--out", "--cache")) from error
+
+
+@contextlib.contextmanager
+def _by_its_option() -> Iterator[None]:
+    """Have errors name the option that the folder is given by."""
+    try:
+        yield
+    except StoreError as error:
+        raise StoreError(str(error).replace("--out", "--cache")) from error

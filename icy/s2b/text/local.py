@@ -3,11 +3,11 @@
 Models are read from a folder, as safetensors: nothing is downloaded, no pickle is opened and no code of theirs is run.
 """
 
-import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from icy.core.devices import resolve_device
 from icy.core.errors import InvalidSettingError, PluginError, quoted
 
 from .model import TextModel, TextSettings
@@ -109,7 +109,7 @@ class TransformersModel(TextModel):
         """Draw an option by the likelihood of its text after the context, and return all log-probabilities."""
         import torch
 
-        logprobs = torch.log_softmax(torch.tensor([self._likelihood(context, one) for one in options]), 0)
+        logprobs = torch.log_softmax(torch.tensor(self._likelihoods(context, options)), 0)
         temperature = self.settings.temperature
         if temperature == 0:
             which = int(logprobs.argmax())
@@ -117,16 +117,27 @@ class TransformersModel(TextModel):
             which = int(torch.multinomial(torch.softmax(logprobs / temperature, 0), 1))
         return int(options[which]), logprobs.tolist()
 
-    def _likelihood(self, context: str, option: str) -> float:
-        """Return the log-likelihood of a text after the context, without the tokens that both share."""
+    def _likelihoods(self, context: str, options: Sequence[str]) -> list[float]:
+        """Return the log-likelihoods of numbers after the context; the tokens that all of them share count in none."""
+        end = "," if len(set(map(len, options))) > 1 else ""  # or 1 would be at least as likely as 10
+        whole = [self._ids(context + option + end) for option in options]
+        shared = next(i for i, column in enumerate(zip(*whole, strict=False)) if len(set(column)) > 1)
+        if all(len(one) == shared + 1 for one in whole):  # one token each, which the model scores at once
+            last = self._scores(whole[0][:shared])[-1]
+            return [float(last[one[-1]]) for one in whole]
+        return [self._likelihood(one, shared) for one in whole]
+
+    def _likelihood(self, ids: list[int], shared: int) -> float:
+        """Return the log-likelihood of tokens from a place on."""
+        scores = self._scores(ids[:-1])[shared - 1 :]
+        return sum(float(step[token]) for step, token in zip(scores, ids[shared:], strict=True))
+
+    def _scores(self, ids: list[int]) -> Any:
+        """Return the log-probabilities of the token after each of these."""
         import torch
 
-        before, whole = self._ids(context), self._ids(context + option)
-        first = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(before, whole, strict=False)))
-        first = max(1, min(first, len(whole) - 1))
-        scores = self.model(torch.tensor([whole], device=self.model.device)).logits[0]
-        steps = torch.log_softmax(scores[first - 1 : -1].float(), -1)
-        return float(steps.gather(1, torch.tensor(whole[first:], device=steps.device)[:, None]).sum())
+        scores = self.model(torch.tensor([ids], device=self.model.device)).logits[0]
+        return torch.log_softmax(scores.float(), -1)
 
     def _ids(self, text: str) -> list[int]:
         found: list[int] = self.tokenizer(text, add_special_tokens=not self._is_chat())["input_ids"]
@@ -153,4 +164,4 @@ def _loaded(folder: Path) -> tuple[Any, Any]:
     except (OSError, ValueError, KeyError) as error:
         first = str(error).strip().partition("\n")[0].rstrip(".")
         raise PluginError(f"The folder {folder} holds no language model as safetensors: {first}.") from error
-    return tokenizer, model.eval()
+    return tokenizer, model.to(resolve_device("auto")).eval()

@@ -1,4 +1,4 @@
-"""Local text models: a tiny one of random weights, where transformers is installed, and the sentence where it is not."""
+"""Local text models: a tiny one of random weights where transformers is installed, and a sentence where it is not."""
 
 from __future__ import annotations
 
@@ -71,10 +71,20 @@ def test_without_temperature_the_likeliest_is_taken(folder: Path) -> None:
     model: Any = text_model(f"transformers#{folder}", TextSettings(temperature=0))
     reply = model.reply(TextRequest("Say it.", {"decision": ["0", "1"]}))
     ids = model.tokenizer("Say it.\n" + '{"decision": ')["input_ids"]
-    scores = torch.log_softmax(model.model(torch.tensor([ids])).logits[0, -1], -1)
+    scores = torch.log_softmax(model.model(torch.tensor([ids])).logits[0, -1].detach(), -1)
     both = [float(scores[model.tokenizer(one)["input_ids"][0]]) for one in "01"]
     assert reply.decision == both.index(max(both))
     assert reply.option_logprobs[0] - reply.option_logprobs[1] == pytest.approx(both[0] - both[1], abs=1e-4)
+
+
+@installed
+def test_a_number_is_not_likelier_for_being_the_start_of_another(folder: Path) -> None:
+    model: Any = text_model(f"transformers#{folder}", TextSettings(temperature=0))
+    ends = model._likelihoods("Say it: ", ["1", "10"])
+    whole = [model._ids("Say it: " + one) for one in ("1,", "10,")]
+    steps = [[float(model._scores(ids[:n])[-1][ids[n]]) for n in range(9, len(ids))] for ids in whole]
+    assert ends == pytest.approx([sum(one) for one in steps], abs=1e-4)
+    assert len(steps[1]) == len(steps[0]) + 1
 
 
 @installed
