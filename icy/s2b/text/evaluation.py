@@ -1,6 +1,6 @@
 """Evaluate text models as listeners, and draft their prompts without asking anyone."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -79,7 +79,7 @@ def evaluate_text(
     *,
     speaker: str | Player = "posdis",
     episodes: int = 64,
-    seeds: Any = 5,
+    seeds: int | str | Iterable[int] = 5,
     text_settings: TextSettings | None = None,
     max_tokens: int = 1024,
     told: RepliedCallback | None = None,
@@ -114,7 +114,7 @@ def evaluate_text(
     return TextEvaluation(**whole, counts=counts)
 
 
-def count_games(settings: GameSettings, episodes: int, seeds: Any) -> int:
+def count_games(settings: GameSettings, episodes: int, seeds: int | str | Iterable[int]) -> int:
     """Return how many games the episodes of an evaluation have: as many decisions are asked for."""
     todo = np.concatenate([episode_seeds(seed, episodes) for seed in seed_list(seeds)])
     at_once, total = batch_size(settings), 0

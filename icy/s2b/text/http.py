@@ -20,7 +20,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from icy.core.errors import IcyError, InvalidSettingError, quoted
-from icy.core.text import counted, duration
+from icy.core.text import duration
 from icy.version import __version__
 
 from .model import SCHEMES, TextModel, TextSettings, in_threads
@@ -30,7 +30,7 @@ from .requests import Choices, TextReply, TextRequest, Usage
 ROUTE = "/chat/completions"
 LONGEST_WAIT = 300.0  # seconds between two tries, whatever a server asks for
 LARGEST_ANSWER = 16_000_000  # bytes
-MOST_ANSWERS = 10_000  # that guided_choice may list
+MOST_ANSWERS = 10_000  # that a request may list
 SAID = 300  # letters of a server's own words in a sentence
 
 
@@ -245,7 +245,7 @@ def constraint(how: str, choices: Choices) -> dict[str, Any]:
     """Return the fields of a request that constrain its answer to the choices.
 
     Raises:
-        InvalidSettingError: guided_choice with too many answers.
+        InvalidSettingError: there are too many answers to list.
     """
     if how == "json-schema":
         return {
@@ -254,6 +254,8 @@ def constraint(how: str, choices: Choices) -> dict[str, Any]:
                 "json_schema": {"name": "answer", "strict": True, "schema": schema(choices)},
             }
         }
+    if how == "structured-outputs":
+        return {"structured_outputs": {"choice": all_answers(choices)}}
     if how == "guided-choice":
         return {"guided_choice": all_answers(choices)}
     return {"grammar": grammar(choices)} if how == "grammar" else {}
@@ -287,7 +289,7 @@ def all_answers(choices: Choices) -> list[str]:
             count *= len(tokens)
         if count > MOST_ANSWERS:
             raise InvalidSettingError(
-                f"guided-choice would list {counted(count, 'answer')}, and lists {MOST_ANSWERS:,} at most; take "
+                f"A list of all {count:,} answers is too long, as {MOST_ANSWERS:,} are listed at most; take "
                 "--constrain json-schema or grammar."
             )
         options["message"] = [list(one) for one in itertools.product(*each)]

@@ -13,10 +13,11 @@ from icy.s2b.players.base import Seat
 
 from .requests import TextReply, TextRequest
 
-Constraint = Literal["json-schema", "guided-choice", "grammar", "none"]
+Constraint = Literal["json-schema", "structured-outputs", "guided-choice", "grammar", "none"]
 CONSTRAINTS: dict[str, str] = {
     "json-schema": "response_format with a JSON schema (most servers)",
-    "guided-choice": "guided_choice, a list of all answers (vLLM)",
+    "structured-outputs": "structured_outputs, a list of all answers (vLLM)",
+    "guided-choice": "guided_choice, a list of all answers (vLLM before 0.12)",
     "grammar": "grammar, in GBNF (llama.cpp)",
     "none": "unconstrained",
 }

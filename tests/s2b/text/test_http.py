@@ -14,6 +14,7 @@ from icy.core.errors import IcyError, InvalidSettingError
 from icy.s2b import TextModel, TextReply, TextRequest, TextSettings, evaluate_text, text_model
 from icy.s2b.text.cache import CachedModel
 from icy.s2b.text.http import ServerError, all_answers, grammar, schema
+from icy.s2b.text.model import CONSTRAINTS
 from icy.s2b.text.requests import Choices
 from tests.s2b.text.server import YES, Answer, Answering, Asked, StandIn, failed, said, serving
 
@@ -57,7 +58,7 @@ def test_what_is_posted_and_what_comes_back() -> None:
 
 def test_answers_are_constrained_as_asked() -> None:
     found = {}
-    for how in ("json-schema", "guided-choice", "grammar", "none"):
+    for how in CONSTRAINTS:
         with serving(in_turn()) as server:
             ask(server, TextRequest("?", BOTH), constrain=how)
         found[how] = server.asked[0].body
@@ -67,9 +68,10 @@ def test_answers_are_constrained_as_asked() -> None:
         "minItems": 2,
         "maxItems": 2,
     }
+    assert found["structured-outputs"]["structured_outputs"] == {"choice": all_answers(BOTH)}
     assert found["guided-choice"]["guided_choice"] == all_answers(BOTH)
     assert found["grammar"]["grammar"] == grammar(BOTH)
-    assert {"response_format", "guided_choice", "grammar"} & found["none"].keys() == set()
+    assert {"response_format", "structured_outputs", "guided_choice", "grammar"} & found["none"].keys() == set()
 
 
 def test_all_answers_are_listed_unless_there_are_too_many() -> None:

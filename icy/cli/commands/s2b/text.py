@@ -125,7 +125,8 @@ def text_command(
     except KeyboardInterrupt:
         _print(run, games, spread, format_)
         done = f"{len(run.rows)} of {counted(len(models) * len(games), 'row')} measured"
-        raise Interrupted(f"{done}; the same command goes on from the answers in {cache}.") from None
+        kept = "." if no_cache else f"; the same command goes on from the answers in {cache}."
+        raise Interrupted(done + kept) from None
     except IcyError:
         _print(run, games, spread, format_)
         raise
