@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +19,7 @@ from tests.cli.commands.s2b.helpers import QUICK, run
 from tests.s2b.text.server import YES, failed, said, serving
 
 SMALL = ("--episodes", "2", "--seeds", "2", "--values", "2")
+ROOT = Path(__file__).parents[4]
 KEY = "sk-very-secret-0123456789"
 
 
@@ -127,6 +134,42 @@ def test_an_interrupted_run_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch) -
     assert result.exit_code == 130
     assert "1 of 2 rows measured; the same command goes on" in result.stderr
     assert len(pd.read_csv("rows.csv")) == 2
+
+
+def test_a_run_that_is_interrupted_ends_at_once_and_goes_on(tmp_path: Path) -> None:
+    """In a process of its own, which is sent Ctrl-C while it waits for answers."""
+    begun = threading.Event()
+    slow = [True]
+
+    def answering(asked: Any) -> Any:
+        if slow[0] and asked.number >= 6:
+            begun.set()
+            return said(YES, seconds=30)
+        return said(YES)
+
+    with serving(answering) as server:
+        words = ["s2b", "text", *SMALL, "--model", f"{server.url}#m", "--concurrency", "2", "--format", "json"]
+        whole = [sys.executable, "-m", "icy", *words]
+        place = {**os.environ, "PYTHONPATH": str(ROOT)}
+        with subprocess.Popen(whole, cwd=tmp_path, env=place, stdout=-1, stderr=-1, text=True) as process:
+            assert begun.wait(60)
+            time.sleep(0.2)  # for the answers before it to be kept
+            started = time.monotonic()
+            process.send_signal(signal.SIGINT)
+            _, errors = process.communicate(timeout=30)
+        assert time.monotonic() - started < 15  # and does not wait for the server
+        assert process.returncode == 130
+        assert "0 of 1 row measured; the same command goes on from the answers in icy-text" in errors
+        kept = len(list(tmp_path.glob("icy-text/*/*.json")))
+        assert kept == 6
+        slow[0] = False
+        before = len(server.asked)
+        rest = run(*words[1:])
+    assert rest.exit_code == 0
+    (row,) = [row for row in json.loads(rest.stdout) if "MetaRG24" not in row["model"]]
+    assert row["says yes"]["mean"] == 100
+    files = len(list(tmp_path.glob("icy-text/*/*.json")))
+    assert len(server.asked) - before == files - kept
 
 
 def test_a_plug_in_is_a_text_model(tmp_path: Path) -> None:
