@@ -18,6 +18,11 @@ from .requests import TextReply, TextRequest, Usage
 FORM = 1  # of the files
 
 
+def keeping(model: TextModel, folder: str | Path | None) -> TextModel:
+    """Return a model whose answers are kept in a folder, if there is one and they are worth keeping."""
+    return model if folder is None or not model.worth_keeping else CachedModel(model, folder)
+
+
 class CachedModel(TextModel):
     """A text model whose answers are kept in a folder, a file each, under a hash of model, settings and request.
 

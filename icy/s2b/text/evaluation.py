@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -15,6 +16,7 @@ from icy.s2b.players.base import Player, Seat
 from icy.s2b.settings import GameSettings
 from icy.s2b.streams import Wholes
 
+from .cache import keeping
 from .model import TextModel, TextSettings, text_model
 from .player import COUNTED, RepliedCallback, TextListener
 from .requests import TextReply, TextRequest
@@ -82,6 +84,7 @@ def evaluate_text(
     seeds: int | str | Iterable[int] = 5,
     text_settings: TextSettings | None = None,
     max_tokens: int = 1024,
+    cache: str | Path | None = None,
     told: RepliedCallback | None = None,
     **given: Unpack[GameOptions],
 ) -> TextEvaluation:
@@ -95,6 +98,7 @@ def evaluate_text(
         seeds: how many seeds, from 123 on, or which.
         text_settings: how a model that is given by name samples, and how a server is asked.
         max_tokens: largest number of tokens of an answer.
+        cache: folder to keep answers in, so that the same call goes on after an interruption.
         told: progress callback, called with the number of replies that have come.
         **given: settings by name, see GameSettings.
 
@@ -106,7 +110,7 @@ def evaluate_text(
         >>> evaluate_text("scripted-yes", episodes=8, seeds=2).table()["yes"].tolist()
         [1.0, 1.0]
     """
-    made = text_model(model, text_settings) if isinstance(model, str) else model
+    made = keeping(text_model(model, text_settings) if isinstance(model, str) else model, cache)
     listener = TextListener(made, max_tokens, replied=told)
     found = evaluate(speaker, listener, settings, episodes=episodes, seeds=seeds, **given)
     counts = {name: np.concatenate([tally.counts[name] for tally in listener.tallies]) for name in COUNTED}

@@ -66,6 +66,7 @@ class HttpModel(TextModel):
         self.url, self.model = _url_and_model(name)
         self.name = name
         self._reached = False
+        self._counting = threading.Lock()
         self._opener = urllib.request.build_opener(_NoRedirect)
         self._key()  # a key that is missing is reported before the first game
 
@@ -117,7 +118,8 @@ class HttpModel(TextModel):
                 if tries > self.settings.retries or ending.is_set():
                     raise ServerError(f"{self.url} {failure}, {_times(tries)}.") from None
                 waits = self.settings.backoff * 2 ** (tries - 1) * (0.5 + chance.random() / 2)
-                self.retried += 1
+                with self._counting:
+                    self.retried += 1
                 ending.wait(min(LONGEST_WAIT, max(waits, failure.wait or 0.0)))
             else:
                 self._reached = True

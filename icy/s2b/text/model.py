@@ -215,7 +215,7 @@ def in_threads(
 
 
 def _until_all_end(
-    done: "queue.SimpleQueue[tuple[int, Any, BaseException | None]]", workers: int
+    done: queue.SimpleQueue[tuple[int, Any, BaseException | None]], workers: int
 ) -> Iterator[tuple[int, Any]]:
     """Yield results until each worker has said that it ended; then raise the first error."""
     first: BaseException | None = None

@@ -240,7 +240,9 @@ def test_a_run_that_failed_goes_on_where_it_ended(tmp_path: Path) -> None:
     assert again.counts["cached"].sum() == again.counts["requests"].sum()
     assert again.cost(1, 1) == (again.counts["requests"].sum() * 105 / 1e6, 0.0)
     with serving(lambda asked: said('{"decision": 1}')) as third:
-        whole = evaluate_text(f"{third.url}#m", text_settings=TextSettings(**QUICK), **game)
+        kept = tmp_path / "third"
+        whole = evaluate_text(f"{third.url}#m", text_settings=TextSettings(**QUICK), cache=kept, **game)
+        assert len(list(kept.glob("*/*.json"))) == len(third.asked)
     assert rest.table().drop(columns="cached").equals(whole.table().drop(columns="cached"))
 
 

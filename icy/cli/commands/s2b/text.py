@@ -17,7 +17,7 @@ from icy.core.errors import IcyError, InvalidSettingError
 from icy.core.registry import SPEAKER, TEXT_MODEL, registry
 from icy.core.text import counted
 from icy.s2b.settings import GameSettings
-from icy.s2b.text.model import CONSTRAINTS, SCHEMES, TextSettings
+from icy.s2b.text.model import CONSTRAINTS, SCHEMES, TextModel, TextSettings, text_model
 
 from .eval import games_of
 from .options import SWEPT, game_options, load, player_option, plugins_and_quiet, progress, settings_of, shown
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from icy.s2b.text.evaluation import TextEvaluation
-    from icy.s2b.text.model import TextModel
 
 EPILOG = """\b
 Examples:
@@ -41,6 +40,10 @@ name of a plug-in. Whoever runs the server reads the prompts. Answers are kept i
 goes on after an interruption.
 """
 OF = SpecOptions(TextSettings)
+OF_NAMES = (
+    "temperature", "top_p", "top_k", "repetition_penalty", "constrain", "key_variable", "timeout", "retries", "backoff",
+    "concurrency",
+)  # fmt: skip
 LABELS = {"model": "model", "shots": "S", "samples": "O", "distractors": "K"}
 DRAFT = ["S", "O", "K", "episodes", "requests", "prompt tokens", "on average", "longest prompt"]
 HOW = "estimated: a token per word, per up to three digits, and per sign"
@@ -107,6 +110,8 @@ def text_command(
     score far below chance cannot be told from an unread answer. Published rows stand below, where they are of the same
     game.
     """
+    from icy.s2b.text.cache import keeping
+
     load(plugin)
     target = None if out is None else checked_rows_file(out)
     numbers = seed_list(seeds)
@@ -119,7 +124,7 @@ def text_command(
         _draft(games, speaker, episodes, numbers, prices, len(model), format_, quiet)
         return
     run = _Run(speaker, episodes, numbers, max_tokens, prices)
-    models = [_made(name, settings, None if no_cache else cache) for name in model]
+    models = [keeping(text_model(name, settings), None if no_cache else cache) for name in model]
     try:
         run.all(models, games, quiet)
     except KeyboardInterrupt:
@@ -136,12 +141,6 @@ def text_command(
     _print(run, games, spread, format_)
 
 
-OF_NAMES = (
-    "temperature", "top_p", "top_k", "repetition_penalty", "constrain", "key_variable", "timeout", "retries", "backoff",
-    "concurrency",
-)  # fmt: skip
-
-
 def _price(given: float) -> float:
     if not 0 <= given < 1e6:
         raise InvalidSettingError(f"A price of a million tokens is a number from 0, not {given}.")
@@ -152,14 +151,6 @@ def _check_name(name: str) -> None:
     """Refuse an unknown name, without making the model."""
     if not name.lower().startswith(SCHEMES):
         registry.get(name.partition("#")[0], TEXT_MODEL)
-
-
-def _made(name: str, settings: TextSettings, cache: str | None) -> TextModel:
-    from icy.s2b.text.cache import CachedModel
-    from icy.s2b.text.model import text_model
-
-    made = text_model(name, settings)
-    return CachedModel(made, cache) if cache is not None and made.worth_keeping else made
 
 
 class _Run:
