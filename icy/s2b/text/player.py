@@ -1,13 +1,15 @@
 """Text models as players: each step of all episodes becomes a batch of requests."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Int64
 
 from icy.core.checks import whole_number
+from icy.core.errors import PluginError
 from icy.core.registry import LISTENER, SPEAKER
+from icy.core.text import counted
 from icy.s2b.channel import END
 from icy.s2b.players.base import Action, Player, Seat
 from icy.s2b.streams import Wholes
@@ -111,11 +113,32 @@ class TextPlayer(Player):
             decides, speaks = bool(seen.may_decide[row]), self._speaks(seen, row)
             if decides or speaks:
                 requests.append(self._request(seen, row, decides, speaks, seeds[row]))
+        for request, reply in self._replies(requests):
+            self._take(request, reply, seen, decisions, messages)
+        return Action(messages if self._may_send else None, decisions if self.role == LISTENER else None)
+
+    def _replies(self, requests: Sequence[TextRequest]) -> Iterator[tuple[TextRequest, TextReply]]:
+        """Yield each request with its reply, as they come.
+
+        Raises:
+            PluginError: the model answers with something else, or not each request once.
+        """
+        waiting = set(range(len(requests)))
         for place, reply in self.model.answer(requests) if requests else ():
-            self._take(requests[place], reply, seen, decisions, messages)
+            if not isinstance(reply, TextReply):
+                raise PluginError(f"{self.model.name} answers with a {type(reply).__name__}, not with a TextReply.")
+            if place not in waiting:
+                raise PluginError(
+                    f"{self.model.name} answers request {place} of {len(requests)}, which waits for none."
+                )
+            waiting.discard(place)
+            yield requests[place], reply
             if self.replied is not None:
                 self.replied(1)
-        return Action(messages if self._may_send else None, decisions if self.role == LISTENER else None)
+        if waiting:
+            raise PluginError(
+                f"{self.model.name} left {len(waiting)} of {counted(len(requests), 'request')} unanswered."
+            )
 
     @property
     def _may_send(self) -> bool:

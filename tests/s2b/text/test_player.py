@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from icy.core.errors import PluginError
 from icy.s2b import TextListener, TextModel, TextReply, TextRequest, TextSpeaker, evaluate
 from icy.s2b.text.model import FunctionModel
 from icy.testing import check_listener, check_speaker
@@ -55,3 +56,29 @@ def test_a_model_is_told_of_every_batch() -> None:
     for _ in range(2):
         evaluate("posdis", player, episodes=2, seeds=1)
     assert model.began == len(player.tallies) == 2  # type: ignore[attr-defined]
+
+
+class Answering(TextModel):
+    """Answers a batch as it is told to."""
+
+    name = "mine"
+
+    def __init__(self, answers: Any) -> None:
+        self.answers = answers
+
+    def answer(self, requests: Any) -> Any:
+        return iter(self.answers)
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        ([], "mine left 2 of 2 requests unanswered"),
+        ([(0, TextReply(0)), (0, TextReply(0))], "mine answers request 0 of 2, which waits for none"),
+        ([(2, TextReply(0))], "mine answers request 2 of 2"),
+        ([(0, "0")], "mine answers with a str, not with a TextReply"),
+    ],
+)
+def test_a_model_that_does_not_answer_each_request_once_is_said(answers: Any, said: str) -> None:
+    with pytest.raises(PluginError, match=said):
+        evaluate("posdis", TextListener(Answering(answers)), episodes=2, seeds=1)
