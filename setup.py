@@ -195,6 +195,7 @@ setup(
         "notebooks": ["ipykernel", "nbclient", "nbformat"],
         "ray": ["ray"],
         "tensorboard": ["tensorboard"],
+        "transformers": ["transformers>=4.46"],  # text models on this machine
         "mlflow": ["mlflow>=3.7"],
         "wandb": ["wandb>=0.20"],
         "tracking": ["tensorboard", "mlflow>=3.7", "wandb>=0.20"],

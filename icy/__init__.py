@@ -47,6 +47,7 @@ _WHERE = {
     "register_receiver": "icy.core.registry:register_receiver",
     "register_sender": "icy.core.registry:register_sender",
     "register_speaker": "icy.core.registry:register_speaker",
+    "register_text_model": "icy.core.registry:register_text_model",
     "reproduce": "icy.experiments.reproduce:reproduce",
     "s2b": "icy.s2b",
     "sweep": "icy.experiments.sweep:sweep",
@@ -81,6 +82,7 @@ __all__ = [
     "register_receiver",
     "register_sender",
     "register_speaker",
+    "register_text_model",
     "reproduce",
     "s2b",
     "sweep",
@@ -103,6 +105,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors, wh
         register_receiver,
         register_sender,
         register_speaker,
+        register_text_model,
     )
     from icy.experiments.end_to_end import end_to_end
     from icy.experiments.probe import probe

@@ -19,7 +19,7 @@ from icy.cli.options import described
 from icy.config.settings import PUBLISHED
 from icy.core.registry import SIDES, registry
 from icy.records.record import Record
-from icy.testing import check_cell, check_grammar, check_listener, check_metric, check_model
+from icy.testing import check_cell, check_grammar, check_listener, check_metric, check_model, check_text_model
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -215,6 +215,17 @@ def test_the_listener_of_the_games_page_keeps_the_contract(tmp_path: Path) -> No
     (tmp_path / "listener.py").write_text(block)
     registry.load_file(tmp_path / "listener.py")
     check_listener("first-dimension")
+
+
+@pytest.mark.usefixtures("forgetting")
+def test_the_text_model_of_its_page_keeps_the_contract_and_plays(tmp_path: Path) -> None:
+    (block,) = [b for b in code_blocks("s2b-text.md", "python") if b.startswith("# my_text_model.py")]
+    (tmp_path / "my_text_model.py").write_text(block)
+    registry.load_file(tmp_path / "my_text_model.py")
+    check_text_model("first-number")
+    rows = icy.s2b.evaluate_text("first-number", episodes=8, seeds=1).table()
+    assert rows["invalid"].tolist() == [0.0]
+    assert 0.3 < rows["yes"][0] < 0.7
 
 
 @pytest.mark.usefixtures("plugged_in")

@@ -36,6 +36,9 @@ PRINTED = {
     "docs/s2b.md": [
         "s2b eval --listener binding --listener nearest --listener random --samples 1,4 --episodes 50 --seeds 3"
     ],
+    "docs/s2b-text.md": [
+        "s2b text --model scripted-yes --model scripted-reader --episodes 8 --seeds 2 --shots 1,2 --compat near32"
+    ],
     "docs/from-results-to-a-paper.md": [
         "table benchmarks/reproduced/replicates.parquet -m FC2L -g rot -g shufdet --where protocol=acquire "
         "--spread sem --compare icy22/table3"

@@ -33,6 +33,7 @@ icy.end_to_end("FC2L", "RNN1L:GRU", quick=True, steps=20, settings={"learning_ra
 icy.reproduce("icy22/table3", "Hashtable", grammar="perm", seeds=1).cells
 icy.s2b.evaluate("posdis", "binding", shots=2, compat="near32", query="all", episodes=8)
 icy.s2b.parallel_env(distractors=2, view="partial", actions="flat")
+icy.s2b.evaluate_text("scripted-yes", seeds="1,2", shots=2, text_settings=icy.s2b.TextSettings(constrain="grammar"))
 icy.s2b.BatchedRecall(representation="ohe", split="support", episodes=3)
 """
 
@@ -53,6 +54,8 @@ icy.reproduce("icy22/table3", protocol="acquire")  # call-arg
 icy.s2b.evaluate("posdis", "binding", shot=2)  # call-arg
 icy.s2b.GameSettings(view="both")  # arg-type
 icy.s2b.BatchedRecall(compat="near")  # arg-type
+icy.s2b.TextSettings(constrain="gramar")  # arg-type
+icy.s2b.evaluate_text("scripted-yes", shot=2)  # call-arg
 """
 
 

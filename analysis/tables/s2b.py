@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from icy.analysis.cells import SPREADS, cell_of_values, checked_spread
+from icy.analysis.cells import SPREADS, Cell, cell_of_values, checked_spread
+from icy.analysis.literature.catalogue import published
 
-from .table import BiasTable
+from .table import BiasTable, Line
 
+QUERY = "query"
 HEADINGS = {  # of the measures of `icy.s2b.Evaluation.table`
-    "zsct": "query",
+    "zsct": QUERY,
     "support": "support",
     "yes": "says yes",
     "kept": "is yes",
@@ -19,23 +21,34 @@ HEADINGS = {  # of the measures of `icy.s2b.Evaluation.table`
 
 
 def evaluation_table(
-    rows: pd.DataFrame, labels: Mapping[str, str], spread: str = "sd", notes: Sequence[str] = ()
+    rows: pd.DataFrame,
+    labels: Mapping[str, str],
+    spread: str = "sd",
+    notes: Sequence[str] = (),
+    shares: Mapping[str, str] = HEADINGS,
+    means: Mapping[str, str] | None = None,
+    beside: Sequence[Line] = (),
 ) -> BiasTable:
-    """Make a table with a row per pair of players and game, and a column per measure, in per cent over seeds.
+    """Make a table with a row per pair of players and game, and a column per measure, over seeds.
 
     Args:
         rows: one per seed, with the measures of `icy.s2b.Evaluation.table` and the columns of `labels`.
         labels: columns that tell rows of the table apart, and their headings.
         spread: "sd", "sem" or "ci95".
         notes: sentences below the table.
+        shares: measures that are shown in per cent, and their headings.
+        means: measures that are shown as they are, and their headings.
+        beside: further rows below, such as published ones.
 
     Raises:
         InvalidSettingError: another spread.
     """
     checked_spread(spread)
     lines = []
+    scales = {**dict.fromkeys(shares, 100), **dict.fromkeys(means or {}, 1)}
+    headings = {**shares, **(means or {})}
     for key, part in rows.groupby(list(labels), sort=False):
-        cells = {shown: cell_of_values(100 * part[name], spread) for name, shown in HEADINGS.items()}
+        cells = {shown: cell_of_values(scales[name] * part[name], spread) for name, shown in headings.items()}
         lines.append(([*map(str, key), str(len(part))], cells))
     query = (
         "query: zero-shot compositional test accuracy (ZSCT), %; says yes, is yes: how often in the query the listener"
@@ -45,7 +58,23 @@ def evaluation_table(
         f"mean ± {SPREADS[spread][0]}, of means over episodes",
     ]
     columns = [*labels.values(), "seeds"]
-    return BiasTable("games", columns, list(HEADINGS.values()), lines, [*legend, *notes], decimals=1)
+    return BiasTable("games", columns, list(headings.values()), [*lines, *beside], [*legend, *notes], decimals=1)
+
+
+def published_text_models(games: Sequence[tuple[int, int]]) -> list[Line]:
+    """Return rows of the published text models, for games of some shots S and samples O; see `evaluation_table`.
+
+    They are labelled by model, S, O, K and the number of seeds; spreads are standard deviations.
+    """
+    table = published("metarg24/llm")
+    there = table[[pair in set(games) for pair in zip(table["shots"], table["samples"], strict=True)]]
+    return [
+        (
+            [f"{row['agent']} (MetaRG24)", str(row["shots"]), str(row["samples"]), "0", str(row["n"])],
+            {QUERY: Cell(row["mean"], row["error"], row["n"], cut=0, failed=0)},
+        )
+        for row in there.to_dict("records")
+    ]
 
 
 def scores_table(

@@ -25,7 +25,7 @@ import icy
 from icy.analysis.order import in_order
 from icy.cli.options import described  # what a dataclass says of its attributes
 from icy.config.presets import Departure
-from icy.core.registry import PLAYERS, SIDES, Entry, registry
+from icy.core.registry import PLAYERS, SIDES, TEXT_MODEL, Entry, registry
 from icy.core.text import markdown_table
 from icy.grammars import grammar_sides
 from icy.models.factory import DEFAULTS, count_parameters, create
@@ -408,10 +408,10 @@ def citation() -> str:
 
 @part
 def checks(kind: str) -> str:
-    """List the checks of a contract, of "model", "cell", "grammar", "metric" or "player"."""
+    """List the checks of a contract, of "model", "cell", "grammar", "metric", "player" or "text-model"."""
     from icy import testing
 
-    found = getattr(testing, f"{kind.upper()}_CHECKS")
+    found = getattr(testing, f"{kind.upper().replace('-', '_')}_CHECKS")
     return table(("check", "what it asks"), [(code(name), first_line(check)) for name, check in found.items()])
 
 
@@ -420,6 +420,13 @@ def players() -> str:
     """List the players of S2B that do not learn."""
     entries = registry.entries(*PLAYERS)
     return table(("player", "description", "source"), [(code(e.qualified), e.description, e.source) for e in entries])
+
+
+@part
+def text_models() -> str:
+    """List the text models of S2B."""
+    entries = registry.entries(TEXT_MODEL)
+    return table(("text model", "description"), [(code(e.name), e.description) for e in entries])
 
 
 @part

@@ -1,4 +1,5 @@
-"""The registry maps names to factories: senders, receivers, recurrent cells, grammars, metrics and players of S2B.
+"""The registry maps names to factories: senders, receivers, recurrent cells, grammars, metrics, players and text
+models of S2B, and kinds of jobs.
 
 Built-in models register here exactly as plug-ins do. An entry holds a factory, or the string "module:object", which is
 imported when the entry is first created; so listing names never imports torch.
@@ -18,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar, Unpack
 
-from .entry import ENTRY_KINDS, LISTENER, PLAYERS, SIDES, SPEAKER, Card, Entry
+from .entry import ENTRY_KINDS, LISTENER, PLAYERS, SIDES, SPEAKER, TEXT_MODEL, Card, Entry
 from .errors import DuplicateNameError, IcyError, PluginError, UnknownNameError, unknown
 from .plugins import FILE_PREFIX, import_file, import_text, source_digest
 from .text import natural
@@ -31,6 +32,7 @@ __all__ = [
     "PLAYERS",
     "SIDES",
     "SPEAKER",
+    "TEXT_MODEL",
     "Additions",
     "Card",
     "Entry",
@@ -47,6 +49,7 @@ __all__ = [
     "register_receiver",
     "register_sender",
     "register_speaker",
+    "register_text_model",
     "registry",
 ]
 
@@ -194,7 +197,11 @@ class Registry:
 
     def _unknown(self, name: str, kinds: Sequence[str]) -> UnknownNameError:
         known = [n for e in self.entries(*kinds) for n in (e.name, *e.aliases)]
-        listing = f"{kinds[0]}s" if tuple(kinds) in (("grammar",), ("metric",), ("cell",), ("job",)) else "models"
+        listing = (
+            f"{kinds[0]}s"
+            if tuple(kinds) in (("grammar",), ("metric",), ("cell",), (TEXT_MODEL,), ("job",))
+            else "models"
+        )
         listing = "players" if set(kinds) <= set(PLAYERS) else listing
         return unknown(" or ".join(kinds), name, list(dict.fromkeys(known)), f"`icy list {listing}` shows all.")
 
@@ -427,6 +434,16 @@ def register_listener(name: str, target: str | None = None, **card: Unpack[Card]
     Arguments and errors as for `register_sender`.
     """
     return _register("listener", name, target, card)
+
+
+def register_text_model(name: str, target: str | None = None, **card: Unpack[Card]) -> Callable[[F], F]:
+    """Register a text model for the text players of S2B: a factory `(name, settings) -> icy.s2b.TextModel`.
+
+    It is given what follows `#` in the name that users type, as in `--model transformers#FOLDER`, and the
+    `icy.s2b.TextSettings`; it may also return a function from a TextRequest to a TextReply. Arguments and errors as for
+    `register_sender`.
+    """
+    return _register(TEXT_MODEL, name, target, card)
 
 
 def list_models(pattern: str | Iterable[str] | None = None) -> list[str]:

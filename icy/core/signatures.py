@@ -32,6 +32,7 @@ CALLS: Mapping[str, Call] = {
     "metric": Call("(meanings, messages=None, **conventions)", 2),
     "speaker": NOTHING,
     "listener": NOTHING,
+    "text-model": Call("(name, settings)", 2),
 }
 
 

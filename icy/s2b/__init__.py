@@ -16,6 +16,7 @@ Example:
 from typing import TYPE_CHECKING
 
 from . import players as _players  # noqa: F401  registers them
+from . import text as _text  # noqa: F401  likewise
 from .environments.registration import register as _register
 
 _WHERE = {
@@ -28,13 +29,21 @@ _WHERE = {
     "Scores": "scores",
     "Seat": "players.base",
     "Seen": "turn",
+    "TextListener": "text.player",
+    "TextModel": "text.model",
+    "TextReply": "text.requests",
+    "TextRequest": "text.requests",
+    "TextSettings": "text.model",
+    "TextSpeaker": "text.player",
     "Turn": "turn",
     "disentanglement": "language_probe",
     "evaluate": "evaluation",
+    "evaluate_text": "text.evaluation",
     "parallel_env": "environments.parallel",
     "play": "evaluation",
     "probe_language": "language_probe",
     "record": "recorder",
+    "text_model": "text.model",
 }
 
 __all__ = [
@@ -47,13 +56,21 @@ __all__ = [
     "Scores",
     "Seat",
     "Seen",
+    "TextListener",
+    "TextModel",
+    "TextReply",
+    "TextRequest",
+    "TextSettings",
+    "TextSpeaker",
     "Turn",
     "disentanglement",
     "evaluate",
+    "evaluate_text",
     "parallel_env",
     "play",
     "probe_language",
     "record",
+    "text_model",
 ]
 
 _register()
@@ -68,6 +85,10 @@ if TYPE_CHECKING:
     from .recorder import record
     from .scores import Scores
     from .settings import GameSettings
+    from .text.evaluation import evaluate_text
+    from .text.model import TextModel, TextSettings, text_model
+    from .text.player import TextListener, TextSpeaker
+    from .text.requests import TextReply, TextRequest
     from .turn import Seen, Turn
 else:
 

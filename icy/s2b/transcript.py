@@ -95,12 +95,12 @@ class Transcript:
         )
 
 
-def stimuli(shown: Any, settings: GameSettings) -> str:
-    """Format stimuli [slots, W]: numbers in brackets, or the bits of one-hot blocks."""
+def stimuli(shown: Any, settings: GameSettings, form: str = "+.2f") -> str:
+    """Format stimuli [slots, W]: numbers in brackets, in the given form, or the bits of one-hot blocks."""
     if settings.representation == "ohe":
         blocks = np.asarray(shown).reshape(len(shown), settings.dimensions, settings.most).astype(int)
         return " ".join("[" + " ".join("".join(map(str, b)) for b in one.tolist()) + "]" for one in blocks)
-    return " ".join("[" + " ".join(f"{x:+.2f}" for x in one) + "]" for one in np.asarray(shown).tolist())
+    return " ".join("[" + " ".join(format(x, form) for x in one) + "]" for one in np.asarray(shown).tolist())
 
 
 def tokens(message: Any) -> str:

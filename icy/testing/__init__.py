@@ -5,10 +5,11 @@
     >>> all(result.passed for result in results)
     True
 
-There is a function for each kind: `check_model`, `check_cell`, `check_grammar`, `check_metric`, `check_speaker` and
-`check_listener`. `icy check NAME` runs the same checks from the command line, and `parametrize_with_checks` makes each
-of them a test of its own in pytest. If a plug-in cannot pass a check, declare the check and the reason, in the argument
-`expected_failures` or in an attribute of that name on the factory; the failure is then reported as excused.
+There is a function for each kind: `check_model`, `check_cell`, `check_grammar`, `check_metric`, `check_speaker`,
+`check_listener` and `check_text_model`. `icy check NAME` runs the same checks from the command line, and
+`parametrize_with_checks` makes each of them a test of its own in pytest. If a plug-in cannot pass a check, declare the
+check and the reason, in the argument `expected_failures` or in an attribute of that name on the factory; the failure is
+then reported as excused.
 """
 
 from .cases import CheckFailure, GrammarCase, ModelCase, NotApplicable
@@ -21,6 +22,7 @@ from .contracts import (
     check_metric,
     check_model,
     check_speaker,
+    check_text_model,
     parametrize_with_checks,
 )
 from .grammars import GRAMMAR_CHECKS
@@ -28,6 +30,7 @@ from .metrics import METRIC_CHECKS, MetricCase
 from .models import MODEL_CHECKS
 from .players import PLAYER_CHECKS, PlayerCase
 from .runner import BoundCheck, CheckResult, ContractError
+from .text_models import TEXT_MODEL_CHECKS, TextModelCase
 
 __all__ = [
     "CELL_CHECKS",
@@ -35,6 +38,7 @@ __all__ = [
     "METRIC_CHECKS",
     "MODEL_CHECKS",
     "PLAYER_CHECKS",
+    "TEXT_MODEL_CHECKS",
     "BoundCheck",
     "CellCase",
     "CheckFailure",
@@ -45,6 +49,7 @@ __all__ = [
     "ModelCase",
     "NotApplicable",
     "PlayerCase",
+    "TextModelCase",
     "bound_checks",
     "check_cell",
     "check_grammar",
@@ -52,5 +57,6 @@ __all__ = [
     "check_metric",
     "check_model",
     "check_speaker",
+    "check_text_model",
     "parametrize_with_checks",
 ]

@@ -9,7 +9,7 @@ from typing import Any
 from torch import nn
 
 from icy.core.errors import InvalidSettingError, UnknownNameError
-from icy.core.registry import LISTENER, PLAYERS, SIDES, SPEAKER, Entry, registry
+from icy.core.registry import LISTENER, PLAYERS, SIDES, SPEAKER, TEXT_MODEL, Entry, registry
 from icy.languages.meanings import MeaningSpace
 from icy.models.base import Receiver, Sender
 from icy.training.probe_job import Task
@@ -21,6 +21,7 @@ from .metrics import METRIC_CHECKS, MetricCase
 from .models import MODEL_CHECKS
 from .players import PLAYER_CHECKS, PlayerCase
 from .runner import BoundCheck, Case, CheckResult, bind, run_all
+from .text_models import TEXT_MODEL_CHECKS, TextModelCase
 
 Given = str | Entry | Callable[..., Any]
 Report = Callable[[CheckResult], None]
@@ -31,6 +32,7 @@ CHECKS: dict[str, dict[str, Check]] = {
     "grammar": GRAMMAR_CHECKS,
     "metric": METRIC_CHECKS,
     **dict.fromkeys(PLAYERS, PLAYER_CHECKS),
+    TEXT_MODEL: TEXT_MODEL_CHECKS,
 }
 
 
@@ -255,6 +257,36 @@ def check_listener(
     return _check_player(listener, LISTENER, expected_failures, raise_on_failure, report)
 
 
+def check_text_model(
+    model: Given,
+    *,
+    expected_failures: Mapping[str, str] | None = None,
+    raise_on_failure: bool = True,
+    report: Report | None = None,
+) -> list[CheckResult]:
+    """Run the whole contract of text models on one of them.
+
+    Args:
+        model: a registered name such as "scripted-yes"; or a factory, registered or not, that takes `(name, settings)`
+            and makes an `icy.s2b.TextModel`, or a function from a TextRequest to a TextReply.
+        expected_failures, raise_on_failure, report: see `check_model`.
+
+    Returns:
+        One result per check.
+
+    Raises:
+        ContractError: a check failed; the message lists those that did.
+        UnknownNameError: no such text model, or no such check in `expected_failures`.
+
+    Example:
+        >>> from icy.testing import check_text_model
+        >>> [result.passed for result in check_text_model("scripted-yes") if result.name == "keeps_nothing"]
+        [True]
+    """
+    entry, registered = _entry_of(model, TEXT_MODEL)
+    return _run(entry, TextModelCase(entry, registered), expected_failures, raise_on_failure, report)
+
+
 def _check_player(
     player: Given, role: str, expected: Mapping[str, str] | None, raise_on_failure: bool, report: Report | None
 ) -> list[CheckResult]:
@@ -338,6 +370,8 @@ def _usual_case(entry: Entry, representation: str | None) -> Case:
         return MetricCase(entry)
     if entry.kind in PLAYERS:
         return PlayerCase(entry)
+    if entry.kind == TEXT_MODEL:
+        return TextModelCase(entry)
     used = representation or _first_representation(entry)
     return ModelCase(Task(entry, MeaningSpace(3, 4), word_length=2, hidden_size=16, representation=used))
 

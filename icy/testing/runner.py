@@ -20,10 +20,11 @@ from .cases import Check, CheckFailure, GrammarCase, ModelCase, NotApplicable, f
 from .cells import CellCase
 from .metrics import MetricCase
 from .players import PlayerCase
+from .text_models import TextModelCase
 
 ICY, TORCH = Path(__file__).parents[1], Path(torch.__file__).parent  # whose code is not the one to mend
 
-Case: TypeAlias = ModelCase | GrammarCase | CellCase | MetricCase | PlayerCase
+Case: TypeAlias = ModelCase | GrammarCase | CellCase | MetricCase | PlayerCase | TextModelCase
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from tests.cli.helpers import run
         ("icy probe --protocol ", ":=", ["budget", "acquire", "generalise"]),
         ("icy show shu", ":=", ["shuf", "shufdet"]),
         ("icy list pre", ":=", ["presets"]),
+        ("icy s2b text --model scripted-o", ":=", ["scripted-oracle"]),
         ("icy do", ":=", ["doctor"]),
     ],
 )

@@ -89,3 +89,10 @@ def test_list_metrics() -> None:
     assert result.output.splitlines()[2:] == [] or "bosdis" in result.output
     assert "posdis" in result.output
     assert "topsim" not in result.output
+
+
+def test_text_models_are_listed() -> None:
+    result = CliRunner().invoke(main, ["list", "text-models", "scripted", "--format", "json"])
+    rows = json.loads(result.stdout)
+    assert [row["text model"] for row in rows] == ["scripted-oracle", "scripted-reader", "scripted-yes"]
+    assert rows[1]["description"].startswith("Reads the prompt alone")

@@ -7,6 +7,7 @@ import click
 from .eval import eval_command, language_command, stimuli_command
 from .play import play_command
 from .record import record_command
+from .text import text_command
 
 EPILOG = """\b
 Examples:
@@ -15,6 +16,7 @@ Examples:
   icy s2b record --listener binding --episodes 100 -o games.parquet
   icy s2b language --speaker posdis --speaker holistic
   icy s2b stimuli --samples 16 --plot stimuli.png
+  icy s2b text --model http://localhost:8000/v1#llama --dry-run
 """
 
 
@@ -27,5 +29,5 @@ def s2b_command() -> None:
     """
 
 
-for _command in (play_command, eval_command, language_command, record_command, stimuli_command):
+for _command in (play_command, eval_command, language_command, record_command, stimuli_command, text_command):
     s2b_command.add_command(_command)

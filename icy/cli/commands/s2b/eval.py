@@ -67,7 +67,7 @@ def eval_command(
     target = None if out is None else checked_rows_file(out)
     numbers = seed_list(seeds)
     pairs = [(s, h) for s in _names(speaker, SPEAKER) for h in _names(listener, LISTENER)]
-    games = _games(settings_of(ctx, given), given)
+    games = games_of(settings_of(ctx, given), given)
     found: list[pd.DataFrame] = []
     try:
         with progress(len(pairs) * len(games) * len(numbers) * episodes, quiet) as told:
@@ -89,7 +89,7 @@ def _names(asked: Sequence[str], kind: str) -> list[str]:
     return [entry.name for entry in registry.match(list(asked), kind)]
 
 
-def _games(chosen: dict[str, Any], given: dict[str, Any]) -> list[GameSettings]:
+def games_of(chosen: dict[str, Any], given: dict[str, Any]) -> list[GameSettings]:
     """Return the games of all combinations of swept settings; settings that are not accepted are reported here."""
     lists = {name: _numbers(name, given[name]) for name in SWEPT}
     return [GameSettings.of(**{**chosen, **dict(zip(SWEPT, one, strict=True))}) for one in product(*lists.values())]

@@ -1,0 +1,270 @@
+"""`icy s2b text`: evaluate text models as listeners."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from icy.cli import completion
+from icy.cli.exit_codes import Interrupted
+from icy.cli.options import Assignment, Seeds, SpecOptions, together
+from icy.cli.output import checked_rows_file, joined, note, print_rows, print_table, write_rows
+from icy.core.checks import seed_list
+from icy.core.errors import IcyError, InvalidSettingError
+from icy.core.registry import SPEAKER, TEXT_MODEL, registry
+from icy.core.text import counted
+from icy.s2b.settings import GameSettings
+from icy.s2b.text.model import CONSTRAINTS, SCHEMES, TextModel, TextSettings, text_model
+
+from .eval import games_of
+from .options import SWEPT, game_options, load, player_option, plugins_and_quiet, progress, settings_of, shown
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from icy.s2b.text.evaluation import TextEvaluation
+
+EPILOG = """\b
+Examples:
+  icy s2b text --model http://localhost:8000/v1#llama --shots 1,2 --samples 1,4 --dry-run
+  icy s2b text --model http://localhost:8000/v1#llama --shots 1,2 --samples 1,4 --concurrency 64
+  icy s2b text --model https://api.openai.com/v1#gpt-4o-mini --key-variable OPENAI_API_KEY --price-prompt 0.15
+  icy s2b text --model scripted-yes --episodes 8 --seeds 2
+
+\b
+A model is named by URL#MODEL, for any OpenAI-compatible server; by transformers#FOLDER, on this machine; or by the
+name of a plug-in. Whoever runs the server reads the prompts. Answers are kept in --cache, so that the same command
+goes on after an interruption.
+"""
+OF = SpecOptions(TextSettings)
+OF_NAMES = (
+    "temperature", "top_p", "top_k", "repetition_penalty", "constrain", "key_variable", "timeout", "retries", "backoff",
+    "concurrency",
+)  # fmt: skip
+LABELS = {"model": "model", "shots": "S", "samples": "O", "distractors": "K"}
+DRAFT = ["S", "O", "K", "episodes", "requests", "prompt tokens", "on average", "longest prompt"]
+HOW = "estimated: a token per word, per up to three digits, and per sign"
+PUBLISHED = {"dimensions": 3, "least": 2, "most": 5, "distractors": 0}  # of the table of MetaRG24
+
+text_options = together(
+    OF.option("temperature", type=float),
+    OF.option("top_p", type=float),
+    OF.option("top_k", type=int),
+    OF.option("repetition_penalty", type=float),
+    click.option("--max-tokens", type=int, default=1024, show_default=True, help="Most tokens of an answer."),
+    OF.option("constrain", type=click.Choice(list(CONSTRAINTS))),
+    OF.option("body", type=Assignment(), multiple=True),
+    OF.option("key_variable", metavar="NAME"),
+    OF.option("timeout", type=float),
+    OF.option("retries", type=int),
+    OF.option("backoff", type=float),
+    OF.option("concurrency", type=int),
+    click.option("--cache", type=click.Path(), default="icy-text", show_default=True, metavar="FOLDER",
+                 help="Where answers are kept."),
+    click.option("--no-cache", is_flag=True, help="Keep no answers."),
+    click.option("--price-prompt", type=float, default=0.0, help="Price of a million tokens that the model reads."),
+    click.option("--price-answer", type=float, default=0.0, help="Price of a million tokens that the model writes."),
+)  # fmt: skip
+
+
+@click.command("text", short_help="Evaluate text models as listeners.", epilog=EPILOG)
+@click.option("--model", "model", multiple=True, required=True, metavar="NAME|URL#MODEL",
+              shell_complete=completion.text_models, help="See `icy list text-models`; repeatable.")  # fmt: skip
+@player_option("speaker", "posdis")
+@click.option("--episodes", type=int, default=64, show_default=True, help="Number of episodes per seed.")
+@click.option("--seeds", type=Seeds(), default=5, show_default=True, help="How many, from 123 on, or which.")
+@click.option("--dry-run", is_flag=True, help="Show prompts and count tokens; ask nobody.")
+@text_options
+@game_options(several=True)
+@shown
+@click.option("--out", "-o", type=click.Path(), metavar="FILE", help="Write a row per seed, as csv or parquet.")
+@plugins_and_quiet
+@click.pass_context
+def text_command(
+    ctx: click.Context,
+    /,
+    model: tuple[str, ...],
+    speaker: str,
+    episodes: int,
+    seeds: int | str,
+    dry_run: bool,
+    max_tokens: int,
+    cache: str,
+    no_cache: bool,
+    price_prompt: float,
+    price_answer: float,
+    format_: str,
+    spread: str,
+    out: str | None,
+    plugin: tuple[str, ...],
+    quiet: bool,
+    **given: Any,
+) -> None:
+    """Evaluate text models as the listener of a speaker: a row per model and game (MetaRG24).
+
+    A prompt holds the rules and all games of the episode so far. query is the accuracy in the query phase (ZSCT), in
+    per cent; invalid, how often an answer was none of the choices, and was replaced by 0. Without it and "says yes", a
+    score far below chance cannot be told from an unread answer. Published rows stand below, where they are of the same
+    game.
+    """
+    from icy.s2b.text.cache import keeping
+
+    load(plugin)
+    target = None if out is None else checked_rows_file(out)
+    numbers = seed_list(seeds)
+    settings = TextSettings(**{name: given.pop(name) for name in OF_NAMES} | {"body": dict(given.pop("body"))})
+    prices = (_price(price_prompt), _price(price_answer))
+    games = games_of(settings_of(ctx, given), given)
+    if dry_run:
+        for name in model:
+            _check_name(name)
+        _draft(games, speaker, episodes, numbers, prices, len(model), format_, quiet)
+        return
+    run = _Run(speaker, episodes, numbers, max_tokens, prices)
+    models = [keeping(text_model(name, settings), None if no_cache else cache) for name in model]
+    try:
+        run.all(models, games, quiet)
+    except KeyboardInterrupt:
+        _print(run, games, spread, format_)
+        done = f"{len(run.rows)} of {counted(len(models) * len(games), 'row')} measured"
+        kept = "." if no_cache else f"; the same command goes on from the answers in {cache}."
+        raise Interrupted(done + kept) from None
+    except IcyError:
+        _print(run, games, spread, format_)
+        raise
+    finally:
+        if run.rows and target is not None:
+            write_rows(joined(run.rows), target, quiet)
+    _print(run, games, spread, format_)
+
+
+def _price(given: float) -> float:
+    if not 0 <= given < 1e6:
+        raise InvalidSettingError(f"A price of a million tokens is a number from 0, not {given}.")
+    return given
+
+
+def _check_name(name: str) -> None:
+    """Refuse an unknown name, without making the model."""
+    if not name.lower().startswith(SCHEMES):
+        registry.get(name.partition("#")[0], TEXT_MODEL)
+
+
+class _Run:
+    """The rows measured so far, and what they cost."""
+
+    def __init__(
+        self, speaker: str, episodes: int, seeds: Sequence[int], max_tokens: int, prices: tuple[float, float]
+    ) -> None:
+        self.speaker = registry.get(speaker, SPEAKER).name
+        self.episodes, self.seeds, self.max_tokens, self.prices = episodes, seeds, max_tokens, prices
+        self.rows: list[pd.DataFrame] = []
+        self.found: list[TextEvaluation] = []
+        self.models: list[TextModel] = []
+
+    def all(self, models: Sequence[TextModel], games: Sequence[GameSettings], quiet: bool) -> None:
+        """Evaluate every model in every game."""
+        from icy.s2b.text.evaluation import count_games
+
+        self.models = list(models)
+        total = len(models) * sum(count_games(game, self.episodes, self.seeds) for game in games)
+        with progress(total, quiet) as told:
+            for model, game in product(models, games):
+                self._one(model, game, told)
+
+    def _one(self, model: TextModel, game: GameSettings, told: Callable[[int], None]) -> None:
+        from icy.s2b import evaluate_text
+
+        found = evaluate_text(
+            model, game, speaker=self.speaker, episodes=self.episodes, seeds=self.seeds,
+            max_tokens=self.max_tokens, told=told,
+        )  # fmt: skip
+        facts = {"model": model.name, **{name: getattr(game, name) for name in SWEPT}}
+        rows = found.table().assign(**facts, decisions=game.decisions, episodes=self.episodes)
+        self.found.append(found)
+        self.rows.append(rows.assign(speaker=self.speaker))
+
+    def notes(self) -> list[str]:
+        """Return sentences on tokens, costs and failures."""
+        rows = joined(self.rows)
+        known = bool(rows["prompt_tokens"].notna().all())
+        total = {name: sum(int(one.counts[name].sum()) for one in self.found) for name in self.found[0].counts}
+        spent = f"{total['requests']:,} requests, of which {total['cached']:,} were answered before"
+        if known:
+            spent += (
+                f"; {total['prompt_tokens']:,} tokens read and {total['answer_tokens']:,} written, as the model counts"
+            )
+        notes = [f"prompt: tokens of a request, {'as the model counts' if known else HOW}; letters: its length", spent]
+        if any(self.prices) and known:
+            whole, now = (sum(costs) for costs in zip(*(one.cost(*self.prices) for one in self.found), strict=True))
+            notes.append(f"cost: {whole:.4f} for all tokens, of which {now:.4f} this time")
+        if retried := sum(model.retried for model in self.models):
+            notes.append(f"tries that failed and were made again: {retried}")
+        return notes
+
+
+def _print(run: _Run, games: Sequence[GameSettings], spread: str, format_: str) -> None:
+    """Print the table, with the published rows of the same games below."""
+    if not run.rows:
+        return
+    from icy.analysis.tables.s2b import HEADINGS, evaluation_table, published_text_models
+
+    rows = joined(run.rows)
+    rows["prompt"] = rows["prompt_tokens"].fillna(rows["estimated_tokens"])
+    same = [g for g in games if all(getattr(g, name) == value for name, value in PUBLISHED.items())]
+    there = published_text_models([(g.shots, g.samples) for g in same]) if run.speaker == "posdis" else []
+    chance = ", ".join(f"{100 / n:.1f} % with {counted(n, 'answer')}" for n in sorted(rows["decisions"].unique()))
+    notes = [f"chance: {chance}; {counted(run.episodes, 'episode')} per seed", *run.notes()]
+    if there:
+        notes.append(
+            "MetaRG24: published, ± standard deviation over 5 seeds of 64 episodes; nothing else is printed there"
+        )
+    means = {"prompt": "prompt", "letters": "letters"}
+    table = evaluation_table(rows, LABELS, spread, notes, {**HEADINGS, "invalid": "invalid"}, means, there)
+    print_table(table, format_)
+
+
+# -- dry run -----------------------------------------------------------------------------------------------------------
+
+
+def _draft(
+    games: Sequence[GameSettings],
+    speaker: str,
+    episodes: int,
+    seeds: Sequence[int],
+    prices: tuple[float, float],
+    models: int,
+    format_: str,
+    quiet: bool,
+) -> None:
+    """Print a prompt of each phase, and how many tokens all prompts have."""
+    from icy.s2b.text.evaluation import DraftModel, evaluate_text
+    from icy.s2b.text.prompt import estimated_tokens
+
+    lines, total, requests = [], 0, 0
+    with progress(len(games), quiet) as told:
+        for number, game in enumerate(games):
+            draft = DraftModel()
+            counts = evaluate_text(draft, game, speaker=speaker, episodes=episodes, seeds=seeds).counts
+            asked, tokens = int(counts["requests"].sum()), int(counts["estimated_tokens"].sum())
+            total, requests = total + tokens, requests + asked
+            sizes = [getattr(game, name) for name in ("shots", "samples", "distractors")]
+            longest = estimated_tokens(draft.longest)
+            lines.append([*sizes, episodes * len(seeds), asked, tokens, round(tokens / asked), longest])
+            if number == 0 and format_ in ("table", "markdown", "latex"):
+                _show(draft.shown)
+            told(1)
+    print_rows(DRAFT, lines, "markdown" if format_ == "latex" else format_)
+    if not quiet:
+        each = "" if models == 1 else f" for each of {counted(models, 'model')}"
+        note(f"Tokens are {HOW}. {requests:,} requests, {total:,} tokens to read{each}. Nobody was asked.")
+        if prices[0]:
+            note(f"To read them costs about {total * prices[0] / 1e6:.2f}{each}, beside the answers.")
+
+
+def _show(prompts: dict[str, str]) -> None:
+    for phase, prompt in prompts.items():
+        click.echo(f"--- a prompt of the {phase}\n{prompt}\n")

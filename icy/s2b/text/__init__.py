@@ -1,0 +1,21 @@
+"""Text models as players of S2B (MetaRG24): prompts, answers, servers and local models.
+
+They register like plug-ins, and each is imported on first use.
+"""
+
+from icy.core.registry import register_text_model
+
+_MODELS = {
+    "http": ("http:HttpModel", "An OpenAI-compatible server, named by URL#MODEL.", "icy"),
+    "transformers": ("local:TransformersModel", "A model in a folder, transformers#FOLDER (an extra).", "icy"),
+    "scripted-oracle": ("scripted:OracleModel", "Knows the game, and is always right; for tests.", "icy"),
+    "scripted-yes": ("scripted:YesModel", "Always answers 0; for tests.", "icy"),
+    "scripted-reader": (
+        "scripted:ReadingModel",
+        "Reads the prompt alone and plays as the player after #, by default nearest; for tests.",
+        "icy",
+    ),
+}
+
+for _name, (_place, _description, _source) in _MODELS.items():
+    register_text_model(_name, f"{__name__}.{_place}", description=_description, source=_source)

@@ -1,0 +1,113 @@
+"""Answers on disk: a text model is asked the same question once, so that an interrupted run goes on where it ended."""
+
+import contextlib
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from icy.core.errors import IncompatibleError, StoreError
+from icy.core.files import require_room, write_atomically
+from icy.s2b.players.base import Seat
+
+from .http import ServerError
+from .model import TextModel
+from .requests import TextReply, TextRequest, Usage
+
+FORM = 1  # of the files
+
+
+def keeping(model: TextModel, folder: str | Path | None) -> TextModel:
+    """Return a model whose answers are kept in a folder, if there is one and they are worth keeping."""
+    return model if folder is None or not model.worth_keeping else CachedModel(model, folder)
+
+
+class CachedModel(TextModel):
+    """A text model whose answers are kept in a folder, a file each, under a hash of model, settings and request.
+
+    Files hold the answer and its count of tokens; neither the prompt nor a key. Answers that are invalid are kept as
+    they are, and not asked for again.
+
+    Args:
+        model: the model.
+        folder: where to keep its answers.
+
+    Raises:
+        IncompatibleError: the model is privileged, so that its answers depend on more than the request.
+        StoreError: the folder cannot be written.
+    """
+
+    def __init__(self, model: TextModel, folder: str | Path) -> None:
+        self.model, self.folder = model, Path(folder)
+        self.name = model.name
+        if model.privileged:
+            raise IncompatibleError(f"Answers of {model.name} depend on more than their prompts, and cannot be kept.")
+        with _by_its_option():
+            require_room(self.folder)
+        self._identity = model.identity()
+
+    def begin(self, seat: Seat) -> None:
+        """Tell the model."""
+        self.model.begin(seat)
+
+    @property
+    def retried(self) -> int:  # type: ignore[override]
+        """Number of tries of the model that failed and were made again."""
+        return self.model.retried
+
+    def identity(self) -> dict[str, Any]:
+        """Return that of the model."""
+        return self._identity
+
+    def reply(self, request: TextRequest) -> TextReply:
+        """Answer one request, from the folder if it is there."""
+        ((_, found),) = self.answer([request])
+        return found
+
+    def answer(self, requests: Sequence[TextRequest]) -> Iterator[tuple[int, TextReply]]:
+        """Yield the replies that are in the folder, and then those of the model, each once it is kept."""
+        missing: list[int] = []
+        for place, request in enumerate(requests):
+            if (found := self._found(request)) is None:
+                missing.append(place)
+            else:
+                yield place, found
+        try:
+            for which, reply in self.model.answer([requests[place] for place in missing]):
+                self._keep(requests[missing[which]], reply)
+                yield missing[which], reply
+        except ServerError as error:
+            rest = f"What it answered before is kept in {self.folder}: the same command goes on from there."
+            raise ServerError(f"{error} {rest}") from None
+
+    def path(self, request: TextRequest) -> Path:
+        """Return the file of an answer."""
+        asked = {"prompt": request.prompt, "choices": request.choices, "max_tokens": request.max_tokens}
+        whole = {"form": FORM, **self._identity, "request": {**asked, "seed": request.seed}}
+        key = hashlib.blake2b(json.dumps(whole, sort_keys=True, default=str).encode(), digest_size=16).hexdigest()
+        return self.folder / key[:2] / f"{key}.json"
+
+    def _found(self, request: TextRequest) -> TextReply | None:
+        """Return the answer on file; None if there is none, or a file that cannot be read as one."""
+        try:
+            data = json.loads(self.path(request).read_bytes())
+            usage = None if data["usage"] is None else Usage(*map(int, data["usage"]))
+            raw, read = str(data["raw"]), (data["decision"], data["message"])
+        except (OSError, ValueError, LookupError, TypeError, RecursionError):
+            return None
+        return TextReply(*read, raw, usage=usage, cached=True)
+
+    def _keep(self, request: TextRequest, reply: TextReply) -> None:
+        data = {"raw": reply.raw, "decision": reply.decision, "message": reply.message, "usage": reply.usage}
+        with _by_its_option():
+            write_atomically(self.path(request), json.dumps(data).encode())
+
+
+@contextlib.contextmanager
+def _by_its_option() -> Iterator[None]:
+    """Have errors name the option that the folder is given by."""
+    try:
+        yield
+    except StoreError as error:
+        raise StoreError(str(error).replace("--out", "--cache")) from error

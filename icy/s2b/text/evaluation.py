@@ -1,0 +1,157 @@
+"""Evaluate text models as listeners, and draft their prompts without asking anyone."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+import numpy as np
+from jaxtyping import Int64
+
+from icy.core.checks import seed_list
+from icy.s2b.evaluation import Evaluation, batch_size, episode_seeds, evaluate
+from icy.s2b.game import BatchedGame
+from icy.s2b.options import GameOptions
+from icy.s2b.players.base import Player, Seat
+from icy.s2b.settings import GameSettings
+from icy.s2b.streams import Wholes
+
+from .cache import keeping
+from .model import TextModel, TextSettings, text_model
+from .player import COUNTED, RepliedCallback, TextListener
+from .requests import TextReply, TextRequest
+from .scripted import as_json
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SHOWN_GAME = {"support": 2, "query": 1}  # of a draft: the first in its phase with a history
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TextEvaluation(Evaluation):
+    """Scores of a text model as the listener, with what it was asked and answered.
+
+    Attributes:
+        counts: counts per episode, seed by seed; see `icy.s2b.text.player.Tally`.
+    """
+
+    counts: Mapping[str, Int64[Wholes, " episode"]]
+
+    def table(self) -> "pd.DataFrame":
+        """Return a row per seed: the columns of `Evaluation.table`, and
+
+        - `invalid`, the share of answers that were not among the choices;
+        - `letters` and `estimated_tokens` of a prompt, on average;
+        - `prompt_tokens` and `answer_tokens` of a request, on average, as the model counts them (NaN if it does not);
+        - `requests`, their number, and `cached`, how many of them were answered from the disk.
+        """
+        rows = super().table()
+        total = {name: self.counts[name].reshape(len(self.seeds), self.episodes).sum(1) for name in COUNTED}
+        rows["invalid"] = _share(total["invalid"], total["asked"])
+        for name in ("letters", "estimated_tokens"):
+            rows[name] = _share(total[name], total["requests"])
+        for name in ("prompt_tokens", "answer_tokens"):
+            rows[name] = _share(total[name], total["told"])
+        return rows.assign(requests=total["requests"], cached=total["cached"])
+
+    def cost(self, prompt: float, answer: float) -> tuple[float, float]:
+        """Return what all tokens cost, and what those cost that were not answered from the disk.
+
+        Args:
+            prompt: price of a million tokens that are read.
+            answer: price of a million tokens that are written.
+        """
+        read, written, read_before, written_before = (
+            int(self.counts[name].sum())
+            for name in ("prompt_tokens", "answer_tokens", "cached_prompt_tokens", "cached_answer_tokens")
+        )
+        before = (read_before * prompt + written_before * answer) / 1e6
+        whole = (read * prompt + written * answer) / 1e6
+        return whole, whole - before
+
+
+def _share(part: Any, whole: Any) -> Any:
+    return part / np.where(whole > 0, whole, np.nan)
+
+
+def evaluate_text(
+    model: str | TextModel,
+    settings: GameSettings | None = None,
+    *,
+    speaker: str | Player = "posdis",
+    episodes: int = 64,
+    seeds: int | str | Iterable[int] = 5,
+    text_settings: TextSettings | None = None,
+    max_tokens: int = 1024,
+    cache: str | Path | None = None,
+    told: RepliedCallback | None = None,
+    **given: Unpack[GameOptions],
+) -> TextEvaluation:
+    """Evaluate a text model as the listener of a speaker, as `icy.s2b.evaluate` does other listeners (MetaRG24).
+
+    Args:
+        model: a `TextModel`, or its name; see `icy.s2b.text_model`.
+        settings: settings of the game; or give them by name.
+        speaker: name of a registered speaker, or a `Player`.
+        episodes: number of episodes per seed; all of them ask at once.
+        seeds: how many seeds, from 123 on, or which.
+        text_settings: how a model that is given by name samples, and how a server is asked.
+        max_tokens: largest number of tokens of an answer.
+        cache: folder to keep answers in, so that the same call goes on after an interruption.
+        told: progress callback, called with the number of replies that have come.
+        **given: settings by name, see GameSettings.
+
+    Raises:
+        IcyError: unknown names, settings that are not accepted, or a server that fails.
+
+    Example:
+        >>> from icy.s2b import evaluate_text
+        >>> evaluate_text("scripted-yes", episodes=8, seeds=2).table()["yes"].tolist()
+        [1.0, 1.0]
+    """
+    made = keeping(text_model(model, text_settings) if isinstance(model, str) else model, cache)
+    listener = TextListener(made, max_tokens, replied=told)
+    found = evaluate(speaker, listener, settings, episodes=episodes, seeds=seeds, **given)
+    counts = {name: np.concatenate([tally.counts[name] for tally in listener.tallies]) for name in COUNTED}
+    whole = {f.name: getattr(found, f.name) for f in fields(Evaluation)} | {"listener": made.name}
+    return TextEvaluation(**whole, counts=counts)
+
+
+def count_games(settings: GameSettings, episodes: int, seeds: int | str | Iterable[int]) -> int:
+    """Return how many games the episodes of an evaluation have: as many decisions are asked for."""
+    todo = np.concatenate([episode_seeds(seed, episodes) for seed in seed_list(seeds)])
+    at_once, total = batch_size(settings), 0
+    for first in range(0, len(todo), at_once):
+        batch = todo[first : first + at_once]
+        game = BatchedGame(settings, episodes=len(batch))
+        game.reset(seeds=batch)
+        total += int(game.games.sum())
+    return total
+
+
+class DraftModel(TextModel):
+    """Asks nobody: answers 0, and keeps a prompt of each phase.
+
+    Attributes:
+        shown: the prompt of one game of the first episode, by phase.
+        longest: the longest prompt.
+    """
+
+    name = "draft"
+
+    def __init__(self) -> None:
+        self.shown: dict[str, str] = {}
+        self.longest = ""
+        self._wanted = True
+
+    def begin(self, seat: Seat) -> None:
+        """Keep prompts of the first batch alone."""
+        self._wanted = not self.shown
+
+    def reply(self, request: TextRequest) -> TextReply:
+        """Answer 0."""
+        self.longest = max(self.longest, request.prompt, key=len)
+        if self._wanted and request.episode_id == 0 and request.game <= SHOWN_GAME[request.phase]:
+            self.shown[request.phase] = request.prompt
+        return as_json(0, [0] * len(request.choices.get("message", [])))

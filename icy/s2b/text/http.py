@@ -1,0 +1,391 @@
+"""OpenAI-compatible servers as text models: vLLM, llama.cpp, Ollama, TGI, OpenAI and others.
+
+Requests go through Python's own `urllib`, from threads: it takes the proxies and certificates of the system, and
+nothing else is needed to post a few kilobytes and wait for seconds.
+"""
+
+import contextlib
+import email.utils
+import http.client
+import itertools
+import json
+import os
+import random
+import threading
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+from icy.core.errors import IcyError, InvalidSettingError, quoted
+from icy.core.text import duration
+from icy.version import __version__
+
+from .model import SCHEMES, TextModel, TextSettings, in_threads
+from .prompt import parse
+from .requests import Choices, TextReply, TextRequest, Usage
+
+ROUTE = "/chat/completions"
+LONGEST_WAIT = 300.0  # seconds between two tries, whatever a server asks for
+LARGEST_ANSWER = 16_000_000  # bytes
+MOST_ANSWERS = 10_000  # that a request may list
+SAID = 300  # letters of a server's own words in a sentence
+
+
+class ServerError(IcyError):
+    """A server that cannot be reached, refuses, or fails again and again."""
+
+
+class _Busy(Exception):
+    """A try that failed and may be made again; `wait` is how long the server asks to wait, in seconds."""
+
+    def __init__(self, what: str, wait: float | None = None) -> None:
+        super().__init__(what)
+        self.wait = wait
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Follows no redirect, which would take the key to another server."""
+
+    def redirect_request(self, *given: Any) -> None:
+        """Return no request."""
+
+
+class HttpModel(TextModel):
+    """A model behind an OpenAI-compatible server.
+
+    Args:
+        name: `URL#MODEL`: the server's URL, as in http://localhost:8000/v1, and its name of the model.
+        settings: how to sample and to ask.
+    """
+
+    def __init__(self, name: str, settings: TextSettings) -> None:
+        self.settings = settings
+        self.url, self.model = _url_and_model(name)
+        self.name = name
+        self._reached = False
+        self._counting = threading.Lock()
+        self._opener = urllib.request.build_opener(_NoRedirect)
+        self._key()  # a key that is missing is reported before the first game
+
+    def identity(self) -> dict[str, Any]:
+        """Return server, model and all that goes into a request beside its prompt; never the key."""
+        chosen = self.settings
+        return {
+            "model": self.model,
+            "server": self.url,
+            **chosen.sampling,
+            "constrain": chosen.constrain,
+            "body": dict(chosen.body),
+        }
+
+    def answer(self, requests: Sequence[TextRequest]) -> Iterator[tuple[int, TextReply]]:
+        """Yield replies as they come, to as many requests at once as the settings say."""
+        return in_threads(self._persistently, requests, self.settings.concurrency)
+
+    def reply(self, request: TextRequest) -> TextReply:
+        """Answer one request."""
+        return self._persistently(request, threading.Event())
+
+    def body(self, request: TextRequest) -> dict[str, Any]:
+        """Return what is posted for a request."""
+        found = {
+            "model": self.model,
+            "messages": [{"role": "user", "content": request.prompt}],
+            "max_tokens": request.max_tokens,
+            "seed": request.seed,
+            **self.settings.sampling,
+            **constraint(self.settings.constrain, request.choices),
+            **self.settings.body,
+        }
+        return {name: value for name, value in found.items() if value is not None}
+
+    # -- one request ---------------------------------------------------------------------------------------------------
+
+    def _persistently(self, request: TextRequest, ending: threading.Event) -> TextReply:
+        """Ask until there is an answer; wait longer after every failure.
+
+        Raises:
+            ServerError: it fails again and again, or refuses.
+        """
+        chance = random.Random(request.seed)  # so that requests that failed together do not all come back together
+        for tries in itertools.count(1):
+            try:
+                found = self._once(request)
+            except _Busy as failure:
+                if tries > self.settings.retries or ending.is_set():
+                    raise ServerError(f"{self.url} {failure}, {_times(tries)}.") from None
+                waits = self.settings.backoff * 2 ** (tries - 1) * (0.5 + chance.random() / 2)
+                with self._counting:
+                    self.retried += 1
+                ending.wait(min(LONGEST_WAIT, max(waits, failure.wait or 0.0)))
+            else:
+                self._reached = True
+                return found
+        raise AssertionError  # the loop has no end of its own
+
+    def _once(self, request: TextRequest) -> TextReply:
+        """Ask once.
+
+        Raises:
+            _Busy: it may be asked again.
+            ServerError: it may not.
+        """
+        headers = {"Content-Type": "application/json", "User-Agent": f"icy/{__version__}"}
+        if key := self._key():
+            headers["Authorization"] = f"Bearer {key}"
+        post = urllib.request.Request(self.url + ROUTE, json.dumps(self.body(request)).encode(), headers)
+        text = self._without_key(self._fetched(post))
+        try:
+            data = json.loads(text)
+            content = _content(data["choices"][0]["message"])
+        except (ValueError, RecursionError, LookupError, TypeError):
+            raise _Busy(f"answers with no completion but {quoted(text[:SAID])}") from None
+        read = parse(content)
+        return TextReply(read.decision, read.message, content, usage=_usage(data))
+
+    def _fetched(self, post: urllib.request.Request) -> bytes:
+        """Post a request and return the answer's bytes."""
+        deadline = time.monotonic() + self.settings.timeout
+        try:
+            with self._opener.open(post, timeout=self.settings.timeout) as answer:
+                return _read(answer, deadline)
+        except urllib.error.HTTPError as error:
+            raise self._refusal(error) from None
+        except urllib.error.URLError as error:
+            raise self._unreached(error.reason) from None
+        except TimeoutError:
+            raise _Busy(f"gives no answer within {duration(self.settings.timeout)}") from None
+        except (http.client.HTTPException, OSError) as error:
+            raise _Busy(f"cuts the connection ({type(error).__name__})") from None
+
+    def _unreached(self, reason: Any) -> Exception:
+        """Return the error for a server that cannot be reached; a wrong address is no reason to wait."""
+        if isinstance(reason, TimeoutError):
+            return _Busy(f"gives no answer within {duration(self.settings.timeout)}")
+        said = f"cannot be reached ({getattr(reason, 'strerror', None) or reason})"
+        cut = isinstance(reason, (ConnectionResetError, ConnectionAbortedError, BrokenPipeError))
+        return _Busy(said) if self._reached or cut else ServerError(f"{self.url} {said}.")
+
+    def _refusal(self, error: urllib.error.HTTPError) -> Exception:
+        """Return the error for a status that is no success."""
+        status = error.code
+        said = ""
+        with contextlib.suppress(OSError, http.client.HTTPException, _Busy):
+            said = _words(self._without_key(_read(error, time.monotonic() + self.settings.timeout)))
+        what = f"answers with status {status}{f' ({said})' if said else ''}"
+        if status == 429 or status >= 500:
+            return _Busy(what, _retry_after(error.headers.get("Retry-After")))
+        return ServerError(f"{self.url} {what}.{self._advice(status)}")
+
+    def _advice(self, status: int) -> str:
+        """Return a sentence on what to do about a refusal."""
+        if status in (401, 403):
+            where = self.settings.key_variable
+            return f" The key is that of {where}." if where else " Name the variable with its key by --key-variable."
+        if 300 <= status < 400:
+            return " Give the URL that it redirects to."
+        if status == 404:
+            return " The URL ends before /chat/completions, as in http://localhost:8000/v1#MODEL."
+        constrain = self.settings.constrain
+        if status in (400, 422) and constrain != "none":
+            return (
+                f" If it does not know answers constrained by {constrain}, choose another --constrain, or none; --body "
+                "NAME=null takes out another field that it does not know."
+            )
+        return " --body NAME=null takes out a field that it does not know." if status in (400, 422) else ""
+
+    # -- the key -------------------------------------------------------------------------------------------------------
+
+    def _key(self) -> str:
+        """Return the key, read from the environment each time so that nothing holds it."""
+        variable = self.settings.key_variable
+        if variable is None:
+            return ""
+        key = os.environ.get(variable, "").strip()
+        if not key:
+            raise InvalidSettingError(f"The environment variable {variable} holds no key.")
+        if not (key.isascii() and key.isprintable() and " " not in key):
+            raise InvalidSettingError(
+                f"The environment variable {variable} holds no key: it has blanks or other letters."
+            )
+        return key
+
+    def _without_key(self, answer: bytes) -> str:
+        """Return an answer as text; a server may repeat the key that it was sent."""
+        text = answer.decode("utf-8", errors="replace")
+        key = self._key()
+        return text.replace(key, "(the key)") if key else text
+
+
+def _url_and_model(name: str) -> tuple[str, str]:
+    """Return URL and model of `URL#MODEL`.
+
+    Raises:
+        InvalidSettingError: it is none, or the URL holds what may be a secret.
+    """
+    url, _, model = name.partition("#")
+    url = url.rstrip("/").removesuffix(ROUTE)
+    parts = urlsplit(url)
+    if "@" in parts.netloc or parts.query:
+        raise InvalidSettingError(
+            "The URL of a server holds no password and no query; name the variable with its key by --key-variable."
+        )
+    if not url.lower().startswith(SCHEMES) or not parts.netloc or not model:
+        raise InvalidSettingError(
+            f"A model behind a server is named by URL#MODEL, as in http://localhost:8000/v1#llama; not {quoted(name)}."
+        )
+    return url, model
+
+
+# -- what is posted ----------------------------------------------------------------------------------------------------
+
+
+def constraint(how: str, choices: Choices) -> dict[str, Any]:
+    """Return the fields of a request that constrain its answer to the choices.
+
+    Raises:
+        InvalidSettingError: there are too many answers to list.
+    """
+    if how == "json-schema":
+        return {
+            "response_format": {
+                "type": "json_schema",
+                "json_schema": {"name": "answer", "strict": True, "schema": schema(choices)},
+            }
+        }
+    if how == "structured-outputs":
+        return {"structured_outputs": {"choice": all_answers(choices)}}
+    if how == "guided-choice":
+        return {"guided_choice": all_answers(choices)}
+    return {"grammar": grammar(choices)} if how == "grammar" else {}
+
+
+def schema(choices: Choices) -> dict[str, Any]:
+    """Return the JSON schema of an answer."""
+    parts: dict[str, Any] = {}
+    if "decision" in choices:
+        parts["decision"] = {"type": "integer", "enum": [int(one) for one in choices["decision"]]}
+    if "message" in choices:
+        tokens, length = choices["message"][0], len(choices["message"])
+        items = {"type": "integer", "enum": [int(one) for one in tokens]}
+        parts["message"] = {"type": "array", "items": items, "minItems": length, "maxItems": length}
+    return {"type": "object", "properties": parts, "required": list(parts), "additionalProperties": False}
+
+
+def all_answers(choices: Choices) -> list[str]:
+    """Return every answer, as JSON.
+
+    Raises:
+        InvalidSettingError: there are too many.
+    """
+    options: dict[str, list[Any]] = {}
+    if "decision" in choices:
+        options["decision"] = [int(one) for one in choices["decision"]]
+    if "message" in choices:
+        each = [[int(one) for one in tokens] for tokens in choices["message"]]
+        count = len(options.get("decision", [0]))
+        for tokens in each:
+            count *= len(tokens)
+        if count > MOST_ANSWERS:
+            raise InvalidSettingError(
+                f"A list of all {count:,} answers is too long, as {MOST_ANSWERS:,} are listed at most; take "
+                "--constrain json-schema or grammar."
+            )
+        options["message"] = [list(one) for one in itertools.product(*each)]
+    return [json.dumps(dict(zip(options, one, strict=True))) for one in itertools.product(*options.values())]
+
+
+def grammar(choices: Choices) -> str:
+    """Return the grammar of an answer, in llama.cpp's GBNF.
+
+    Example:
+        >>> print(grammar({"decision": ["0", "1"]}))
+        root ::= "{" "\\"decision\\": " ("0" | "1") "}"
+    """
+    parts = []
+    if "decision" in choices:
+        parts.append(rf'"\"decision\": " {_either(choices["decision"])}')
+    if "message" in choices:
+        tokens = ' ", " '.join(_either(one) for one in choices["message"])
+        parts.append(rf'"\"message\": [" {tokens} "]"')
+    inner = ' ", " '.join(parts)
+    return f'root ::= "{{" {inner} "}}"'
+
+
+def _either(options: Sequence[str]) -> str:
+    quotes = [f'"{one}"' for one in options]
+    return f"({' | '.join(quotes)})"
+
+
+# -- what is answered --------------------------------------------------------------------------------------------------
+
+
+def _read(answer: Any, deadline: float) -> bytes:
+    """Read an answer to its end.
+
+    Raises:
+        TimeoutError: it takes too long, a piece at a time.
+        _Busy: it is too large, or ends early.
+    """
+    parts, size = [], 0
+    length = answer.headers.get("Content-Length")
+    while part := answer.read1(1 << 16):
+        parts.append(part)
+        size += len(part)
+        if size > LARGEST_ANSWER:
+            raise _Busy(f"answers with more than {LARGEST_ANSWER:,} bytes")
+        if time.monotonic() > deadline:
+            raise TimeoutError
+    if length is not None and length.isdigit() and size < int(length):
+        raise http.client.IncompleteRead(b"")
+    return b"".join(parts)
+
+
+def _content(message: dict[str, Any]) -> str:
+    """Return the text of a message, which may come in parts; "" of one that is refused."""
+    content = message.get("content")
+    if isinstance(content, list):
+        return "".join(str(part.get("text", "")) for part in content)
+    return "" if content is None else str(content)
+
+
+def _usage(data: dict[str, Any]) -> Usage | None:
+    usage = data.get("usage")
+    if not isinstance(usage, dict):
+        return None
+    read, written = usage.get("prompt_tokens"), usage.get("completion_tokens")
+    if not isinstance(read, int) or not isinstance(written, int) or min(read, written) < 0:
+        return None
+    return Usage(read, written)
+
+
+def _words(text: str) -> str:
+    """Return what a server says of an error, in a line."""
+    found: Any = text
+    with contextlib.suppress(ValueError, RecursionError):
+        data = json.loads(text)
+        error = data.get("error", data) if isinstance(data, dict) else data
+        found = error.get("message", error) if isinstance(error, dict) else error
+    line = " ".join(str(found).split())
+    return line if len(line) <= SAID else f"{line[: SAID - 3]}..."
+
+
+def _retry_after(given: str | None) -> float | None:
+    """Return the seconds that a server asks to wait, which it tells as a number or as a date."""
+    if given is None:
+        return None
+    try:
+        return max(0.0, float(given))
+    except ValueError:
+        pass
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(given).timestamp() - time.time())
+    except (ValueError, OverflowError):
+        return None
+
+
+def _times(tries: int) -> str:
+    return "once" if tries == 1 else f"{tries} times"

@@ -1,0 +1,167 @@
+"""Models of the library transformers, on this machine: an extra, imported on first use.
+
+Models are read from a folder, as safetensors: nothing is downloaded, no pickle is opened and no code of theirs is run.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from icy.core.devices import resolve_device
+from icy.core.errors import InvalidSettingError, PluginError, quoted
+
+from .model import TextModel, TextSettings
+from .prompt import parse
+from .requests import TextReply, TextRequest, Usage
+
+
+class TransformersModel(TextModel):
+    """A causal language model of transformers, from a folder.
+
+    With answers constrained (anything but "none"), the decision and each symbol of the message are drawn from the
+    choices alone, by the likelihood of their text; otherwise the model writes freely, and its answer is read.
+
+    Args:
+        name: the folder of the model, with its tokenizer.
+        settings: how to sample.
+
+    Raises:
+        PluginError: transformers is not installed, or the folder holds no model.
+    """
+
+    def __init__(self, name: str, settings: TextSettings) -> None:
+        folder = Path(name)
+        if not name or not folder.is_dir():
+            raise InvalidSettingError(
+                f"A local model is named by its folder, as in transformers#FOLDER; {quoted(name)} is none."
+            )
+        self.settings, self.name = settings, folder.name
+        self.folder = folder.resolve()
+        self.tokenizer, self.model = _loaded(folder)
+
+    def identity(self) -> dict[str, Any]:
+        """Return the folder and how it samples."""
+        return {
+            "model": str(self.folder),
+            **self.settings.sampling,
+            "constrained": self.settings.constrain != "none",
+        }
+
+    def reply(self, request: TextRequest) -> TextReply:
+        """Answer one request; what is drawn depends on its seed alone."""
+        import torch
+
+        text = self._prompt(request.prompt)
+        with torch.random.fork_rng(), torch.inference_mode():
+            torch.manual_seed(request.seed)
+            if self.settings.constrain == "none":
+                return self._written(text, request.max_tokens)
+            return self._chosen(text, request)
+
+    def _prompt(self, prompt: str) -> str:
+        """Return the prompt in the form of a chat, if the model has one."""
+        if not getattr(self.tokenizer, "chat_template", None):
+            return f"{prompt}\n"
+        said = [{"role": "user", "content": prompt}]
+        return str(self.tokenizer.apply_chat_template(said, tokenize=False, add_generation_prompt=True))
+
+    # -- free answers --------------------------------------------------------------------------------------------------
+
+    def _written(self, text: str, max_tokens: int) -> TextReply:
+        read = self.tokenizer(text, return_tensors="pt", add_special_tokens=not self._is_chat()).to(self.model.device)
+        length = read["input_ids"].shape[1]
+        sampling = self.settings.sampling
+        if sampling["temperature"] == 0:
+            sampling = {name: value for name, value in sampling.items() if name == "repetition_penalty"}
+        pad = self.tokenizer.pad_token_id
+        whole = self.model.generate(
+            **read, max_new_tokens=max_tokens, do_sample="temperature" in sampling,
+            pad_token_id=self.tokenizer.eos_token_id if pad is None else pad, **sampling,
+        )[0]  # fmt: skip
+        raw = self.tokenizer.decode(whole[length:], skip_special_tokens=True)
+        found = parse(raw)
+        return TextReply(found.decision, found.message, raw, usage=Usage(length, len(whole) - length))
+
+    def _is_chat(self) -> bool:
+        return bool(getattr(self.tokenizer, "chat_template", None))
+
+    # -- chosen answers ------------------------------------------------------------------------------------------------
+
+    def _chosen(self, text: str, request: TextRequest) -> TextReply:
+        """Write the answer as JSON, and choose at each place among what may stand there."""
+        raw, between, decision, logprobs = "{", "", None, None
+        if "decision" in request.choices:
+            raw += '"decision": '
+            decision, logprobs = self._choice(text + raw, request.choices["decision"])
+            raw, between = f"{raw}{decision}", ", "
+        message: list[int] | None = None
+        if "message" in request.choices:
+            raw, message = f'{raw}{between}"message": [', []
+            for place, tokens in enumerate(request.choices["message"]):
+                raw += ", " * bool(place)
+                token, _ = self._choice(text + raw, tokens)
+                raw, message = f"{raw}{token}", [*message, token]
+            raw += "]"
+        counts = [len(self._ids(one)) for one in (text, raw + "}")]
+        return TextReply(decision, message, raw + "}", logprobs, Usage(*counts))
+
+    def _choice(self, context: str, options: Sequence[str]) -> tuple[int, list[float]]:
+        """Draw an option by the likelihood of its text after the context, and return all log-probabilities."""
+        import torch
+
+        logprobs = torch.log_softmax(torch.tensor(self._likelihoods(context, options)), 0)
+        temperature = self.settings.temperature
+        if temperature == 0:
+            which = int(logprobs.argmax())
+        else:
+            which = int(torch.multinomial(torch.softmax(logprobs / temperature, 0), 1))
+        return int(options[which]), logprobs.tolist()
+
+    def _likelihoods(self, context: str, options: Sequence[str]) -> list[float]:
+        """Return the log-likelihoods of numbers after the context; the tokens that all of them share count in none."""
+        end = "," if len(set(map(len, options))) > 1 else ""  # or 1 would be at least as likely as 10
+        whole = [self._ids(context + option + end) for option in options]
+        shared = next(i for i, column in enumerate(zip(*whole, strict=False)) if len(set(column)) > 1)
+        if all(len(one) == shared + 1 for one in whole):  # one token each, which the model scores at once
+            last = self._scores(whole[0][:shared])[-1]
+            return [float(last[one[-1]]) for one in whole]
+        return [self._likelihood(one, shared) for one in whole]
+
+    def _likelihood(self, ids: list[int], shared: int) -> float:
+        """Return the log-likelihood of tokens from a place on."""
+        scores = self._scores(ids[:-1])[shared - 1 :]
+        return sum(float(step[token]) for step, token in zip(scores, ids[shared:], strict=True))
+
+    def _scores(self, ids: list[int]) -> Any:
+        """Return the log-probabilities of the token after each of these."""
+        import torch
+
+        scores = self.model(torch.tensor([ids], device=self.model.device)).logits[0]
+        return torch.log_softmax(scores.float(), -1)
+
+    def _ids(self, text: str) -> list[int]:
+        found: list[int] = self.tokenizer(text, add_special_tokens=not self._is_chat())["input_ids"]
+        return found
+
+
+def _loaded(folder: Path) -> tuple[Any, Any]:
+    """Return tokenizer and model of a folder.
+
+    Raises:
+        PluginError: transformers is not installed, or the folder holds no model.
+    """
+    try:
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+    except ImportError as error:
+        raise PluginError(
+            "Local text models need the library transformers: pip install 'icy-toolkit[transformers]'."
+        ) from error
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+        model = AutoModelForCausalLM.from_pretrained(
+            folder, local_files_only=True, trust_remote_code=False, use_safetensors=True
+        )
+    except (OSError, ValueError, KeyError) as error:
+        first = str(error).strip().partition("\n")[0].rstrip(".")
+        raise PluginError(f"The folder {folder} holds no language model as safetensors: {first}.") from error
+    return tokenizer, model.to(resolve_device("auto")).eval()

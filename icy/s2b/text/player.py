@@ -1,0 +1,222 @@
+"""Text models as players: each step of all episodes becomes a batch of requests."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Int64
+
+from icy.core.checks import whole_number
+from icy.core.errors import PluginError
+from icy.core.registry import LISTENER, SPEAKER
+from icy.core.text import counted
+from icy.s2b.channel import END
+from icy.s2b.players.base import Action, Player, Seat
+from icy.s2b.streams import Wholes
+from icy.s2b.transcript import PHASES
+from icy.s2b.turn import SUCCESS, Seen
+
+from .model import TextModel
+from .prompt import Script, choices_of, estimated_tokens, question, rules
+from .requests import Choices, TextReply, TextRequest, valid_decision, valid_message
+
+COUNTED = (
+    "requests", "asked", "invalid", "letters", "estimated_tokens", "told", "prompt_tokens", "answer_tokens", "cached",
+    "cached_prompt_tokens", "cached_answer_tokens",
+)  # fmt: skip
+FALLBACK = 0  # the decision in place of an invalid one; an invalid message is replaced by the empty one
+AskedCallback = Callable[[TextRequest], None]  # called with every request
+RepliedCallback = Callable[[int], None]  # called with the number of replies that have come
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """Counts per episode of a batch, each [B].
+
+    `requests` to the model; answers `asked`, a decision and a message counting one each, and how many were `invalid`;
+    `letters` and `estimated_tokens` of the prompts; how many requests the model has `told` its tokens of, and the
+    `prompt_tokens` and `answer_tokens`; how many were `cached`, and their tokens.
+    """
+
+    counts: dict[str, Int64[Wholes, " batch"]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, episodes: int) -> "Tally":
+        """Return counts of zero."""
+        return cls({name: np.zeros(episodes, dtype=np.int64) for name in COUNTED})
+
+    def add(self, row: int, **more: int) -> None:
+        """Count for one episode."""
+        for name, count in more.items():
+            self.counts[name][row] += count
+
+    def note(self, request: TextRequest, reply: TextReply, tokens: int, valid: int, asked: int) -> None:
+        """Count a request and its reply."""
+        row = request.episode_id
+        self.add(row, requests=1, letters=len(request.prompt), estimated_tokens=tokens)
+        self.add(row, asked=asked, invalid=asked - valid, cached=int(reply.cached))
+        if reply.usage is not None:
+            prompt, answer = reply.usage
+            self.add(row, told=1, prompt_tokens=prompt, answer_tokens=answer)
+            if reply.cached:
+                self.add(row, cached_prompt_tokens=prompt, cached_answer_tokens=answer)
+
+
+class TextPlayer(Player):
+    """Base class of players that ask a text model.
+
+    A request holds the whole episode so far, so the model keeps nothing. All episodes ask at once. Answers that are not
+    among the choices are counted, and replaced: a decision by 0, a message by the empty one.
+
+    Args:
+        model: the model.
+        max_tokens: largest number of tokens of an answer.
+        asked: callback, called with every request.
+        replied: callback, called with the number of replies that have come.
+
+    Attributes:
+        tallies: counts of each batch of episodes so far.
+    """
+
+    role = ""
+
+    def __init__(
+        self,
+        model: TextModel,
+        max_tokens: int = 1024,
+        asked: AskedCallback | None = None,
+        replied: RepliedCallback | None = None,
+    ) -> None:
+        self.model, self.privileged = model, model.privileged
+        self.max_tokens = whole_number("max_tokens", max_tokens)
+        self.asked, self.replied = asked, replied
+        self.tallies: list[Tally] = []
+
+    def begin(self, seat: Seat) -> None:
+        """Take a seat; see Player."""
+        super().begin(seat)
+        self.scripts = [Script(seat.settings, self.role) for _ in range(seat.episodes)]
+        self.waiting = np.zeros(seat.episodes, dtype=bool)  # for the outcome of a game
+        self.tallies.append(Tally.of(seat.episodes))
+        self._asides: dict[tuple[bool, bool], tuple[Choices, int]] = {}
+        self.model.begin(seat)
+
+    def acting(self, seen: Seen) -> Action:
+        """Take down what is seen, ask wherever an answer is needed, and take down what is answered."""
+        settings = self.seat.settings
+        decisions: Wholes = np.zeros(self.seat.episodes, dtype=np.int64)
+        messages: Wholes = np.full((self.seat.episodes, settings.length), END, dtype=np.int64)
+        seeds = self.seat.streams.integers("text", 2**31, (1,), self.steps)[:, 0].tolist()
+        requests = []
+        for row in np.flatnonzero(~seen.over).tolist():
+            self._take_down(seen, row)
+            decides, speaks = bool(seen.may_decide[row]), self._speaks(seen, row)
+            if decides or speaks:
+                requests.append(self._request(seen, row, decides, speaks, seeds[row]))
+        for request, reply in self._replies(requests):
+            self._take(request, reply, seen, decisions, messages)
+        return Action(messages if self._may_send else None, decisions if self.role == LISTENER else None)
+
+    def _replies(self, requests: Sequence[TextRequest]) -> Iterator[tuple[TextRequest, TextReply]]:
+        """Yield each request with its reply, as they come.
+
+        Raises:
+            PluginError: the model answers with something else, or not each request once.
+        """
+        waiting = set(range(len(requests)))
+        for place, reply in self.model.answer(requests) if requests else ():
+            if not isinstance(reply, TextReply):
+                raise PluginError(f"{self.model.name} answers with a {type(reply).__name__}, not with a TextReply.")
+            if place not in waiting:
+                raise PluginError(
+                    f"{self.model.name} answers request {place} of {len(requests)}, which waits for none."
+                )
+            waiting.discard(place)
+            yield requests[place], reply
+            if self.replied is not None:
+                self.replied(1)
+        if waiting:
+            raise PluginError(
+                f"{self.model.name} left {len(waiting)} of {counted(len(requests), 'request')} unanswered."
+            )
+
+    @property
+    def _may_send(self) -> bool:
+        return self.role == SPEAKER or self.seat.settings.listener_messages
+
+    def _speaks(self, seen: Seen, row: int) -> bool:
+        """Whether the player is asked for a message: never after the decision, where nobody hears it in time."""
+        rounds = self.seat.settings.rounds
+        latest = rounds if self.role == LISTENER else rounds - 1
+        return self._may_send and bool(seen.may_speak[row]) and int(seen.round[row]) <= latest
+
+    def _take_down(self, seen: Seen, row: int) -> None:
+        """Add to the script what an observation shows."""
+        script, settings, round_ = self.scripts[row], self.seat.settings, int(seen.round[row])
+        if seen.fresh[row]:
+            script.clear()
+            self.waiting[row] = False
+        if self.waiting[row]:
+            script.outcome(int(seen.result[row]) == SUCCESS)
+            self.waiting[row] = False
+        if round_ == 0:
+            script.begin_game(bool(seen.query[row]), seen.stimulus[row])
+        elif round_ <= settings.rounds and (self.role == LISTENER or settings.listener_messages):
+            script.heard(seen.message[row])
+        elif round_ > settings.rounds and self.role == LISTENER:
+            shown = seen.stimulus[row][: settings.speaker_slots]
+            script.partner_saw(shown)
+        if round_ == settings.rounds:
+            self.waiting[row] = True
+
+    def _request(self, seen: Seen, row: int, decides: bool, speaks: bool, seed: int) -> TextRequest:
+        script = self.scripts[row]
+        choices, _ = self._aside(decides, speaks)
+        phase = PHASES[int(seen.query[row])]
+        request = TextRequest(
+            script.prompt(choices), choices, self.role, row, phase, script.game, int(seen.round[row]),
+            self.max_tokens, seed,
+        )  # fmt: skip
+        if self.asked is not None:
+            self.asked(request)
+        return request
+
+    def _aside(self, decides: bool, speaks: bool) -> tuple[Choices, int]:
+        """Return the choices of a request, and the estimated tokens of its rules and questions."""
+        if (decides, speaks) not in self._asides:
+            settings = self.seat.settings
+            choices = choices_of(settings, self.role, decides, speaks)
+            text = rules(settings, self.role) + question(settings, self.role, choices)
+            self._asides[decides, speaks] = choices, estimated_tokens(text)
+        return self._asides[decides, speaks]
+
+    def _take(self, request: TextRequest, reply: TextReply, seen: Seen, decisions: Wholes, messages: Wholes) -> None:
+        """Check a reply, take what is valid of it, and the fallback in place of the rest."""
+        row, script = request.episode_id, self.scripts[request.episode_id]
+        decides, speaks = bool(seen.may_decide[row]), "message" in request.choices
+        tokens, valid = script.tokens + self._aside(decides, speaks)[1], 0
+        if decides:
+            good = valid_decision(request, reply.decision)
+            decided = reply.decision if good and reply.decision is not None else FALLBACK
+            decisions[row] = decided
+            valid += good
+            script.answered(decided)
+        if speaks:
+            good = valid_message(request, reply.message)
+            said = list(reply.message or []) if good else []
+            messages[row, : len(said)] = said
+            valid += good
+            script.said(messages[row])
+        self.tallies[-1].note(request, reply, tokens, valid, asked=decides + speaks)
+
+
+class TextListener(TextPlayer):
+    """A text model as the listener of S2B's games."""
+
+    role = LISTENER
+
+
+class TextSpeaker(TextPlayer):
+    """A text model as the speaker of S2B's games."""
+
+    role = SPEAKER

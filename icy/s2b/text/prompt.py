@@ -1,0 +1,266 @@
+"""Prompts: the rules, all games so far and a question, as text; and what a text says in answer.
+
+The words follow the description of MetaRG24: rules, history (stimuli with three decimals, messages as they are heard,
+decisions, whether they were right, the partner's stimulus), the present game, and multiple-choice questions.
+"""
+
+import json
+import re
+from typing import Any
+
+import numpy as np
+
+from icy.core.checks import parse_whole
+from icy.core.registry import LISTENER
+from icy.core.text import counted
+from icy.s2b.settings import GameSettings
+from icy.s2b.transcript import stimuli, tokens
+
+from .requests import Choices, TextReply
+
+DECIMALS = ".3f"
+SEE, SAW = "You see: ", "Your partner saw: "
+HEARD, SAID, ANSWERED = "Message from your partner: ", "Your message: ", "Your answer: "
+RIGHT, WRONG = "That was right.", "That was wrong."
+HEADING = "Phase {phase}, game {game}"
+TOKEN = re.compile(r"\d{1,3}|[^\W\d_]+|[^\w\s]|_")
+THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
+MOST_OBJECTS = 1000  # braces of an answer that are looked at
+
+
+def estimated_tokens(text: str) -> int:
+    """Estimate how many tokens a model reads in a text: one per word, up to three digits, or sign.
+
+    Example:
+        >>> estimated_tokens("You see: [-0.312 0.540]")
+        12
+    """
+    return sum(1 for _ in TOKEN.finditer(text))
+
+
+class Script:
+    """The games of one episode as one player has seen them, as text that grows line by line.
+
+    Args:
+        settings: settings of the game.
+        role: "speaker" or "listener".
+
+    Attributes:
+        letters: number of letters of the games so far.
+        tokens: an estimate of their tokens, see `estimated_tokens`.
+        phase: 1 in the support, 2 in the query; 0 before the first game.
+        game: number of the present game in its phase, from 1.
+    """
+
+    def __init__(self, settings: GameSettings, role: str) -> None:
+        self.settings, self.role = settings, role
+        self.clear()
+
+    def clear(self) -> None:
+        """Begin an episode."""
+        self._lines: list[str] = []
+        self.letters = self.tokens = self.phase = self.game = 0
+
+    def add(self, line: str) -> None:
+        """Add a line."""
+        self._lines.append(line)
+        self.letters += len(line) + 1
+        self.tokens += estimated_tokens(line)
+
+    def begin_game(self, query: bool, shown: Any) -> None:
+        """Add the heading of a game and what the player sees; the numbers of games begin anew in the query."""
+        phase = 2 if query else 1
+        self.game = self.game + 1 if phase == self.phase else 1
+        self.phase = phase
+        self.add("\n" * bool(self._lines) + HEADING.format(phase=phase, game=self.game))
+        self.add(SEE + self.shown(shown))
+
+    def shown(self, slots: Any) -> str:
+        """Format stimuli, [slots, W]; numbered if the listener sees several of them."""
+        if self.role == LISTENER and len(slots) > 1:
+            each = [stimuli(slots[i : i + 1], self.settings, DECIMALS) for i in range(len(slots))]
+            return "  ".join(f"{place}: {one}" for place, one in enumerate(each))
+        return stimuli(slots, self.settings, DECIMALS)
+
+    def partner_saw(self, slots: Any) -> None:
+        """Add what the partner saw."""
+        self.add(SAW + stimuli(slots, self.settings, DECIMALS))
+
+    def heard(self, message: Any) -> None:
+        """Add a message of the partner."""
+        self.add(HEARD + tokens(message))
+
+    def said(self, message: Any) -> None:
+        """Add a message of the player."""
+        self.add(SAID + tokens(message))
+
+    def answered(self, decision: int) -> None:
+        """Add a decision."""
+        self.add(f"{ANSWERED}{decision}")
+
+    def outcome(self, right: bool) -> None:
+        """Add whether the listener's decision was right."""
+        self.add(RIGHT if right else WRONG)
+
+    def prompt(self, choices: Choices) -> str:
+        """Return the whole prompt: rules, games, question."""
+        return "\n".join([rules(self.settings, self.role), *self._lines, question(self.settings, self.role, choices)])
+
+
+# -- rules and questions -----------------------------------------------------------------------------------------------
+
+
+def rules(settings: GameSettings, role: str) -> str:
+    """Return the rules, for one role."""
+    here = role == LISTENER
+    you, partner = ("listener", "speaker") if here else ("speaker", "listener")
+    channel = (
+        f"The speaker sends {counted(settings.rounds, 'message')} per game. A message has at most "
+        f"{counted(settings.length, 'symbol')} out of {settings.vocab_size + 1}, 0 to {settings.vocab_size}. Symbol 0 "
+        "ends a message: whatever follows it is ignored. What the other symbols mean has to be worked out; it stays "
+        "the same in all games."
+    )
+    lines = [
+        "You play a sequence of referential games with a partner, who cannot see what you see. "
+        f"You are the {you}, and your partner is the {partner}.",
+        f"- A stimulus is {_form(settings)}, in brackets. It stands for a hidden meaning. The same meaning may be "
+        "shown as different stimuli.",
+        f"- {_views(settings)}",
+        f"- {channel}",
+        *(["- The listener may send messages of the same kind back."] if settings.listener_messages else []),
+        f"- {_aim(settings)}",
+        *([f"- {_ending(settings, here)}"] if settings.feedback else []),
+        *([f"- {_phases()}"] if settings.kind == "meta" else []),
+        "",
+        "The games so far, and the present one last:",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _form(settings: GameSettings) -> str:
+    if settings.representation == "ohe":
+        return f"{counted(settings.dimensions, 'block')} of {settings.most} bits"
+    return f"{counted(settings.dimensions, 'number')} from -1 to 1"
+
+
+def _views(settings: GameSettings) -> str:
+    if settings.slots == 1:
+        return "In each game the speaker sees 1 stimulus, and the listener sees 1 stimulus."
+    beside = f", the target, and after it the {settings.distractors} others" if settings.speaker_slots > 1 else ""
+    numbered = f"the listener sees {settings.slots} stimuli, numbered from 0"
+    return f"In each game the speaker sees 1 stimulus{beside}; {numbered}."
+
+
+def _aim(settings: GameSettings) -> str:
+    if settings.slots == 1:
+        return "Your common goal is that the listener tells whether both of you see the same meaning."
+    missing = ", or that it is not among them" if settings.descriptive else ""
+    return f"Your common goal is that the listener tells which stimulus has the meaning of the target{missing}."
+
+
+def _ending(settings: GameSettings, here: bool) -> str:
+    told = "you are" if here else "the listener is"
+    return f"At the end of a game {told} told whether the answer was right, and shown what the speaker saw."
+
+
+def _phases() -> str:
+    return (
+        "Phase 1 shows the atomic components of meanings. In phase 2 the numbers of games begin anew, and new stimuli "
+        "combine the same components in new ways."
+    )
+
+
+def question(settings: GameSettings, role: str, choices: Choices) -> str:
+    """Return the questions that are asked now, and the form of the answer."""
+    asked, form = [], {}
+    if "decision" in choices:
+        what = _decision_question(settings) if role == LISTENER else "does your partner understand you?"
+        asked.append(f"{what} {_options(settings, role)}")
+        form["decision"] = "D"
+    if "message" in choices:
+        again = "" if role == LISTENER else " Use symbols in the same way in all games."
+        asked.append(
+            f"what is your message? {counted(settings.length, 'symbol')}, each from 0 to {settings.vocab_size}.{again}"
+        )
+        form["message"] = f"[{', '.join('M' * settings.length)}]"
+    lines = [f"Question {number}: {one}" for number, one in enumerate(asked, 1)]
+    answer = ", ".join(f'"{name}": {letter}' for name, letter in form.items())
+    return "\n".join(["", "Answer as an expert at this game.", *lines, f"Answer with JSON alone: {{{answer}}}"])
+
+
+def _decision_question(settings: GameSettings) -> str:
+    if settings.slots == 1:
+        return "is your stimulus of the same hidden meaning as your partner's?"
+    return "which stimulus has the hidden meaning of your partner's target?"
+
+
+def _options(settings: GameSettings, role: str) -> str:
+    if role != LISTENER or settings.slots == 1:
+        return "0 = Yes, 1 = No"
+    which = f"0 to {settings.slots - 1} = the stimulus of that number"
+    return which + (f", {settings.slots} = none of them" if settings.descriptive else "")
+
+
+def choices_of(settings: GameSettings, role: str, decides: bool, speaks: bool) -> Choices:
+    """Return the answers to choose from; a speaker is also asked whether its partner understands."""
+    found: Choices = {}
+    if decides or (role != LISTENER and speaks):
+        found["decision"] = [str(n) for n in range(settings.decisions if role == LISTENER else 2)]
+    if speaks:
+        found["message"] = [[str(n) for n in range(settings.vocab_size + 1)]] * settings.length
+    return found
+
+
+# -- answers -----------------------------------------------------------------------------------------------------------
+
+
+def parse(raw: str) -> TextReply:
+    """Read an answer: the last JSON object in it that answers a question, or a bare number as a decision.
+
+    What it says is not checked. Thoughts between <think> and </think> are skipped.
+
+    Example:
+        >>> parse('I think so: {"decision": 0}').decision, parse("1").decision, parse("Yes, they are.").decision
+        (0, 1, None)
+        >>> parse('{"decision": "1", "message": [3, "1", 2]}').message
+        [3, 1, 2]
+    """
+    text = THOUGHT.sub("", raw)
+    found = next((one for one in _objects(text) if {"decision", "message"} & one.keys()), None)
+    if found is None:
+        return TextReply(parse_whole(text.strip()), None, raw)
+    return TextReply(_whole(found.get("decision")), _wholes(found.get("message")), raw)
+
+
+def _objects(text: str) -> list[dict[str, Any]]:
+    """Return the JSON objects in a text, the last first."""
+    decoder, found, end = json.JSONDecoder(), [], 0
+    for place in [match.start() for match in re.finditer(r"\{", text)][-MOST_OBJECTS:]:
+        if place < end:  # within one that was read
+            continue
+        try:
+            one, end = decoder.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            continue
+        found.append(one)
+    return found[::-1]
+
+
+def _whole(value: Any) -> int | None:
+    if isinstance(value, str):
+        return parse_whole(value.strip())
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _wholes(value: Any) -> list[int] | None:
+    found = [_whole(one) for one in value] if isinstance(value, list) else [None]
+    numbers = [one for one in found if one is not None]
+    return numbers if len(numbers) == len(found) else None
+
+
+def rounded(shown: Any) -> Any:
+    """Return numbers as a prompt shows them, with three decimals."""
+    array = np.asarray(shown)
+    texts = [float(format(x, DECIMALS)) for x in array.ravel().tolist()]
+    return np.array(texts).reshape(array.shape)

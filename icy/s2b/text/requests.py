@@ -1,0 +1,85 @@
+"""What a text model is asked, and what it answers (s2b-facts 11b)."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypedDict
+
+
+class Choices(TypedDict, total=False):
+    """The answers to choose from: texts of decisions, and for each token of a message the texts of symbols.
+
+    A question that is not asked has no entry.
+    """
+
+    decision: list[str]
+    message: list[list[str]]
+
+
+class Usage(NamedTuple):
+    """Tokens that a model read and wrote, as it counts them itself."""
+
+    prompt_tokens: int
+    answer_tokens: int
+
+
+@dataclass(frozen=True)
+class TextRequest:
+    """One question to a text model. The prompt holds the whole history: a model keeps nothing between requests.
+
+    Attributes:
+        prompt: the text to answer.
+        choices: the answers to choose from.
+        role: "speaker" or "listener".
+        episode_id: row of the episode in the batch that is played.
+        phase: "support" or "query".
+        game: number of the game in its phase, from 1.
+        round: number of the message that was heard last, from 0.
+        max_tokens: largest number of tokens of the answer.
+        seed: seed for a model that samples, another for every request.
+    """
+
+    prompt: str
+    choices: Choices
+    role: str = "listener"
+    episode_id: int = 0
+    phase: str = "support"
+    game: int = 1
+    round: int = 1
+    max_tokens: int = 1024
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class TextReply:
+    """An answer of a text model, as it is; the player checks it.
+
+    Attributes:
+        decision: the decision that was read in the answer, or None.
+        message: the tokens that were read in the answer, or None.
+        raw: the text of the answer.
+        option_logprobs: log-probabilities of the decisions to choose from, if the model tells them.
+        usage: tokens that it took, if the model tells them.
+        cached: whether it was answered before, and comes from the disk.
+    """
+
+    decision: int | None
+    message: list[int] | None = None
+    raw: str = ""
+    option_logprobs: list[float] | None = None
+    usage: Usage | None = None
+    cached: bool = False
+
+
+def valid_decision(request: TextRequest, decision: Any) -> bool:
+    """Whether a decision is one of those to choose from."""
+    return _is_whole(decision) and str(decision) in request.choices.get("decision", [])
+
+
+def valid_message(request: TextRequest, message: Any) -> bool:
+    """Whether a message has at most as many tokens as were asked for, and each of them exists."""
+    known = request.choices.get("message", [])
+    fits = isinstance(message, list) and len(message) <= len(known)
+    return fits and all(_is_whole(token) and str(token) in known[place] for place, token in enumerate(message))
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

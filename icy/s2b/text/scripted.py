@@ -1,0 +1,176 @@
+"""Text models that follow a script, to test players, prompts and servers with."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from icy.core.errors import InvalidSettingError
+from icy.core.registry import LISTENER, registry
+from icy.s2b.players.base import Action, Player, Seat
+from icy.s2b.settings import GameSettings
+from icy.s2b.streams import EpisodeStreams, Wholes
+from icy.s2b.turn import FAILURE, SUCCESS, UNKNOWN, Seen
+
+from .model import TextModel, TextSettings
+from .prompt import HEARD, RIGHT, SAID, SAW, SEE, WRONG, parse
+from .requests import TextReply, TextRequest
+
+
+def as_json(decision: int | None, message: Sequence[int] | None = None) -> TextReply:
+    """Return the reply of a model that answers with JSON."""
+    said = {"decision": decision} if decision is not None else {}
+    return parse(json.dumps({**said, **({} if message is None else {"message": list(message)})}))
+
+
+class ScriptedModel(TextModel):
+    """Base class of text models without settings."""
+
+    worth_keeping = False
+
+    def __init__(self, name: str = "", settings: TextSettings | None = None) -> None:
+        self.given = name
+
+
+class OracleModel(ScriptedModel):
+    """Knows the game, and is always right."""
+
+    privileged = True
+
+    def begin(self, seat: Seat) -> None:
+        """Take the game."""
+        self.seat = seat
+
+    def reply(self, request: TextRequest) -> TextReply:
+        """Answer what is right now."""
+        assert self.seat.game is not None
+        answer = int(self.seat.game.answer[request.episode_id])
+        return as_json(min(answer, self.seat.settings.decisions - 1), [0] * len(request.choices.get("message", [])))
+
+
+class YesModel(ScriptedModel):
+    """Always answers 0, which says yes in a game without distractors, and says nothing."""
+
+    def reply(self, request: TextRequest) -> TextReply:
+        """Answer 0."""
+        return as_json(0, [0] * len(request.choices.get("message", [])))
+
+
+class ReadingModel(ScriptedModel):
+    """Reads the prompt alone, and plays as a player of icy would that had seen what it says."""
+
+    def __init__(self, name: str = "nearest", settings: TextSettings | None = None) -> None:
+        super().__init__(name or "nearest", settings)
+
+    def reply(self, request: TextRequest) -> TextReply:
+        """Let a new player play what the prompt tells, and answer with its last action."""
+        settings, course = told_by(request.prompt, request.role)
+        player: Player = registry.get(self.given, request.role).create()
+        if player.privileged:
+            raise InvalidSettingError(f"{self.given} plays by what no prompt tells.")
+        player.begin(Seat(settings, 1, EpisodeStreams.of_seeds([request.seed])))
+        action = Action()
+        for seen in course:
+            action = player.act(seen)
+        decision = 0 if action.decision is None else int(action.decision[0])
+        message = [] if action.message is None else action.message[0].tolist()
+        return as_json(decision, message if "message" in request.choices else None)
+
+
+# -- reading prompts ---------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Told:
+    """A game as a prompt tells it."""
+
+    query: bool
+    sees: Any = None
+    heard: list[list[int]] = field(default_factory=list)
+    said: list[list[int]] = field(default_factory=list)
+    result: int = UNKNOWN
+    saw: Any = None
+
+
+def told_by(prompt: str, role: str) -> tuple[GameSettings, list[Seen]]:
+    """Return the settings that the rules of a prompt tell, and what a player in this role has seen until now.
+
+    For games with numbers as stimuli, in which the listener sends no messages.
+    """
+    settings = _settings(prompt)
+    games: list[_Told] = []
+    for line in prompt.splitlines():
+        if found := re.fullmatch(r"Phase (\d), game \d+", line):
+            games.append(_Told(found[1] == "2"))
+        elif games:
+            _note(games[-1], line)
+    course, before = [], UNKNOWN
+    for number, game in enumerate(games):
+        course += _steps(settings, role, game, before, last=number == len(games) - 1)
+        before = game.result
+    course[0] = replace(course[0], fresh=np.array([True]))
+    return settings, course
+
+
+def _settings(prompt: str) -> GameSettings:
+    """Read the rules."""
+
+    def number(pattern: str) -> int:
+        found = re.search(pattern, prompt)
+        assert found is not None, pattern
+        return int(found[1])
+
+    slots = number(r"the listener sees (\d+) stimul")
+    return GameSettings(
+        dimensions=number(r"stimulus is (\d+) number"),
+        vocab_size=number(r"symbols? out of \d+, 0 to (\d+)"),
+        length=number(r"at most (\d+) symbol"),
+        rounds=number(r"sends (\d+) message"),
+        distractors=slots - 1,
+        view="full" if "others;" in prompt else "partial",
+        descriptive=slots == 1 or "not among them" in prompt,
+        feedback="shown what the speaker saw" in prompt,
+    )
+
+
+def _note(game: _Told, line: str) -> None:
+    """Take a line of a game to heart."""
+    if line.startswith((SEE, SAW)):
+        rows = [[float(x) for x in one.split()] for one in re.findall(r"\[([^\]]*)\]", line)]
+        setattr(game, "sees" if line.startswith(SEE) else "saw", np.array([rows], dtype=np.float64))
+    elif line.startswith((HEARD, SAID)):
+        tokens = [int(one) for one in line.partition(": ")[2].split()]
+        (game.heard if line.startswith(HEARD) else game.said).append(tokens)
+    elif line in (RIGHT, WRONG):
+        game.result = SUCCESS if line == RIGHT else FAILURE
+
+
+def _steps(settings: GameSettings, role: str, game: _Told, before: int, last: bool) -> list[Seen]:
+    """Return what the player sees at each step of a game; of the last game, up to now."""
+    here = role == LISTENER
+    reached = len(game.heard if here else game.said)
+    steps = [
+        _seen(settings, here, game.query, round_, game.sees, game.heard[round_ - 1] if here and round_ else [], before)
+        for round_ in range(min(reached, settings.rounds) + 1)
+    ]
+    if settings.feedback and not last:
+        shown = game.saw if here else game.sees
+        steps.append(_seen(settings, here, game.query, settings.rounds + 1, shown, [], game.result))
+    return steps
+
+
+def _seen(
+    settings: GameSettings, here: bool, query: bool, round_: int, shown: Any, message: list[int], result: int
+) -> Seen:
+    def one(value: Any) -> Wholes:
+        return np.array([value])
+
+    padded = message + [0] * (settings.length - len(message))
+    return Seen(
+        shown, np.array([padded]), one(query), one(round_), one(result), one(0.0), one(False),
+        may_speak=one(not here and round_ < settings.rounds), may_decide=one(here and round_ == settings.rounds),
+        over=one(False),
+    )  # fmt: skip

@@ -1,0 +1,337 @@
+"""Text models behind servers, against a stand-in that speaks the protocol and misbehaves."""
+
+from __future__ import annotations
+
+import json
+import time
+from email.utils import formatdate
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from icy.core.errors import IcyError, InvalidSettingError
+from icy.s2b import TextModel, TextReply, TextRequest, TextSettings, evaluate_text, text_model
+from icy.s2b.text.cache import CachedModel
+from icy.s2b.text.http import ServerError, all_answers, grammar, schema
+from icy.s2b.text.model import CONSTRAINTS
+from icy.s2b.text.requests import Choices
+from tests.s2b.text.server import YES, Answer, Answering, Asked, StandIn, failed, said, serving
+
+KEY = "sk-very-secret-0123456789"
+QUICK: dict[str, Any] = {"backoff": 0.002, "timeout": 5.0, "retries": 4}
+DECIDE: Choices = {"decision": ["0", "1"]}
+BOTH: Choices = {"decision": ["0", "1"], "message": [["0", "1", "2"]] * 2}
+
+
+def ask(server: StandIn, request: TextRequest | None = None, **settings: Any) -> TextReply:
+    model = text_model(f"{server.url}#some/model", TextSettings(**{**QUICK, **settings}))
+    return model.reply(request or TextRequest("Yes or no?", DECIDE, max_tokens=64, seed=7))
+
+
+def in_turn(*answers: Answer) -> Answering:
+    """The answers one after the other, and then yes."""
+    return lambda asked: answers[asked.number] if asked.number < len(answers) else said(YES)
+
+
+# -- the protocol ------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_posted_and_what_comes_back() -> None:
+    with serving(in_turn()) as server:
+        reply = ask(server, temperature=0.5, top_k=50, body={"seed": None, "reasoning_effort": "low"})
+    (one,) = server.asked
+    assert one.path == "/v1/chat/completions"
+    assert one.body.pop("response_format")["json_schema"]["schema"] == schema(DECIDE)
+    assert one.body == {
+        "model": "some/model",
+        "messages": [{"role": "user", "content": "Yes or no?"}],
+        "max_tokens": 64,
+        "temperature": 0.5,
+        "top_p": 0.7,
+        "top_k": 50,
+        "reasoning_effort": "low",
+    }
+    assert "Authorization" not in one.headers
+    assert (reply.decision, reply.raw, reply.usage) == (0, YES, (100, 5))
+
+
+def test_answers_are_constrained_as_asked() -> None:
+    found = {}
+    for how in CONSTRAINTS:
+        with serving(in_turn()) as server:
+            ask(server, TextRequest("?", BOTH), constrain=how)
+        found[how] = server.asked[0].body
+    assert found["json-schema"]["response_format"]["json_schema"]["schema"]["properties"]["message"] == {
+        "type": "array",
+        "items": {"type": "integer", "enum": [0, 1, 2]},
+        "minItems": 2,
+        "maxItems": 2,
+    }
+    assert found["structured-outputs"]["structured_outputs"] == {"choice": all_answers(BOTH)}
+    assert found["guided-choice"]["guided_choice"] == all_answers(BOTH)
+    assert found["grammar"]["grammar"] == grammar(BOTH)
+    assert {"response_format", "structured_outputs", "guided_choice", "grammar"} & found["none"].keys() == set()
+
+
+def test_all_answers_are_listed_unless_there_are_too_many() -> None:
+    assert all_answers(DECIDE) == ['{"decision": 0}', '{"decision": 1}']
+    assert len(all_answers(BOTH)) == 2 * 3**2
+    assert '{"decision": 1, "message": [2, 0]}' in all_answers(BOTH)
+    with pytest.raises(InvalidSettingError, match="take --constrain json-schema or grammar"):
+        all_answers({"message": [[str(n) for n in range(50)]] * 9})
+
+
+def test_the_grammar_writes_what_the_parser_reads() -> None:
+    decision, token = '("0" | "1")', '("0" | "1" | "2")'
+    message = rf'"\"message\": [" {token} ", " {token} "]"'
+    assert grammar(BOTH) == rf'root ::= "{{" "\"decision\": " {decision} ", " {message} "}}"'
+
+
+# -- servers that are busy or break ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        failed(429),
+        failed(500),
+        failed(503),
+        Answer(b"{ this is no JSON"),
+        Answer(b'{"choices": []}'),
+        Answer(b'{"error": "overloaded"}'),
+        said(YES, cut=True),
+        Answer(b"", cut=True),
+    ],
+    ids=["429", "500", "503", "broken", "empty", "error", "cut", "cut at once"],
+)
+def test_a_server_in_trouble_is_asked_again(trouble: Answer) -> None:
+    with serving(in_turn(trouble, trouble)) as server:
+        model = text_model(f"{server.url}#m", TextSettings(**QUICK))
+        assert model.reply(TextRequest("?", DECIDE)).decision == 0
+    assert len(server.asked) == 3
+    assert model.retried == 2  # type: ignore[attr-defined]
+    assert server.asked[0].body == server.asked[2].body
+
+
+def test_a_server_that_stays_in_trouble_is_given_up() -> None:
+    with serving(lambda asked: failed(500, "no memory")) as server, pytest.raises(ServerError) as raised:
+        ask(server)
+    assert len(server.asked) == 5
+    assert str(raised.value) == f"{server.url} answers with status 500 (no memory), 5 times."
+
+
+@pytest.mark.parametrize(
+    ("status", "said_of_it"),
+    [
+        (400, "choose another --constrain, or none; --body NAME=null"),
+        (401, "Name the variable with its key by --key-variable"),
+        (404, "The URL ends before /chat/completions"),
+        (307, "Give the URL that it redirects to"),
+    ],
+)
+def test_a_refusal_is_not_repeated(status: int, said_of_it: str) -> None:
+    elsewhere = {"Location": "http://127.0.0.1:9/v1/chat/completions"} if status == 307 else {}
+    refusal = failed(status, "json_schema is unknown", **elsewhere)
+    with serving(lambda asked: refusal) as server, pytest.raises(ServerError) as raised:
+        ask(server)
+    assert len(server.asked) == 1
+    assert "json_schema is unknown" in str(raised.value)
+    assert said_of_it in str(raised.value)
+
+
+@pytest.mark.parametrize("form", ["seconds", "date"])
+def test_the_server_says_how_long_to_wait(form: str) -> None:
+    def answering(asked: Asked) -> Answer:
+        wait = "0.3" if form == "seconds" else formatdate(time.time() + 2, usegmt=True)
+        return failed(429, Retry_After=wait) if asked.number == 0 else said(YES)
+
+    with serving(answering) as server:
+        started = time.monotonic()
+        ask(server)
+    assert time.monotonic() - started >= 0.3
+
+
+@pytest.mark.parametrize("slow", [said(YES, seconds=0.6), said(YES, drip=0.02)], ids=["silent", "byte by byte"])
+def test_an_answer_that_takes_too_long_is_asked_for_again(slow: Answer) -> None:
+    with serving(in_turn(slow)) as server:
+        assert ask(server, timeout=0.25).decision == 0
+    assert len(server.asked) == 2
+
+
+def test_a_server_that_is_not_there_is_said_at_once() -> None:
+    started = time.monotonic()
+    with pytest.raises(ServerError, match=r"http://127\.0\.0\.1:9/v1 cannot be reached"):
+        text_model("http://127.0.0.1:9/v1#m", TextSettings(retries=50)).reply(TextRequest("?", DECIDE))
+    assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize(
+    "name", ["http://localhost:1/v1", "http://#m", "http://user:pw@host/v1#m", "http://h/v1?k=1#m"]
+)
+def test_names_that_are_no_model_behind_a_server(name: str) -> None:
+    with pytest.raises(InvalidSettingError) as raised:
+        text_model(name)
+    assert "pw" not in str(raised.value).replace("password", "")
+
+
+# -- answers that are invalid ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "content", ['{"decision": 7}', '{"decision": ', "I cannot tell.", '{"decision": true}', "", None, "-1", '{"d": 0}']
+)
+def test_invalid_answers_are_counted_and_replaced(content: Any) -> None:
+    with serving(lambda asked: said(content)) as server:
+        found = evaluate_text(f"{server.url}#m", episodes=2, seeds=1, most=2, text_settings=TextSettings(**QUICK))
+    (row,) = found.table().to_dict("records")
+    assert (row["invalid"], row["yes"]) == (1.0, 1.0)  # decision 0 in their place
+    assert row["requests"] == len(server.asked)  # and none was asked for again
+
+
+def test_invalid_answers_are_a_share() -> None:
+    def answering(asked: Asked) -> Answer:
+        return said("Perhaps.") if asked.prompt.count("Your answer") % 2 else said('Sure! {"decision": "1"}')
+
+    with serving(answering) as server:
+        found = evaluate_text(f"{server.url}#m", episodes=2, seeds=1, most=2, text_settings=TextSettings(**QUICK))
+    (row,) = found.table().to_dict("records")
+    assert row["invalid"] == found.counts["invalid"].sum() / found.counts["asked"].sum()
+    assert 0.3 < row["invalid"] < 0.6
+    assert "Your answer: 0" in server.asked[-1].prompt  # the fallback stands in the history
+    assert "Your answer: 1" in server.asked[-1].prompt
+
+
+# -- many at once ------------------------------------------------------------------------------------------------------
+
+
+def test_all_episodes_ask_at_once_up_to_the_limit() -> None:
+    settings = TextSettings(**QUICK, concurrency=3)
+    with serving(lambda asked: said(YES, seconds=0.02)) as server:
+        found = evaluate_text(f"{server.url}#m", episodes=4, seeds=2, most=2, text_settings=settings)
+    assert server.most_at_once == 3
+    assert found.counts["requests"].sum() == len(server.asked)
+    (first, second) = found.table().to_dict("records")
+    assert first["prompt_tokens"] == second["prompt_tokens"] == 100
+    assert found.cost(1.0, 100.0) == pytest.approx((len(server.asked) * 600 / 1e6,) * 2)
+
+
+# -- the cache ---------------------------------------------------------------------------------------------------------
+
+
+def cached(server: StandIn, folder: Path, **settings: Any) -> CachedModel:
+    return CachedModel(text_model(f"{server.url}#m", TextSettings(**{**QUICK, **settings})), folder)
+
+
+def test_a_run_that_failed_goes_on_where_it_ended(tmp_path: Path) -> None:
+    game: dict[str, Any] = {"episodes": 3, "seeds": 1, "most": 2}
+    with serving(lambda asked: failed(500) if asked.number >= 10 else said('{"decision": 1}')) as server:
+        with pytest.raises(ServerError, match="the same command goes on from there"):
+            evaluate_text(cached(server, tmp_path, retries=0, concurrency=2), **game)
+        answered = len(list(tmp_path.glob("*/*.json")))
+        assert answered == 10
+    with serving(lambda asked: said('{"decision": 1}')) as second:
+        moved = cached(second, tmp_path)
+        moved._identity = cached(server, tmp_path)._identity  # which stands at another port now
+        rest = evaluate_text(moved, **game)
+        again = evaluate_text(moved, **game)
+    assert len(second.asked) == rest.counts["requests"].sum() - answered
+    assert rest.counts["cached"].sum() == answered
+    assert again.counts["cached"].sum() == again.counts["requests"].sum()
+    assert again.cost(1, 1) == (again.counts["requests"].sum() * 105 / 1e6, 0.0)
+    with serving(lambda asked: said('{"decision": 1}')) as third:
+        kept = tmp_path / "third"
+        whole = evaluate_text(f"{third.url}#m", text_settings=TextSettings(**QUICK), cache=kept, **game)
+        assert len(list(kept.glob("*/*.json"))) == len(third.asked)
+    assert rest.table().drop(columns="cached").equals(whole.table().drop(columns="cached"))
+
+
+def test_whatever_an_answer_depends_on_has_a_file_of_its_own(tmp_path: Path) -> None:
+    request = TextRequest("?", DECIDE, seed=1)
+    with serving(in_turn()) as server:
+        model = cached(server, tmp_path)
+        paths = {
+            model.path(request),
+            model.path(TextRequest("??", DECIDE, seed=1)),
+            model.path(TextRequest("?", BOTH, seed=1)),
+            model.path(TextRequest("?", DECIDE, seed=2)),
+            model.path(TextRequest("?", DECIDE, seed=1, max_tokens=1)),
+            cached(server, tmp_path, temperature=0.1).path(request),
+            cached(server, tmp_path, constrain="none").path(request),
+            cached(server, tmp_path, body={"x": 1}).path(request),
+            CachedModel(text_model(f"{server.url}#other"), tmp_path).path(request),
+        }
+        assert len(paths) == 9
+        assert cached(server, tmp_path, retries=9, timeout=1, concurrency=1).path(request) in paths
+        assert model.path(TextRequest("?", DECIDE, seed=1, game=9, episode_id=3)) in paths
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{", b"[]", b'{"raw": 1}', b'{"raw":"","decision":0,"message":null,"usage":5}']
+)
+def test_a_damaged_file_is_asked_for_again(tmp_path: Path, content: bytes) -> None:
+    request = TextRequest("?", DECIDE)
+    with serving(in_turn()) as server:
+        model = cached(server, tmp_path)
+        model.path(request).parent.mkdir()
+        model.path(request).write_bytes(content)
+        assert not model.reply(request).cached
+        assert model.reply(request).cached
+    assert len(server.asked) == 1
+
+
+def test_answers_that_are_invalid_are_kept_as_they_are(tmp_path: Path) -> None:
+    with serving(lambda asked: said("Perhaps.")) as server:
+        model = cached(server, tmp_path)
+        first, second = (model.reply(TextRequest("?", DECIDE)) for _ in range(2))
+    assert len(server.asked) == 1
+    assert (first.raw, first.decision) == (second.raw, second.decision) == ("Perhaps.", None)
+
+
+# -- the key -----------------------------------------------------------------------------------------------------------
+
+
+def everything_in(folder: Path) -> bytes:
+    return b"".join(file.read_bytes() for file in folder.rglob("*") if file.is_file())
+
+
+def test_the_key_goes_to_the_server_and_nowhere_else(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SOME_KEY", f"{KEY}\n")
+    with serving(lambda asked: said(f'{KEY} {{"decision": 1}}')) as server:  # one that repeats it
+        model = cached(server, tmp_path, key_variable="SOME_KEY")
+        reply = model.reply(TextRequest("?", DECIDE))
+    assert server.asked[0].headers["Authorization"] == f"Bearer {KEY}"
+    assert reply.decision == 1
+    assert KEY not in repr(reply) + repr(vars(model)) + repr(vars(model.model)) + json.dumps(model.identity())
+    assert KEY.encode() not in everything_in(tmp_path)
+
+
+@pytest.mark.parametrize("status", [400, 401, 500, 302])
+def test_the_key_is_in_no_error(monkeypatch: pytest.MonkeyPatch, status: int) -> None:
+    monkeypatch.setenv("SOME_KEY", KEY)
+    with serving(lambda asked: failed(status, f"Incorrect key: {KEY}")) as server, pytest.raises(IcyError) as raised:
+        ask(server, key_variable="SOME_KEY", retries=1)
+    assert "Incorrect key: (the key)" in str(raised.value)
+    assert KEY not in f"{raised.value!r} {raised.value.__cause__!r} {raised.value.__context__!r}"
+
+
+def test_no_redirect_takes_the_key_elsewhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_KEY", KEY)
+    with serving(in_turn()) as thief:
+        there = {"Location": f"{thief.url}/chat/completions"}
+        with serving(lambda asked: failed(302, **there)) as server, pytest.raises(ServerError):
+            ask(server, key_variable="SOME_KEY")
+    assert thief.asked == []
+
+
+@pytest.mark.parametrize("value", ["", "two words-secret", "ünknown-secret", "secret\nX-Other: 1"])
+def test_a_key_that_is_none_is_said_before_the_first_game(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("SOME_KEY", value)
+    with pytest.raises(InvalidSettingError, match="SOME_KEY holds no key") as raised:
+        text_model("http://localhost:9/v1#m", TextSettings(key_variable="SOME_KEY"))
+    assert "secret" not in str(raised.value)
+
+
+def test_a_server_is_a_text_model() -> None:
+    assert isinstance(text_model("http://localhost:9/v1/chat/completions#m"), TextModel)
+    assert text_model("http://localhost:9/v1/chat/completions#m").identity()["server"] == "http://localhost:9/v1"

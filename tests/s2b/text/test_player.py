@@ -1,0 +1,84 @@
+"""Text players keep the contract of players, with a model that minds every letter of its prompts."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import pytest
+
+from icy.core.errors import PluginError
+from icy.s2b import TextListener, TextModel, TextReply, TextRequest, TextSpeaker, evaluate
+from icy.s2b.text.model import FunctionModel
+from icy.testing import check_listener, check_speaker
+
+
+def fickle(request: TextRequest) -> TextReply:
+    """An answer that depends on everything in the prompt, and on the seed; a third of them are invalid."""
+    found = list(hashlib.blake2b(f"{request.prompt}{request.seed}".encode()).digest())
+    options = request.choices.get("decision", [])
+    message = [int(one[found[n + 1] % len(one)]) for n, one in enumerate(request.choices.get("message", []))]
+    return TextReply(found[0] % (len(options) + 1), message)
+
+
+def listener() -> TextListener:
+    """A listener of the fickle model."""
+    return TextListener(FunctionModel(fickle, "fickle"))
+
+
+def speaker() -> TextSpeaker:
+    """A speaker of the fickle model."""
+    return TextSpeaker(FunctionModel(fickle, "fickle"))
+
+
+@pytest.mark.parametrize(("check", "make"), [(check_listener, listener), (check_speaker, speaker)])
+def test_text_players_keep_the_contract(check: Any, make: Any) -> None:
+    results = {result.name: result for result in check(make)}
+    assert results["plays_every_game"].message == "plays all"
+    assert not results["deterministic"].excused
+    assert not results["alone_and_in_a_batch"].excused
+    assert not results["forgets_between_episodes"].excused
+
+
+def test_a_text_player_has_no_language_to_probe() -> None:
+    assert evaluate(speaker(), "random", episodes=2, seeds=1).speaker == "TextSpeaker"
+
+
+def test_a_model_is_told_of_every_batch() -> None:
+    class Seated(FunctionModel):
+        began = 0
+
+        def begin(self, seat: Any) -> None:
+            self.began += 1
+
+    model: TextModel = Seated(fickle, "fickle")
+    player = TextListener(model)
+    for _ in range(2):
+        evaluate("posdis", player, episodes=2, seeds=1)
+    assert model.began == len(player.tallies) == 2  # type: ignore[attr-defined]
+
+
+class Answering(TextModel):
+    """Answers a batch as it is told to."""
+
+    name = "mine"
+
+    def __init__(self, answers: Any) -> None:
+        self.answers = answers
+
+    def answer(self, requests: Any) -> Any:
+        return iter(self.answers)
+
+
+@pytest.mark.parametrize(
+    ("answers", "said"),
+    [
+        ([], "mine left 2 of 2 requests unanswered"),
+        ([(0, TextReply(0)), (0, TextReply(0))], "mine answers request 0 of 2, which waits for none"),
+        ([(2, TextReply(0))], "mine answers request 2 of 2"),
+        ([(0, "0")], "mine answers with a str, not with a TextReply"),
+    ],
+)
+def test_a_model_that_does_not_answer_each_request_once_is_said(answers: Any, said: str) -> None:
+    with pytest.raises(PluginError, match=said):
+        evaluate("posdis", TextListener(Answering(answers)), episodes=2, seeds=1)

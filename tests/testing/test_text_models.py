@@ -1,0 +1,118 @@
+"""The contract of text models: what passes, and what each check finds."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pytest
+
+from icy.s2b import TextModel, TextReply, TextRequest
+from icy.s2b.text.scripted import YesModel, as_json
+from icy.testing import TEXT_MODEL_CHECKS, check_text_model
+
+
+def function(name: str, settings: Any) -> Callable[[TextRequest], TextReply]:
+    """A plain function."""
+    return lambda request: as_json(1)
+
+
+class Texts(YesModel):
+    def reply(self, request: TextRequest) -> Any:
+        return '{"decision": 0}'
+
+
+class Bools(YesModel):
+    def reply(self, request: TextRequest) -> TextReply:
+        return TextReply(True)
+
+
+class Lazy(YesModel):
+    def answer(self, requests: Sequence[TextRequest]) -> Iterator[tuple[int, TextReply]]:
+        yield 0, as_json(0)
+
+
+class Remembering(YesModel):
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.seen = 0
+
+    def reply(self, request: TextRequest) -> TextReply:
+        self.seen += 1
+        return as_json(self.seen % 2)
+
+
+class Drawing(YesModel):
+    def reply(self, request: TextRequest) -> TextReply:
+        return as_json(int(2 * random.random()))
+
+
+class Changing(YesModel):
+    count = 0
+
+    def identity(self) -> dict[str, Any]:
+        type(self).count += 1
+        return {"model": self.count}
+
+
+class Stubborn(YesModel):
+    def answer(self, requests: Sequence[TextRequest]) -> Iterator[tuple[int, TextReply]]:
+        if requests[0].role == "listener" and requests[0].episode_id + len(requests) > 1:
+            raise RuntimeError("one at a time")
+        return super().answer(requests)
+
+
+WRONG: dict[str, tuple[type[TextModel] | Callable[..., Any], str]] = {
+    "made_by_name": (lambda name, settings: 5, "derive it from icy.s2b.TextModel"),
+    "answers_every_request": (Texts, "answer with an icy.s2b.TextReply"),
+    "keeps_nothing": (Remembering, "differently a"),
+    "identity": (Changing, "the other time"),
+    "random_state_untouched": (Drawing, "Python's global random state"),
+    "plays": (Stubborn, "one at a time"),
+}
+
+
+def results(model: Any) -> dict[str, Any]:
+    return {result.name: result for result in check_text_model(model, raise_on_failure=False)}
+
+
+def test_every_check_finds_something() -> None:
+    assert set(WRONG) == set(TEXT_MODEL_CHECKS)
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_is_said(name: str) -> None:
+    model, said = WRONG[name]
+    result = results(model)[name]
+    assert not result.passed
+    assert said in result.message
+
+
+@pytest.mark.parametrize(
+    ("model", "said"), [(Bools, "A decision is a whole number, or None; not True"), (Lazy, "yield each place once")]
+)
+def test_answers_of_another_kind_are_found(model: Any, said: str) -> None:
+    assert said in results(model)["answers_every_request"].message
+
+
+def test_a_function_is_a_text_model() -> None:
+    found = results(function)
+    assert {result.passed for result in found.values()} == {True}
+    assert "not registered" in found["made_by_name"].message
+    assert found["answers_every_request"].message == "4 of 8 answers are valid"  # it gives no messages
+
+
+@pytest.mark.parametrize("name", ["scripted-yes", "scripted-oracle", "http", "transformers"])
+def test_models_of_icy_keep_the_contract(name: str) -> None:
+    found = results(name)
+    assert {result.passed for result in found.values()} == {True}
+    excused = {name for name, result in found.items() if result.excused}
+    if name in ("http", "transformers"):
+        assert excused == set(TEXT_MODEL_CHECKS)
+        assert "is named by" in found["plays"].message
+    elif name == "scripted-oracle":
+        assert excused == {"answers_every_request", "keeps_nothing", "random_state_untouched"}
+    else:
+        assert excused == set()
+        assert found["plays"].message.startswith("0 of ")
