@@ -236,8 +236,8 @@ class _Games:
         # A game's number in its episode. Its column may differ, as supports are padded to the longest of the batch.
         self.place = np.arange(len(column)) - _firsts(targets.counts)[self.episode]
         self.query = query[self.episode, column]
-        self.meaning, self.sample = (part[self.episode, column] for part in (targets.meanings, targets.samples))
-        self.target = self.meaning * settings.samples + self.sample
+        meaning, sample = (part[self.episode, column] for part in (targets.meanings, targets.samples))
+        self.target = meaning * settings.samples + sample
 
     def views(self) -> _Views:
         """Draw what both players see, and whether the listener sees the target's meaning."""
@@ -245,29 +245,56 @@ class _Games:
         keep = self._uniform("ratio", 1)[:, 0] < settings.kept
         drawn = self._others()
         stand_in, distractors = drawn[:, 0], drawn[:, 1:]
-        scheduled, other = self.target, np.where(keep, self._same_meaning(), stand_in)
-        swapped = self.query & (settings.kind == "meta") & (settings.query_of == "listener")
-        target, first = np.where(swapped, other, scheduled), np.where(swapped, scheduled, other)
-        speaker = np.concatenate([target[:, None], distractors], axis=1)
+        speaker = np.concatenate([self.target[:, None], distractors], axis=1)
+        first = np.where(keep, self._same_meaning(self.target), stand_in)
+        seen, meant = np.concatenate([first[:, None], distractors], axis=1), np.zeros(len(keep), dtype=np.int64)
+        if settings.kind == "meta" and settings.query_of == "listener":
+            turned, *views = self._turned(keep, stand_in, distractors)
+            of_game = turned[:, None]
+            speaker, seen = np.where(of_game, views[0], speaker), np.where(of_game, views[1], seen)
+            meant = np.where(turned, views[2], meant)
         order = np.argsort(self._uniform("slots", slots), axis=1, kind="stable")
-        listener = np.take_along_axis(np.concatenate([first[:, None], distractors], axis=1), order, axis=1)
-        answer = np.where(keep, (order == 0).argmax(1), settings.slots)
+        listener = np.take_along_axis(seen, order, axis=1)
+        answer = np.where(keep, (order == meant[:, None]).argmax(1), slots)
         return _Views(speaker, listener, answer)
+
+    def _turned(
+        self, keep: NDArray[np.bool_], stand_in: Wholes, distractors: Wholes
+    ) -> tuple[NDArray[np.bool_], Wholes, Wholes, Wholes]:
+        """Let the listener see what is scheduled, and the speaker speak of any of what it sees, or of none.
+
+        Returns:
+            In which games this is so: those of the query, but for a few in small spaces where what would stand in for
+            the target shares a distractor's meaning; what the speaker sees there; what the listener sees, before its
+            slots are shuffled; and which of these is meant, if any.
+        """
+        samples, seen = self.settings.samples, np.concatenate([self.target[:, None], distractors], axis=1)
+        meanings = seen // samples
+        alone = (meanings[:, :, None] == meanings[:, None]).sum(-1) == 1
+        meant = np.where(alone, self._uniform("meant", seen.shape[1]), -1.0).argmax(1)
+        chosen = np.take_along_axis(seen, meant[:, None], 1)[:, 0]
+        # What is scheduled takes the place of the distractor that is meant.
+        beside = np.where(np.arange(1, seen.shape[1]) == meant[:, None], self.target[:, None], distractors)
+        target = np.where(keep, self._same_meaning(chosen), stand_in)
+        speaker = np.concatenate([target[:, None], np.where(keep[:, None], beside, distractors)], axis=1)
+        apart = (stand_in[:, None] // samples != meanings).all(1) & alone[:, 0]
+        turned = self.query & (keep & alone.any(1) | ~keep & apart)
+        return turned, speaker, seen, meant
 
     def _uniform(self, name: str, count: int) -> Reals:
         """Draw uniform numbers for every game, [T, count]."""
         return self.streams.uniform_of_games(name, self.episode, self.place, count)
 
-    def _same_meaning(self) -> Wholes:
-        """Draw a stimulus of the target's meaning; with `distinct`, never the speaker's sample if there is another."""
+    def _same_meaning(self, stimuli: Wholes) -> Wholes:
+        """Draw a stimulus of the same meaning in each game; with `distinct`, never the same if there is another."""
         count = self.settings.samples
         if count == 1:
-            return self.target
-        uniform = self._uniform("own", 1)[:, 0]
+            return stimuli
+        uniform, sample = self._uniform("own", 1)[:, 0], stimuli % count
         if not self.settings.distinct:
-            return self.meaning * count + (uniform * count).astype(np.int64)
+            return stimuli - sample + (uniform * count).astype(np.int64)
         step = 1 + (uniform * (count - 1)).astype(np.int64)
-        return self.meaning * count + (self.sample + step) % count
+        return stimuli - sample + (sample + step) % count
 
     def _others(self) -> Wholes:
         """Draw a stand-in for the target, and the distractors: [T, K + 1].

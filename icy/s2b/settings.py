@@ -30,8 +30,8 @@ NEAR32: dict[str, Departure] = {
     "samples": Departure({"truncate": "none"}, "samples may leave their section, some seven in ten thousand"),
     "schedule": Departure(
         {"query_of": "speaker"},
-        "the query's schedule is of the speaker's stimuli, as the papers have it; where the answer is no the listener is "
-        "shown another, often one that it has seen before, so that novelty alone tells the answer",
+        "the query's schedule is of the speaker's stimuli, as the papers have it; where the answer is no, the listener "
+        "sees another, often one that it has seen before, so that novelty alone tells the answer",
     ),
     "query": Departure(
         {"query": "tss", "query_order": "index"},
@@ -117,9 +117,9 @@ class GameSettings(CompatSettings):
         query: what the query shows: "all": every meaning and sample of its split; "tss": as many as it takes to show
             every value S times.
         query_order: order of query "all": "random", or by "index".
-        query_of: whose stimuli the query shows by that schedule in a meta game, while the other player is shown another
-            where the answer is no: the "speaker", as in the papers, where a listener can tell the answer from whether
-            it has seen a stimulus before; or the "listener", whose stimuli then tell nothing.
+        query_of: whose stimuli the query schedules in a meta game: the "speaker"'s targets, as in the papers, where the
+            listener sees another stimulus if the answer is no, and can tell that from having seen it before; or what
+            the "listener" sees, which then tells nothing, and the speaker means any of it, or something else.
         truncate: what to do about samples outside their section: "resample": draw them again, so that values never
             overlap; "clip": move them to the end of the section; "none": keep them.
         representation: representation of stimuli: "scs": one number per dimension; "ohe": one-hot blocks.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,7 @@ def test_answers_are_right_and_distractors_never_share_the_meaning(name: str) ->
 
 def test_everything_shown_has_been_scheduled() -> None:
     """In the support, stimuli are those of its targets; in the query, of all targets."""
-    settings = GameSettings(samples=4, shots=2)
+    settings = GameSettings(samples=4, shots=2, query_of="speaker")
     episodes = deal(settings, np.arange(100))
     for episode in range(100):
         own = owners(episodes) == episode
@@ -65,11 +66,13 @@ def test_everything_shown_has_been_scheduled() -> None:
 def test_the_query_shows_every_meaning_and_sample_once() -> None:
     settings = GameSettings(samples=2)
     episodes = deal(settings, np.arange(50))
+    speakers = deal(replace(settings, query_of="speaker"), np.arange(50))
     spaces = Spaces(episodes.sizes, settings.most)
     wanted = spaces.valid & query_meanings(spaces)
     for episode in range(50):
-        shown = episodes.speaker_numbers[(owners(episodes) == episode) & episodes.query, 0]
-        assert sorted(shown) == np.flatnonzero(wanted[episode].repeat(2)).tolist()
+        query = (owners(episodes) == episode) & episodes.query
+        for shown in (episodes.listener_numbers[query, 0], speakers.speaker_numbers[query, 0]):
+            assert sorted(shown) == np.flatnonzero(wanted[episode].repeat(2)).tolist()
         assert (np.diff(episodes.query[owners(episodes) == episode].astype(int)) >= 0).all()
 
 

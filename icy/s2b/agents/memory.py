@@ -173,5 +173,3 @@ class MemoryListener(nn.Module):
         of_dimension = (by_pair * weights[..., None]).sum(2)
         together = F.logsigmoid(of_dimension).sum(1)  # log-probability that all agree
         return together - torch.log(-torch.expm1(together.clamp(max=-1e-6)))
-
-
