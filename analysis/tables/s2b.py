@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
 from icy.analysis.cells import SPREADS, Cell, cell_of_values, checked_spread
 from icy.analysis.literature.catalogue import published
+from icy.core.text import listed
+from icy.s2b.evaluation import NEVER_LISTENING
 
 from .table import BiasTable, Line
 
-QUERY = "query"
+QUERY, DEAF = "query", "deaf"
 HEADINGS = {  # of the measures of `icy.s2b.Evaluation.table`
     "zsct": QUERY,
+    "deaf": DEAF,
     "support": "support",
     "yes": "says yes",
     "kept": "is yes",
@@ -32,7 +36,8 @@ def evaluation_table(
     """Make a table with a row per pair of players and game, and a column per measure, over seeds.
 
     Args:
-        rows: one per seed, with the measures of `icy.s2b.Evaluation.table` and the columns of `labels`.
+        rows: one per seed, with the measures of `icy.s2b.Evaluation.table`, the columns of `icy.s2b.never_listening` as
+            `with_deaf` adds them, and those of `labels`.
         labels: columns that tell rows of the table apart, and their headings.
         spread: "sd", "sem" or "ci95".
         notes: sentences below the table.
@@ -55,10 +60,19 @@ def evaluation_table(
     )
     legend = [
         f"{query} said that it saw the target's meaning, and how often it did",
+        f"{DEAF}: the query of the best of {listed(NEVER_LISTENING)} in the same games, who never listen",
         f"mean ± {SPREADS[spread][0]}, of means over episodes",
     ]
     columns = [*labels.values(), "seeds"]
     return BiasTable("games", columns, list(headings.values()), [*lines, *beside], [*legend, *notes], decimals=1)
+
+
+def with_deaf(rows: pd.DataFrame, floors: pd.DataFrame) -> pd.DataFrame:
+    """Add to rows per seed what those score who never listen, and as `deaf` the best of them over these seeds."""
+    merged = rows.merge(floors, on="seed", how="left")
+    names = [name for name in NEVER_LISTENING if merged[name].notna().any()]
+    best = merged[names].mean().idxmax() if names else None
+    return merged.assign(deaf=math.nan if best is None else merged[best])
 
 
 def published_text_models(games: Sequence[tuple[int, int]]) -> list[Line]:

@@ -39,6 +39,7 @@ _WHERE = {
     "disentanglement": "language_probe",
     "evaluate": "evaluation",
     "evaluate_text": "text.evaluation",
+    "never_listening": "evaluation",
     "parallel_env": "environments.parallel",
     "play": "evaluation",
     "probe_language": "language_probe",
@@ -66,6 +67,7 @@ __all__ = [
     "disentanglement",
     "evaluate",
     "evaluate_text",
+    "never_listening",
     "parallel_env",
     "play",
     "probe_language",
@@ -77,7 +79,7 @@ _register()
 
 if TYPE_CHECKING:
     from .environments.parallel import parallel_env
-    from .evaluation import evaluate, play
+    from .evaluation import evaluate, never_listening, play
     from .game import BatchedGame
     from .language_probe import disentanglement, probe_language
     from .players.base import Action, Player, Seat

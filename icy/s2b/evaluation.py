@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 AT_ONCE = 1024  # episodes in one batch at most
 MOST_AT_ONCE = 10_000_000  # stimuli in the spaces of one batch at most
 MOST_EPISODES = 1_000_000  # episodes per seed at most
+NEVER_LISTENING = ("novelty", "novelty-meaning", "order")  # listeners
 SCORE_NAMES = ("zsct", "support", "yes", "kept")
 ProgressCallback = Callable[[int, int], None]  # called with the number of episodes played, and their total
 # Called before each step with the game, what the players see, and the actions of the speaker and the listener.
@@ -158,6 +159,44 @@ def evaluate(
         if told is not None:
             told(first + len(batch), len(todo))
     return Evaluation(chosen, name_of(speaker), name_of(listener), episodes, tuple(numbers), Scores.join(parts))
+
+
+def never_listening(
+    settings: GameSettings | None = None,
+    *,
+    episodes: int = 64,
+    seeds: int | str | Iterable[int] = 5,
+    **given: Unpack[GameOptions],
+) -> "pd.DataFrame":
+    """Return what listeners score in the query that hear nothing: the floor of a score, as chance is.
+
+    A game may give answers away without a word, by what it shows when (`query_of`). A listener that hears nothing, and
+    remembers what it was shown, then scores above chance.
+
+    Args:
+        settings: settings of the game; or give them by name.
+        episodes: number of episodes per seed, as in `evaluate`, whose episodes these are.
+        seeds: how many seeds, or which.
+        **given: settings by name, see GameSettings.
+
+    Returns:
+        A row per seed, with the column `seed` and one for each of NEVER_LISTENING; NaN in games without feedback.
+
+    Example:
+        >>> from icy.s2b import never_listening
+        >>> never_listening(query_of="speaker", seeds=1).round(2).to_dict("records")
+        [{'seed': 123, 'novelty': 0.86, 'novelty-meaning': 0.86, 'order': 0.55}]
+    """
+    import pandas as pd
+
+    chosen = GameSettings.of(settings, **given)
+    rows: dict[str, Any] = {"seed": seed_list(seeds)}
+    for name in NEVER_LISTENING:
+        if chosen.feedback:
+            rows[name] = evaluate("random", name, chosen, episodes=episodes, seeds=rows["seed"]).table()["zsct"]
+        else:
+            rows[name] = np.nan
+    return pd.DataFrame(rows)
 
 
 def batch_size(settings: GameSettings) -> int:

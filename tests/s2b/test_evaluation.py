@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from icy.core.errors import IcyError, IncompatibleError
-from icy.s2b import BatchedGame, GameSettings, evaluate, play, record
+from icy.s2b import BatchedGame, GameSettings, evaluate, never_listening, play, record
 from icy.s2b.evaluation import Evaluation, episode_seeds
 from icy.s2b.scores import Scores
 
@@ -56,3 +58,15 @@ def test_mistakes_are_answered_in_a_sentence() -> None:
         episode_seeds(1, 2_000_000)
     with pytest.raises(IcyError, match="not both"):
         evaluate("posdis", "binding", GameSettings(), shots=2)
+
+
+# -- floors ------------------------------------------------------------------------------------------------------------
+
+
+def test_floors_are_of_the_episodes_that_others_are_evaluated_in() -> None:
+    given: dict[str, Any] = {"episodes": 6, "seeds": [3, 5], "compat": "near32", "most": 3}
+    floors = never_listening(**given)
+    assert floors["seed"].tolist() == [3, 5]
+    for name in ("novelty", "novelty-meaning", "order"):
+        assert floors[name].tolist() == evaluate("posdis", name, **given).table()["zsct"].tolist()
+    assert not never_listening(feedback=False, episodes=1, seeds=1).notna()["novelty"].any()

@@ -30,23 +30,22 @@ class NoveltyListener(Decider):
         """Take a seat; games must end by showing the target."""
         super().begin(seat)
         _require_feedback(seat)
-        self.before: Reals = np.zeros((seat.episodes, 0, seat.settings.width))
+        self.before: list[set[bytes]] = [set() for _ in range(seat.episodes)]
 
     def acting(self, seen: Seen) -> Action:
         """Decide, and remember what the speaker saw."""
-        if seen.fresh.any():
-            self.before[seen.fresh] = np.nan
-            self.before = self.before[:, ~np.isnan(self.before).all((0, 2))]
+        for episode in np.flatnonzero(seen.fresh):
+            self.before[episode].clear()
         decision = np.where(seen.may_decide, self.decide(seen), 0)
-        told = seen.round == self.seat.settings.rounds + 1
-        if told.any():
-            added = np.where(told[:, None, None], seen.stimulus[:, :1], np.nan)
-            self.before = np.concatenate([self.before, added], axis=1)
+        for episode in np.flatnonzero(seen.round == self.seat.settings.rounds + 1):
+            self.before[episode].add(seen.stimulus[episode, 0].tobytes())
         return Action(decision=decision)
 
     def decide(self, seen: Seen) -> Decisions:
         """Return the first slot that is new, or "none"."""
-        new = ~(seen.stimulus[:, :, None] == self.before[:, None]).all(-1).any(-1)
+        new = np.zeros(seen.stimulus.shape[:2], dtype=bool)
+        for episode in np.flatnonzero(seen.may_decide):
+            new[episode] = [stimulus.tobytes() not in self.before[episode] for stimulus in seen.stimulus[episode]]
         return _first(new, self.seat.settings)
 
 

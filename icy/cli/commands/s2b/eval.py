@@ -18,7 +18,18 @@ from icy.core.registry import LISTENER, SPEAKER, registry
 from icy.core.text import counted
 from icy.s2b.settings import GameSettings
 
-from .options import SWEPT, counting, game_options, load, player_option, plugins_and_quiet, progress, settings_of, shown
+from .options import (
+    SWEPT,
+    counting,
+    floors,
+    game_options,
+    load,
+    player_option,
+    plugins_and_quiet,
+    progress,
+    settings_of,
+    shown,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,8 +72,11 @@ def eval_command(
     """Evaluate pairs of players: a row per pair and game.
 
     query is the zero-shot compositional test accuracy (ZSCT), in per cent; "says yes" is how often the listener says
-    that it sees the target's meaning, and "is yes" how often it does see it.
+    that it sees the target's meaning, and "is yes" how often it does see it. deaf is the query of the best of those who
+    never listen, in the same games: what a score says about communication is above it.
     """
+    from icy.analysis.tables.s2b import with_deaf
+
     load(plugin)
     target = None if out is None else checked_rows_file(out)
     numbers = seed_list(seeds)
@@ -72,7 +86,8 @@ def eval_command(
     try:
         with progress(len(pairs) * len(games) * len(numbers) * episodes, quiet) as told:
             for (speaks, listens), game in product(pairs, games):
-                found.append(_evaluated(speaks, listens, game, episodes, numbers, told))
+                rows = _evaluated(speaks, listens, game, episodes, numbers, told)
+                found.append(with_deaf(rows, floors(game, episodes, tuple(numbers))))
     except KeyboardInterrupt:
         if found:
             _print_evaluation(found, spread, format_)

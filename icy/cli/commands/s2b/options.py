@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +17,9 @@ from icy.core.errors import quoted
 from icy.core.registry import registry
 from icy.s2b.settings import COMPATS, GAME_KINDS, MASKS, ORDERS, OWNERS, QUERIES, SPLITS, VIEWS, GameSettings
 from icy.s2b.stimuli import REPRESENTATIONS, TRUNCATIONS
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SWEPT = ("shots", "samples", "distractors")
 
@@ -154,3 +158,11 @@ def counting(told: Callable[[int], None]) -> Callable[[int, int], None]:
         before = done
 
     return count
+
+
+@functools.cache
+def floors(game: GameSettings, episodes: int, seeds: tuple[int, ...]) -> pd.DataFrame:
+    """Return what those score in a game who never listen, whoever plays it; see `icy.s2b.never_listening`."""
+    from icy.s2b import never_listening
+
+    return never_listening(game, episodes=episodes, seeds=seeds)

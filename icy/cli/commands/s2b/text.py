@@ -20,7 +20,7 @@ from icy.s2b.settings import GameSettings
 from icy.s2b.text.model import CONSTRAINTS, SCHEMES, TextModel, TextSettings, text_model
 
 from .eval import games_of
-from .options import SWEPT, game_options, load, player_option, plugins_and_quiet, progress, settings_of, shown
+from .options import SWEPT, floors, game_options, load, player_option, plugins_and_quiet, progress, settings_of, shown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -176,6 +176,7 @@ class _Run:
                 self._one(model, game, told)
 
     def _one(self, model: TextModel, game: GameSettings, told: Callable[[int], None]) -> None:
+        from icy.analysis.tables.s2b import with_deaf
         from icy.s2b import evaluate_text
 
         found = evaluate_text(
@@ -185,7 +186,8 @@ class _Run:
         facts = {"model": model.name, **{name: getattr(game, name) for name in SWEPT}}
         rows = found.table().assign(**facts, decisions=game.decisions, episodes=self.episodes)
         self.found.append(found)
-        self.rows.append(rows.assign(speaker=self.speaker))
+        with_floor = with_deaf(rows, floors(game, self.episodes, tuple(self.seeds)))
+        self.rows.append(with_floor.assign(speaker=self.speaker))
 
     def notes(self) -> list[str]:
         """Return sentences on tokens, costs and failures."""

@@ -38,6 +38,17 @@ def test_a_table_says_what_it_shows() -> None:
     assert "chance: 25.0 % with 4 answers; 4 episodes per seed" in result.stdout
 
 
+def test_beside_a_score_stands_what_silence_is_worth(tmp_path: Path) -> None:
+    out = tmp_path / "rows.csv"
+    words = ["--compat", "near32", "--values", "2-3", "--shots", "2", "--format", "json", "--out", str(out)]
+    result = run("eval", *QUICK, *words)
+    (row,) = json.loads(result.stdout)
+    table = pd.read_csv(out)
+    assert (table["deaf"] == table["order"]).all()  # the best: it is always right where the query is shown whole
+    assert row["deaf"]["mean"] == pytest.approx(100 * table["order"].mean())
+    assert "never listen" in run("eval", *QUICK).stdout
+
+
 def test_an_interrupted_evaluation_keeps_what_is_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     from icy.cli.commands.s2b import eval as measuring
 
