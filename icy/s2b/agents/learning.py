@@ -1,0 +1,226 @@
+"""Train a listener on dealt episodes: by reward alone (PPO), or on the right decisions (supervised).
+
+A decision changes nothing that is shown later, so the return of a decision is its own reward (a discount of 0), and a
+whole episode is one pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from icy.core.checks import whole_number
+from icy.core.errors import InvalidSettingError, unknown
+from icy.core.streams import stream_key
+from icy.s2b.evaluation import episode_seeds
+from icy.s2b.game import REWARDS
+from icy.s2b.players.base import Player
+from icy.s2b.settings import GameSettings
+
+from .dealt import DealtGames, deal_games
+
+LEARNERS = ("ppo", "supervised")
+DEALT_AT_ONCE = 1024  # episodes
+READ_AT_ONCE = 64
+TRAINING = 2**40  # seeds of training episodes begin here, far from those of evaluations
+
+
+@dataclass(frozen=True)
+class LearningSettings:
+    """Settings of training on dealt episodes.
+
+    Attributes:
+        learner: "ppo": by the reward of its own decisions alone; "supervised": on the right decisions.
+        updates: number of batches of new episodes.
+        episodes: number of episodes in a batch.
+        epochs: how often PPO goes through a batch.
+        minibatch: number of episodes in one step of the optimiser.
+        clip: how far PPO lets the probability of a decision move, as a share of it.
+        entropy: weight of the entropy of decisions in PPO.
+        learning_rate: of Adam.
+        warm_up: number of updates in which the learning rate rises to it.
+        decay: share of the updates at the end in which it falls to 0.
+        clip_norm: limit of the norm of a gradient.
+    """
+
+    learner: str = "ppo"
+    updates: int = 400
+    episodes: int = 128
+    epochs: int = 2
+    minibatch: int = 32
+    clip: float = 0.2
+    entropy: float = 0.01
+    learning_rate: float = 1e-3
+    warm_up: int = 20
+    decay: float = 0.3
+    clip_norm: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.learner not in LEARNERS:
+            raise unknown("learner", self.learner, LEARNERS)
+        for name in ("updates", "episodes", "epochs", "minibatch"):
+            whole_number(f"setting {name}", getattr(self, name), least=1)
+        if not 0 <= self.decay <= 1:
+            raise InvalidSettingError(f"decay is a share of the updates, from 0 to 1; not {self.decay}.")
+
+    def rate(self, update: int) -> float:
+        """Return the learning rate of an update, counted from 0."""
+        rising = min(1.0, (update + 1) / max(self.warm_up, 1))
+        falling = min(1.0, (self.updates - update) / max(self.decay * self.updates, 1))
+        return self.learning_rate * rising * falling
+
+
+class DealtLearning:
+    """A listener in training. All of its state is in `state`, from which training goes on to the same bits.
+
+    Args:
+        model: maps dealt games to the logits of decisions, [B, G, decisions].
+        game: settings of the game.
+        settings: how to train.
+        seed: of the episodes and of the decisions that are tried.
+        speaker: a speaker that does not learn; its name, or a function that makes it.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        game: GameSettings,
+        settings: LearningSettings | None = None,
+        seed: int = 0,
+        speaker: str | Callable[[], Player] = "posdis",
+    ) -> None:
+        self.model, self.game, self.settings = model, game, settings or LearningSettings()
+        self.seed, self.speaker = seed, speaker
+        self.updates = 0
+        self.optimiser = torch.optim.Adam(model.parameters(), self.settings.learning_rate)
+        self.random = torch.Generator().manual_seed(stream_key(seed, "decisions") % 2**63)
+        self._dealt: DealtGames | None = None
+        self._first = 0  # number of the first episode that is dealt
+
+    @property
+    def done(self) -> bool:
+        """Whether all updates were made."""
+        return self.updates >= self.settings.updates
+
+    def state(self) -> dict[str, Any]:
+        """Return all that training goes on from."""
+        return {
+            "model": self.model.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            "updates": self.updates,
+            "random": self.random.get_state(),
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Go on from a state."""
+        self.model.load_state_dict(state["model"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.updates = state["updates"]
+        self.random.set_state(state["random"])
+
+    def run(self, updates: int) -> float:
+        """Make some updates, or those that are left; return the mean loss."""
+        losses = [loss for _ in range(min(updates, self.settings.updates - self.updates)) for loss in self._update()]
+        return sum(losses) / max(len(losses), 1)
+
+    def _update(self) -> Iterator[float]:
+        batch = self._batch(self.updates)
+        for group in self.optimiser.param_groups:
+            group["lr"] = self.settings.rate(self.updates)
+        tried = self._tried(batch) if self.settings.learner == "ppo" else None
+        for _ in range(self.settings.epochs if tried else 1):
+            for rows in torch.randperm(len(batch), generator=self.random).split(self.settings.minibatch):
+                some = batch.take(rows)
+                logs = self.model(some).log_softmax(-1)
+                loss = self._supervised(some, logs) if tried is None else self._ppo(some, logs, tried.take(rows, some))
+                self.optimiser.zero_grad()
+                loss.backward()
+                nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip_norm)
+                self.optimiser.step()
+                yield float(loss.detach())
+        self.updates += 1
+
+    def _batch(self, update: int) -> DealtGames:
+        """Return the episodes of an update, which its number alone determines."""
+        size = self.settings.episodes
+        begin = update * size
+        if self._dealt is None or not self._first <= begin <= self._first + len(self._dealt) - size:
+            count = max(1, DEALT_AT_ONCE // size) * size
+            start = TRAINING + stream_key(self.seed, "episodes") % 2**40 * 2**20 + begin
+            speaker = self.speaker if isinstance(self.speaker, str) else self.speaker()
+            self._dealt, self._first = deal_games(self.game, range(start, start + count), speaker), begin
+        return self._dealt.take(slice(begin - self._first, begin - self._first + size))
+
+    def _supervised(self, games: DealtGames, logs: Tensor) -> Tensor:
+        return F.nll_loss(logs[games.there], games.answers[games.there])
+
+    @torch.no_grad()
+    def _tried(self, games: DealtGames) -> _Tried:
+        """Decide all games at random as the model would, and weigh the rewards."""
+        parts = [self.model(games.take(rows)) for rows in torch.arange(len(games)).split(READ_AT_ONCE)]
+        longest = games.there.shape[1]
+        logs = torch.cat([F.pad(part, (0, 0, 0, longest - part.shape[1])) for part in parts]).log_softmax(-1)
+        drawn = torch.multinomial(logs.flatten(0, 1).exp(), 1, generator=self.random).view(logs.shape[:2])
+        paid = torch.tensor(REWARDS)[games.query.long(), (drawn == games.answers).long()]
+        gain = torch.zeros_like(paid)
+        for phase in (games.there & ~games.query, games.there & games.query):
+            gain[phase] = paid[phase] - paid[phase].mean()
+        gain = gain / (gain[games.there].std() + 1e-6)
+        return _Tried(drawn, _of(logs, drawn), gain)
+
+    def _ppo(self, games: DealtGames, logs: Tensor, tried: _Tried) -> Tensor:
+        ratio = (_of(logs, tried.drawn) - tried.log).exp()
+        clipped = ratio.clamp(1 - self.settings.clip, 1 + self.settings.clip)
+        gained = torch.minimum(ratio * tried.gain, clipped * tried.gain)
+        entropy = -(logs.exp() * logs).sum(-1)
+        return -(gained + self.settings.entropy * entropy)[games.there].mean()
+
+
+@dataclass(frozen=True, eq=False)
+class _Tried:
+    """Decisions that were tried: which, their log-probability, and how much better they did than their phase's mean."""
+
+    drawn: Tensor
+    log: Tensor
+    gain: Tensor
+
+    def take(self, rows: Tensor, games: DealtGames) -> _Tried:
+        """Return those of some episodes, cut to the length of their games."""
+        length = games.there.shape[1]
+        return _Tried(self.drawn[rows, :length], self.log[rows, :length], self.gain[rows, :length])
+
+
+def _of(logs: Float[Tensor, "batch game decision"], drawn: Tensor) -> Float[Tensor, "batch game"]:
+    return logs.gather(-1, drawn.unsqueeze(-1)).squeeze(-1)
+
+
+@torch.no_grad()
+def read(
+    model: nn.Module, game: GameSettings, speaker: str | Player = "posdis", episodes: int = 200, seed: int = 123
+) -> dict[str, float]:
+    """Return the accuracies of a model's likeliest decisions, as `evaluate` would: means over episodes of a seed.
+
+    Args:
+        model: maps dealt games to logits of decisions.
+        game: settings of the game.
+        speaker: a speaker that does not learn.
+        episodes: number of episodes.
+        seed: of the evaluation.
+
+    Returns:
+        `zsct` in the query, and `support`.
+    """
+    dealt = deal_games(game, episode_seeds(seed, episodes), speaker)
+    sums = {"zsct": 0.0, "support": 0.0}
+    for rows in torch.arange(len(dealt)).split(READ_AT_ONCE):
+        some = dealt.take(rows)
+        right = model(some).argmax(-1) == some.answers
+        for name, phase in (("zsct", some.there & some.query), ("support", some.there & ~some.query)):
+            sums[name] += float(((right & phase).sum(1) / phase.sum(1)).sum())
+    return {name: total / len(dealt) for name, total in sums.items()}
