@@ -1,4 +1,4 @@
-"""Cores of agents that learn S2B: what remembers an episode. They register like plug-ins, each imported on first use."""
+"""Cores of agents that learn S2B: what remembers an episode. They register like plug-ins, imported on first use."""
 
 from typing import TYPE_CHECKING
 
@@ -10,7 +10,7 @@ _CORES = {
     "DNC": ("dnc:DNC", "Differentiable neural computer: a memory with content, usage and order.", "Graves et al. 2016"),
     "ESBN": ("esbn:ESBN", "Emergent symbols: keys for what was seen, and a controller that sees it too.", "MetaRG22"),
     "ESBN-strict": ("esbn:StrictESBN", "Emergent symbols: the controller sees nothing but keys.", "Webb et al. 2021"),
-    "DCEM": ("dcem:DCEM", "Dual-coding episodic memory: words lead to what was seen, and back.", "Hill et al. 2021"),
+    "DCEM": ("dcem:DCEM", "Dual-coding episodic memory: words lead to what was seen, and back.", "Hill et al. 2020"),
     "Transformer": ("transformer:Transformer", "Causal Transformer over the last steps of an episode.", "icy"),
 }
 

@@ -1,7 +1,7 @@
-"""Dual-coding episodic memory (Hill et al. 2021), as MetaRG22 has it (s2b-facts 10.5).
+"""Dual-coding episodic memory (Hill et al. 2020), as MetaRG22 has it (s2b-facts 10.5).
 
-Two memories grow side by side, of what was seen and of what was heard. What is heard now leads to what was seen when the
-like was heard, and what is seen now to what was heard then.
+Two memories grow side by side, of what was seen and of what was heard. What is heard now leads to what was seen when
+the like was heard, and what is seen now to what was heard then.
 """
 
 from __future__ import annotations
@@ -44,11 +44,14 @@ class Reader(nn.Module):
     def forward(self, asked: Tensor, keys: Tensor, values: Tensor, seen: View) -> Tensor:
         """Read for [T, B, asked] from keys and values [B, C + T, ...]; return [T, B, heads * told]."""
         query = self.query(asked.transpose(0, 1)).unflatten(-1, (self.heads, -1))  # [B, T, heads, asked]
-        cosines = (F.normalize(query, dim=-1).flatten(1, 2) @ F.normalize(keys, dim=-1).mT).unflatten(1, query.shape[1:3])
+        cosines = (F.normalize(query, dim=-1).flatten(1, 2) @ F.normalize(keys, dim=-1).mT).unflatten(
+            1, query.shape[1:3]
+        )
         near, which, there = nearest(cosines, seen.earlier[:, :, None], self.nearest)
         rows = torch.arange(len(values), device=values.device).view(-1, 1, 1, 1)
         weighted = values[rows, which] * weights(near, there)[..., None]
-        return self._mixed(weighted, there).flatten(-2).transpose(0, 1)
+        read: Tensor = self._mixed(weighted, there).flatten(-2).transpose(0, 1)
+        return read
 
     def _mixed(self, items: Tensor, there: Tensor) -> Tensor:
         """Let the entries of each query attend to each other, and sum them, [B, T, heads, told]."""

@@ -31,9 +31,7 @@ class View:
     kept: Bool[Tensor, "batch capacity"]
 
 
-def view(
-    count: Int[Tensor, " batch"], resets: Bool[Tensor, "step batch"] | None, steps: int, capacity: int
-) -> View:
+def view(count: Int[Tensor, " batch"], resets: Bool[Tensor, "step batch"] | None, steps: int, capacity: int) -> View:
     """Return what the steps of a sequence see.
 
     Args:

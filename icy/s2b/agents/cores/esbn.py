@@ -1,7 +1,7 @@
 """Emergent symbol binding network (Webb, Sinha and Cohen 2021), as it was, and as MetaRG22 has it.
 
-The memory holds a pair per step: a value, which is what was seen, and a key, which the controller made. What is like the
-present value leads to the keys that go with it, and the controller works on those.
+The memory holds a pair per step: a value, which is what was seen, and a key, which the controller made. What is like
+the present value leads to the keys that go with it, and the controller works on those.
 """
 
 from __future__ import annotations
@@ -82,9 +82,7 @@ class _Bindings(SequenceCore):
         keys, values = empty
         return keys, values, torch.zeros(episodes, dtype=torch.int64, device=keys.device)
 
-    def bound(
-        self, values: Tensor, memory: State, resets: Tensor | None, run: Callable[[Reads], None]
-    ) -> State:
+    def bound(self, values: Tensor, memory: State, resets: Tensor | None, run: Callable[[Reads], None]) -> State:
         """Let `run` read what the memory holds for values [T, B, v] and make keys, and return the memory after it."""
         keys, old, count = memory
         seen = view(count, resets, len(values), self.capacity)

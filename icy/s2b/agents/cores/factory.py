@@ -11,9 +11,7 @@ from icy.core.registry import CORE, Entry, registry
 from .base import CAPACITY, Core, Parts
 
 
-def make_core(
-    name: str, width: int, *, capacity: int = CAPACITY, parts: Parts | None = None, **options: Any
-) -> Core:
+def make_core(name: str, width: int, *, capacity: int = CAPACITY, parts: Parts | None = None, **options: Any) -> Core:
     """Make a core by its name.
 
     Args:
@@ -40,9 +38,7 @@ def made_of(entry: Entry, width: int, *, capacity: int = CAPACITY, parts: Parts 
     given = {"capacity": capacity, "parts": parts}
     made = entry.create(width, **{name: value for name, value in given.items() if takes(entry, name)}, **options)
     if not isinstance(made, Core):
-        raise PluginError(
-            f"{entry.qualified} makes a {type(made).__name__}; derive it from icy.s2b.agents.cores.Core."
-        )
+        raise PluginError(f"{entry.qualified} makes a {type(made).__name__}; derive it from icy.s2b.agents.cores.Core.")
     return made
 
 
