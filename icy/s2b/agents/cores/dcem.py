@@ -58,7 +58,8 @@ class Reader(nn.Module):
         query, key, value = self.attend(items).chunk(3, -1)
         allowed = there | ~there.any(-1, keepdim=True)  # where there is none, any: a softmax needs some
         found = self.out(F.scaled_dot_product_attention(query, key, value, attn_mask=allowed[..., None, :]))
-        return (found * there[..., None]).sum(-2)
+        mixed: Tensor = (found * there[..., None]).sum(-2)
+        return mixed
 
 
 def nearest(

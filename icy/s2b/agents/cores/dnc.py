@@ -16,6 +16,7 @@ from .base import Core, State
 from .lstm import Stack
 
 EPSILON = 1e-6  # keeps cosines and products of usages differentiable where they vanish
+RANKED = 1e4  # usages that agree to 4 digits count as equal, as those of slots not yet used are but for rounding
 MODES = 3  # of reading: what was written before, what is like the key, and what was written after
 
 
@@ -112,7 +113,8 @@ def usage_after(
 
 def allocation(usage: Float[Tensor, "batch slot"]) -> Float[Tensor, "batch slot"]:
     """Return the weights by which slots are given out: the least used first, as far as each is free."""
-    ordered, order = (EPSILON + (1 - EPSILON) * usage).sort(dim=-1, stable=True)
+    order = (usage.detach() * RANKED).round().sort(dim=-1, stable=True).indices
+    ordered = (EPSILON + (1 - EPSILON) * usage).gather(-1, order)
     used_before = F.pad(ordered.cumprod(-1)[:, :-1], (1, 0), value=1.0)
     return torch.zeros_like(usage).scatter(-1, order, (1 - ordered) * used_before)
 
