@@ -129,7 +129,7 @@ class Encoder(nn.Module):
         message = torch.zeros_like(seen.message) if self.deaf else seen.message
         parts = [
             self.stimulus(seen.stimulus),
-            self.message(one_hot(message, self.tokens).flatten(-2)),
+            self.message(one_hot(message, self.tokens).flatten(-2).to(seen.stimulus.dtype)),
             seen.earned[..., None],
             one_hot(seen.round, self.rounds + 1),  # zeros at feedback
             one_hot(1 - 1 * seen.speaks, 2),
