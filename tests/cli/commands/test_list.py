@@ -96,3 +96,12 @@ def test_text_models_are_listed() -> None:
     rows = json.loads(result.stdout)
     assert [row["text model"] for row in rows] == ["scripted-oracle", "scripted-reader", "scripted-yes"]
     assert rows[1]["description"].startswith("Reads the prompt alone")
+
+
+def test_cores_are_listed() -> None:
+    result = CliRunner().invoke(main, ["list", "cores", "ESBN", "--format", "json"])
+    (row,) = json.loads(result.stdout)
+    assert row["core"] == "ESBN"
+    assert row["source"] == "MetaRG22"
+    result = CliRunner().invoke(main, ["list", "cores", "lstm*", "--format", "json"])
+    assert [row["core"] for row in json.loads(result.stdout)] == ["LSTM", "LSTM-512"]
