@@ -85,6 +85,20 @@ def test_every_core_unrolls_as_it_steps(core: str, form: Any, role: str) -> None
         torch.testing.assert_close(latents[-1], network.core.latent(state))
 
 
+@pytest.mark.parametrize("core", [entry.name for entry in registry.entries(CORE)])
+def test_gradients_of_an_episode_are_finite(core: str) -> None:
+    torch.manual_seed(0)
+    actions = Actions(SMALL)
+    network = Network(actions, NetworkSettings.preset("metarg24", core=core))
+    seen = episode(actions)
+    repeated = Observation.stack([seen[t // 3] for t in range(72)])  # as messages and stimuli repeat exactly
+    (scores, _), _ = network.unroll(repeated, network.start(3))
+    scores.square().sum().backward()
+    for name, p in network.named_parameters():
+        assert p.grad is not None, name
+        assert p.grad.isfinite().all(), name
+
+
 def change(seen: Observation, **changes: Any) -> Observation:
     return Observation(**{**vars(seen), **changes})
 
