@@ -22,13 +22,15 @@ class View:
         earlier: the entries that were appended before a step in its episode, and are still held, [B, T, C + T].
         ages: number of steps of the episode before each step, [B, T].
         count: number of steps of the episode after the last step, [B].
-        kept: which entries are held after the last step, [B, C].
+        capacity: number of entries of the memory, C.
+        kept: which places hold an entry after the last step, [B, C]; None if all that do not are zero already.
     """
 
     earlier: Bool[Tensor, "batch step entry"]
     ages: Int[Tensor, "batch step"]
     count: Int[Tensor, " batch"]
-    kept: Bool[Tensor, "batch capacity"]
+    capacity: int
+    kept: Bool[Tensor, "batch capacity"] | None
 
 
 def view(count: Int[Tensor, " batch"], resets: Bool[Tensor, "step batch"] | None, steps: int, capacity: int) -> View:
@@ -50,8 +52,8 @@ def view(count: Int[Tensor, " batch"], resets: Bool[Tensor, "step batch"] | None
     held = ages.clamp(max=capacity)[:, :, None]
     earlier = (place < end) & (place >= end - held)
     after = ages[:, -1] + 1
-    kept = torch.arange(capacity, device=count.device) >= capacity - after.clamp(max=capacity)[:, None]
-    return View(earlier, ages, after, kept)
+    kept = None if resets is None else place[:capacity] >= capacity - after.clamp(max=capacity)[:, None]
+    return View(earlier, ages, after, capacity, kept)
 
 
 def appended(
@@ -63,6 +65,5 @@ def appended(
 
 def remembered(entries: Float[Tensor, "batch both *entry"], seen: View) -> Float[Tensor, "batch capacity *entry"]:
     """Return the memory after the last step; places that hold nothing are zero, as at the start."""
-    kept = seen.kept
-    last = entries[:, entries.shape[1] - kept.shape[1] :]
-    return last * kept.view(*kept.shape, *[1] * (last.dim() - 2)).to(last.dtype)
+    last, kept = entries[:, entries.shape[1] - seen.capacity :], seen.kept
+    return last if kept is None else last * kept.view(*kept.shape, *[1] * (last.dim() - 2))
