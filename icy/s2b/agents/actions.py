@@ -1,9 +1,7 @@
 """What players choose at a step, as numbers for networks."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -49,7 +47,7 @@ class Actions:
             raise unknown("form of actions", str(self.form), FORMS)
 
     @classmethod
-    def of_role(cls, game: GameSettings, role: str) -> Actions:
+    def of_role(cls, game: GameSettings, role: str) -> Self:
         """Return the actions of a speaker or a listener, as one choice."""
         if role == LISTENER:
             return cls(game, "both" if game.listener_messages else "decision")

@@ -1,7 +1,5 @@
 """The networks of the papers: perceptrons that encode an observation, a core, and a head (s2b-facts 10.2)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -68,7 +66,7 @@ class NetworkSettings:
         whole_number("width of further input", self.extra, least=0)
 
     @classmethod
-    def preset(cls, name: str, **changes: Any) -> NetworkSettings:
+    def preset(cls, name: str, **changes: Any) -> "NetworkSettings":
         """Return the settings of a preset, with changes.
 
         Args:

@@ -1,7 +1,5 @@
 """What a network is told at a step."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -50,16 +48,16 @@ class Observation:
     extra: Float[Tensor, "*lead extra"]
     fresh: Bool[Tensor, "*lead"]
 
-    def __getitem__(self, which: Any) -> Observation:
+    def __getitem__(self, which: Any) -> "Observation":
         """Return some steps or episodes."""
         return Observation(**{f.name: getattr(self, f.name)[which] for f in fields(self)})
 
-    def on(self, device: Any) -> Observation:
+    def on(self, device: Any) -> "Observation":
         """Return the observation on a torch device."""
         return Observation(**{f.name: getattr(self, f.name).to(device) for f in fields(self)})
 
     @classmethod
-    def stack(cls, steps: Sequence[Observation]) -> Observation:
+    def stack(cls, steps: Sequence["Observation"]) -> "Observation":
         """Return the observations of several steps as one, with the step as the first axis."""
         return cls(**{f.name: torch.stack([getattr(one, f.name) for one in steps]) for f in fields(cls)})
 

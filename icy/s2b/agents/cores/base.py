@@ -1,17 +1,15 @@
 """The interface of cores, and what recurrent ones share."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
 
 from icy.core.checks import whole_number
 
-State: TypeAlias = tuple[Tensor, ...]
+State: TypeAlias = tuple[Shaped[Tensor, "batch ..."], ...]
 """What a core remembers: tensors whose first axis is the episode, of the same sizes all through an episode."""
 
 Inputs: TypeAlias = Float[Tensor, "step batch width"]
@@ -35,7 +33,7 @@ class Parts:
     flags: int = 0
 
     @classmethod
-    def halves(cls, width: int) -> Parts:
+    def halves(cls, width: int) -> "Parts":
         """Return parts for an input of which nothing else is known: the first half seen, the second half heard."""
         return cls(width // 2, width - width // 2)
 
@@ -121,7 +119,7 @@ class Core(nn.Module):
         """The device of the weights."""
         return next(self.parameters()).device
 
-    def zeros(self, *shape: int, device: Any = None) -> Tensor:
+    def zeros(self, *shape: int, device: Any = None) -> Float[Tensor, "..."]:
         """Return zeros of the type of the weights, on their device or another."""
         weight = next(self.parameters())
         return torch.zeros(shape, dtype=weight.dtype, device=weight.device if device is None else device)
@@ -149,7 +147,7 @@ class SequenceCore(Core):
         raise NotImplementedError
 
 
-def beginnings(resets: Tensor | None, steps: int) -> list[bool]:
+def beginnings(resets: Resets | None, steps: int) -> list[bool]:
     """Return at which steps an episode begins in any row."""
     return [False] * steps if resets is None else resets.any(1).tolist()
 

@@ -4,12 +4,10 @@ Two memories grow side by side, of what was seen and of what was heard. What is 
 the like was heard, and what is seen now to what was heard then.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -41,7 +39,13 @@ class Reader(nn.Module):
         self.query = nn.Sequential(nn.Linear(asked, hidden), nn.ReLU(), nn.Linear(hidden, heads * asked))
         self.attend, self.out = nn.Linear(told, 3 * told), nn.Linear(told, told)
 
-    def forward(self, asked: Tensor, keys: Tensor, values: Tensor, seen: View) -> Tensor:
+    def forward(
+        self,
+        asked: Float[Tensor, "step batch asked"],
+        keys: Float[Tensor, "batch entry asked"],
+        values: Float[Tensor, "batch entry told"],
+        seen: View,
+    ) -> Float[Tensor, "step batch read"]:
         """Read for [T, B, asked] from keys and values [B, C + T, ...]; return [T, B, heads * told]."""
         query = self.query(asked.transpose(0, 1)).unflatten(-1, (self.heads, -1))  # [B, T, heads, asked]
         cosines = (F.normalize(query, dim=-1).flatten(1, 2) @ F.normalize(keys, dim=-1).mT).unflatten(
@@ -63,8 +67,10 @@ class Reader(nn.Module):
 
 
 def nearest(
-    cosines: Float[Tensor, "batch step head entry"], earlier: Tensor, count: int
-) -> tuple[Float[Tensor, "batch step head near"], Tensor, Tensor]:
+    cosines: Float[Tensor, "batch step head entry"], earlier: Bool[Tensor, "batch step #head entry"], count: int
+) -> tuple[
+    Float[Tensor, "batch step head near"], Int[Tensor, "batch step head near"], Bool[Tensor, "batch step head near"]
+]:
     """Return the largest cosines among those of earlier entries, their places, and which of them there are.
 
     Equal ones are common, as messages repeat; of these the newest come first.
@@ -76,7 +82,7 @@ def nearest(
     return cosines.gather(-1, which), which, earlier.expand_as(cosines).gather(-1, which)
 
 
-def weights(cosines: Float[Tensor, "*lead near"], there: Tensor) -> Float[Tensor, "*lead near"]:
+def weights(cosines: Float[Tensor, "*lead near"], there: Bool[Tensor, "*lead near"]) -> Float[Tensor, "*lead near"]:
     """Return weights in proportion to 1 / (1 - cosine + 1e-8), of those that there are."""
     inverse = there / ((1 - cosines).clamp(min=0) + EPSILON)
     return inverse / inverse.sum(-1, keepdim=True).clamp(min=EPSILON)
@@ -127,7 +133,9 @@ class DCEM(SequenceCore):
         layers = [nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, output), nn.ReLU()]
         self.answer = nn.Sequential(*layers)
 
-    def split(self, xs: Float[Tensor, "*lead width"]) -> tuple[Tensor, Tensor]:
+    def split(
+        self, xs: Float[Tensor, "*lead width"]
+    ) -> tuple[Float[Tensor, "*lead seen"], Float[Tensor, "*lead heard"]]:
         """Return what is seen and what is heard of inputs, each with the flags."""
         sizes = self.parts.vision, self.parts.language, self.parts.flags
         seen, heard, flags = xs[..., : sum(sizes)].split(sizes, -1)

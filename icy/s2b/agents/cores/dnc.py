@@ -1,8 +1,6 @@
 """Differentiable neural computer (Graves et al. 2016, "Hybrid computing using a neural network with dynamic external
 memory"; the equations are of its Methods)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

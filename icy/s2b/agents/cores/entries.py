@@ -5,8 +5,6 @@ step appends at the end and drops the first. Several steps at once append all of
 hide from each what is older than its window, later than itself, or of another episode.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import torch

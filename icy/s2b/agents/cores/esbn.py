@@ -4,8 +4,6 @@ The memory holds a pair per step: a value, which is what was seen, and a key, wh
 the present value leads to the keys that go with it, and the controller works on those.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -33,13 +31,13 @@ class Reads:
         keys: keys that were made in the sequence so far, each [B, key].
     """
 
-    weights: Tensor
-    held: Tensor
-    confidence: Tensor
+    weights: Float[Tensor, "batch step entry"]
+    held: Float[Tensor, "batch step key"]
+    confidence: Float[Tensor, "batch step 1"]
     capacity: int
-    keys: list[Tensor]
+    keys: list[Float[Tensor, "batch key"]]
 
-    def at(self, step: int) -> Tensor:
+    def at(self, step: int) -> Float[Tensor, "batch read"]:
         """Return what a step reads: a key and its confidence, [B, key + 1]; zeros from an empty memory."""
         read = self.held[:, step]
         if self.keys:
@@ -59,7 +57,13 @@ class Binding(nn.Module):
         super().__init__()
         self.gain, self.bias = nn.Parameter(torch.ones(())), nn.Parameter(torch.zeros(()))
 
-    def forward(self, values: Tensor, entries: Tensor, keys: Tensor, seen: View) -> Reads:
+    def forward(
+        self,
+        values: Float[Tensor, "step batch value"],
+        entries: Float[Tensor, "batch entry value"],
+        keys: Float[Tensor, "batch capacity key"],
+        seen: View,
+    ) -> Reads:
         """Return what is read for values [T, B, v] from entries [B, C + T, v] of which the first C have keys."""
         alike = values.transpose(0, 1) @ entries.mT
         weights = alike.masked_fill(~seen.earlier, torch.finfo(alike.dtype).min).softmax(-1) * seen.earlier

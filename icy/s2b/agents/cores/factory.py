@@ -1,7 +1,5 @@
 """Make a core by its name."""
 
-from __future__ import annotations
-
 import inspect
 from typing import Any
 

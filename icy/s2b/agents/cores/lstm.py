@@ -1,7 +1,5 @@
 """LSTM cores: stacked layers, read at once between the beginnings of episodes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,11 +27,13 @@ class Stack(nn.Module):
         self.layers = nn.ModuleList(nn.LSTM(a, b) for a, b in zip([width, *sizes], sizes, strict=False))
         self.sizes, self.relu = tuple(sizes), relu
 
-    def start(self, like: Tensor) -> State:
+    def start(self, like: Float[Tensor, "batch _"]) -> State:
         """Return the state at the beginning of the episodes of a batch of inputs, [B, D]."""
         return tuple(like.new_zeros(len(like), size) for size in self.sizes for _ in range(2))
 
-    def forward(self, xs: Tensor, state: State, resets: Tensor | None = None) -> tuple[Tensor, Tensor, State]:
+    def forward(
+        self, xs: Inputs, state: State, resets: Resets | None = None
+    ) -> tuple[Float[Tensor, "step batch output"], Float[Tensor, "step batch hidden"], State]:
         """Read inputs [T, B, D], and return outputs, the h of all layers side by side, and the state after the last."""
         begins = [t for t, some in enumerate(beginnings(resets, len(xs))) if some]
         cuts = sorted({0, *begins})

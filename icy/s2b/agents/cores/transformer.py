@@ -1,11 +1,9 @@
 """Causal Transformer over the last steps of an episode."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -33,7 +31,9 @@ class Layer(nn.Module):
         self.project, self.out = nn.Linear(size, 3 * size), nn.Linear(size, size)
         self.neurons = nn.Sequential(nn.Linear(size, 4 * size), nn.GELU(), nn.Linear(4 * size, size))
 
-    def forward(self, x: Tensor, old: Tensor, seen: View) -> tuple[Tensor, Tensor]:
+    def forward(
+        self, x: Float[Tensor, "step batch size"], old: Float[Tensor, "batch capacity both"], seen: View
+    ) -> tuple[Float[Tensor, "step batch size"], Float[Tensor, "batch entry both"]]:
         """Attend from [T, B, size] to keys and values of old steps [B, C, 2 * size] and of these; return both."""
         query, key, value = self.project(self.before(x)).chunk(3, -1)
         angles = rotations(seen.ages.T, query.shape[-1] // self.heads).to(x.dtype)
@@ -54,7 +54,7 @@ class Layer(nn.Module):
         return torch.cat([one * cos - other * sin, one * sin + other * cos], -1).flatten(-2)
 
 
-def rotations(ages: Tensor, size: int) -> Tensor:
+def rotations(ages: Int[Tensor, "*lead"], size: int) -> Float[Tensor, "*lead half"]:
     """Return the angles of steps of an episode, so that products of keys and queries know how far apart these are."""
     speed = SLOWEST ** (-torch.arange(size // 2, dtype=torch.float64, device=ages.device) / (size // 2))
     return ages[..., None] * speed

@@ -20,7 +20,7 @@ SMALL: dict[str, dict[str, Any]] = {
 
 
 def episodes(generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Pairs that are seen and heard, and then some of what was heard alone; is the first number seen with it positive?"""
+    """Pairs seen and heard, then some of what was heard alone: was the first number seen with it positive?"""
     seen = torch.randn(PAIRS, BATCH, WIDTH, generator=generator)
     heard = 2 * F.normalize(torch.randn(PAIRS, BATCH, WIDTH, generator=generator), dim=-1)
     which, row = torch.randint(PAIRS, (PAIRS, BATCH), generator=generator), torch.arange(BATCH)
