@@ -110,6 +110,7 @@ def plot(found: pd.DataFrame) -> Any:
             ax.plot(range(len(top)), [of.get(key) for key in top.index], "k--", marker="s", label="LSTM of MetaRG22")
         ax.set_xticks(range(len(top)), ticks)
         ax.set_ylim(40, 102)
+        ax.set_title(f"{values.replace('-', ' to ')} values")
         tidy(ax, "y")
         ax.set_xlabel("shots S, above samples O")
     axes[0].set_ylabel("accuracy in the query, %")

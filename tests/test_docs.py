@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -19,7 +20,15 @@ from icy.cli.options import described
 from icy.config.settings import PUBLISHED
 from icy.core.registry import SIDES, registry
 from icy.records.record import Record
-from icy.testing import check_cell, check_grammar, check_listener, check_metric, check_model, check_text_model
+from icy.testing import (
+    check_cell,
+    check_core,
+    check_grammar,
+    check_listener,
+    check_metric,
+    check_model,
+    check_text_model,
+)
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
@@ -226,6 +235,23 @@ def test_the_text_model_of_its_page_keeps_the_contract_and_plays(tmp_path: Path)
     rows = icy.s2b.evaluate_text("first-number", episodes=8, seeds=1).table()
     assert rows["invalid"].tolist() == [0.0]
     assert 0.3 < rows["yes"][0] < 0.7
+
+
+@pytest.mark.usefixtures("forgetting")
+def test_the_core_of_its_page_keeps_the_contract(tmp_path: Path) -> None:
+    (block,) = [b for b in code_blocks("s2b-agents.md", "python") if b.startswith("# my_core.py")]
+    (tmp_path / "my_core.py").write_text(block)
+    registry.load_file(tmp_path / "my_core.py")
+    check_core("fading")
+
+
+def test_the_code_of_the_page_of_agents_runs() -> None:
+    names: dict[str, Any] = {}
+    for block in code_blocks("s2b-agents.md", "python"):
+        if not block.startswith("# my_core.py"):
+            exec(compile(block, "s2b-agents.md", "exec"), names)
+    assert names["latents"].shape == (40, 32, 128 * 32)
+    assert names["scores"].shape == (64, 3)
 
 
 @pytest.mark.usefixtures("plugged_in")

@@ -25,7 +25,7 @@ import icy
 from icy.analysis.order import in_order
 from icy.cli.options import described  # what a dataclass says of its attributes
 from icy.config.presets import Departure
-from icy.core.registry import PLAYERS, SIDES, TEXT_MODEL, Entry, registry
+from icy.core.registry import CORE, PLAYERS, SIDES, TEXT_MODEL, Entry, registry
 from icy.core.text import markdown_table
 from icy.grammars import grammar_sides
 from icy.models.factory import DEFAULTS, count_parameters, create
@@ -408,7 +408,7 @@ def citation() -> str:
 
 @part
 def checks(kind: str) -> str:
-    """List the checks of a contract, of "model", "cell", "grammar", "metric", "player" or "text-model"."""
+    """List the checks of a contract, of "model", "cell", "grammar", "metric", "player", "text-model" or "core"."""
     from icy import testing
 
     found = getattr(testing, f"{kind.upper().replace('-', '_')}_CHECKS")
@@ -427,6 +427,13 @@ def text_models() -> str:
     """List the text models of S2B."""
     entries = registry.entries(TEXT_MODEL)
     return table(("text model", "description"), [(code(e.name), e.description) for e in entries])
+
+
+@part
+def cores() -> str:
+    """List the cores of agents of S2B."""
+    entries = registry.entries(CORE)
+    return table(("core", "description", "source"), [(code(e.name), e.description, e.source) for e in entries])
 
 
 @part

@@ -13,8 +13,9 @@ from .signatures import misfit
 SIDES = ("sender", "receiver")
 PLAYERS = SPEAKER, LISTENER = ("speaker", "listener")  # of S2B's games
 TEXT_MODEL = "text-model"
+CORE = "core"  # of an agent that learns S2B
 JOB = "job"
-ENTRY_KINDS = (*SIDES, "cell", "grammar", "metric", *PLAYERS, TEXT_MODEL, JOB)
+ENTRY_KINDS = (*SIDES, "cell", "grammar", "metric", *PLAYERS, TEXT_MODEL, CORE, JOB)
 
 
 class Card(TypedDict, total=False):
@@ -35,7 +36,7 @@ class Entry:
     """One registered thing: what it is called, how to make it, and where it comes from.
 
     Attributes:
-        kind: "sender", "receiver", "cell", "grammar", "metric", "speaker", "listener", "text-model" or "job".
+        kind: "sender", "receiver", "cell", "grammar", "metric", "speaker", "listener", "text-model", "core" or "job".
         name: the canonical name; once a family is bound to a cell, `Family:Cell`.
         factory: a callable, or "module:object" to import it from.
         description: one line.

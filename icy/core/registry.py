@@ -1,5 +1,5 @@
-"""The registry maps names to factories: senders, receivers, recurrent cells, grammars, metrics, players and text
-models of S2B, and kinds of jobs.
+"""The registry maps names to factories: senders, receivers, recurrent cells, grammars, metrics, players, text models
+and cores of S2B, and kinds of jobs.
 
 Built-in models register here exactly as plug-ins do. An entry holds a factory, or the string "module:object", which is
 imported when the entry is first created; so listing names never imports torch.
@@ -19,13 +19,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar, Unpack
 
-from .entry import ENTRY_KINDS, LISTENER, PLAYERS, SIDES, SPEAKER, TEXT_MODEL, Card, Entry
+from .entry import CORE, ENTRY_KINDS, LISTENER, PLAYERS, SIDES, SPEAKER, TEXT_MODEL, Card, Entry
 from .errors import DuplicateNameError, IcyError, PluginError, UnknownNameError, unknown
 from .plugins import FILE_PREFIX, import_file, import_text, source_digest
 from .text import natural
 
 __all__ = [
     "BUILT_IN",
+    "CORE",
     "ENTRY_KINDS",
     "ENTRY_POINT_GROUP",
     "LISTENER",
@@ -43,6 +44,7 @@ __all__ = [
     "list_models",
     "list_players",
     "register_cell",
+    "register_core",
     "register_grammar",
     "register_listener",
     "register_metric",
@@ -199,7 +201,7 @@ class Registry:
         known = [n for e in self.entries(*kinds) for n in (e.name, *e.aliases)]
         listing = (
             f"{kinds[0]}s"
-            if tuple(kinds) in (("grammar",), ("metric",), ("cell",), (TEXT_MODEL,), ("job",))
+            if tuple(kinds) in (("grammar",), ("metric",), ("cell",), (TEXT_MODEL,), (CORE,), ("job",))
             else "models"
         )
         listing = "players" if set(kinds) <= set(PLAYERS) else listing
@@ -444,6 +446,15 @@ def register_text_model(name: str, target: str | None = None, **card: Unpack[Car
     `register_sender`.
     """
     return _register(TEXT_MODEL, name, target, card)
+
+
+def register_core(name: str, target: str | None = None, **card: Unpack[Card]) -> Callable[[F], F]:
+    """Register a core of agents that learn S2B: a factory `(width, **options) -> icy.s2b.agents.cores.Core`.
+
+    It is given the width of an input, and by name those of `capacity` and `parts` that it takes; see
+    `icy.s2b.agents.cores.make_core`. Arguments and errors as for `register_sender`.
+    """
+    return _register(CORE, name, target, card)
 
 
 def list_models(pattern: str | Iterable[str] | None = None) -> list[str]:

@@ -33,6 +33,7 @@ CALLS: Mapping[str, Call] = {
     "speaker": NOTHING,
     "listener": NOTHING,
     "text-model": Call("(name, settings)", 2),
+    "core": Call("(width, **options)", 1),
 }
 
 

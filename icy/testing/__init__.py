@@ -6,7 +6,7 @@
     True
 
 There is a function for each kind: `check_model`, `check_cell`, `check_grammar`, `check_metric`, `check_speaker`,
-`check_listener` and `check_text_model`. `icy check NAME` runs the same checks from the command line, and
+`check_listener`, `check_text_model` and `check_core`. `icy check NAME` runs the same checks from the command line, and
 `parametrize_with_checks` makes each of them a test of its own in pytest. If a plug-in cannot pass a check, declare the
 check and the reason, in the argument `expected_failures` or in an attribute of that name on the factory; the failure is
 then reported as excused.
@@ -17,6 +17,7 @@ from .cells import CELL_CHECKS, CellCase
 from .contracts import (
     bound_checks,
     check_cell,
+    check_core,
     check_grammar,
     check_listener,
     check_metric,
@@ -25,6 +26,7 @@ from .contracts import (
     check_text_model,
     parametrize_with_checks,
 )
+from .cores import CORE_CHECKS, CoreCase
 from .grammars import GRAMMAR_CHECKS
 from .metrics import METRIC_CHECKS, MetricCase
 from .models import MODEL_CHECKS
@@ -34,6 +36,7 @@ from .text_models import TEXT_MODEL_CHECKS, TextModelCase
 
 __all__ = [
     "CELL_CHECKS",
+    "CORE_CHECKS",
     "GRAMMAR_CHECKS",
     "METRIC_CHECKS",
     "MODEL_CHECKS",
@@ -44,6 +47,7 @@ __all__ = [
     "CheckFailure",
     "CheckResult",
     "ContractError",
+    "CoreCase",
     "GrammarCase",
     "MetricCase",
     "ModelCase",
@@ -52,6 +56,7 @@ __all__ = [
     "TextModelCase",
     "bound_checks",
     "check_cell",
+    "check_core",
     "check_grammar",
     "check_listener",
     "check_metric",

@@ -9,13 +9,14 @@ from typing import Any
 from torch import nn
 
 from icy.core.errors import InvalidSettingError, UnknownNameError
-from icy.core.registry import LISTENER, PLAYERS, SIDES, SPEAKER, TEXT_MODEL, Entry, registry
+from icy.core.registry import CORE, LISTENER, PLAYERS, SIDES, SPEAKER, TEXT_MODEL, Entry, registry
 from icy.languages.meanings import MeaningSpace
 from icy.models.base import Receiver, Sender
 from icy.training.probe_job import Task
 
 from .cases import Check, GrammarCase, ModelCase
 from .cells import CELL_CHECKS, CellCase
+from .cores import CORE_CHECKS, CoreCase
 from .grammars import GRAMMAR_CHECKS
 from .metrics import METRIC_CHECKS, MetricCase
 from .models import MODEL_CHECKS
@@ -33,6 +34,7 @@ CHECKS: dict[str, dict[str, Check]] = {
     "metric": METRIC_CHECKS,
     **dict.fromkeys(PLAYERS, PLAYER_CHECKS),
     TEXT_MODEL: TEXT_MODEL_CHECKS,
+    CORE: CORE_CHECKS,
 }
 
 
@@ -287,6 +289,40 @@ def check_text_model(
     return _run(entry, TextModelCase(entry, registered), expected_failures, raise_on_failure, report)
 
 
+def check_core(
+    core: Given,
+    *,
+    width: int = 10,
+    seed: int = 0,
+    expected_failures: Mapping[str, str] | None = None,
+    raise_on_failure: bool = True,
+    report: Report | None = None,
+) -> list[CheckResult]:
+    """Run the whole contract of cores of agents that learn S2B on one of them.
+
+    Args:
+        core: a registered name such as "DNC"; or a factory, registered or not, that takes `(width, **options)` and
+            makes an `icy.s2b.agents.cores.Core`.
+        width: width of an input.
+        seed: seed of weights and inputs.
+        expected_failures, raise_on_failure, report: see `check_model`.
+
+    Returns:
+        One result per check.
+
+    Raises:
+        ContractError: a check failed; the message lists those that did.
+        UnknownNameError: no such core, or no such check in `expected_failures`.
+
+    Example:
+        >>> from icy.testing import check_core
+        >>> [result.passed for result in check_core("LSTM") if result.name == "unroll_equals_steps"]
+        [True]
+    """
+    entry, registered = _entry_of(core, CORE)
+    return _run(entry, CoreCase(entry, width, seed, registered), expected_failures, raise_on_failure, report)
+
+
 def _check_player(
     player: Given, role: str, expected: Mapping[str, str] | None, raise_on_failure: bool, report: Report | None
 ) -> list[CheckResult]:
@@ -372,6 +408,8 @@ def _usual_case(entry: Entry, representation: str | None) -> Case:
         return PlayerCase(entry)
     if entry.kind == TEXT_MODEL:
         return TextModelCase(entry)
+    if entry.kind == CORE:
+        return CoreCase(entry)
     used = representation or _first_representation(entry)
     return ModelCase(Task(entry, MeaningSpace(3, 4), word_length=2, hidden_size=16, representation=used))
 

@@ -18,13 +18,14 @@ from icy.core.text import counted
 
 from .cases import Check, CheckFailure, GrammarCase, ModelCase, NotApplicable, first_line
 from .cells import CellCase
+from .cores import CoreCase
 from .metrics import MetricCase
 from .players import PlayerCase
 from .text_models import TextModelCase
 
 ICY, TORCH = Path(__file__).parents[1], Path(torch.__file__).parent  # whose code is not the one to mend
 
-Case: TypeAlias = ModelCase | GrammarCase | CellCase | MetricCase | PlayerCase | TextModelCase
+Case: TypeAlias = ModelCase | GrammarCase | CellCase | MetricCase | PlayerCase | TextModelCase | CoreCase
 
 
 @dataclass(frozen=True)

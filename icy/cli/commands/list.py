@@ -11,12 +11,13 @@ import click
 from icy.cli.options import plugin_option
 from icy.cli.output import format_option, print_rows
 from icy.core.errors import UnknownNameError, unknown
-from icy.core.registry import PLAYERS, SIDES, TEXT_MODEL, Entry, registry
+from icy.core.registry import CORE, PLAYERS, SIDES, TEXT_MODEL, Entry, registry
 
 Lines = tuple[list[str], list[list[str]]]
 
 LIST_KINDS = (
-    "models", "grammars", "metrics", "players", "text-models", "protocols", "cells", "presets", "jobs", "published",
+    "models", "grammars", "metrics", "players", "text-models", "cores", "protocols", "cells", "presets", "jobs",
+    "published",
 )  # fmt: skip
 EPILOG = """\b
 Examples:
@@ -35,8 +36,8 @@ Examples:
 @plugin_option
 @format_option
 def list_command(kind: str, pattern: str | None, plugin: tuple[str, ...], format_: str) -> None:
-    """List models, grammars, metrics, players, text models, protocols, recurrent cells, changes of presets, kinds of
-    jobs, or published tables.
+    """List models, grammars, metrics, players, text models, cores, protocols, recurrent cells, changes of presets,
+    kinds of jobs, or published tables.
 
     PATTERN is a name, part of one, or a shell pattern such as '*GRU' or 'sender/RNN*'.
     """
@@ -75,6 +76,10 @@ def _players(pattern: str | None) -> Lines:
 def _text_models(pattern: str | None) -> Lines:
     rows = [[e.name, e.description, e.source] for e in _entries(pattern, TEXT_MODEL)]
     return ["text model", "description", "source"], rows
+
+
+def _cores(pattern: str | None) -> Lines:
+    return ["core", "description", "source"], [[e.name, e.description, e.source] for e in _entries(pattern, CORE)]
 
 
 def _cells(pattern: str | None) -> Lines:
@@ -145,6 +150,7 @@ LISTS: dict[str, Callable[[str | None], Lines]] = {
     "metrics": _metrics,
     "players": _players,
     "text-models": _text_models,
+    "cores": _cores,
     "cells": _cells,
     "presets": _presets,
     "jobs": _jobs,

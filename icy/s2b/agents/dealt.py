@@ -1,7 +1,5 @@
 """Whole episodes as tensors, for training without a step of the game."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from typing import Any
@@ -43,13 +41,13 @@ class DealtGames:
     def __len__(self) -> int:
         return len(self.there)
 
-    def take(self, which: Any) -> DealtGames:
+    def take(self, which: Any) -> "DealtGames":
         """Return some of the episodes, with no more padding than these need."""
         games = int(self.there[which].sum(1).max())
         parts = {f.name: getattr(self, f.name)[which] for f in fields(self)}
         return DealtGames(**{n: x if n == "sizes" else x[:, :games] for n, x in parts.items()})
 
-    def on(self, device: Any) -> DealtGames:
+    def on(self, device: Any) -> "DealtGames":
         """Return the games on a torch device."""
         return DealtGames(**{f.name: getattr(self, f.name).to(device) for f in fields(self)})
 

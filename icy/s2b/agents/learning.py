@@ -4,8 +4,6 @@ A decision changes nothing that is shown later, so the return of a decision is i
 whole episode is one pass.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -161,7 +159,7 @@ class DealtLearning:
         return F.nll_loss(logs[games.there], games.answers[games.there])
 
     @torch.no_grad()
-    def _tried(self, games: DealtGames) -> _Tried:
+    def _tried(self, games: DealtGames) -> "_Tried":
         """Decide all games at random as the model would, and weigh the rewards."""
         parts = [self.model(games.take(rows)) for rows in torch.arange(len(games)).split(READ_AT_ONCE)]
         longest = games.there.shape[1]
@@ -174,7 +172,7 @@ class DealtLearning:
         gain = gain / (gain[games.there].std() + 1e-6)
         return _Tried(drawn, _of(logs, drawn), gain)
 
-    def _ppo(self, games: DealtGames, logs: Tensor, tried: _Tried) -> Tensor:
+    def _ppo(self, games: DealtGames, logs: Tensor, tried: "_Tried") -> Tensor:
         ratio = (_of(logs, tried.drawn) - tried.log).exp()
         clipped = ratio.clamp(1 - self.settings.clip, 1 + self.settings.clip)
         gained = torch.minimum(ratio * tried.gain, clipped * tried.gain)
@@ -190,7 +188,7 @@ class _Tried:
     log: Tensor
     gain: Tensor
 
-    def take(self, rows: Tensor, games: DealtGames) -> _Tried:
+    def take(self, rows: Tensor, games: DealtGames) -> "_Tried":
         """Return those of some episodes, cut to the length of their games."""
         length = games.there.shape[1]
         return _Tried(self.drawn[rows, :length], self.log[rows, :length], self.gain[rows, :length])

@@ -5,8 +5,6 @@ neither results nor rewards. So what they do in one game depends on no decision 
 parallel pass, equal to playing it step by step.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Trained listeners at the table: an attention memory that plays step by step."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

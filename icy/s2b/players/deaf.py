@@ -6,7 +6,7 @@ A score says something about communication only above theirs.
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Bool, Int64
+from jaxtyping import Bool, Float64, Int64
 from numpy.typing import NDArray
 
 from icy.core.errors import IncompatibleError
@@ -17,10 +17,12 @@ from icy.s2b.targets import query_meanings
 from icy.s2b.turn import Seen
 
 from .base import Action, Decisions, Player, Seat
-from .binding import BindingListener
+from .binding import BindingListener, Rows
 from .listeners import Decider
 
 Chosen = Bool[NDArray[np.bool_], "some slot"]
+OfSlots = Int64[Wholes, "some slot"]
+Sizes = Int64[Wholes, "some dimension"]  # number of values of each dimension
 
 
 class NoveltyListener(Decider):
@@ -75,7 +77,7 @@ class ValuesListener(BindingListener):
             self.shown = np.concatenate([self.shown, added], axis=1)
         return super().acting(replace(seen, message=np.zeros_like(seen.message)))
 
-    def chosen(self, rows: Wholes, meanings: Int64[Wholes, "some slot"], sizes: Wholes) -> Chosen:
+    def chosen(self, rows: Rows, meanings: OfSlots, sizes: Sizes) -> Chosen:
         """Return which slots may be chosen in some episodes [n].
 
         Args:
@@ -85,7 +87,9 @@ class ValuesListener(BindingListener):
         """
         raise NotImplementedError
 
-    def meanings(self, numbers: Reals, sizes: Wholes) -> Wholes:
+    def meanings(
+        self, numbers: Float64[Reals, "some stimulus dimension"], sizes: Sizes
+    ) -> Int64[Wholes, "some stimulus"]:
         """Return the numbers of the meanings [n, slots] of numbers [n, slots, N] in spaces of these sizes [n, N]."""
         values = np.clip((np.nan_to_num(numbers) + 1) / 2 * sizes[:, None], 0, sizes[:, None] - 1).astype(np.int64)
         found: Wholes = np.where(np.isnan(numbers).any(-1), -1, meaning_numbers(values, self.seat.settings.most))
@@ -101,7 +105,7 @@ class ValuesListener(BindingListener):
 class MeaningNoveltyListener(ValuesListener):
     """Chooses the first stimulus whose meaning, as inferred, it was not shown before; "none" if there is none."""
 
-    def chosen(self, rows: Wholes, meanings: Wholes, sizes: Wholes) -> Chosen:
+    def chosen(self, rows: Rows, meanings: OfSlots, sizes: Sizes) -> Chosen:
         """Return the slots with a new meaning."""
         before = self.meanings(self.shown[rows], sizes)
         found: NDArray[np.bool_] = ~(meanings[:, :, None] == before[:, None]).any(-1)
@@ -114,7 +118,7 @@ class OrderListener(ValuesListener):
     It infers the values from numbers alone, and knows which meanings the query has.
     """
 
-    def chosen(self, rows: Wholes, meanings: Wholes, sizes: Wholes) -> Chosen:
+    def chosen(self, rows: Rows, meanings: OfSlots, sizes: Sizes) -> Chosen:
         """Return the slots with the meaning that is next."""
         settings = self.seat.settings
         spaces = Spaces(sizes, settings.most)

@@ -45,7 +45,7 @@ def test_players_are_listed() -> None:
 def test_what_near32_changes_is_listed() -> None:
     result = CliRunner().invoke(main, ["list", "presets", "s2b", "--format", "json"])
     rows = json.loads(result.stdout)
-    assert {row["departure"] for row in rows} == {"samples", "query", "ratio", "masks", "duplicates"}
+    assert {row["departure"] for row in rows} == {"samples", "schedule", "query", "ratio", "masks", "duplicates"}
 
 
 TABLES = published_tables()
@@ -96,3 +96,12 @@ def test_text_models_are_listed() -> None:
     rows = json.loads(result.stdout)
     assert [row["text model"] for row in rows] == ["scripted-oracle", "scripted-reader", "scripted-yes"]
     assert rows[1]["description"].startswith("Reads the prompt alone")
+
+
+def test_cores_are_listed() -> None:
+    result = CliRunner().invoke(main, ["list", "cores", "ESBN", "--format", "json"])
+    (row,) = json.loads(result.stdout)
+    assert row["core"] == "ESBN"
+    assert row["source"] == "MetaRG22"
+    result = CliRunner().invoke(main, ["list", "cores", "lstm*", "--format", "json"])
+    assert [row["core"] for row in json.loads(result.stdout)] == ["LSTM", "LSTM-512"]

@@ -1,0 +1,129 @@
+"""What players choose at a step, as numbers for networks."""
+
+from dataclasses import dataclass
+from typing import Any, Literal, Self, get_args
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+from icy.core.errors import unknown
+from icy.core.registry import LISTENER
+from icy.s2b.channel import Array, regular, sentence_count, sentences
+from icy.s2b.settings import GameSettings
+from icy.s2b.turn import Seen
+
+Form = Literal["decision", "sentence", "tokens", "both"]
+FORMS: tuple[str, ...] = get_args(Form)
+NEVER = -1  # in place of the previous choice at the beginning of an episode
+
+
+@dataclass(frozen=True)
+class Actions:
+    """The choices that a player makes at a step, each among numbered options.
+
+    Where nothing is asked for there is one legal option: the last, called none, which is no decision and an empty
+    message; of single tokens, the end.
+
+    Attributes:
+        game: settings of the game.
+        form: "decision": one choice, of a decision; "sentence": one choice, among the regular sentences by their number
+            (`icy.s2b.channel.sentences`); "tokens": a choice per token; "both": one choice of a decision and a
+            sentence at once, numbered as the authors' program does (s2b-facts 6.2).
+
+    Example:
+        >>> from icy.s2b import GameSettings
+        >>> from icy.s2b.agents.actions import Actions
+        >>> game = GameSettings()
+        >>> [Actions(game, form).sizes for form in ("decision", "sentence", "tokens", "both")]
+        [(3,), (260,), (7, 7, 7), (519,)]
+    """
+
+    game: GameSettings
+    form: Form = "decision"
+
+    def __post_init__(self) -> None:
+        if self.form not in FORMS:
+            raise unknown("form of actions", str(self.form), FORMS)
+
+    @classmethod
+    def of_role(cls, game: GameSettings, role: str) -> Self:
+        """Return the actions of a speaker or a listener, as one choice."""
+        if role == LISTENER:
+            return cls(game, "both" if game.listener_messages else "decision")
+        return cls(game, "sentence")
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of options of each choice."""
+        if self.form == "tokens":
+            return (self.game.vocab_size + 1,) * self.game.length
+        decisions = self.game.decisions if self.form != "sentence" else 1
+        return (decisions * self._sentences + 1,)
+
+    @property
+    def width(self) -> int:
+        """Number of options of all choices."""
+        return sum(self.sizes)
+
+    @property
+    def _sentences(self) -> int:
+        return 1 if self.form == "decision" else sentence_count(self.game.vocab_size, self.game.length)
+
+    def legal(self, seen: Seen, device: Any = None) -> Bool[Tensor, "batch option"]:
+        """Return which options are legal now: where a decision or a message is asked for, all but none."""
+        decide, speak = (torch.as_tensor(x, device=device)[:, None] for x in (seen.may_decide, seen.may_speak))
+        if self.form == "tokens":
+            first = torch.arange(self.width, device=decide.device) % self.sizes[0] == 0
+            return speak | first
+        asked = {"decision": decide, "sentence": speak}.get(self.form, decide | speak)
+        option = torch.arange(self.width - 1, device=decide.device)
+        silent, first = option % self._sentences == 0, option // self._sentences == 0
+        return torch.cat([asked & (first | decide) & (silent | speak), ~asked], -1)
+
+    def taken(self, chosen: Int[Array, "batch choice"]) -> tuple[Array | None, Array | None]:
+        """Return the message [B, L] and the decision [B] of choices, as the game takes them; None for what has none.
+
+        Args:
+            chosen: an option of each choice, an array of NumPy or a tensor.
+        """
+        if self.form == "tokens":
+            return regular(chosen), None
+        option = chosen[:, 0]
+        option = option * (option != self.width - 1)  # none is like the first decision and the empty sentence
+        decision = None if self.form == "sentence" else option // self._sentences
+        return None if self.form == "decision" else self._said(option % self._sentences), decision
+
+    def _said(self, number: Array) -> Array:
+        library = sentences(self.game.vocab_size, self.game.length)
+        return torch.tensor(library, device=number.device)[number] if isinstance(number, Tensor) else library[number]
+
+    def one_hot(self, chosen: Int[Tensor, "*lead choice"]) -> Float[Tensor, "*lead option"]:
+        """Return choices as a one-hot block each; NEVER is a block of zeros."""
+        blocks = zip(self.sizes, chosen.unbind(-1), strict=True)
+        return torch.cat([one_hot(one, size) for size, one in blocks], -1)
+
+    def masked(
+        self, scores: Float[Tensor, "*lead option"], legal: Bool[Tensor, "*lead option"]
+    ) -> Float[Tensor, "*lead option"]:
+        """Return scores with those of illegal options as low as can be, and yet finite."""
+        return scores.masked_fill(~legal, torch.finfo(scores.dtype).min)
+
+    def best(
+        self, scores: Float[Tensor, "*lead option"], legal: Bool[Tensor, "*lead option"]
+    ) -> Int[Tensor, "*lead choice"]:
+        """Return the legal option of the highest score, of each choice."""
+        blocks = self.masked(scores, legal).split(self.sizes, -1)
+        return torch.stack([block.argmax(-1) for block in blocks], -1)
+
+    def of_chosen(
+        self, scores: Float[Tensor, "*lead option"], chosen: Int[Tensor, "*lead choice"]
+    ) -> Float[Tensor, "*lead choice"]:
+        """Return the score of the chosen option, of each choice."""
+        blocks = zip(scores.split(self.sizes, -1), chosen.unbind(-1), strict=True)
+        return torch.cat([block.gather(-1, one[..., None]) for block, one in blocks], -1)
+
+
+def one_hot(numbers: Int[Tensor, "*lead"], size: int) -> Float[Tensor, "*lead size"]:
+    """Return numbers as one-hot blocks; those outside 0..size-1 are blocks of zeros."""
+    return (numbers[..., None] == torch.arange(size, device=numbers.device)).float()

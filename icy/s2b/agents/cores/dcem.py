@@ -1,0 +1,168 @@
+"""Dual-coding episodic memory (Hill et al. 2020), as MetaRG22 has it (s2b-facts 10.5).
+
+Two memories grow side by side, of what was seen and of what was heard. What is heard now leads to what was seen when
+the like was heard, and what is seen now to what was heard then.
+"""
+
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from icy.core.checks import whole_number
+from icy.core.errors import InvalidSettingError
+
+from .base import CAPACITY, Inputs, Parts, Resets, SequenceCore, State
+from .entries import View, appended, remembered, view
+from .lstm import Stack
+
+EPSILON = 1e-8  # of s2b-facts 10.5
+RANKED = 1e5  # cosines that agree to 5 digits count as equal, and then the newest comes first
+
+
+class Reader(nn.Module):
+    """Reading of one memory by the other: attention over the entries that are nearest to a query.
+
+    Args:
+        asked: width of what is asked by, and of the keys.
+        told: width of the values.
+        heads: number of queries.
+        nearest: number of entries that a query reads.
+        hidden: size of the layer between what is asked by and the queries.
+    """
+
+    def __init__(self, asked: int, told: int, heads: int, nearest: int, hidden: int) -> None:
+        super().__init__()
+        self.heads, self.nearest = heads, nearest
+        self.query = nn.Sequential(nn.Linear(asked, hidden), nn.ReLU(), nn.Linear(hidden, heads * asked))
+        self.attend, self.out = nn.Linear(told, 3 * told), nn.Linear(told, told)
+
+    def forward(
+        self,
+        asked: Float[Tensor, "step batch asked"],
+        keys: Float[Tensor, "batch entry asked"],
+        values: Float[Tensor, "batch entry told"],
+        seen: View,
+    ) -> Float[Tensor, "step batch read"]:
+        """Read for [T, B, asked] from keys and values [B, C + T, ...]; return [T, B, heads * told]."""
+        query = self.query(asked.transpose(0, 1)).unflatten(-1, (self.heads, -1))  # [B, T, heads, asked]
+        cosines = (F.normalize(query, dim=-1).flatten(1, 2) @ F.normalize(keys, dim=-1).mT).unflatten(
+            1, query.shape[1:3]
+        )
+        near, which, there = nearest(cosines, seen.earlier[:, :, None], self.nearest)
+        rows = torch.arange(len(values), device=values.device).view(-1, 1, 1, 1)
+        weighted = values[rows, which] * weights(near, there)[..., None]
+        read: Tensor = self._mixed(weighted, there).flatten(-2).transpose(0, 1)
+        return read
+
+    def _mixed(self, items: Tensor, there: Tensor) -> Tensor:
+        """Let the entries of each query attend to each other, and sum them, [B, T, heads, told]."""
+        query, key, value = self.attend(items).chunk(3, -1)
+        allowed = there | ~there.any(-1, keepdim=True)  # where there is none, any: a softmax needs some
+        found = self.out(F.scaled_dot_product_attention(query, key, value, attn_mask=allowed[..., None, :]))
+        mixed: Tensor = (found * there[..., None]).sum(-2)
+        return mixed
+
+
+def nearest(
+    cosines: Float[Tensor, "batch step head entry"], earlier: Bool[Tensor, "batch step #head entry"], count: int
+) -> tuple[
+    Float[Tensor, "batch step head near"], Int[Tensor, "batch step head near"], Bool[Tensor, "batch step head near"]
+]:
+    """Return the largest cosines among those of earlier entries, their places, and which of them there are.
+
+    Equal ones are common, as messages repeat; of these the newest come first.
+    """
+    places = cosines.shape[-1]
+    rank = (cosines.detach() * RANKED).round().long() * places + torch.arange(places, device=cosines.device)
+    rank = rank.masked_fill(~earlier, torch.iinfo(torch.int64).min)
+    which = rank.topk(min(count, places), -1).indices
+    return cosines.gather(-1, which), which, earlier.expand_as(cosines).gather(-1, which)
+
+
+def weights(cosines: Float[Tensor, "*lead near"], there: Bool[Tensor, "*lead near"]) -> Float[Tensor, "*lead near"]:
+    """Return weights in proportion to 1 / (1 - cosine + 1e-8), of those that there are."""
+    inverse = there / ((1 - cosines).clamp(min=0) + EPSILON)
+    return inverse / inverse.sum(-1, keepdim=True).clamp(min=EPSILON)
+
+
+class DCEM(SequenceCore):
+    """LSTM with two memories, of what was seen and of what was heard, each read by way of the other.
+
+    The entries of both end with the flags. What is read, the LSTM's output and the input go through an output LSTM and
+    two layers.
+
+    Args:
+        width: width of an input.
+        parts: which parts of the input are seen, heard, and flags; by default its two halves.
+        capacity: number of steps that the memory holds; the oldest make room.
+        heads: number of queries, each way.
+        nearest: number of entries that a query reads.
+        hidden: size of both LSTMs, and of the first layer above.
+        query: size of the layer between what is asked by and the queries.
+        output: width of an output.
+
+    Raises:
+        InvalidSettingError: parts that do not fit the input.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        parts: Parts | None = None,
+        capacity: int = CAPACITY,
+        heads: int = 3,
+        nearest: int = 6,
+        hidden: int = 512,
+        query: int = 256,
+        output: int = 256,
+    ) -> None:
+        self_parts = parts or Parts.halves(whole_number("width of an input", width, least=2))
+        vision, language = self_parts.vision + self_parts.flags, self_parts.language + self_parts.flags
+        super().__init__(width, output, hidden + heads * (vision + language))
+        if self_parts.vision + self_parts.language + self_parts.flags > width or not vision * language:
+            raise InvalidSettingError(f"{self_parts} do not fit an input of {width} numbers.")
+        self.parts, self.capacity = self_parts, whole_number("capacity", capacity)
+        self.seen_by_heard = Reader(language, vision, heads, whole_number("nearest", nearest), query)
+        self.heard_by_seen = Reader(vision, language, heads, nearest, query)
+        self.reads = heads * (vision + language)
+        self.below = Stack(self.width, [hidden])
+        self.above = Stack(self.reads + hidden + self.width, [hidden])
+        layers = [nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, output), nn.ReLU()]
+        self.answer = nn.Sequential(*layers)
+
+    def split(
+        self, xs: Float[Tensor, "*lead width"]
+    ) -> tuple[Float[Tensor, "*lead seen"], Float[Tensor, "*lead heard"]]:
+        """Return what is seen and what is heard of inputs, each with the flags."""
+        sizes = self.parts.vision, self.parts.language, self.parts.flags
+        seen, heard, flags = xs[..., : sum(sizes)].split(sizes, -1)
+        return torch.cat([seen, flags], -1), torch.cat([heard, flags], -1)
+
+    def start(self, episodes: int, device: Any = None) -> State:
+        """Return zeros of both LSTMs and of what was read, and empty memories."""
+        like = self.zeros(episodes, self.width, device=device)
+        memories = (like.new_zeros(episodes, self.capacity, part.shape[-1]) for part in self.split(like))
+        count = torch.zeros(episodes, dtype=torch.int64, device=like.device)
+        return *self.below.start(like), *self.above.start(like), like.new_zeros(episodes, self.reads), *memories, count
+
+    def latent(self, state: State) -> Float[Tensor, "batch latent"]:
+        """Return the LSTM's hidden state, and what was read."""
+        return torch.cat([state[0], state[4]], -1)
+
+    def trace(
+        self, xs: Inputs, state: State, resets: Resets | None = None
+    ) -> tuple[Float[Tensor, "step batch output"], Float[Tensor, "step batch latent"], State]:
+        """Read several inputs at once: the memories depend on inputs alone."""
+        below, above, (_, old_seen, old_heard, count) = state[:2], state[2:4], state[4:]
+        now = view(count, resets, len(xs), self.capacity)
+        seen, heard = self.split(xs)
+        all_seen, all_heard = appended(old_seen, seen), appended(old_heard, heard)
+        read = [self.seen_by_heard(heard, all_heard, all_seen, now), self.heard_by_seen(seen, all_seen, all_heard, now)]
+        hidden, _, below = self.below(xs, below, resets)
+        latent = torch.cat([hidden, *read], -1)
+        ys, _, above = self.above(torch.cat([latent, xs], -1), above, resets)
+        memories = remembered(all_seen, now), remembered(all_heard, now)
+        return self.answer(ys), latent, (*below, *above, latent[-1, :, hidden.shape[-1] :], *memories, now.count)

@@ -1,0 +1,128 @@
+"""Differentiable neural computer (Graves et al. 2016, "Hybrid computing using a neural network with dynamic external
+memory"; the equations are of its Methods)."""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from icy.core.checks import whole_number
+
+from .base import Core, State
+from .lstm import Stack
+
+EPSILON = 1e-6  # keeps cosines and products of usages differentiable where they vanish
+RANKED = 1e4  # usages that agree to 4 digits count as equal, as those of slots not yet used are but for rounding
+MODES = 3  # of reading: what was written before, what is like the key, and what was written after
+
+
+class DNC(Core):
+    """LSTM with a memory that it addresses by content, by usage and by the order of writing.
+
+    Sizes are those of MetaRG22, table of R2D2. The output is a linear map of the controller's layers and of what was
+    read.
+
+    Args:
+        width: width of an input.
+        controller: size of the controller's layers.
+        layers: number of the controller's layers.
+        slots: number of memory slots.
+        slot: width of a slot.
+        reads: number of read heads; there is one write head.
+        output: width of an output.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        controller: int = 128,
+        layers: int = 2,
+        slots: int = 128,
+        slot: int = 32,
+        reads: int = 2,
+        output: int = 128,
+    ) -> None:
+        sizes = {"controller": controller, "layers": layers, "slots": slots, "slot": slot, "reads": reads}
+        for name, size in sizes.items():
+            whole_number(name, size)
+        super().__init__(width, output, slots * slot)
+        self.slots, self.slot, self.reads = slots, slot, reads
+        self.controller = Stack(self.width + reads * slot, [controller] * layers)
+        self.widths = [reads * slot, reads, slot, 1, slot, slot, reads, 1, 1, reads * MODES]
+        self.interface = nn.Linear(controller * layers, sum(self.widths))
+        self.answer = nn.Linear(controller * layers + reads * slot, output)
+
+    def start(self, episodes: int, device: Any = None) -> State:
+        """Return zeros: of the controller, memory, usage, precedence, link matrix, and the weights of both heads."""
+        slots, reads = self.slots, self.reads
+        shapes = [(slots, self.slot), (slots,), (slots,), (slots, slots), (slots,), (reads, slots)]
+        controller = self.controller.start(self.zeros(episodes, 1, device=device))
+        return (*controller, *(self.zeros(episodes, *shape, device=device) for shape in shapes))
+
+    def latent(self, state: State) -> Float[Tensor, "batch latent"]:
+        """Return the memory."""
+        return state[-6].flatten(1)
+
+    def step(self, x: Float[Tensor, "batch width"], state: State) -> tuple[Float[Tensor, "batch output"], State]:
+        """Write to the memory, then read from it."""
+        *controller, memory, usage, precedence, link, writing, reading = state
+        earlier = reading @ memory
+        _, hidden, after = self.controller(torch.cat([x, earlier.flatten(1)], -1)[None], tuple(controller))
+        hidden = hidden[0]
+        parts = self.interface(hidden).split(self.widths, -1)
+        keys, strengths, key, strength, erase, write, free, allocate, gate, modes = parts
+        usage = usage_after(usage, writing, reading, free.sigmoid())
+        by_content = content(memory, key[:, None], strength)[:, 0]
+        writing = allocate.sigmoid() * allocation(usage) + (1 - allocate.sigmoid()) * by_content
+        writing = gate.sigmoid() * writing
+        memory = memory * (1 - writing[:, :, None] * erase.sigmoid()[:, None]) + writing[:, :, None] * write[:, None]
+        link = link_after(link, precedence, writing)
+        precedence = (1 - writing.sum(-1, keepdim=True)) * precedence + writing
+        alike = content(memory, keys.unflatten(-1, (self.reads, self.slot)), strengths)
+        before, after_it = reading @ link, reading @ link.mT
+        mode = modes.unflatten(-1, (self.reads, MODES)).softmax(-1)
+        reading = mode[..., 0:1] * before + mode[..., 1:2] * alike + mode[..., 2:3] * after_it
+        y = self.answer(torch.cat([hidden, (reading @ memory).flatten(1)], -1))
+        return y, (*after, memory, usage, precedence, link, writing, reading)
+
+
+def content(
+    memory: Float[Tensor, "batch slot width"],
+    keys: Float[Tensor, "batch head width"],
+    strengths: Float[Tensor, "batch head"],
+) -> Float[Tensor, "batch head slot"]:
+    """Return weights of slots by their cosine with keys; a strength x sharpens by 1 + log(1 + e^x)."""
+    cosines = F.normalize(keys, dim=-1, eps=EPSILON) @ F.normalize(memory, dim=-1, eps=EPSILON).mT
+    return (cosines * (1 + F.softplus(strengths))[..., None]).softmax(-1)
+
+
+def usage_after(
+    usage: Float[Tensor, "batch slot"],
+    writing: Float[Tensor, "batch slot"],
+    reading: Float[Tensor, "batch head slot"],
+    free: Float[Tensor, "batch head"],
+) -> Float[Tensor, "batch slot"]:
+    """Return how much each slot is in use: what was written is, unless a head read it and set it free."""
+    retained = (1 - free[..., None] * reading).prod(1)
+    return (usage + writing - usage * writing) * retained
+
+
+def allocation(usage: Float[Tensor, "batch slot"]) -> Float[Tensor, "batch slot"]:
+    """Return the weights by which slots are given out: the least used first, as far as each is free."""
+    order = (usage.detach() * RANKED).round().sort(dim=-1, stable=True).indices
+    ordered = (EPSILON + (1 - EPSILON) * usage).gather(-1, order)
+    used_before = F.pad(ordered.cumprod(-1)[:, :-1], (1, 0), value=1.0)
+    return torch.zeros_like(usage).scatter(-1, order, (1 - ordered) * used_before)
+
+
+def link_after(
+    link: Float[Tensor, "batch slot slot"],
+    precedence: Float[Tensor, "batch slot"],
+    writing: Float[Tensor, "batch slot"],
+) -> Float[Tensor, "batch slot slot"]:
+    """Return the link matrix: how far slot i was written right after slot j."""
+    row, column = writing[:, :, None], writing[:, None, :]
+    linked = (1 - row - column) * link + row * precedence[:, None, :]
+    return linked * (1 - torch.eye(link.shape[-1], dtype=link.dtype, device=link.device))

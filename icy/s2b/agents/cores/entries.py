@@ -1,0 +1,67 @@
+"""Append-only memories: the last entries of an episode, oldest first, and which of them a step may look at.
+
+A memory is a tensor [B, C, ...] whose newest entry stands last, and a count of the steps of the episode so far. So a
+step appends at the end and drops the first. Several steps at once append all of theirs to [B, C + T, ...]; masks then
+hide from each what is older than its window, later than itself, or of another episode.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """What the steps of a sequence see of the entries before and in it.
+
+    Attributes:
+        earlier: the entries that were appended before a step in its episode, and are still held, [B, T, C + T].
+        ages: number of steps of the episode before each step, [B, T].
+        count: number of steps of the episode after the last step, [B].
+        capacity: number of entries of the memory, C.
+        kept: which places hold an entry after the last step, [B, C]; None if all that do not are zero already.
+    """
+
+    earlier: Bool[Tensor, "batch step entry"]
+    ages: Int[Tensor, "batch step"]
+    count: Int[Tensor, " batch"]
+    capacity: int
+    kept: Bool[Tensor, "batch capacity"] | None
+
+
+def view(count: Int[Tensor, " batch"], resets: Bool[Tensor, "step batch"] | None, steps: int, capacity: int) -> View:
+    """Return what the steps of a sequence see.
+
+    Args:
+        count: number of steps of each episode before the sequence.
+        resets: the steps with which an episode begins; None if there are none.
+        steps: number of steps, T.
+        capacity: number of entries of the memory, C.
+    """
+    t = torch.arange(steps, device=count.device)
+    ages = count[:, None] + t
+    if resets is not None:
+        last = torch.where(resets.T, t, -1).cummax(1).values  # the latest beginning so far, or -1
+        ages = torch.where(last >= 0, t - last, ages)
+    place = torch.arange(capacity + steps, device=count.device)
+    end = capacity + t[:, None]  # where a step appends its own entry
+    held = ages.clamp(max=capacity)[:, :, None]
+    earlier = (place < end) & (place >= end - held)
+    after = ages[:, -1] + 1
+    kept = None if resets is None else place[:capacity] >= capacity - after.clamp(max=capacity)[:, None]
+    return View(earlier, ages, after, capacity, kept)
+
+
+def appended(
+    memory: Float[Tensor, "batch capacity *entry"], new: Float[Tensor, "step batch *entry"]
+) -> Float[Tensor, "batch both *entry"]:
+    """Return old and new entries in one row, [B, C + T, ...]."""
+    return torch.cat([memory, new.transpose(0, 1)], 1)
+
+
+def remembered(entries: Float[Tensor, "batch both *entry"], seen: View) -> Float[Tensor, "batch capacity *entry"]:
+    """Return the memory after the last step; places that hold nothing are zero, as at the start."""
+    last, kept = entries[:, entries.shape[1] - seen.capacity :], seen.kept
+    return last if kept is None else last * kept.view(*kept.shape, *[1] * (last.dim() - 2))

@@ -1,0 +1,97 @@
+"""LSTM cores: stacked layers, read at once between the beginnings of episodes."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from icy.core.checks import whole_number
+from icy.core.errors import InvalidSettingError
+
+from .base import Inputs, Resets, SequenceCore, State, beginnings, begun
+
+
+class Stack(nn.Module):
+    """LSTM layers of given sizes; its state holds h and c of each layer in turn.
+
+    Args:
+        width: width of an input.
+        sizes: size of each layer.
+        relu: whether the output of each layer passes a ReLU on its way up; what the layer remembers does not.
+    """
+
+    def __init__(self, width: int, sizes: Sequence[int], relu: bool = False) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(nn.LSTM(a, b) for a, b in zip([width, *sizes], sizes, strict=False))
+        self.sizes, self.relu = tuple(sizes), relu
+
+    def start(self, like: Float[Tensor, "batch _"]) -> State:
+        """Return the state at the beginning of the episodes of a batch of inputs, [B, D]."""
+        return tuple(like.new_zeros(len(like), size) for size in self.sizes for _ in range(2))
+
+    def forward(
+        self, xs: Inputs, state: State, resets: Resets | None = None
+    ) -> tuple[Float[Tensor, "step batch output"], Float[Tensor, "step batch hidden"], State]:
+        """Read inputs [T, B, D], and return outputs, the h of all layers side by side, and the state after the last."""
+        begins = [t for t, some in enumerate(beginnings(resets, len(xs))) if some]
+        cuts = sorted({0, *begins})
+        ys, hs = [], []
+        for first, end in zip(cuts, [*cuts[1:], len(xs)], strict=True):
+            if resets is not None and first in begins:
+                state = begun(state, self.start(xs[0]), resets[first])
+            y, h, state = self._read(xs[first:end], state)
+            ys.append(y)
+            hs.append(h)
+        return torch.cat(ys), torch.cat(hs), state
+
+    def _read(self, xs: Tensor, state: State) -> tuple[Tensor, Tensor, State]:
+        hs, after = [], []
+        for layer, h, c in zip(self.layers, state[::2], state[1::2], strict=True):
+            ys, (h_next, c_next) = layer(xs, (h[None].contiguous(), c[None].contiguous()))
+            hs.append(ys)
+            after += [h_next[0], c_next[0]]
+            xs = ys.relu() if self.relu else ys
+        return xs, torch.cat(hs, -1), tuple(after)
+
+
+class LSTM(SequenceCore):
+    """LSTM of several layers (MetaRG22, table of R2D2: two, 256 and 128, ReLU).
+
+    In the authors' program the ReLU stands behind every layer, the last one too; the states do not pass it.
+
+    Args:
+        width: width of an input.
+        sizes: size of each layer.
+        relu: whether the output of each layer passes a ReLU.
+    """
+
+    def __init__(self, width: int, sizes: Sequence[int] = (256, 128), relu: bool = True) -> None:
+        sizes = [whole_number("size of a layer", size) for size in sizes]
+        if not sizes:
+            raise InvalidSettingError("An LSTM has at least one layer; give `sizes` as in (256, 128).")
+        super().__init__(width, sizes[-1], sum(sizes))
+        self.stack = Stack(self.width, sizes, relu)
+
+    def start(self, episodes: int, device: Any = None) -> State:
+        """Return zeros."""
+        return self.stack.start(self.zeros(episodes, 1, device=device))
+
+    def latent(self, state: State) -> Float[Tensor, "batch latent"]:
+        """Return the hidden states of all layers."""
+        return torch.cat(state[::2], -1)
+
+    def trace(
+        self, xs: Inputs, state: State, resets: Resets | None = None
+    ) -> tuple[Float[Tensor, "step batch output"], Float[Tensor, "step batch latent"], State]:
+        """Read several inputs at once, from one beginning of an episode to the next."""
+        ys, latents, state = self.stack(xs, state, resets)
+        return ys, latents, state
+
+
+class LSTM512(LSTM):
+    """LSTM of one layer of 512 (the authors' later program, s2b-facts 10.1)."""
+
+    def __init__(self, width: int, sizes: Sequence[int] = (512,), relu: bool = False) -> None:
+        super().__init__(width, sizes, relu)

@@ -1,0 +1,109 @@
+"""Causal Transformer over the last steps of an episode."""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from icy.core.checks import whole_number
+from icy.core.errors import InvalidSettingError
+
+from .base import CAPACITY, Inputs, Resets, SequenceCore, State
+from .entries import View, appended, remembered, view
+
+SLOWEST = 10_000.0  # steps in a radian of the slowest rotation (Su et al. 2021)
+
+
+class Layer(nn.Module):
+    """A layer of attention and one of neurons, each on normalised input and added to it.
+
+    Args:
+        size: width of inputs and outputs.
+        heads: number of heads.
+    """
+
+    def __init__(self, size: int, heads: int) -> None:
+        super().__init__()
+        self.heads = heads
+        self.before, self.between = nn.LayerNorm(size), nn.LayerNorm(size)
+        self.project, self.out = nn.Linear(size, 3 * size), nn.Linear(size, size)
+        self.neurons = nn.Sequential(nn.Linear(size, 4 * size), nn.GELU(), nn.Linear(4 * size, size))
+
+    def forward(
+        self, x: Float[Tensor, "step batch size"], old: Float[Tensor, "batch capacity both"], seen: View
+    ) -> tuple[Float[Tensor, "step batch size"], Float[Tensor, "batch entry both"]]:
+        """Attend from [T, B, size] to keys and values of old steps [B, C, 2 * size] and of these; return both."""
+        query, key, value = self.project(self.before(x)).chunk(3, -1)
+        angles = rotations(seen.ages.T, query.shape[-1] // self.heads).to(x.dtype)
+        query, key = (self._rotated(part, angles) for part in (query, key))
+        entries = appended(old, torch.cat([key, value], -1))
+        keys, values = (part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in entries.chunk(2, -1))
+        queries = query.unflatten(-1, (self.heads, -1)).permute(1, 2, 0, 3)
+        steps = torch.eye(len(x), dtype=torch.bool, device=x.device)
+        allowed = (seen.earlier | F.pad(steps, (old.shape[1], 0)))[:, None]  # a step sees itself as well
+        found = F.scaled_dot_product_attention(queries, keys, values, attn_mask=allowed)
+        x = x + self.out(found.permute(2, 0, 1, 3).flatten(-2))
+        return x + self.neurons(self.between(x)), entries
+
+    def _rotated(self, x: Tensor, angles: Tensor) -> Tensor:
+        """Turn pairs of numbers of each head by angles [T, B, size / 2]."""
+        one, other = x.unflatten(-1, (self.heads, -1)).chunk(2, -1)
+        cos, sin = angles.cos()[:, :, None], angles.sin()[:, :, None]
+        return torch.cat([one * cos - other * sin, one * sin + other * cos], -1).flatten(-2)
+
+
+def rotations(ages: Int[Tensor, "*lead"], size: int) -> Float[Tensor, "*lead half"]:
+    """Return the angles of steps of an episode, so that products of keys and queries know how far apart these are."""
+    speed = SLOWEST ** (-torch.arange(size // 2, dtype=torch.float64, device=ages.device) / (size // 2))
+    return ages[..., None] * speed
+
+
+class Transformer(SequenceCore):
+    """Causal Transformer: every step attends to itself and to those of its episode that the window holds.
+
+    Positions are rotations by the step of the episode (Su et al. 2021), so only distances count. The state holds the
+    keys and values of the window, so that a step costs no more than its share of a sequence.
+
+    Args:
+        width: width of an input.
+        capacity: number of earlier steps in the window.
+        size: width of the layers.
+        layers: number of layers.
+        heads: number of heads of a layer.
+
+    Raises:
+        InvalidSettingError: sizes of heads that are odd or no whole numbers.
+    """
+
+    def __init__(self, width: int, capacity: int = CAPACITY, size: int = 128, layers: int = 2, heads: int = 4) -> None:
+        super().__init__(width, size, size)
+        self.capacity, self.size = whole_number("capacity", capacity), size
+        if whole_number("size of a layer", size) % (2 * whole_number("number of heads", heads)):
+            raise InvalidSettingError(f"A layer of {size} is no even number for each of {heads} heads.")
+        self.embed, self.last = nn.Linear(self.width, size), nn.LayerNorm(size)
+        self.layers = nn.ModuleList(Layer(size, heads) for _ in range(whole_number("number of layers", layers)))
+
+    def start(self, episodes: int, device: Any = None) -> State:
+        """Return empty windows, a count of steps, and the last output, which is none yet."""
+        windows = [self.zeros(episodes, self.capacity, 2 * self.size, device=device) for _ in self.layers]
+        count = torch.zeros(episodes, dtype=torch.int64, device=windows[0].device)
+        return *windows, count, self.zeros(episodes, self.size, device=device)
+
+    def latent(self, state: State) -> Float[Tensor, "batch latent"]:
+        """Return the last output."""
+        return state[-1]
+
+    def trace(
+        self, xs: Inputs, state: State, resets: Resets | None = None
+    ) -> tuple[Float[Tensor, "step batch output"], Float[Tensor, "step batch latent"], State]:
+        """Read several inputs in one parallel pass."""
+        *windows, count, _ = state
+        seen = view(count, resets, len(xs), self.capacity)
+        x, after = self.embed(xs), []
+        for layer, window in zip(self.layers, windows, strict=True):
+            x, entries = layer(x, window, seen)
+            after.append(remembered(entries, seen))
+        ys = self.last(x)
+        return ys, ys, (*after, seen.count, ys[-1])

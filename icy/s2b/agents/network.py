@@ -1,0 +1,250 @@
+"""The networks of the papers: perceptrons that encode an observation, a core, and a head (s2b-facts 10.2)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+
+from icy.core.checks import whole_number
+from icy.core.errors import IncompatibleError, unknown
+from icy.core.registry import CORE, registry
+
+from .actions import Actions, one_hot
+from .cores.base import CAPACITY, Core, Parts, State
+from .cores.factory import made_of, takes
+from .observations import Observation
+
+MASKS = ("input", "head", "none")
+HEADS = ("dueling", "policy")
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkSettings:
+    """Settings of a network; the defaults are the papers'.
+
+    Attributes:
+        core: name of the core (`icy list cores`).
+        options: further options of the core.
+        capacity: number of steps that a memory of the core holds.
+        stimulus: sizes of the layers that encode the stimuli.
+        message: sizes of the layers that encode the message; none for its one-hot tokens as they are.
+        joint: sizes of the layers that encode everything together; none to leave it side by side.
+        mask: where the legal options are an input: "input": of the joint layers; "head": of the head; "none".
+        head: "dueling": scores are values of options, made of a state's value and advantages; "policy": scores are
+            logits, and the value stands beside them.
+        deaf: whether messages are replaced by silence.
+        extra: width of further input, such as the partner's choice.
+
+    Raises:
+        UnknownNameError, InvalidSettingError: settings that are not accepted.
+    """
+
+    core: str = "LSTM"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    capacity: int = CAPACITY
+    stimulus: tuple[int, ...] = (512, 256, 128)
+    message: tuple[int, ...] = ()
+    joint: tuple[int, ...] = (512, 256, 256)
+    mask: Literal["input", "head", "none"] = "input"
+    head: Literal["dueling", "policy"] = "dueling"
+    deaf: bool = False
+    extra: int = 0
+
+    def __post_init__(self) -> None:
+        registry.get(self.core, CORE)
+        for what, given, accepted in (("place of the mask", self.mask, MASKS), ("head", self.head, HEADS)):
+            if given not in accepted:
+                raise unknown(what, str(given), accepted)
+        for name in ("stimulus", "message", "joint"):
+            for size in getattr(self, name):
+                whole_number(f"size of a layer of `{name}`", size)
+        whole_number("capacity", self.capacity)
+        whole_number("width of further input", self.extra, least=0)
+
+    @classmethod
+    def preset(cls, name: str, **changes: Any) -> "NetworkSettings":
+        """Return the settings of a preset, with changes.
+
+        Args:
+            name: "metarg22": as the papers print it; "metarg24": of the authors' later program, whose towers for
+                stimuli and messages stay side by side.
+            **changes: settings by name.
+
+        Raises:
+            UnknownNameError: no such preset.
+        """
+        if name not in PRESETS:
+            raise unknown("preset of networks", name, list(PRESETS))
+        return replace(PRESETS[name], **changes)
+
+
+PRESETS: Mapping[str, NetworkSettings] = {
+    "metarg22": NetworkSettings(),
+    "metarg24": NetworkSettings(core="LSTM-512", stimulus=(64, 32), message=(64, 32), joint=(), mask="head"),
+}
+
+
+class Scored(NamedTuple):
+    """What a network says of a step.
+
+    Attributes:
+        scores: a score for each option of each choice: its value, or its logit; illegal ones are not masked.
+        value: value of the state.
+    """
+
+    scores: Float[Tensor, "*lead option"]
+    value: Float[Tensor, "*lead"]
+
+
+class Encoder(nn.Module):
+    """Perceptrons from an observation to the input of a core.
+
+    Attributes:
+        width: width of what it gives.
+        parts: which parts of it are seen and heard, if they are kept apart.
+    """
+
+    def __init__(self, actions: Actions, settings: NetworkSettings) -> None:
+        super().__init__()
+        game = actions.game
+        self.actions, self.deaf, self.mask = actions, settings.deaf, settings.mask == "input"
+        self.rounds, self.tokens = game.rounds, game.vocab_size + 1
+        self.stimulus = perceptron(game.slots * game.width, settings.stimulus)
+        self.message = perceptron(game.length * self.tokens, settings.message)
+        vision, language = self.stimulus.width, self.message.width
+        flags = 1 + (game.rounds + 1) + 2 + 2 + 2 + 1
+        width = vision + language + flags + actions.width * (1 + self.mask) + settings.extra
+        self.joint = perceptron(width, settings.joint)
+        self.parts = None if settings.joint else Parts(vision, language, flags)
+        self.width = self.joint.width
+
+    def forward(self, seen: Observation) -> Float[Tensor, "*lead width"]:
+        """Encode an observation."""
+        message = torch.zeros_like(seen.message) if self.deaf else seen.message
+        parts = [
+            self.stimulus(seen.stimulus),
+            self.message(one_hot(message, self.tokens).flatten(-2).to(seen.stimulus.dtype)),
+            seen.earned[..., None],
+            one_hot(seen.round, self.rounds + 1),  # zeros at feedback
+            one_hot(1 - 1 * seen.speaks, 2),
+            one_hot(1 * seen.query, 2),
+            one_hot(seen.result - 1, 2),  # zeros before the first
+            seen.reward[..., None],
+            self.actions.one_hot(seen.previous),
+            seen.extra,
+        ]
+        if self.mask:
+            parts.append(seen.legal.float())
+        found: Tensor = self.joint(torch.cat(parts, -1))
+        return found
+
+
+class Head(nn.Module):
+    """One layer from the output of a core to scores and a value.
+
+    Args:
+        width: width of the core's output.
+        actions: the options.
+        settings: the kind of head, and whether it sees the mask.
+    """
+
+    def __init__(self, width: int, actions: Actions, settings: NetworkSettings) -> None:
+        super().__init__()
+        self.sizes, self.dueling, self.mask = actions.sizes, settings.head == "dueling", settings.mask == "head"
+        width += actions.width * self.mask
+        self.value, self.options = nn.Linear(width, 1), nn.Linear(width, actions.width)
+
+    def forward(self, y: Float[Tensor, "*lead output"], legal: Bool[Tensor, "*lead option"]) -> Scored:
+        """Score the options."""
+        if self.mask:
+            y = torch.cat([y, legal.to(y.dtype)], -1)
+        value, scores = self.value(y), self.options(y)
+        if self.dueling:
+            scores = torch.cat([value + a - a.mean(-1, keepdim=True) for a in scores.split(self.sizes, -1)], -1)
+        return Scored(scores, value.squeeze(-1))
+
+
+class Network(nn.Module):
+    """A player's network: encoder, core and head.
+
+    Args:
+        actions: what the player chooses among; also says what game it plays.
+        settings: settings of the network.
+
+    Raises:
+        IncompatibleError: a core that keeps what is seen and heard apart, in a network that mixes them.
+
+    Example:
+        >>> from icy.s2b import BatchedGame
+        >>> from icy.s2b.agents.actions import Actions
+        >>> from icy.s2b.agents.network import Network, NetworkSettings
+        >>> from icy.s2b.agents.observations import observe
+        >>> game = BatchedGame(episodes=4)
+        >>> actions = Actions.of_role(game.settings, "listener")
+        >>> network = Network(actions, NetworkSettings.preset("metarg24"))
+        >>> seen = observe(game.reset(seed=1).listener, "listener", actions)
+        >>> (scores, value), state = network.step(seen, network.start(4))
+        >>> actions.best(scores, seen.legal).squeeze(-1).tolist()  # nothing is asked for in round 0
+        [2, 2, 2, 2]
+    """
+
+    def __init__(self, actions: Actions, settings: NetworkSettings | None = None) -> None:
+        super().__init__()
+        self.actions, self.settings = actions, settings or NetworkSettings()
+        self.encoder = Encoder(actions, self.settings)
+        self.core = self._core()
+        self.head = Head(self.core.output, actions, self.settings)
+
+    def _core(self) -> Core:
+        entry, parts = registry.get(self.settings.core, CORE), self.encoder.parts
+        if parts is None and takes(entry, "parts"):
+            raise IncompatibleError(
+                f"The core {entry.name} keeps what is seen apart from what is heard, and this network's joint layers "
+                "mix them; take the preset 'metarg24', or joint=()."
+            )
+        given = {"capacity": self.settings.capacity, "parts": parts}
+        return made_of(entry, self.encoder.width, **{**given, **self.settings.options})
+
+    def start(self, episodes: int, device: Any = None) -> State:
+        """Return the state of the core at the beginning of episodes."""
+        return self.core.start(episodes, device)
+
+    def step(self, seen: Observation, state: State) -> tuple[Scored, State]:
+        """Score the options at a step of B episodes, and return the state after it."""
+        y, state = self.core.step(self.encoder(seen), state)
+        return self.head(y, seen.legal), state
+
+    def unroll(self, seen: Observation, state: State) -> tuple[Scored, State]:
+        """Score the options at T steps of B episodes, and return the state after the last.
+
+        Episodes begin where the observation is fresh, whatever the state before.
+        """
+        ys, state = self.core.unroll(self.encoder(seen), state, seen.fresh)
+        return self.head(ys, seen.legal), state
+
+    def trace(self, seen: Observation, state: State) -> tuple[Scored, Float[Tensor, "step batch latent"], State]:
+        """Score the options as `unroll` does, and return what the reconstruction loss reads after each step as well."""
+        ys, latents, state = self.core.trace(self.encoder(seen), state, seen.fresh)
+        return self.head(ys, seen.legal), latents, state
+
+
+class Perceptron(nn.Sequential):
+    """Linear layers, each followed by a ReLU; of no layers, what it is given.
+
+    Attributes:
+        width: width of what it gives.
+    """
+
+    width: int
+
+
+def perceptron(width: int, sizes: Sequence[int]) -> Perceptron:
+    """Make a perceptron of layers of given sizes."""
+    layers = [layer for a, b in pairwise([width, *sizes]) for layer in (nn.Linear(a, b), nn.ReLU())]
+    made = Perceptron(*layers)
+    made.width = sizes[-1] if sizes else width
+    return made

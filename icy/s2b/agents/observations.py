@@ -1,0 +1,117 @@
+"""What a network is told at a step."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+from torch.nn import functional as F
+
+from icy.core.registry import SPEAKER
+from icy.s2b.settings import GameSettings
+from icy.s2b.turn import Seen
+
+from .actions import NEVER, Actions
+
+
+@dataclass(frozen=True, eq=False)
+class Observation:
+    """What one player is told, in B episodes, or at T steps of B episodes.
+
+    Attributes:
+        stimulus: the numbers of all slots in a row; zeros in place of slots that the player does not see.
+        message: the tokens that it hears.
+        speaks: whether it is the speaker.
+        query: whether the game is in the query phase.
+        round: 0..N, and N + 1 when the listener is shown what the speaker saw.
+        result: result of the previous game: unknown (0), failure (1) or success (2).
+        reward: reward of the previous game.
+        earned: reward of the step before; 0 at the beginning of an episode.
+        previous: what the player chose at the step before; NEVER (-1) at the beginning of an episode.
+        legal: which options are legal.
+        extra: anything else, such as the partner's choice in SAD; as wide as `NetworkSettings.extra`.
+        fresh: whether an episode begins: the `resets` of cores. Networks do not read it.
+    """
+
+    stimulus: Float[Tensor, "*lead stimulus"]
+    message: Int[Tensor, "*lead token"]
+    speaks: Bool[Tensor, "*lead"]
+    query: Bool[Tensor, "*lead"]
+    round: Int[Tensor, "*lead"]
+    result: Int[Tensor, "*lead"]
+    reward: Float[Tensor, "*lead"]
+    earned: Float[Tensor, "*lead"]
+    previous: Int[Tensor, "*lead choice"]
+    legal: Bool[Tensor, "*lead option"]
+    extra: Float[Tensor, "*lead extra"]
+    fresh: Bool[Tensor, "*lead"]
+
+    def __getitem__(self, which: Any) -> "Observation":
+        """Return some steps or episodes."""
+        return Observation(**{f.name: getattr(self, f.name)[which] for f in fields(self)})
+
+    def on(self, device: Any) -> "Observation":
+        """Return the observation on a torch device."""
+        return Observation(**{f.name: getattr(self, f.name).to(device) for f in fields(self)})
+
+    @classmethod
+    def stack(cls, steps: Sequence["Observation"]) -> "Observation":
+        """Return the observations of several steps as one, with the step as the first axis."""
+        return cls(**{f.name: torch.stack([getattr(one, f.name) for one in steps]) for f in fields(cls)})
+
+
+def observe(
+    seen: Seen,
+    role: str,
+    actions: Actions,
+    previous: Int[Tensor, "batch choice"] | None = None,
+    earned: Any = None,
+    extra: Float[Tensor, "batch extra"] | None = None,
+    device: Any = None,
+) -> Observation:
+    """Return what a network is told of what a player sees.
+
+    What was chosen before belongs to the episode in which the game took it. At the first observation of an episode
+    there is none: with autoreset the game ignores the actions of the step that begins the next episode, so the choice
+    before a fresh observation was never played, and the one before that was of the last episode.
+
+    Args:
+        seen: what the player sees, in arrays of NumPy or tensors.
+        role: "speaker" or "listener".
+        actions: its actions.
+        previous: what it chose at the step before, [B, choices]; None if there was none.
+        earned: the reward of the step before, `Turn.reward`, [B].
+        extra: anything else, [B, extra]; it becomes 0 at the beginning of an episode.
+        device: torch device; by default that of the arrays.
+    """
+    fresh = torch.as_tensor(seen.fresh, device=device)
+    count, here = len(fresh), fresh.device
+    if previous is None:
+        previous = torch.full((count, len(actions.sizes)), NEVER, device=here)
+    rewards = torch.zeros(count, device=here) if earned is None else torch.as_tensor(earned, device=here).float()
+
+    def tensor(array: Any) -> Tensor:
+        return torch.as_tensor(array, device=here)
+
+    return Observation(
+        stimulus=_all_slots(tensor(seen.stimulus).float(), actions.game),
+        message=tensor(seen.message),
+        speaks=torch.full((count,), role == SPEAKER, device=here),
+        query=tensor(seen.query),
+        round=tensor(seen.round),
+        result=tensor(seen.result),
+        reward=tensor(seen.reward).float(),
+        earned=rewards * ~fresh,
+        previous=previous.to(here).masked_fill(fresh[:, None], NEVER),
+        legal=actions.legal(seen, here),
+        extra=torch.zeros(count, 0, device=here) if extra is None else extra.to(here) * ~fresh[:, None],
+        fresh=fresh,
+    )
+
+
+def _all_slots(stimuli: Tensor, game: GameSettings) -> Tensor:
+    """Return the stimuli of all slots in a row, with zeros for those that a speaker in a partial view does not see."""
+    row = stimuli.flatten(1)
+    return F.pad(row, (0, game.slots * game.width - row.shape[1]))

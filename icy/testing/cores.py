@@ -1,0 +1,301 @@
+"""Checks of cores of agents that learn S2B. The first line of each check says what it proves."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from joblib.externals.loky.backend.reduction import dumps
+from torch import Tensor
+
+from icy.core.registry import Entry
+from icy.core.streams import stream, stream_key
+from icy.s2b.agents.cores.base import Core, State, begun
+from icy.s2b.agents.cores.factory import made_of
+
+from .cases import (
+    Check,
+    MadeTensors,
+    check_of,
+    require,
+    require_close,
+    require_gradients,
+    require_registered,
+    same_random_state,
+)
+
+BATCH, STEPS, BEFORE = 4, 7, 3
+RESETS = ((0, 0), (2, 1), (5, 1), (4, 2))  # step and episode of each beginning; the last episode goes on throughout
+CAPACITY = 5  # less than the steps, so that memories drop their oldest entries
+LONG = 40
+
+CORE_CHECKS: dict[str, Check] = {}
+
+
+@dataclass(frozen=True)
+class CoreCase:
+    """A core under test, and the width it is tested at.
+
+    Attributes:
+        entry: the core's registry entry.
+        width: width of an input, D.
+        seed: seed of weights and inputs.
+        registered: whether the registry knows the core.
+    """
+
+    entry: Entry
+    width: int = 10
+    seed: int = 0
+    registered: bool = True
+
+    def make(self, seed: int | None = None) -> Core:
+        """Make the core with the weights of a seed, in double precision, in which different orders of sums agree."""
+        with torch.random.fork_rng(devices=[]):
+            torch.default_generator.manual_seed(stream_key(self.seed if seed is None else seed, "testing", "core"))
+            return made_of(self.entry, self.width, capacity=CAPACITY).double().eval()
+
+    def inputs(self, steps: int = STEPS, draw: int = 0) -> Tensor:
+        """Draw inputs [step, batch, D]."""
+        return torch.from_numpy(stream(self.seed, "testing", "core", draw).normal(size=(steps, BATCH, self.width)))
+
+    def amid(self, core: Core) -> State:
+        """Return states some steps into their episodes."""
+        _, state = steps_of(core, self.inputs(BEFORE, draw=1), core.start(BATCH))
+        return tuple(member.detach() for member in state)
+
+
+def resets() -> Tensor:
+    """Return beginnings of episodes, [step, batch]: at the first step, in the middle, twice, and never."""
+    found = torch.zeros(STEPS, BATCH, dtype=torch.bool)
+    for step, episode in RESETS:
+        found[step, episode] = True
+    return found
+
+
+def steps_of(core: Core, xs: Tensor, state: State, begins: Tensor | None = None) -> tuple[Tensor, State]:
+    """Go step by step, as nothing but `step` and `start` do it."""
+    ys = []
+    for t, x in enumerate(xs):
+        if begins is not None:
+            state = begun(state, core.start(len(x)), begins[t])
+        y, state = core.step(x, state)
+        ys.append(y)
+    return torch.stack(ys), state
+
+
+@check_of(CORE_CHECKS)
+def check_made_by_name(case: CoreCase) -> None:
+    """The registry knows the core by its name and its aliases, and its factory makes an icy.s2b.agents.cores.Core."""
+    case.make()
+    require_registered(case.entry, case.registered)
+
+
+@check_of(CORE_CHECKS)
+def check_output_shape(case: CoreCase) -> None:
+    """`step` gives outputs [batch, output], and `unroll` [step, batch, output]."""
+    core, xs = case.make(), case.inputs()
+    y, _ = core.step(xs[0], core.start(BATCH))
+    ys, _ = core.unroll(xs, core.start(BATCH))
+    for what, found, expected in (
+        ("`step`", y, (BATCH, core.output)),
+        ("`unroll`", ys, (STEPS, BATCH, core.output)),
+    ):
+        require(tuple(found.shape) == expected, f"{what} gives outputs {tuple(found.shape)}, not {expected}.")
+
+
+@check_of(CORE_CHECKS)
+def check_states(case: CoreCase) -> None:
+    """A state is a tuple of tensors whose first axis is the episode, of the same sizes and types all through it."""
+    core = case.make()
+    start = core.start(BATCH)
+    _, stepped = steps_of(core, case.inputs(), start)
+    _, unrolled = core.unroll(case.inputs(), start)
+    for what, state in (("`start`", start), ("`step`", stepped), ("`unroll`", unrolled)):
+        require(isinstance(state, tuple), f"{what} gives a {type(state).__name__}, not a tuple.")
+        require(len(state) == len(start), f"{what} gives {len(state)} tensors, and `start` {len(start)}.")
+        for i, (now, first) in enumerate(zip(state, start, strict=True)):
+            require(now.shape[:1] == (BATCH,), f"Tensor {i} of {what} is {tuple(now.shape)} for {BATCH} episodes.")
+            same = now.shape == first.shape and now.dtype == first.dtype
+            require(
+                same, f"Tensor {i} of {what} is {tuple(now.shape)} of {now.dtype}; at the start it is "
+                f"{tuple(first.shape)} of {first.dtype}.",
+            )  # fmt: skip
+
+
+@check_of(CORE_CHECKS)
+def check_unroll_equals_steps(case: CoreCase) -> None:
+    """`unroll` gives the outputs, the state and the gradients of stepping."""
+    _compare(case, None, "`unroll` and stepping")
+
+
+@check_of(CORE_CHECKS)
+def check_resets(case: CoreCase) -> None:
+    """A reset begins an episode at that step, in that row alone: as if the state were that of `start`."""
+    _compare(case, resets(), "`unroll` with resets, and stepping from `start` at each")
+
+
+def _compare(case: CoreCase, begins: Tensor | None, what: str) -> None:
+    core, xs = case.make(), case.inputs().requires_grad_()
+    state = tuple(m.requires_grad_(m.is_floating_point()) for m in case.amid(core))
+    wanted = [xs, *(m for m in state if m.requires_grad), *core.parameters()]
+    weights = case.inputs(draw=2)[..., :1]
+
+    def found(ys: Tensor, after: State) -> tuple[Tensor, State, Sequence[Tensor | None]]:
+        total = (ys * weights).sum() + sum(m.sum() for m in after if m.is_floating_point())
+        return ys, after, torch.autograd.grad(total, wanted, allow_unused=True)
+
+    ys, after, gradients = found(*core.unroll(xs, state, begins))
+    expected = found(*steps_of(core, xs, state, begins))
+    require_close(ys, expected[0], f"Outputs by {what}")
+    for i, (one, other) in enumerate(zip(after, expected[1], strict=True)):
+        require_close(one, other, f"Tensor {i} of the state by {what}")
+    for mine, theirs in zip(gradients, expected[2], strict=True):
+        both = mine is None or theirs is None
+        require(not both or mine is theirs, f"{what}: a gradient is there in one of them alone.")
+        if mine is not None and theirs is not None:
+            require_close(mine, theirs, f"Gradients by {what}", 1e-6)
+
+
+@check_of(CORE_CHECKS)
+def check_latents(case: CoreCase) -> None:
+    """`trace` is `unroll`, with what `latent` reads off the state after each step: [batch, latent_width]."""
+    core, xs, state = case.make(), case.inputs(), case.amid(case.make())
+    ys, latents, after = core.trace(xs, state, resets())
+    expected, end = core.unroll(xs, state, resets())
+    require_close(ys, expected, "Outputs of `trace` and of `unroll`")
+    shape = (STEPS, BATCH, core.latent_width)
+    require(tuple(latents.shape) == shape, f"`trace` gives latents {tuple(latents.shape)}, not {shape}.")
+    require_close(latents[-1], core.latent(end), "The last latent of `trace`, and that of the state after `unroll`")
+    require_close(latents[-1], core.latent(after), "The last latent of `trace`, and that of its state")
+
+
+@check_of(CORE_CHECKS)
+def check_states_are_per_episode(case: CoreCase) -> None:
+    """The rows of a state can be taken out and put together: each episode goes on as it would have."""
+    core, xs = case.make(), case.inputs()
+    state = case.amid(core)
+    ys, after = core.unroll(xs, state, resets())
+    parts = [[2], [3, 0], [1]]
+    alone = [core.unroll(xs[:, rows], tuple(m[rows] for m in state), resets()[:, rows]) for rows in parts]
+    order = [row for rows in parts for row in rows]
+    require_close(torch.cat([found for found, _ in alone], 1), ys[:, order], "Outputs of episodes alone and together")
+    for i, member in enumerate(after):
+        joined = torch.cat([end[i] for _, end in alone])
+        require_close(joined, member[order], f"Tensor {i} of the state of episodes alone and together")
+
+
+@check_of(CORE_CHECKS)
+def check_remembers_its_episode(case: CoreCase) -> None:
+    """An output depends on earlier inputs of its episode, and on none of another episode or of a later step."""
+    core, xs = case.make(), case.inputs().requires_grad_()
+    ys, _ = core.unroll(xs, case.amid(core), resets())
+    (gradient,) = torch.autograd.grad(ys[4].square().sum() + ys[4, :, 0].sum(), xs)
+    told = gradient.abs().sum(-1) > 0
+    require(told[2:4, 1].all() and told[:4, 3].all(), "An output does not depend on the inputs before it.")
+    require(not told[:2, 1].any() and not told[:4, 2].any(), "An output depends on inputs before its episode.")
+    require(not told[5:].any(), "An output depends on later inputs.")
+
+
+@check_of(CORE_CHECKS)
+@torch.no_grad()
+def check_finite_over_many_steps(case: CoreCase) -> None:
+    """Outputs and states stay finite over a long episode, longer than the memory holds."""
+    core = case.make()
+    ys, state = core.unroll(case.inputs(LONG), core.start(BATCH))
+    require(ys.isfinite().all(), f"Some outputs are not finite within {LONG} steps.")
+    require(all(m.isfinite().all() for m in state), f"The state is not finite after {LONG} steps.")
+
+
+@check_of(CORE_CHECKS)
+def check_same_seed_same_weights(case: CoreCase) -> None:
+    """A seed gives the same weights every time: all are drawn from torch's generator."""
+    first = case.make().state_dict()
+    for name, value in case.make().state_dict().items():
+        require(torch.equal(first[name], value), f"'{name}' differs between two cores of one seed.")
+
+
+@check_of(CORE_CHECKS)
+def check_different_seeds_differ(case: CoreCase) -> None:
+    """Another seed gives other weights."""
+    pairs = zip(case.make(seed=1).parameters(), case.make(seed=2).parameters(), strict=True)
+    require(any(not torch.equal(a, b) for a, b in pairs), "Two seeds give the same weights.")
+
+
+@check_of(CORE_CHECKS)
+@torch.no_grad()
+def check_random_state_untouched(case: CoreCase) -> None:
+    """Making a core draws from torch only, and running it draws nothing."""
+    with same_random_state("Making the core"):
+        core = case.make()
+    with same_random_state("Running the core"):
+        core.unroll(case.inputs(), core.start(BATCH), resets())
+
+
+@check_of(CORE_CHECKS)
+@torch.no_grad()
+def check_deterministic(case: CoreCase) -> None:
+    """The same inputs give the same outputs twice: the core keeps what it remembers in the state."""
+    core = case.make()
+    (first, one), (again, other) = (core.unroll(case.inputs(), core.start(BATCH)) for _ in range(2))
+    same = torch.equal(first, again) and all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
+    require(same, "The same inputs give other outputs the second time; keep what lasts in the state.")
+
+
+@check_of(CORE_CHECKS)
+@torch.no_grad()
+def check_inputs_unchanged(case: CoreCase) -> None:
+    """The core does not write into inputs or states: learners keep both."""
+    core, xs = case.make(), case.inputs()
+    state = case.amid(core)
+    before = [xs.clone(), *(member.clone() for member in state)]
+    core.step(xs[0], state), core.unroll(xs, state, resets())
+    same = all(torch.equal(one, other) for one, other in zip([xs, *state], before, strict=True))
+    require(same, "The core changed its inputs or a state in place; work on new tensors.")
+
+
+@check_of(CORE_CHECKS)
+def check_gradients_reach_parameters(case: CoreCase) -> None:
+    """Each parameter gets a gradient that is finite and not all zero."""
+    core = case.make()
+    ys, _ = core.unroll(case.inputs(), core.start(BATCH), resets())
+    (ys * case.inputs(draw=2)[..., :1]).sum().backward()
+    require_gradients(core)
+
+
+@check_of(CORE_CHECKS)
+@torch.no_grad()
+def check_single_precision(case: CoreCase) -> None:
+    """In single precision the core computes about the same, and its state holds no other numbers."""
+    double, single = case.make(), case.make().float()
+    expected, _ = double.unroll(case.inputs(), double.start(BATCH), resets())
+    ys, state = single.unroll(case.inputs().float(), single.start(BATCH), resets())
+    types = {m.dtype for m in (ys, *state) if m.is_floating_point()}
+    require(types == {torch.float32}, f"In single precision there are {' and '.join(map(str, types))}.")
+    require_close(ys, expected, "Outputs in single and in double precision", 1e-3)
+
+
+@check_of(CORE_CHECKS)
+@torch.no_grad()
+def check_moves_to_device(case: CoreCase) -> str:
+    """The core makes no tensor on the CPU when it runs elsewhere; it runs on a GPU where there is one."""
+    core, xs, begins = case.make(), case.inputs(), resets()
+    with MadeTensors() as made:
+        expected, _ = core.unroll(xs, core.start(BATCH), begins)
+    require(not made.by, f"The core calls {' and '.join(set(made.by))} without a device; use `new_zeros` or `device=`.")
+    if torch.cuda.is_available():
+        found, _ = core.cuda().unroll(xs.cuda(), core.start(BATCH), begins.cuda())
+        require_close(found, expected, "Outputs on a GPU and on the CPU", 1e-3)
+    return f"tried on cpu{' and cuda' if torch.cuda.is_available() else ''}"
+
+
+@check_of(CORE_CHECKS)
+@torch.no_grad()
+def check_pickles(case: CoreCase) -> None:
+    """A copy pickled as for a worker process gives the same outputs."""
+    core = case.make()
+    copied: Core = pickle.loads(dumps(core))
+    found, _ = copied.unroll(case.inputs(), copied.start(BATCH))
+    expected, _ = core.unroll(case.inputs(), core.start(BATCH))
+    require_close(found, expected, "Outputs of a pickled copy and of the core")

@@ -1,0 +1,88 @@
+"""What networks are told: the previous action, above all where one episode ends and the next begins."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from icy.s2b import BatchedGame, GameSettings
+from icy.s2b.agents.actions import NEVER, Actions
+from icy.s2b.agents.observations import Observation, observe
+
+
+def played(game: BatchedGame, actions: Actions, steps: int) -> tuple[list[Observation], list[torch.Tensor], list[bool]]:
+    """Play a listener that decides at random among what is legal."""
+    generator = torch.Generator().manual_seed(0)
+    turn, previous, earned = game.reset(seed=3), None, None
+    seen, chosen, over = [], [], []
+    for _ in range(steps):
+        now = observe(turn.listener, "listener", actions, previous, earned)
+        previous = torch.multinomial(now.legal.float(), 1, generator=generator)
+        _, decision = actions.taken(previous.numpy())
+        seen.append(now)
+        chosen.append(previous)
+        over.append(bool(turn.listener.over[0]))
+        turn = game.step(decided=decision)
+        earned = turn.reward
+    return seen, chosen, over
+
+
+def test_the_previous_action_is_of_the_same_episode() -> None:
+    settings = GameSettings(most=2)
+    seen, chosen, over = played(BatchedGame(settings, autoreset=True), Actions(settings), 60)
+    fresh = [bool(one.fresh[0]) for one in seen]
+    assert sum(fresh) >= 2
+    for t in range(1, 60):
+        if fresh[t]:  # the choice at the step before met an episode that was over, and was ignored
+            assert over[t - 1]
+            assert seen[t].previous.tolist() == [[NEVER]]
+            assert seen[t].earned.tolist() == [0.0]
+        else:
+            assert torch.equal(seen[t].previous, chosen[t - 1])
+            assert over[t - 1] is False
+        if over[t]:  # the last decision is told with the feedback on it
+            assert int(seen[t].previous) in (0, 1)
+            assert seen[t].earned.tolist() == seen[t].reward.tolist()
+            assert seen[t].legal[0].tolist() == [False, False, True]
+    assert seen[0].previous.tolist() == [[NEVER]]
+
+
+def test_no_action_of_an_ended_episode_reaches_the_next() -> None:
+    settings = GameSettings(most=2)
+    actions = Actions(settings)
+    game = BatchedGame(settings, episodes=2, autoreset=True)
+    turn = game.reset(seed=3)
+    while not turn.done.any():
+        turn = game.step()
+    assert turn.done.tolist() == [True, False] or turn.done.tolist() == [False, True]
+    turn = game.step()
+    (now, earned) = turn.listener, np.array([1.0, 1.0])
+    told = observe(now, "listener", actions, torch.tensor([[1], [1]]), earned, torch.ones(2, 3))
+    ended = int(now.fresh.argmax())
+    assert told.previous[ended].tolist() == [NEVER]
+    assert told.previous[1 - ended].tolist() == [1]
+    assert told.extra.sum(1).tolist() == told.earned.mul(3).tolist()
+    assert float(told.earned[ended]) == 0.0
+
+
+def test_a_speaker_in_a_partial_view_sees_zeros_for_the_other_slots() -> None:
+    settings = GameSettings(distractors=2, view="partial")
+    game = BatchedGame(settings, episodes=4)
+    turn = game.reset(seed=1)
+    actions = Actions.of_role(settings, "speaker")
+    told = observe(turn.speaker, "speaker", actions)
+    assert told.stimulus.shape == (4, 9)
+    assert torch.equal(told.stimulus[:, :3], torch.from_numpy(turn.speaker.stimulus[:, 0]).float())
+    assert not told.stimulus[:, 3:].any()
+    assert told.speaks.all()
+    assert observe(turn.listener, "listener", Actions(settings)).stimulus.shape == (4, 9)
+
+
+def test_steps_stack_and_index() -> None:
+    settings = GameSettings(most=2)
+    seen, _, _ = played(BatchedGame(settings, episodes=3), Actions(settings), 5)
+    together = Observation.stack(seen)
+    assert together.stimulus.shape == (5, 3, 3)
+    assert torch.equal(together[2].message, seen[2].message)
+    assert together[:, 1:].legal.shape == (5, 2, 3)
+    assert together.on("cpu").round[:, 0].tolist() == [0, 1, 2, 0, 1]
