@@ -9,8 +9,6 @@ import pandas as pd
 
 from icy.analysis.cells import SPREADS, Cell, cell_of_values, checked_spread
 from icy.analysis.literature.catalogue import published
-from icy.core.text import listed
-from icy.s2b.evaluation import NEVER_LISTENING
 
 from .table import BiasTable, Line
 
@@ -60,7 +58,7 @@ def evaluation_table(
     )
     legend = [
         f"{query} said that it saw the target's meaning, and how often it did",
-        f"{DEAF}: the query of the best of {listed(NEVER_LISTENING)} in the same games, who never listen",
+        f"{DEAF}: the query of the best of those who never listen, in the same games",
         f"mean ± {SPREADS[spread][0]}, of means over episodes",
     ]
     columns = [*labels.values(), "seeds"]
@@ -70,7 +68,7 @@ def evaluation_table(
 def with_deaf(rows: pd.DataFrame, floors: pd.DataFrame) -> pd.DataFrame:
     """Add to rows per seed what those score who never listen, and as `deaf` the best of them over these seeds."""
     merged = rows.merge(floors, on="seed", how="left")
-    names = [name for name in NEVER_LISTENING if merged[name].notna().any()]
+    names = [name for name in floors.columns if name != "seed" and merged[name].notna().any()]
     best = merged[names].mean().idxmax() if names else None
     return merged.assign(deaf=math.nan if best is None else merged[best])
 
