@@ -277,7 +277,7 @@ class _Games:
         beside = np.where(np.arange(1, seen.shape[1]) == meant[:, None], self.target[:, None], distractors)
         target = np.where(keep, self._same_meaning(chosen), stand_in)
         speaker = np.concatenate([target[:, None], np.where(keep[:, None], beside, distractors)], axis=1)
-        apart = (stand_in[:, None] // samples != meanings).all(1) & alone[:, 0]
+        apart = (stand_in[:, None] // samples != meanings).all(1)
         turned = self.query & (keep & alone.any(1) | ~keep & apart)
         return turned, speaker, seen, meant
 

@@ -107,3 +107,13 @@ class Plain(nn.Module):
 
 def entry(factory: Callable[..., nn.Module], **defaults: Any) -> Entry:
     return Entry("sender", "plug-in", factory, "", "", defaults=defaults)
+
+
+def assert_same_bits(one: Learner, place: int, other: Learner, at: int) -> None:
+    """Assert that replicates at these places have the same weights and the same last loss, to the bit."""
+    mine, theirs = one.weights(place), other.weights(at)
+    assert all(torch.equal(value, theirs[name]) for name, value in mine.items())
+    losses = one.losses(), other.losses()
+    assert losses[0] is not None
+    assert losses[1] is not None
+    assert losses[0][place] == losses[1][at]

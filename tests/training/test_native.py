@@ -28,7 +28,7 @@ from icy.training.learners import GradientLearner, Learner, accuracy, make_learn
 from icy.training.native import NativeLearner
 from icy.training.probe_job import Task
 from tests.cores import needs_native
-from tests.training.helpers import CPU, SETTINGS, SPACE, Plain, weights
+from tests.training.helpers import CPU, SETTINGS, SPACE, Plain, assert_same_bits, weights
 
 pytestmark = needs_native
 
@@ -145,15 +145,6 @@ def trained(of: Task, places: Sequence[int], updates: int = 7) -> Learner:
     one = learner(of, seeds=[SEEDS[i] for i in places])
     one.train(*some(batches(of.side, updates), slice(None), places))
     return one
-
-
-def assert_same_bits(one: Learner, place: int, other: Learner, at: int) -> None:
-    mine, theirs = one.weights(place), other.weights(at)
-    assert all(torch.equal(value, theirs[name]) for name, value in mine.items())
-    losses = one.losses(), other.losses()
-    assert losses[0] is not None
-    assert losses[1] is not None
-    assert losses[0][place] == losses[1][at]
 
 
 @company

@@ -23,6 +23,7 @@ from tests.training.helpers import (
     SEEDS,
     SETTINGS,
     Plain,
+    assert_same_bits,
     batches,
     entry,
     stacked,
@@ -190,15 +191,6 @@ def untrained(how: str, representation: str, model: str, size: int, places: Sequ
     loss = supervised_loss(get_representation(representation), of.side)
     sample = company_data(of.side, 2)[0][0][list(places)]
     return make_learner(models, [SEEDS[i] for i in places], loss, settings, CPU, sample, how)
-
-
-def assert_same_bits(one: Learner, place: int, other: Learner, at: int) -> None:
-    mine, theirs = one.weights(place), other.weights(at)
-    assert all(torch.equal(value, theirs[name]) for name, value in mine.items())
-    losses = one.losses(), other.losses()
-    assert losses[0] is not None
-    assert losses[1] is not None
-    assert losses[0][place] == losses[1][at]
 
 
 @sizes

@@ -13,10 +13,13 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from icy.core.checks import whole_number
+from icy.core.errors import unknown
 from icy.s2b.settings import GameSettings
 
 from .dealt import DealtGames
 
+KINDS = ("pairs", "joint")
 OCTAVES = 6
 TOKEN = 16  # width of a token's embedding
 NUMBER = 1 + 2 * OCTAVES  # width of a number's features
@@ -46,6 +49,12 @@ class MemorySettings:
     difference: bool = True
     aligned: bool = False
     deaf: bool = False
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise unknown("kind of memory", str(self.kind), KINDS)
+        for name in ("heads", "width", "hidden"):
+            whole_number(f"setting {name}", getattr(self, name), least=1)
 
 
 def features(numbers: Float[Tensor, "*lead"], waves: bool = True) -> Float[Tensor, "*lead feature"]:

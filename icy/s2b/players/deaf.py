@@ -54,27 +54,16 @@ class NoveltyListener(Decider):
 class ValuesListener(BindingListener):
     """Base class of listeners that infer the values of stimuli, as `binding` does, from numbers alone.
 
-    A subclass implements `chosen`, and may use `count`, the number of games of the query so far, [B].
+    A subclass implements `chosen`.
     """
 
     def begin(self, seat: Seat) -> None:
         """Take a seat; games must end by showing the target."""
         super().begin(seat)
         _require_feedback(seat)
-        self.count = np.zeros(seat.episodes, dtype=np.int64)
-        self.shown = np.zeros((seat.episodes, 0, seat.settings.dimensions))  # at the ends of games, NaN for none
 
     def acting(self, seen: Seen) -> Action:
-        """Count, act as `binding` does on silence, and remember what the speaker saw."""
-        self.count[seen.fresh] = 0
-        self.count += seen.query & seen.may_decide
-        if seen.fresh.any():
-            self.shown[seen.fresh] = np.nan
-            self.shown = self.shown[:, ~np.isnan(self.shown).all((0, 2))]
-        told = seen.round == self.seat.settings.rounds + 1
-        if told.any():
-            added = np.where(told[:, None, None], self.numbers_of(seen)[:, :1], np.nan)
-            self.shown = np.concatenate([self.shown, added], axis=1)
+        """Act as `binding` does on silence."""
         return super().acting(replace(seen, message=np.zeros_like(seen.message)))
 
     def chosen(self, rows: Rows, meanings: OfSlots, sizes: Sizes) -> Chosen:
@@ -91,9 +80,8 @@ class ValuesListener(BindingListener):
         self, numbers: Float64[Reals, "some stimulus dimension"], sizes: Sizes
     ) -> Int64[Wholes, "some stimulus"]:
         """Return the numbers of the meanings [n, slots] of numbers [n, slots, N] in spaces of these sizes [n, N]."""
-        values = np.clip((np.nan_to_num(numbers) + 1) / 2 * sizes[:, None], 0, sizes[:, None] - 1).astype(np.int64)
-        found: Wholes = np.where(np.isnan(numbers).any(-1), -1, meaning_numbers(values, self.seat.settings.most))
-        return found
+        values = np.clip((numbers + 1) / 2 * sizes[:, None], 0, sizes[:, None] - 1).astype(np.int64)
+        return meaning_numbers(values, self.seat.settings.most)
 
     def _decide(self, rows: Wholes, stimuli: Reals) -> Wholes:
         for slot in range(self.seat.settings.slots):
@@ -105,11 +93,35 @@ class ValuesListener(BindingListener):
 class MeaningNoveltyListener(ValuesListener):
     """Chooses the first stimulus whose meaning, as inferred, it was not shown before; "none" if there is none."""
 
+    def begin(self, seat: Seat) -> None:
+        """Take a seat; see `ValuesListener`."""
+        super().begin(seat)
+        self.shown: list[list[Reals]] = [[] for _ in range(seat.episodes)]
+        self.known: list[set[int]] = [set() for _ in range(seat.episodes)]  # meanings of these, by the sizes below
+        self.by = np.zeros((seat.episodes, seat.settings.dimensions), dtype=np.int64)
+
+    def acting(self, seen: Seen) -> Action:
+        """Act, and remember what the speaker saw."""
+        for episode in np.flatnonzero(seen.fresh).tolist():
+            self.shown[episode], self.known[episode] = [], set()
+        action = super().acting(seen)
+        numbers = self.numbers_of(seen)
+        for episode in np.flatnonzero(seen.round == self.seat.settings.rounds + 1).tolist():
+            self.shown[episode].append(numbers[episode, 0])
+            self._learn(episode, self.shown[episode][-1:])
+        return action
+
     def chosen(self, rows: Rows, meanings: OfSlots, sizes: Sizes) -> Chosen:
         """Return the slots with a new meaning."""
-        before = self.meanings(self.shown[rows], sizes)
-        found: NDArray[np.bool_] = ~(meanings[:, :, None] == before[:, None]).any(-1)
-        return found
+        for episode, size in zip(rows.tolist(), sizes, strict=True):
+            if (self.by[episode] != size).any():  # it now takes what was shown for something else
+                self.by[episode], self.known[episode] = size, set()
+                self._learn(episode, self.shown[episode])
+        return np.array([[m not in self.known[e] for m in of] for e, of in zip(rows, meanings.tolist(), strict=True)])
+
+    def _learn(self, episode: int, shown: list[Reals]) -> None:
+        if shown:
+            self.known[episode].update(self.meanings(np.stack(shown)[None], self.by[episode][None])[0].tolist())
 
 
 class OrderListener(ValuesListener):
@@ -117,6 +129,17 @@ class OrderListener(ValuesListener):
 
     It infers the values from numbers alone, and knows which meanings the query has.
     """
+
+    def begin(self, seat: Seat) -> None:
+        """Take a seat; see `ValuesListener`."""
+        super().begin(seat)
+        self.count = np.zeros(seat.episodes, dtype=np.int64)  # games of the query so far
+
+    def acting(self, seen: Seen) -> Action:
+        """Count, and act."""
+        self.count[seen.fresh] = 0
+        self.count += seen.query & seen.may_decide
+        return super().acting(seen)
 
     def chosen(self, rows: Rows, meanings: OfSlots, sizes: Sizes) -> Chosen:
         """Return the slots with the meaning that is next."""

@@ -19,6 +19,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from icy.core.checks import parse_whole
 from icy.core.errors import IcyError, InvalidSettingError, quoted
 from icy.core.text import duration
 from icy.version import __version__
@@ -331,7 +332,7 @@ def _read(answer: Any, deadline: float) -> bytes:
         _Busy: it is too large, or ends early.
     """
     parts, size = [], 0
-    length = answer.headers.get("Content-Length")
+    length = parse_whole(answer.headers.get("Content-Length") or "")
     while part := answer.read1(1 << 16):
         parts.append(part)
         size += len(part)
@@ -339,7 +340,7 @@ def _read(answer: Any, deadline: float) -> bytes:
             raise _Busy(f"answers with more than {LARGEST_ANSWER:,} bytes")
         if time.monotonic() > deadline:
             raise TimeoutError
-    if length is not None and length.isdigit() and size < int(length):
+    if length is not None and size < length:
         raise http.client.IncompleteRead(b"")
     return b"".join(parts)
 

@@ -20,6 +20,7 @@ from icy.s2b.settings import GameSettings
 
 from .options import (
     SWEPT,
+    chance_text,
     counting,
     floors,
     game_options,
@@ -133,8 +134,7 @@ def _print_evaluation(found: Sequence[pd.DataFrame], spread: str, format_: str) 
 
     rows = joined(found)
     labels = {"speaker": "speaker", "listener": "listener", "shots": "S", "samples": "O", "distractors": "K"}
-    chance = ", ".join(f"{100 / n:.1f} % with {counted(n, 'answer')}" for n in sorted(rows["decisions"].unique()))
-    notes = [f"chance: {chance}; {counted(rows['episodes'][0], 'episode')} per seed"]
+    notes = [chance_text(rows)]
     if rows["illegal"].any():
         notes.append(f"illegal actions in an episode: {rows['illegal'].mean():.2f} on average")
     print_table(evaluation_table(rows, labels, spread, notes), format_)

@@ -15,6 +15,7 @@ from icy.cli.output import stderr
 from icy.core.checks import parse_whole
 from icy.core.errors import quoted
 from icy.core.registry import registry
+from icy.core.text import counted
 from icy.s2b.settings import COMPATS, GAME_KINDS, MASKS, ORDERS, OWNERS, QUERIES, SPLITS, VIEWS, GameSettings
 from icy.s2b.stimuli import REPRESENTATIONS, TRUNCATIONS
 
@@ -166,3 +167,9 @@ def floors(game: GameSettings, episodes: int, seeds: tuple[int, ...]) -> pd.Data
     from icy.s2b import never_listening
 
     return never_listening(game, episodes=episodes, seeds=seeds)
+
+
+def chance_text(rows: pd.DataFrame) -> str:
+    """Return what guessing scores in the games of some rows, and of how many episodes they are."""
+    chance = ", ".join(f"{100 / n:.1f} % with {counted(n, 'answer')}" for n in sorted(rows["decisions"].unique()))
+    return f"chance: {chance}; {counted(rows['episodes'].iloc[0], 'episode')} per seed"

@@ -20,7 +20,18 @@ from icy.s2b.settings import GameSettings
 from icy.s2b.text.model import CONSTRAINTS, SCHEMES, TextModel, TextSettings, text_model
 
 from .eval import games_of
-from .options import SWEPT, floors, game_options, load, player_option, plugins_and_quiet, progress, settings_of, shown
+from .options import (
+    SWEPT,
+    chance_text,
+    floors,
+    game_options,
+    load,
+    player_option,
+    plugins_and_quiet,
+    progress,
+    settings_of,
+    shown,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -218,8 +229,7 @@ def _print(run: _Run, games: Sequence[GameSettings], spread: str, format_: str) 
     rows["prompt"] = rows["prompt_tokens"].fillna(rows["estimated_tokens"])
     same = [g for g in games if all(getattr(g, name) == value for name, value in PUBLISHED.items())]
     there = published_text_models([(g.shots, g.samples) for g in same]) if run.speaker == "posdis" else []
-    chance = ", ".join(f"{100 / n:.1f} % with {counted(n, 'answer')}" for n in sorted(rows["decisions"].unique()))
-    notes = [f"chance: {chance}; {counted(run.episodes, 'episode')} per seed", *run.notes()]
+    notes = [chance_text(rows), *run.notes()]
     if there:
         notes.append(
             "MetaRG24: published, ± standard deviation over 5 seeds of 64 episodes; nothing else is printed there"
