@@ -28,6 +28,7 @@ from .speaker import MemorySpeaker, SpeakerSettings, pick
 
 ESTIMATORS = ("reinforce", "gumbel")
 DEALT_AT_ONCE = 16  # updates whose episodes are dealt together, as dealing many at once is faster
+GROUPS = 8  # of episodes of like length
 SEEDS_PER_RUN = 10**9  # seeds of episodes set aside for a run
 EVALUATED = 10**15  # first seed of the episodes to evaluate on
 EVALUATED_AT_ONCE = 4_000_000  # pairs of games, of all episodes of a batch
@@ -157,11 +158,12 @@ class Pair:
         settings, there = self.settings, games.there
         batch, count = there.shape
         dimensions = self.speaker.draw_dimensions(self._uniform(batch, self.speaker.positions))
-        tokens = self.speaker.speak(games.shown, dimensions, self._uniform(batch, self.speaker.positions, count))
-        decisions = self.listener(replace(games, messages=hear(tokens, heard))).log_softmax(-1)
+        recall = self.speaker.recall(games.shown, dimensions)
+        tokens = self.speaker.speak(recall, self._uniform(batch, self.speaker.positions, count))
+        decisions = self._heard(games, hear(tokens, heard))
         chosen = pick(decisions.detach().exp(), self._uniform(batch, count))
         reward = rewards(chosen == games.answers, games)
-        said = self.speaker.log_chances(games.shown, dimensions, tokens)
+        said = self.speaker.log_chances(recall, tokens)
         log_said = said.gather(-1, tokens.unsqueeze(-1)).squeeze(-1).sum(1)
         log_chosen = decisions.gather(-1, chosen.unsqueeze(-1)).squeeze(-1)
         better = advantages(returns(reward, settings.discount), games, settings.discount)
@@ -180,14 +182,26 @@ class Pair:
         shape = batch, self.speaker.positions, count, self.speaker.vocab
         dimensions = self.speaker.draw_dimensions(self._uniform(*shape[:2]))
         noise = -torch.log(-torch.log(self._uniform(*shape).clamp(1e-9, 1 - 1e-7)))
-        said, logs = self.speaker.speak_straight(games.shown, dimensions, noise, settings.temperature)
-        decisions = self.listener(replace(games, messages=hear_straight(said, heard))).log_softmax(-1)
+        recall = self.speaker.recall(games.shown, dimensions)
+        said, logs = self.speaker.speak_straight(recall, noise, settings.temperature)
+        decisions = self._heard(games, hear_straight(said, heard))
         right = decisions.gather(-1, games.answers.unsqueeze(-1)).squeeze(-1)
         of_episode = (right.detach() * there).sum(1) / there.sum(1)
         better = (of_episode - of_episode.mean()) / (of_episode.std() + 1e-6)
         aligning = (better * self.speaker.dimension_log_chances(dimensions)).mean()
         surprise = entropy(logs).sum(1)[there].mean()
         return -(right[there].mean() + settings.speaker_weight * aligning + settings.entropy * surprise)
+
+    def _heard(self, games: DealtGames, messages: Tensor) -> Tensor:
+        """Return the log-probabilities of the listener's decisions, [B, G, decisions].
+
+        Episodes of like length are read together, as attention grows with the square of the longest.
+        """
+        games, longest = replace(games, messages=messages), games.there.shape[1]
+        order = games.there.sum(1).argsort(stable=True)
+        parts = [self.listener(games.take(rows)).log_softmax(-1) for rows in order.chunk(GROUPS)]
+        padded = torch.cat([F.pad(part, (0, 0, 0, longest - part.shape[1])) for part in parts])
+        return padded[order.argsort()]
 
     # -- evaluation ----------------------------------------------------------------------------------------------------
 
@@ -207,7 +221,7 @@ class Pair:
         for rows in torch.arange(episodes).split(max(1, EVALUATED_AT_ONCE // (40 * longest**2))):
             some = games.take(rows)
             dimensions = self.speaker.likeliest_dimensions(len(rows))
-            messages = hear(self.speaker.speak(some.shown, dimensions), heard[rows])
+            messages = hear(self.speaker.speak(self.speaker.recall(some.shown, dimensions)), heard[rows])
             right = self.listener(replace(some, messages=messages)).argmax(-1) == some.answers
             phases = some.query, some.there & ~some.query
             found.append(torch.stack([(right & phase).sum(1) / phase.sum(1) for phase in phases]))
@@ -286,9 +300,7 @@ def returns(reward: Float[Tensor, "batch game"], discount: float) -> Float[Tenso
     return reward @ torch.where(later >= 0, discount ** later.clamp(min=0).to(reward.dtype), 0.0)
 
 
-def advantages(
-    gain: Float[Tensor, "batch game"], games: DealtGames, discount: float
-) -> Float[Tensor, "batch game"]:
+def advantages(gain: Float[Tensor, "batch game"], games: DealtGames, discount: float) -> Float[Tensor, "batch game"]:
     """Return returns less what is expected of the games left in either phase, normalised.
 
     What is expected is fitted to the batch by least squares.

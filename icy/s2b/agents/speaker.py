@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -67,6 +68,18 @@ class SpeakerSettings:
                 raise unknown(what, str(given), accepted)
         if self.kind == "whole" and self.attention == "near":
             raise InvalidSettingError("Attention to near numbers is of one number, and a whole stimulus has several.")
+
+
+class Recall(NamedTuple):
+    """What every game of whole episodes looks up.
+
+    Attributes:
+        weights: how much it reads of each other game, [B, L, G, G]: 0 of those that are not earlier.
+        guess: its scores of new tokens, [B, L, G, V].
+    """
+
+    weights: Float[Tensor, "batch position game stored"]
+    guess: Float[Tensor, "batch position game token"]
 
 
 class MemorySpeaker(nn.Module):
@@ -165,9 +178,7 @@ class MemorySpeaker(nn.Module):
     def _heads(self, projected: Tensor) -> Tensor:
         return projected.unflatten(-1, (-1, self.settings.width)).transpose(-2, -3)
 
-    def chances(
-        self, read: Tensor, used: Tensor, attended: Tensor, guess: Tensor
-    ) -> Float[Tensor, "*lead token"]:
+    def chances(self, read: Tensor, used: Tensor, attended: Tensor, guess: Tensor) -> Float[Tensor, "*lead token"]:
         """Return the probability of every token.
 
         Args:
@@ -186,28 +197,26 @@ class MemorySpeaker(nn.Module):
 
     # -- whole episodes ------------------------------------------------------------------------------------------------
 
-    def looked_up(self, seen: Float[Tensor, "batch position game feature"]) -> tuple[Tensor, Tensor]:
-        """Return how much each game reads of each other, [B, L, G, G], and its scores of new tokens, [B, L, G, V]."""
+    def recall(
+        self, stimuli: Float[Tensor, "batch game dimension"], dimensions: Int[Tensor, "batch position"]
+    ) -> Recall:
+        """Return what whole episodes look up: all that a speaker's tokens depend on beside its earlier tokens."""
+        seen = self.see(stimuli, dimensions)
         games = seen.shape[2]
         if not self.settings.memory:
-            return seen.new_zeros(*seen.shape[:3], games), self.guess(seen)
+            return Recall(seen.new_zeros(*seen.shape[:3], games), self.guess(seen))
         earlier = torch.ones(games, games, dtype=torch.bool).tril(-1)
-        return self.attend(seen, seen, earlier), self.guess(seen)
+        return Recall(self.attend(seen, seen, earlier), self.guess(seen))
 
     @torch.no_grad()
     def speak(
-        self,
-        stimuli: Float[Tensor, "batch game dimension"],
-        dimensions: Int[Tensor, "batch position"],
-        uniform: Float[Tensor, "batch position game"] | None = None,
+        self, recall: Recall, uniform: Float[Tensor, "batch position game"] | None = None
     ) -> Int[Tensor, "batch position game"]:
         """Return the tokens of whole episodes, drawn by uniform numbers; without them, the likeliest."""
-        weights, guess = self.looked_up(self.see(stimuli, dimensions))
-        attended = weights.sum(-1)
-        said = torch.zeros_like(guess)
-        tokens = torch.zeros(guess.shape[:3], dtype=torch.long)
-        used = torch.zeros_like(guess[:, :, 0])
-        for now in range(stimuli.shape[1]):
+        weights, guess = recall
+        attended, said = weights.sum(-1), torch.zeros_like(guess)
+        tokens, used = torch.zeros(guess.shape[:3], dtype=torch.long), torch.zeros_like(guess[:, :, 0])
+        for now in range(guess.shape[2]):
             read = (weights[:, :, now, None, :now] @ said[:, :, :now]).squeeze(-2)
             chances = self.chances(read, used, attended[:, :, now], guess[:, :, now])
             token = chances.argmax(-1) if uniform is None else pick(chances, uniform[:, :, now])
@@ -216,38 +225,29 @@ class MemorySpeaker(nn.Module):
         return tokens
 
     def log_chances(
-        self,
-        stimuli: Float[Tensor, "batch game dimension"],
-        dimensions: Int[Tensor, "batch position"],
-        tokens: Int[Tensor, "batch position game"],
+        self, recall: Recall, tokens: Int[Tensor, "batch position game"]
     ) -> Float[Tensor, "batch position game token"]:
         """Return the log-probability of every token in each game of episodes in which these tokens were said."""
-        weights, guess = self.looked_up(self.see(stimuli, dimensions))
+        weights, guess = recall
         said = F.one_hot(tokens, self.vocab).to(guess.dtype)
         used = ((said.cumsum(2) - said) > 0).to(guess.dtype)
         return self.chances(weights @ said, used, weights.sum(-1), guess).log()
 
     def speak_straight(
-        self,
-        stimuli: Float[Tensor, "batch game dimension"],
-        dimensions: Int[Tensor, "batch position"],
-        noise: Float[Tensor, "batch position game token"],
-        temperature: float = 1.0,
+        self, recall: Recall, noise: Float[Tensor, "batch position game token"], temperature: float = 1.0
     ) -> tuple[Float[Tensor, "batch position game token"], Float[Tensor, "batch position game token"]]:
         """Return drawn tokens as one-hots through which gradients pass, and the log-probabilities of all tokens.
 
         Args:
-            stimuli: what the speaker sees.
-            dimensions: the dimension that each position speaks of.
+            recall: what the episodes look up.
             noise: noise of a Gumbel distribution.
             temperature: temperature of the distribution whose gradient stands in for that of a choice.
         """
-        weights, guess = self.looked_up(self.see(stimuli, dimensions))
-        attended = weights.sum(-1)
+        weights, guess = recall
+        attended, used = weights.sum(-1), torch.zeros_like(guess[:, :, 0])
         said: list[Tensor] = []
         logs: list[Tensor] = []
-        used = torch.zeros_like(guess[:, :, 0])
-        for now in range(stimuli.shape[1]):
+        for now in range(guess.shape[2]):
             read = torch.zeros_like(used)
             if now:
                 read = (weights[:, :, now, None, :now] @ torch.stack(said, 2)).squeeze(-2)
@@ -281,4 +281,6 @@ def _check(game: GameSettings) -> None:
             f"value: a length of {game.dimensions} and a vocab_size of {game.most} at least."
         )
     if game.representation != "scs" or game.rounds != 1:
-        raise IncompatibleError("A speaker that learns plays games of one round, with stimuli of one number each (scs).")
+        raise IncompatibleError(
+            "A speaker that learns plays games of one round, with stimuli of one number each (scs)."
+        )
