@@ -313,12 +313,12 @@ def advantages(gain: Float[Tensor, "batch game"], games: DealtGames, discount: f
     eased = rows.T @ rows + 1e-3 * torch.eye(rows.shape[1])  # some columns may be the same
     fitted = told @ torch.linalg.solve(eased, rows.T @ known)
     better = (gain - fitted) * there
-    spread = better[games.there].std() + 1e-6
-    return better / spread
+    normalised: Tensor = better / (better[games.there].std() + 1e-6)
+    return normalised
 
 
 def less_phase_mean(reward: Float[Tensor, "batch game"], games: DealtGames) -> Float[Tensor, "batch game"]:
-    """Return rewards less the mean of their phase, normalised."""
+    """Return rewards less the mean of their phase."""
     found = torch.zeros_like(reward)
     for phase in (games.query, games.there & ~games.query):
         found[phase] = reward[phase] - reward[phase].mean()

@@ -85,8 +85,8 @@ class Recall(NamedTuple):
 class MemorySpeaker(nn.Module):
     """Speaker that says again what it said of numbers like these, and something fresh of a number that is new.
 
-    Everything but the alignment is shared by all positions. Tokens here are counted from 0, without the end token, which
-    is never said: a message is these tokens plus 1.
+    Everything but the alignment is shared by all positions. Tokens here are counted from 0, without the end token,
+    which is never said: a message is these tokens plus 1.
 
     Args:
         game: settings of the game.
@@ -162,7 +162,8 @@ class MemorySpeaker(nn.Module):
         """
         scores = self._scores(asked, stored).masked_fill(~known, -math.inf)
         new = self.new.view(-1, 1, 1).expand(*scores.shape[:-1], 1)
-        return torch.cat([scores, new], -1).softmax(-1)[..., :-1].mean(-3)
+        weights: Tensor = torch.cat([scores, new], -1).softmax(-1)[..., :-1].mean(-3)
+        return weights
 
     def _scores(self, asked: Tensor, stored: Tensor) -> Tensor:
         if self.settings.attention == "near":
@@ -176,7 +177,8 @@ class MemorySpeaker(nn.Module):
         return -self.sharpness.exp().view(-1, 1, 1) * squares.clamp(min=0)
 
     def _heads(self, projected: Tensor) -> Tensor:
-        return projected.unflatten(-1, (-1, self.settings.width)).transpose(-2, -3)
+        heads: Tensor = projected.unflatten(-1, (-1, self.settings.width)).transpose(-2, -3)
+        return heads
 
     def chances(self, read: Tensor, used: Tensor, attended: Tensor, guess: Tensor) -> Float[Tensor, "*lead token"]:
         """Return the probability of every token.
