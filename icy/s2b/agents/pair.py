@@ -7,11 +7,13 @@ game, and the listener decides all games at once. `Player`s that play the same s
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -20,13 +22,16 @@ from torch.nn import functional as F
 from icy.core.errors import IncompatibleError, unknown
 from icy.core.files import write_atomically
 from icy.s2b.game import REWARDS
+from icy.s2b.language_probe import probe_language
 from icy.s2b.settings import GameSettings
 
 from .dealt import DealtGames, deal_silent
 from .memory import MemoryListener, MemorySettings
 from .speaker import MemorySpeaker, SpeakerSettings, pick
+from .stepped import TrainedSpeaker
 
 ESTIMATORS = ("reinforce", "gumbel")
+LANGUAGE = ("topsim", "posdis", "bosdis")
 DEALT_AT_ONCE = 16  # updates whose episodes are dealt together, as dealing many at once is faster
 GROUPS = 8  # of episodes of like length
 SEEDS_PER_RUN = 10**9  # seeds of episodes set aside for a run
@@ -227,6 +232,22 @@ class Pair:
             found.append(torch.stack([(right & phase).sum(1) / phase.sum(1) for phase in phases]))
         query, support = torch.cat(found, 1).mean(1).tolist()
         return {"zsct": query, "support": support}
+
+    def language(self, episodes: int = 20, seed: int = 123) -> dict[str, float]:
+        """Return how compositional what the speaker says is (topsim, posdis, bosdis), and how distinct.
+
+        A code is compositional by position even where different values share a token, so `distinct`, the share of
+        meanings with messages of their own, stands beside it.
+
+        Args:
+            episodes: number of episodes.
+            seed: seed of the episodes.
+        """
+        speaker = TrainedSpeaker(self.speaker)
+        table = probe_language(speaker, self.game, metrics=LANGUAGE, episodes=episodes, seed=seed)
+        meanings = np.array([math.prod(map(int, space.split("x"))) for space in table["space"]])
+        means = {name: float(table[name].mean()) for name in LANGUAGE}
+        return means | {"distinct": float(np.minimum(table["messages"] / meanings, 1.0).mean())}
 
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 

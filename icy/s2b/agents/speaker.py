@@ -22,9 +22,10 @@ from icy.s2b.settings import GameSettings
 from .memory import NUMBER, features
 
 KINDS = ("positions", "whole")
-ATTENTIONS = ("distance", "near", "dot")
+ATTENTIONS = ("distance", "near", "square", "dot")
+NEARNESS = ("near", "square")  # of the numbers themselves
 ALIGNMENTS = ("drawn", "soft", "fixed")
-SHARPNESS = {"distance": 4.0, "near": 10.0}  # of attention at the start, by distance
+SHARPNESS = {"distance": 4.0, "near": 10.0, "square": 60.0}  # of attention at the start, by distance
 NEW = -2.0  # score of no earlier game at the start
 FRESH = 2.0  # weight of whether a token was said before, in the choice of a new one
 FRESH_WIDTH = 32
@@ -40,7 +41,7 @@ class SpeakerSettings:
             and which position it is.
         memory: whether it looks up its own earlier games.
         attention: score of an earlier game: by the "distance" of what is learned of both numbers; by how "near" the
-            numbers themselves are; or by the "dot" product of queries and keys.
+            numbers themselves are, or by the "square" of their distance; or by the "dot" product of queries and keys.
         alignment: which dimension a position speaks of: "drawn" in every episode from learned probabilities; "soft",
             the mean of all dimensions by those; or "fixed", in order.
         heads: number of attention heads.
@@ -66,7 +67,7 @@ class SpeakerSettings:
         ):
             if given not in accepted:
                 raise unknown(what, str(given), accepted)
-        if self.kind == "whole" and self.attention == "near":
+        if self.kind == "whole" and self.attention in NEARNESS:
             raise InvalidSettingError("Attention to near numbers is of one number, and a whole stimulus has several.")
 
 
@@ -109,9 +110,9 @@ class MemorySpeaker(nn.Module):
         if not settings.memory:
             return
         self.freshness = nn.Sequential(nn.Linear(2, FRESH_WIDTH), nn.ReLU(), nn.Linear(FRESH_WIDTH, 1))
-        heads = 1 if settings.attention == "near" else settings.heads
+        heads = 1 if settings.attention in NEARNESS else settings.heads
         self.new = nn.Parameter(torch.full((heads,), NEW))
-        if settings.attention != "near":
+        if settings.attention not in NEARNESS:
             self.key = nn.Linear(seen, heads * settings.width, bias=False)
         if settings.attention == "dot":
             self.query = nn.Linear(seen, heads * settings.width)
@@ -166,9 +167,10 @@ class MemorySpeaker(nn.Module):
         return weights
 
     def _scores(self, asked: Tensor, stored: Tensor) -> Tensor:
-        if self.settings.attention == "near":
+        if self.settings.attention in NEARNESS:
             distance = (asked[..., :1] - stored[..., :1].mT).abs().unsqueeze(-3)
-            return -self.sharpness.exp().view(-1, 1, 1) * distance
+            power = 2 if self.settings.attention == "square" else 1
+            return -self.sharpness.exp().view(-1, 1, 1) * distance**power
         key = self._heads(self.key(stored))
         if self.settings.attention == "dot":
             return self._heads(self.query(asked)) @ key.mT / math.sqrt(self.settings.width)

@@ -40,6 +40,7 @@ SPEAKERS: dict[str, dict[str, Any]] = {
     "whole": {"kind": "whole"},
     "no memory": {"memory": False},
     "near": {"attention": "near"},
+    "square": {"attention": "square"},
     "dot": {"attention": "dot"},
     "soft": {"alignment": "soft"},
 }
@@ -187,6 +188,22 @@ def test_advantages_are_free_of_what_the_games_left_explain() -> None:
 
 def test_entropy_of_equal_choices_is_the_logarithm_of_their_number() -> None:
     assert entropy(torch.full((1, 4), 0.25).log()).item() == pytest.approx(np.log(4))
+
+
+# -- what is said ------------------------------------------------------------------------------------------------------
+
+
+def test_a_token_for_all_numbers_is_compositional_and_not_distinct() -> None:
+    """Every position says whether its number is above 0, which tells three values apart no more than two."""
+    pair = Pair(GAME, replace(FEW, speaker=SpeakerSettings(memory=False, alignment="fixed")))
+    with torch.no_grad():
+        for weights in pair.speaker.parameters():
+            weights.zero_()
+        pair.speaker.guess[0].weight[0, 0] = 1.0  # of numbers above 0
+        pair.speaker.guess[2].weight[1, 0] = 1.0  # another token
+    found = pair.language(10)
+    assert found["posdis"] == 1
+    assert 0 < found["distinct"] < 1
 
 
 # -- training ----------------------------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ def test_it_has_two_thousand_weights_the_same_for_every_position() -> None:
     assert by_length[1] - by_length[0] == 3 * 3  # of the alignment alone
 
 
-@pytest.mark.parametrize("attention", ["distance", "near", "dot"])
+@pytest.mark.parametrize("attention", ["distance", "near", "square", "dot"])
 def test_episodes_at_once_equal_one_game_after_another(attention: str) -> None:
     """Log-probabilities of a whole episode are those that its tokens were drawn by."""
     speaker = made(attention=attention)
