@@ -32,6 +32,7 @@ from .stepped import TrainedSpeaker
 
 ESTIMATORS = ("reinforce", "gumbel")
 LANGUAGE = ("topsim", "posdis", "bosdis")
+SHARP = ("sharpness", "new")  # weights of the speaker that say what counts as the same number
 DEALT_AT_ONCE = 16  # updates whose episodes are dealt together, as dealing many at once is faster
 GROUPS = 8  # of episodes of like length
 SEEDS_PER_RUN = 10**9  # seeds of episodes set aside for a run
@@ -58,6 +59,7 @@ class PairSettings:
         discount: discount of later rewards per game, for the speaker.
         speaker_weight: weight of the speaker's reward.
         alignment_rate: learning rate of the alignment, as a multiple of the others.
+        memory_rate: that of how sharply the speaker attends, and of what counts as new, likewise.
         temperature: temperature of straight-through tokens.
         seed: seed of weights, episodes and draws.
     """
@@ -75,6 +77,7 @@ class PairSettings:
     discount: float = 0.9
     speaker_weight: float = 0.3
     alignment_rate: float = 20.0
+    memory_rate: float = 1.0
     temperature: float = 1.0
     seed: int = 0
 
@@ -103,10 +106,13 @@ class Pair:
         self.random = torch.Generator().manual_seed(self.settings.seed)
         self.done = 0  # updates
         self._pool: tuple[int, DealtGames, Tensor] | None = None
-        alignment = self.speaker.alignment
-        rest = [p for p in (*self.speaker.parameters(), *self.listener.parameters()) if p is not alignment]
+        times = {"alignment": self.settings.alignment_rate} | dict.fromkeys(SHARP, self.settings.memory_rate)
+        named = [*self.speaker.named_parameters(), *self.listener.named_parameters(prefix="listener")]
         self.optimiser = torch.optim.Adam(
-            [{"params": rest, "times": 1.0}, {"params": [alignment], "times": self.settings.alignment_rate}],
+            [
+                {"params": [p for name, p in named if times.get(name, 1.0) == each], "times": each}
+                for each in sorted({1.0, *times.values()})
+            ],
             self.settings.rate,
         )
 

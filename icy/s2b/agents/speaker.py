@@ -25,8 +25,8 @@ KINDS = ("positions", "whole")
 ATTENTIONS = ("distance", "near", "square", "dot")
 NEARNESS = ("near", "square")  # of the numbers themselves
 ALIGNMENTS = ("drawn", "soft", "fixed")
-SHARPNESS = {"distance": 4.0, "near": 10.0, "square": 60.0}  # of attention at the start, by distance
-NEW = -2.0  # score of no earlier game at the start
+SHARPNESS = {"distance": 4.0, "near": 10.0, "square": 200.0}  # of attention at the start, by distance
+NEW = {"distance": -2.0, "near": -2.0, "square": -5.0, "dot": -2.0}  # score of no earlier game at the start
 FRESH = 2.0  # weight of whether a token was said before, in the choice of a new one
 FRESH_WIDTH = 32
 SLIP = 1e-4  # least odds of any token
@@ -111,7 +111,7 @@ class MemorySpeaker(nn.Module):
             return
         self.freshness = nn.Sequential(nn.Linear(2, FRESH_WIDTH), nn.ReLU(), nn.Linear(FRESH_WIDTH, 1))
         heads = 1 if settings.attention in NEARNESS else settings.heads
-        self.new = nn.Parameter(torch.full((heads,), NEW))
+        self.new = nn.Parameter(torch.full((heads,), NEW[settings.attention]))
         if settings.attention not in NEARNESS:
             self.key = nn.Linear(seen, heads * settings.width, bias=False)
         if settings.attention == "dot":

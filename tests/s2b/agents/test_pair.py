@@ -247,6 +247,15 @@ def test_every_part_learns() -> None:
     assert [n for n in before if torch.equal(before[n], after[n])] == []
 
 
+def test_what_counts_as_new_and_the_alignment_have_learning_rates_of_their_own() -> None:
+    pair = Pair(GAME, replace(FEW, alignment_rate=7.0, memory_rate=3.0))
+    times = {p: group["times"] for group in pair.optimiser.param_groups for p in group["params"]}
+    assert len(times) == sum(1 for who in (pair.speaker, pair.listener) for _ in who.parameters())
+    assert times[pair.speaker.alignment] == 7
+    assert times[pair.speaker.new] == times[pair.speaker.sharpness] == 3
+    assert {times[p] for p in pair.listener.parameters()} == {1}
+
+
 def test_a_deaf_listener_is_at_chance_whatever_it_learns() -> None:
     pair = Pair(GAME, replace(FEW, listener=MemorySettings(deaf=True)))
     pair.train(30)
