@@ -19,6 +19,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.nn import functional as F
 
+from icy.core.checks import whole_number
 from icy.core.errors import IncompatibleError, unknown
 from icy.core.files import write_atomically
 from icy.s2b.game import REWARDS
@@ -84,6 +85,8 @@ class PairSettings:
     def __post_init__(self) -> None:
         if self.estimator not in ESTIMATORS:
             raise unknown("estimator", self.estimator, ESTIMATORS)
+        whole_number("number of episodes", self.episodes, least=2)
+        whole_number("number of updates", self.updates)
 
 
 class Pair:
