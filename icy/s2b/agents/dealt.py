@@ -11,9 +11,11 @@ from torch import Tensor
 
 from icy.core.errors import IncompatibleError
 from icy.core.registry import SPEAKER
+from icy.s2b.episodes import Episodes, deal
 from icy.s2b.game import BatchedGame
 from icy.s2b.players.base import Player, seated
 from icy.s2b.settings import GameSettings
+from icy.s2b.streams import seeds_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,8 +69,7 @@ def deal_games(settings: GameSettings, seeds: Iterable[int], speaker: str | Play
         IncompatibleError: a game in which the listener's actions change what follows.
         IcyError: a speaker that cannot play this game.
     """
-    if settings.listener_messages or not settings.feedback:
-        raise IncompatibleError("Dealt games end with feedback, and their listeners send no messages.")
+    _check_dealt(settings)
     numbers = [int(seed) for seed in seeds]
     game = BatchedGame(settings, episodes=len(numbers))
     turn = game.reset(seeds=numbers)
@@ -81,6 +82,11 @@ def deal_games(settings: GameSettings, seeds: Iterable[int], speaker: str | Play
             rows = np.flatnonzero((round_ == now) & ~turn.done)
             messages[at[rows], (now - 1) * length : now * length] = turn.listener.message[rows]
         turn = game.step(speaks.act(turn.speaker).message)
+    return _padded(dealt, messages)
+
+
+def _padded(dealt: Episodes, messages: Any) -> DealtGames:
+    """Return the games of episodes with their messages, [T, tokens], padded to the longest episode."""
     place = np.arange(int(dealt.games.max()))
     there = place < dealt.games[:, None]
     index = np.where(there, dealt.first[:, None] + place, dealt.first[:, None])
@@ -97,3 +103,24 @@ def deal_games(settings: GameSettings, seeds: Iterable[int], speaker: str | Play
         there=torch.as_tensor(there),
         sizes=torch.as_tensor(dealt.sizes),
     )
+
+
+def deal_silent(settings: GameSettings, seeds: Iterable[int]) -> tuple[DealtGames, Int[Tensor, "batch vocab"]]:
+    """Deal whole episodes in which nothing has been said yet, for a speaker that learns.
+
+    Returns:
+        The games, with empty messages, and the token that the listener hears for each of the speaker's, [B, V + 1].
+
+    Raises:
+        IncompatibleError: a game in which the listener's actions change what follows.
+    """
+    _check_dealt(settings)
+    numbers = [int(seed) for seed in seeds]
+    dealt = deal(settings, seeds_of(len(numbers), seeds=numbers))
+    silence = np.zeros((len(dealt.query), settings.rounds * settings.length), dtype=np.int64)
+    return _padded(dealt, silence), torch.as_tensor(dealt.heard)
+
+
+def _check_dealt(settings: GameSettings) -> None:
+    if settings.listener_messages or not settings.feedback:
+        raise IncompatibleError("Dealt games end with feedback, and their listeners send no messages.")

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Shaped
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -132,12 +132,17 @@ class MemoryListener(nn.Module):
             self.lookup = Lookup(self.dimensions * number + self.tokens * TOKEN, self.settings)
 
     def entries(
-        self, stimuli: Float[Tensor, "*lead dimension"], messages: Int[Tensor, "*lead token"]
+        self, stimuli: Float[Tensor, "*lead dimension"], messages: Shaped[Tensor, "*said"]
     ) -> Float[Tensor, "*lead pair entry"]:
-        """Return what is asked for or stored of stimuli with messages: one entry per pair, or one in all."""
+        """Return what is asked for or stored of stimuli with messages: one entry per pair, or one in all.
+
+        Messages may also be one-hots over 0..V, [..., token, V + 1], through which gradients pass.
+        """
         if self.settings.deaf:
-            messages = torch.zeros_like(messages)
-        numbers, tokens = features(stimuli, self.settings.waves), self.embedding(messages)
+            messages = torch.zeros(*stimuli.shape[:-1], self.tokens, dtype=torch.long, device=stimuli.device)
+        numbers = features(stimuli, self.settings.waves)
+        straight = messages.is_floating_point()
+        tokens = messages @ self.embedding.weight if straight else self.embedding(messages)
         if self.settings.kind == "joint":
             return torch.cat([numbers.flatten(-2), tokens.flatten(-2)], -1).unsqueeze(-2)
         of_pair = (*stimuli.shape[:-1], self.dimensions, self.tokens)
@@ -155,7 +160,7 @@ class MemoryListener(nn.Module):
     def logits(
         self,
         stimuli: Float[Tensor, "batch asked slot dimension"],
-        messages: Int[Tensor, "batch asked token"],
+        messages: Shaped[Tensor, "batch asked *said"],
         stored: Float[Tensor, "batch pair stored entry"],
         known: Bool[Tensor, "*#lead #asked stored"],
     ) -> Float[Tensor, "batch asked decision"]:

@@ -1,0 +1,161 @@
+"""Players that play step by step what was learned on dealt episodes, decision by decision the same."""
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional as F
+
+from icy.core.errors import IncompatibleError
+from icy.s2b.players.base import Action, Meanings, Player, Seat, Sentences, Stimuli
+from icy.s2b.streams import Wholes
+from icy.s2b.turn import Seen
+
+from .memory import MemoryListener
+from .speaker import MemorySpeaker, pick
+
+
+class EpisodeMemory:
+    """The games of each of B episodes so far: a stimulus and a message each.
+
+    Args:
+        batch: number of episodes.
+        width: length of a stimulus.
+        tokens: number of tokens in a message.
+    """
+
+    def __init__(self, batch: int, width: int, tokens: int) -> None:
+        self.stimuli = torch.zeros(batch, 0, width)
+        self.messages = torch.zeros(batch, 0, tokens, dtype=torch.long)
+        self.known = torch.zeros(batch, 0, dtype=torch.bool)
+
+    def forget(self, which: NDArray[np.bool_]) -> None:
+        """Forget the games of some episodes, which begin anew."""
+        if which.any():
+            self.known[torch.as_tensor(which)] = False
+            some = self.known.any(0)
+            self.stimuli, self.messages, self.known = (
+                part[:, some] for part in (self.stimuli, self.messages, self.known)
+            )
+
+    def add(self, stimuli: Tensor, messages: Tensor, which: NDArray[np.bool_]) -> None:
+        """Remember a game of some of the episodes."""
+        if which.any():
+            self.stimuli = torch.cat([self.stimuli, stimuli[:, None]], 1)
+            self.messages = torch.cat([self.messages, messages[:, None]], 1)
+            self.known = torch.cat([self.known, torch.as_tensor(which)[:, None]], 1)
+
+
+class TrainedSpeaker(Player):
+    """A speaker that has learned, step by step.
+
+    Args:
+        network: the speaker.
+        sampled: whether tokens, and the dimensions that positions speak of, are drawn; otherwise the likeliest.
+    """
+
+    def __init__(self, network: MemorySpeaker, sampled: bool = False) -> None:
+        self.network, self.sampled = network, sampled
+
+    def begin(self, seat: Seat) -> None:
+        """Take a seat; messages and vocabulary must be as the speaker learned them, and games of one round."""
+        super().begin(seat)
+        settings, network = seat.settings, self.network
+        if (settings.vocab_size, settings.length) != (network.vocab, network.positions) or settings.rounds != 1:
+            raise IncompatibleError(
+                f"This speaker has learned to say {network.positions} tokens of {network.vocab} in one round (length, "
+                "vocab_size, rounds)."
+            )
+        self.memory = EpisodeMemory(seat.episodes, settings.width, settings.length)
+        self.dimensions = torch.zeros(seat.episodes, settings.length, dtype=torch.long)
+
+    @torch.no_grad()
+    def acting(self, seen: Seen) -> Action:
+        """Say what the target's numbers are called in this episode, and remember it."""
+        if seen.fresh.any():
+            self.memory.forget(seen.fresh)
+            self.dimensions = torch.where(torch.as_tensor(seen.fresh)[:, None], self._dimensions(), self.dimensions)
+        speaks = seen.may_speak & (seen.round == 0)
+        if not speaks.any():
+            return Action()
+        target = torch.as_tensor(seen.stimulus[:, 0])
+        chances = self._chances(target[:, None], slice(None))[:, :, 0]
+        tokens = pick(chances, self._uniform("say")) if self.sampled else chances.argmax(-1)
+        self.memory.add(target, tokens, speaks)
+        return Action(message=(tokens.numpy() + 1) * speaks[:, None])
+
+    @torch.no_grad()
+    def utter(self, stimuli: Stimuli, meanings: Meanings, episode: int) -> Sentences:
+        """Return the likeliest message for each stimulus; see Player."""
+        asked = torch.as_tensor(np.asarray(stimuli, dtype=np.float32))[None]
+        tokens = self._chances(asked, slice(episode, episode + 1))[0].argmax(-1)
+        return np.asarray(tokens.T.numpy() + 1)
+
+    def _chances(self, stimuli: Tensor, rows: slice) -> Tensor:
+        """Return the probabilities of the tokens that would be said next of stimuli [b, n, W], [b, L, n, V]."""
+        network, memory, dimensions = self.network, self.memory, self.dimensions[rows]
+        asked = network.see(stimuli, dimensions)
+        there = memory.known[rows, None, :, None]
+        said = (F.one_hot(memory.messages[rows].mT, network.vocab) * there).to(asked.dtype)
+        weights = asked.new_zeros(*asked.shape[:3], said.shape[2])
+        if network.settings.memory:
+            stored = network.see(memory.stimuli[rows], dimensions)
+            weights = network.attend(asked, stored, memory.known[rows, None, None, None])
+        used = (said.sum(2, keepdim=True) > 0).to(asked.dtype)
+        return network.chances(weights @ said, used, weights.sum(-1), network.guess(asked))
+
+    def _dimensions(self) -> Tensor:
+        if self.sampled:
+            return self.network.draw_dimensions(self._uniform("dimensions"))
+        return self.network.likeliest_dimensions(self.seat.episodes)
+
+    def _uniform(self, name: str) -> Tensor:
+        length = self.network.positions
+        return torch.as_tensor(self.seat.streams.uniform(name, (length,), self.steps * length))
+
+
+class TrainedListener(Player):
+    """A listener with an attention memory that has learned, step by step.
+
+    Args:
+        network: the listener.
+        sampled: whether decisions are drawn; otherwise the likeliest.
+    """
+
+    def __init__(self, network: MemoryListener, sampled: bool = False) -> None:
+        self.network, self.sampled = network, sampled
+
+    def begin(self, seat: Seat) -> None:
+        """Take a seat; games must end by showing the target."""
+        super().begin(seat)
+        settings, network = seat.settings, self.network
+        tokens, vocabulary = settings.rounds * settings.length, network.embedding.num_embeddings - 1
+        if (tokens, settings.width, settings.slots, settings.descriptive) != (
+            network.tokens, network.dimensions, network.slots, network.descriptive
+        ) or settings.vocab_size > vocabulary or not settings.feedback or settings.rounds > 1:  # fmt: skip
+            raise IncompatibleError(
+                f"This listener has learned games with {network.slots} stimuli of {network.dimensions} numbers and "
+                f"messages of {network.tokens} tokens of {vocabulary}, which end with feedback."
+            )
+        self.memory = EpisodeMemory(seat.episodes, settings.width, tokens)
+        self.message: Wholes = np.zeros((seat.episodes, tokens), dtype=np.int64)
+
+    @torch.no_grad()
+    def acting(self, seen: Seen) -> Action:
+        """Decide, and at the end of a game remember what was said and shown."""
+        self.memory.forget(seen.fresh)
+        self.message = np.where(seen.may_decide[:, None], seen.message, self.message)
+        told = (seen.round == self.seat.settings.rounds + 1) & ~seen.over
+        self.memory.add(torch.as_tensor(seen.stimulus[:, 0]), torch.as_tensor(self.message), told)
+        if not seen.may_decide.any():
+            return Action()
+        chances = self._logits(torch.as_tensor(seen.stimulus)).softmax(-1)
+        uniform = torch.as_tensor(self.seat.streams.uniform("decide", (1,), self.steps)[:, 0])
+        chosen = pick(chances, uniform) if self.sampled else chances.argmax(-1)
+        return Action(decision=np.where(seen.may_decide, chosen.numpy(), 0))
+
+    def _logits(self, stimuli: Tensor) -> Tensor:
+        network, memory = self.network, self.memory
+        stored = network.entries(memory.stimuli, memory.messages).transpose(1, 2)
+        known = memory.known[:, None, None]
+        return network.logits(stimuli[:, None], torch.as_tensor(self.message)[:, None], stored, known)[:, 0]

@@ -1,0 +1,69 @@
+"""What every training of agents can do: go on by some updates, be left and taken up again, play, and be read."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from icy.s2b.players.base import Player
+from icy.s2b.settings import GameSettings
+
+
+class Training(ABC):
+    """A training of one or two players. All that it goes on from is in `state`.
+
+    A training that goes on from a state gives the same bits as one that was never left.
+
+    Attributes:
+        game: settings of the game.
+        updates: number of updates made.
+    """
+
+    game: GameSettings
+    updates: int
+
+    @property
+    @abstractmethod
+    def total(self) -> int:
+        """Number of updates that it takes."""
+
+    @property
+    def done(self) -> bool:
+        """Whether all updates were made."""
+        return self.updates >= self.total
+
+    @property
+    @abstractmethod
+    def observations(self) -> int:
+        """Number of observations that the learners were given so far: steps of the game, of all episodes together."""
+
+    @abstractmethod
+    def run(self, updates: int) -> float:
+        """Make some updates, or those that are left; return the mean loss."""
+
+    @abstractmethod
+    def state(self) -> dict[str, Any]:
+        """Return all that the training goes on from: tensors, numbers, text, and lists and dicts of these."""
+
+    @abstractmethod
+    def load(self, state: dict[str, Any]) -> None:
+        """Go on from a state of a training with the same settings."""
+
+    @abstractmethod
+    def listener(self) -> Player:
+        """Return the listener as it is now, to play."""
+
+    def speaker(self) -> str | Player:
+        """Return the speaker beside it: the name of one that does not learn, or the learner as it is now."""
+        return "posdis"
+
+    @abstractmethod
+    def read(self, episodes: int = 200, seed: int = 123, game: GameSettings | None = None) -> dict[str, float]:
+        """Return accuracies of the likeliest decisions, as `evaluate` would: means over episodes of a seed.
+
+        Args:
+            episodes: number of episodes, none of which was trained on.
+            seed: of the evaluation.
+            game: settings of the game; those of the training by default.
+
+        Returns:
+            `zsct` in the query, and `support`.
+        """

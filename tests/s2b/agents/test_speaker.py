@@ -1,0 +1,131 @@
+"""The speaker that learns: what it looks up, what it says, and its language."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from icy.core.errors import IncompatibleError, InvalidSettingError, UnknownNameError
+from icy.core.registry import SPEAKER
+from icy.s2b import BatchedGame, GameSettings, probe_language
+from icy.s2b.agents.dealt import deal_silent
+from icy.s2b.agents.speaker import MemorySpeaker, SpeakerSettings, pick
+from icy.s2b.agents.stepped import TrainedSpeaker
+from icy.s2b.players.base import seated
+
+GAME = GameSettings(most=3)
+SEEDS = [7, 8, 9]
+
+
+def made(seed: int = 0, game: GameSettings = GAME, **given: Any) -> MemorySpeaker:
+    torch.manual_seed(seed)
+    return MemorySpeaker(game, SpeakerSettings(**given))
+
+
+def test_it_has_two_thousand_weights_the_same_for_every_position() -> None:
+    by_length = [sum(p.numel() for p in made(game=GameSettings(most=3, length=n)).parameters()) for n in (3, 6)]
+    assert by_length[0] == pytest.approx(2100, rel=0.03)
+    assert by_length[1] - by_length[0] == 3 * 3  # of the alignment alone
+
+
+@pytest.mark.parametrize("attention", ["distance", "near", "square", "dot"])
+def test_episodes_at_once_equal_one_game_after_another(attention: str) -> None:
+    """Log-probabilities of a whole episode are those that its tokens were drawn by."""
+    speaker = made(attention=attention)
+    games, _ = deal_silent(GAME, range(4))
+    count = games.there.shape[1]
+    random = torch.Generator().manual_seed(1)
+    dimensions = torch.tensor([[0, 1, 2], [2, 1, 0], [1, 1, 1], [0, 0, 2]])
+    recall = speaker.recall(games.shown, dimensions)
+    uniform = torch.rand(4, 3, count, generator=random)
+    tokens = speaker.speak(recall, uniform)
+    logs = speaker.log_chances(recall, tokens)
+    assert torch.allclose(logs.exp().sum(-1), torch.ones(4, 3, count), atol=1e-5)
+    assert torch.equal(pick(logs.exp(), uniform), tokens)
+    noise = torch.zeros(4, 3, count, GAME.vocab_size).scatter_(-1, tokens.unsqueeze(-1), 1e3)
+    said, straight = speaker.speak_straight(recall, noise)
+    assert torch.equal(said.argmax(-1), tokens)
+    assert torch.allclose(straight, logs, atol=1e-4)
+
+
+def test_what_it_says_depends_on_earlier_games_alone() -> None:
+    speaker = made()
+    games, _ = deal_silent(GAME, [1])
+    dimensions = torch.tensor([[0, 1, 2]])
+    whole = speaker.speak(speaker.recall(games.shown, dimensions))
+    for count in (1, 5):
+        assert torch.equal(speaker.speak(speaker.recall(games.shown[:, :count], dimensions)), whole[..., :count])
+
+
+def test_a_number_seen_before_is_called_as_it_was() -> None:
+    """Already before it learns, as distances of equal numbers are 0."""
+    speaker = made(attention="near")
+    numbers = torch.tensor([0.5, -0.5, 0.5, -0.5, 0.5, -0.5])
+    stimuli = numbers.view(1, -1, 1).expand(1, -1, 3)
+    logs = speaker.log_chances(speaker.recall(stimuli, torch.tensor([[0, 1, 2]])), torch.tensor([[[0, 1, 0, 1, 0, 1]]]))
+    assert logs[0, 0, -1].argmax() == 1
+    assert logs[0, 0, -2].argmax() == 0
+
+
+def test_dimensions_are_drawn_by_the_alignment() -> None:
+    speaker = made()
+    with torch.no_grad():
+        speaker.alignment.copy_(torch.tensor([[0.9, 0.1, 0.0], [0.0, 0.0, 1.0], [0.2, 0.3, 0.5]]).log())
+    drawn = speaker.draw_dimensions(torch.rand(4000, 3, generator=torch.Generator().manual_seed(2)))
+    shares = torch.nn.functional.one_hot(drawn, 3).double().mean(0)
+    assert torch.allclose(shares, speaker.alignment.detach().exp().double(), atol=0.03)
+    assert speaker.likeliest_dimensions(1).tolist() == [[0, 2, 2]]
+    logs = speaker.dimension_log_chances(torch.tensor([[1, 2, 0]]))
+    assert logs.item() == pytest.approx(np.log(0.1) + np.log(0.2), abs=1e-4)
+    assert made(alignment="fixed").draw_dimensions(torch.rand(1, 3)).tolist() == [[0, 1, 2]]
+
+
+def test_choices_are_drawn_by_their_chances() -> None:
+    chances = torch.tensor([0.25, 0.0, 0.75]).expand(4, -1)
+    assert pick(chances, torch.tensor([0.0, 0.24, 0.26, 0.999999])).tolist() == [0, 0, 2, 2]
+
+
+def test_what_it_would_utter_is_what_it_would_say_next() -> None:
+    network = made()
+    game = BatchedGame(GAME, episodes=3)
+    turn = game.reset(seeds=SEEDS)
+    speaker = seated(TrainedSpeaker(network), SPEAKER, game)
+    while not turn.done.all():
+        turn = game.step(speaker.act(turn.speaker).message)
+    games, _ = deal_silent(GAME, SEEDS)
+    for episode in range(3):
+        shown = games.shown[episode, games.there[episode]]
+        uttered = speaker.utter(shown.numpy(), np.zeros((len(shown), 3), dtype=np.int64), episode)
+        next_ = torch.cat([shown.expand(len(shown), -1, -1), shown[:, None]], 1)
+        tokens = network.speak(network.recall(next_, network.likeliest_dimensions(len(shown))))
+        assert np.array_equal(uttered, tokens[:, :, -1] + 1)
+
+
+def test_its_language_can_be_probed() -> None:
+    table = probe_language(TrainedSpeaker(made()), GAME, metrics=["topsim", "posdis", "bosdis"], episodes=3)
+    some = table[table["messages"] > 1]  # of one message alone, no metric is defined
+    assert len(some)
+    assert np.isfinite(some[["topsim", "posdis", "bosdis"]].to_numpy()).all()
+
+
+@pytest.mark.parametrize(
+    "given", [{"length": 2}, {"vocab_size": 2}, {"representation": "ohe"}, {"rounds": 2, "length": 3}]
+)
+def test_games_that_it_cannot_speak_in_are_refused(given: dict[str, Any]) -> None:
+    with pytest.raises(IncompatibleError):
+        made(game=GameSettings(most=3, **given))
+
+
+def test_settings_that_are_unknown_or_do_not_go_together_are_refused() -> None:
+    with pytest.raises(UnknownNameError, match="distance"):
+        SpeakerSettings(attention="distant")
+    with pytest.raises(InvalidSettingError, match="whole"):
+        SpeakerSettings(kind="whole", attention="near")
+
+
+def test_a_game_of_other_messages_is_refused() -> None:
+    with pytest.raises(IncompatibleError, match="3 tokens of 4"):
+        probe_language(TrainedSpeaker(made()), GameSettings(most=5), metrics=["posdis"], episodes=1)
