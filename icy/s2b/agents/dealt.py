@@ -1,13 +1,14 @@
 """Whole episodes as tensors, for training without a step of the game."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
+from torch.nn import functional as F
 
 from icy.core.errors import IncompatibleError
 from icy.core.registry import SPEAKER
@@ -24,34 +25,64 @@ class DealtGames:
 
     Attributes:
         stimuli: what the listener sees, [B, G, slots, W].
-        messages: the tokens that it hears, all rounds of a game in a row, [B, G, N * L].
-        shown: what the speaker saw first, which the listener is shown at the end of a game, [B, G, W].
+        messages: the tokens that it hears, all rounds of a game in a row, [B, G, N * L]; or one-hots over 0..V of them,
+            through which gradients pass.
+        feedback: what the listener is shown at the end of a game, which is what the speaker saw, [B, G, slots, W];
+            zeros in slots that the speaker did not see.
         answers: the right decisions, [B, G].
         query: which games are of the query, [B, G].
         there: which games there are, [B, G].
         sizes: number of values of each dimension, [B, N]. Privileged: for evaluation, not for agents.
+        decided: what the listener decided, [B, G]; None if that is not known yet, or of no account.
     """
 
     stimuli: Float[Tensor, "batch game slot width"]
-    messages: Int[Tensor, "batch game token"]
-    shown: Float[Tensor, "batch game width"]
+    messages: Shaped[Tensor, "batch game *said"]
+    feedback: Float[Tensor, "batch game slot width"]
     answers: Int[Tensor, "batch game"]
     query: Bool[Tensor, "batch game"]
     there: Bool[Tensor, "batch game"]
     sizes: Int[Tensor, "batch dimension"]
+    decided: Int[Tensor, "batch game"] | None = None
 
     def __len__(self) -> int:
         return len(self.there)
 
+    @property
+    def shown(self) -> Float[Tensor, "batch game width"]:
+        """The target, as the listener is shown it at the end of a game, [B, G, W]."""
+        return self.feedback[:, :, 0]
+
     def take(self, which: Any) -> "DealtGames":
         """Return some of the episodes, with no more padding than these need."""
         games = int(self.there[which].sum(1).max())
-        parts = {f.name: getattr(self, f.name)[which] for f in fields(self)}
-        return DealtGames(**{n: x if n == "sizes" else x[:, :games] for n, x in parts.items()})
+        return self._changed(lambda name, x: x[which] if name == "sizes" else x[which][:, :games])
 
     def on(self, device: Any) -> "DealtGames":
         """Return the games on a torch device."""
-        return DealtGames(**{f.name: getattr(self, f.name).to(device) for f in fields(self)})
+        return self._changed(lambda name, x: x.to(device))
+
+    def _changed(self, change: Callable[[str, Tensor], Tensor]) -> "DealtGames":
+        parts = {f.name: getattr(self, f.name) for f in fields(self)}
+        return DealtGames(**{name: x if x is None else change(name, x) for name, x in parts.items()})
+
+
+def of_like_length(
+    read: Callable[[DealtGames], Shaped[Tensor, "batch game ..."]], games: DealtGames, groups: int
+) -> Shaped[Tensor, "batch game ..."]:
+    """Return what is read of games [B, G, ...], reading episodes of like length together; zeros behind the last game.
+
+    What is read of an episode costs as much as the longest beside it, or more.
+
+    Args:
+        read: makes [b, g, ...] of b of the episodes.
+        games: the games.
+        groups: number of groups, at most.
+    """
+    order, longest = games.there.sum(1).argsort(stable=True), games.there.shape[1]
+    parts = [read(games.take(rows)) for rows in order.chunk(groups)]
+    padded = [F.pad(part, (0, 0) * (part.dim() - 2) + (0, longest - part.shape[1])) for part in parts]
+    return torch.cat(padded)[order.argsort()]
 
 
 def deal_games(settings: GameSettings, seeds: Iterable[int], speaker: str | Player = "posdis") -> DealtGames:
@@ -91,13 +122,15 @@ def _padded(dealt: Episodes, messages: Any) -> DealtGames:
     there = place < dealt.games[:, None]
     index = np.where(there, dealt.first[:, None] + place, dealt.first[:, None])
 
+    unseen = dealt.listener.shape[1] - dealt.speaker.shape[1]  # slots
+
     def padded(of_games: Any) -> Tensor:
         return torch.as_tensor(of_games[index])
 
     return DealtGames(
         stimuli=padded(dealt.listener),
         messages=padded(messages),
-        shown=padded(dealt.speaker[:, 0]),
+        feedback=F.pad(padded(dealt.speaker), (0, 0, 0, unseen)),
         answers=padded(dealt.answer),
         query=padded(dealt.query) & torch.as_tensor(there),
         there=torch.as_tensor(there),

@@ -24,7 +24,7 @@ from icy.s2b.game import REWARDS
 from icy.s2b.language_probe import probe_language
 from icy.s2b.settings import GameSettings
 
-from .dealt import DealtGames, deal_silent
+from .dealt import DealtGames, deal_silent, of_like_length
 from .memory import MemoryListener, MemorySettings
 from .speaker import MemorySpeaker, SpeakerSettings, pick
 from .stepped import TrainedSpeaker
@@ -209,11 +209,8 @@ class Pair:
 
         Episodes of like length are read together, as attention grows with the square of the longest.
         """
-        games, longest = replace(games, messages=messages), games.there.shape[1]
-        order = games.there.sum(1).argsort(stable=True)
-        parts = [self.listener(games.take(rows)).log_softmax(-1) for rows in order.chunk(GROUPS)]
-        padded = torch.cat([F.pad(part, (0, 0, 0, longest - part.shape[1])) for part in parts])
-        return padded[order.argsort()]
+        read = of_like_length(self.listener, replace(games, messages=messages), GROUPS)
+        return read.log_softmax(-1)
 
     # -- evaluation ----------------------------------------------------------------------------------------------------
 

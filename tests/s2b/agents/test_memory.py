@@ -33,7 +33,10 @@ def memory(game: GameSettings, **given: Any) -> MemoryListener:
 # -- dealt games -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("given", [{}, {"samples": 3, "distractors": 2}, {"rounds": 2, "length": 2}])
+@pytest.mark.parametrize(
+    "given",
+    [{}, {"samples": 3, "distractors": 2}, {"distractors": 2, "view": "partial"}, {"rounds": 2, "length": 2}],
+)
 @pytest.mark.parametrize("speaker", ["posdis", "random"])
 def test_dealt_games_are_those_that_are_played(speaker: str, given: dict[str, Any]) -> None:
     settings = GameSettings(**given)
@@ -48,6 +51,7 @@ def test_dealt_games_are_those_that_are_played(speaker: str, given: dict[str, An
             if (place := seen.round[episode]) <= settings.rounds:
                 assert (dealt.stimuli[at].numpy() == seen.stimulus[episode]).all()
             else:
+                assert (dealt.feedback[at].numpy() == seen.stimulus[episode]).all()
                 assert (dealt.shown[at].numpy() == seen.stimulus[episode, 0]).all()
             if 0 < place <= settings.rounds:
                 heard_now = dealt.messages[at][(place - 1) * settings.length : place * settings.length]

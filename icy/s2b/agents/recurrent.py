@@ -1,0 +1,196 @@
+"""Networks with a core as listeners of dealt episodes: all steps of an episode in one pass.
+
+A listener with a network meets N + 2 observations a game: rounds 0..N, and what the speaker saw. They are known as soon
+as an episode is dealt, but for the results, the rewards and the choices of the listener's own before. These tell
+nothing that the rest does not, so by default the listener does not see them; then nothing that it meets depends on what
+it decides, and supervised learning and learning by reward are one pass. A listener that sees them decides game by game,
+and learns from what it has decided in one pass.
+"""
+
+from dataclasses import replace
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from icy.core.errors import IncompatibleError
+from icy.core.registry import LISTENER
+from icy.s2b.game import REWARDS
+from icy.s2b.players.base import Action, Player, Seat
+from icy.s2b.settings import GameSettings
+from icy.s2b.turn import Seen
+
+from .actions import NEVER, Actions
+from .cores.base import begun
+from .dealt import DealtGames, of_like_length
+from .network import Network, NetworkSettings, Scored
+from .observations import Observation, observe
+
+READ_TOGETHER = 32  # episodes, as more at once are no faster, and then the longer ones are with their like
+DEFAULTS = NetworkSettings.preset("metarg24", head="policy", mask="none")
+SHAPE = ("width", "slots", "rounds", "length", "descriptive")  # of a game that a network can play
+
+
+class CoreListener(nn.Module):
+    """A network that reads dealt episodes.
+
+    Args:
+        game: settings of the game.
+        settings: settings of the network; by default an LSTM of 512 behind the encoders of the authors' later program.
+        own: whether the listener sees the results, the rewards and the choices of its own before.
+
+    Raises:
+        IncompatibleError: a game in which more is heard than dealt games hold, or a network with further input.
+    """
+
+    def __init__(self, game: GameSettings, settings: NetworkSettings | None = None, own: bool = False) -> None:
+        super().__init__()
+        self.game, self.own = game, own
+        if game.masks != "paper":
+            raise IncompatibleError(
+                f"With masks '{game.masks}' a speaker is heard beside the rounds, which dealt games do not hold; take "
+                "masks 'paper'."
+            )
+        self.network = Network(Actions.of_role(game, LISTENER), settings or DEFAULTS)
+        if self.network.settings.extra:
+            raise IncompatibleError("Dealt games hold nothing for further input of a network; take extra=0.")
+
+    def forward(self, games: DealtGames) -> Float[Tensor, "batch game decision"]:
+        """Return the logits of all decisions of whole episodes; see `scored`."""
+        return self.scored(games)[..., :-1]
+
+    def scored(self, games: DealtGames) -> Float[Tensor, "batch game score"]:
+        """Return the logits of all decisions of whole episodes, and behind them the value of the state.
+
+        A listener that sees what it has done is taken to have decided what `games.decided` says, or else what is
+        likeliest.
+        """
+        if self.own and games.decided is None:
+            return self.play(games)[0]
+        return of_like_length(self._unrolled, games, -(-len(games) // READ_TOGETHER))
+
+    def _unrolled(self, games: DealtGames) -> Tensor:
+        scored, _ = self.network.unroll(self.observations(games), self.network.start(len(games)))
+        every, rounds = self.game.rounds + 2, self.game.rounds
+        return self._of_decisions(Scored(scored.scores[rounds::every], scored.value[rounds::every])).transpose(0, 1)
+
+    def _of_decisions(self, scored: Scored) -> Tensor:
+        return torch.cat([scored.scores[..., : self.game.decisions], scored.value[..., None]], -1)
+
+    def play(
+        self, games: DealtGames, random: torch.Generator | None = None
+    ) -> tuple[Float[Tensor, "batch game score"], Int[Tensor, "batch game"]]:
+        """Decide game after game; return what `scored` does, and what was decided.
+
+        Args:
+            games: the games, of which decisions are not read.
+            random: draws decisions; by default the likeliest is taken.
+        """
+        state = self.network.start(len(games))
+        decided, scores = torch.full_like(games.answers, NEVER), []
+        for number in range(games.answers.shape[1]):
+            seen = self.observations(replace(games, decided=decided), number, number + 1)
+            scored, state = self.network.unroll(seen, state)
+            scores.append(self._of_decisions(Scored(scored.scores[-1], scored.value[-1])))
+            logits = scores[-1][:, :-1].detach()
+            likeliest = logits.argmax(-1)
+            chosen = likeliest if random is None else torch.multinomial(logits.softmax(-1), 1, generator=random)[:, 0]
+            decided = decided.index_copy(1, torch.tensor([number]), chosen[:, None])
+        return torch.stack(scores, 1), decided
+
+    def observations(self, games: DealtGames, first: int = 0, end: int | None = None) -> Observation:
+        """Return what the listener meets at every step of some games, up to the last decision, [T, B].
+
+        It is shown what the speaker saw after a decision: so the steps of a game begin with what it is shown of the
+        game before, if there is one.
+
+        Args:
+            games: dealt games.
+            first: number of the first of them.
+            end: number of the one behind the last; by default the end of the longest episode.
+        """
+        rounds, some, network = self.game.rounds, slice(first, end), self.network
+        steps = torch.arange(rounds + 2) - 1  # -1: what is shown of the game before
+        told = steps < 0
+
+        def after(now: Tensor, nothing: float = 0) -> Tensor:
+            return torch.cat([torch.full_like(now[:, :1], nothing), now[:, :-1]], 1)[:, some]
+
+        def spread(before: Tensor, now: Tensor) -> Tensor:
+            """Return one thing at what is shown of the game before, and another in all rounds of a game."""
+            shape = -1, -1, rounds + 1, *[-1] * (now.dim() - 2)
+            return torch.cat([before[:, :, None], now[:, :, None].expand(shape)], 2)
+
+        def rows(each: Tensor) -> Tensor:
+            return each.flatten(1, 2).transpose(0, 1)[first == 0 :]
+
+        stimuli, queries = games.stimuli.flatten(2), games.query
+        messages = games.messages.unflatten(-1, (rounds, self.game.length))[:, some]
+        known = torch.full_like(games.answers, NEVER) if games.decided is None else games.decided
+        decided, right = after(known, NEVER), after(known == games.answers)
+        reward = torch.tensor(REWARDS).to(right.device)[1 * after(queries), 1 * right] * (decided != NEVER)
+        shape = *decided.shape, len(steps)
+        none = torch.full_like(decided, network.actions.width - 1)
+        fresh = (torch.arange(first, first + shape[1])[:, None] == 0) & (steps == 0)
+        may = (steps == rounds)[:, None] ^ (torch.arange(network.actions.width) == network.actions.width - 1)
+        result = (1 + 1 * right) * (decided != NEVER)
+        found = Observation(
+            stimulus=rows(spread(after(games.feedback.flatten(2)), stimuli[:, some])),
+            message=rows(F.pad(messages, (0, 0, 2, 0))),
+            speaks=rows(torch.zeros(shape, dtype=torch.bool)),
+            query=rows(spread(after(queries), queries[:, some])),
+            round=rows((steps % (rounds + 2)).expand(shape)),
+            result=rows(spread(result, result)),
+            reward=rows(spread(reward, reward)),
+            earned=rows(spread(reward, 0 * reward)),
+            previous=rows(spread(decided, none).masked_fill(fresh, NEVER)[..., None]),
+            legal=rows(may.expand(*shape, -1)),
+            extra=rows(torch.zeros(*shape, 0)),
+            fresh=rows(fresh.expand(shape)),
+        )
+        return found if self.own else without_own(found)
+
+
+def without_own(seen: Observation) -> Observation:
+    """Return an observation without the results, the rewards and the choices of the player's own before."""
+    nothing = {name: torch.zeros_like(getattr(seen, name)) for name in ("result", "reward", "earned")}
+    return replace(seen, **nothing, previous=torch.full_like(seen.previous, NEVER))
+
+
+class CorePlayer(Player):
+    """Plays step by step what a listener with a core decides on dealt episodes: what is likeliest.
+
+    Args:
+        model: the listener.
+    """
+
+    def __init__(self, model: CoreListener) -> None:
+        self.model = model.eval()
+
+    def begin(self, seat: Seat) -> None:
+        """Take a seat; the game must be of the shape that the network was made for."""
+        super().begin(seat)
+        made, game, network = self.model.game, seat.settings, self.model.network
+        differ = [name for name in SHAPE if getattr(made, name) != getattr(game, name)]
+        if differ or game.vocab_size > made.vocab_size or game.listener_messages or not game.feedback:
+            raise IncompatibleError(
+                "This network was made for games with {}, a vocabulary of {} at most, and feedback, in which the "
+                "listener sends no messages.".format(
+                    ", ".join(f"{name} {getattr(made, name)}" for name in SHAPE), made.vocab_size
+                )
+            )
+        self.state = network.start(seat.episodes)
+        self.chosen: Tensor | None = None
+
+    @torch.no_grad()
+    def acting(self, seen: Seen) -> Action:
+        """Take in a step, and decide where a decision is asked for."""
+        network = self.model.network
+        told = seen.round == self.seat.settings.rounds + 1  # the step after a decision
+        met = observe(seen, LISTENER, network.actions, self.chosen, seen.reward * told)
+        if met.fresh.any():
+            self.state = begun(self.state, network.start(self.seat.episodes), met.fresh)
+        (scores, _), self.state = network.step(met if self.model.own else without_own(met), self.state)
+        self.chosen = network.actions.best(scores, met.legal)
+        return Action(decision=network.actions.taken(self.chosen.numpy())[1])
