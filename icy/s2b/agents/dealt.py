@@ -1,7 +1,7 @@
 """Whole episodes as tensors, for training without a step of the game."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -64,7 +64,7 @@ class DealtGames:
 
     def _changed(self, change: Callable[[str, Tensor], Tensor]) -> "DealtGames":
         parts = {f.name: getattr(self, f.name) for f in fields(self)}
-        return DealtGames(**{name: x if x is None else change(name, x) for name, x in parts.items()})
+        return replace(self, **{name: change(name, x) for name, x in parts.items() if x is not None})
 
 
 def of_like_length(

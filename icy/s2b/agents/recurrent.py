@@ -110,46 +110,68 @@ class CoreListener(nn.Module):
             first: number of the first of them.
             end: number of the one behind the last; by default the end of the longest episode.
         """
-        rounds, some, network = self.game.rounds, slice(first, end), self.network
-        steps = torch.arange(rounds + 2) - 1  # -1: what is shown of the game before
-        told = steps < 0
-
-        def after(now: Tensor, nothing: float = 0) -> Tensor:
-            return torch.cat([torch.full_like(now[:, :1], nothing), now[:, :-1]], 1)[:, some]
-
-        def spread(before: Tensor, now: Tensor) -> Tensor:
-            """Return one thing at what is shown of the game before, and another in all rounds of a game."""
-            shape = -1, -1, rounds + 1, *[-1] * (now.dim() - 2)
-            return torch.cat([before[:, :, None], now[:, :, None].expand(shape)], 2)
-
-        def rows(each: Tensor) -> Tensor:
-            return each.flatten(1, 2).transpose(0, 1)[first == 0 :]
-
-        stimuli, queries = games.stimuli.flatten(2), games.query
-        messages = games.messages.unflatten(-1, (rounds, self.game.length))[:, some]
-        known = torch.full_like(games.answers, NEVER) if games.decided is None else games.decided
-        decided, right = after(known, NEVER), after(known == games.answers)
-        reward = torch.tensor(REWARDS).to(right.device)[1 * after(queries), 1 * right] * (decided != NEVER)
-        shape = *decided.shape, len(steps)
-        none = torch.full_like(decided, network.actions.width - 1)
-        fresh = (torch.arange(first, first + shape[1])[:, None] == 0) & (steps == 0)
-        may = (steps == rounds)[:, None] ^ (torch.arange(network.actions.width) == network.actions.width - 1)
-        result = (1 + 1 * right) * (decided != NEVER)
+        game, actions = self.game, self.network.actions
+        part = _Part(game.rounds, first, end)
+        stimuli, there = games.stimuli.flatten(2), (*games.query[:, part.games].shape, game.rounds + 2)
+        messages = games.messages.unflatten(-1, (game.rounds, game.length))[:, part.games]
+        option, none = torch.arange(actions.width), actions.width - 1
+        may = (part.steps == game.rounds)[:, None] ^ (option == none)
         found = Observation(
-            stimulus=rows(spread(after(games.feedback.flatten(2)), stimuli[:, some])),
-            message=rows(F.pad(messages, (0, 0, 2, 0))),
-            speaks=rows(torch.zeros(shape, dtype=torch.bool)),
-            query=rows(spread(after(queries), queries[:, some])),
-            round=rows((steps % (rounds + 2)).expand(shape)),
-            result=rows(spread(result, result)),
-            reward=rows(spread(reward, reward)),
-            earned=rows(spread(reward, 0 * reward)),
-            previous=rows(spread(decided, none).masked_fill(fresh, NEVER)[..., None]),
-            legal=rows(may.expand(*shape, -1)),
-            extra=rows(torch.zeros(*shape, 0)),
-            fresh=rows(fresh.expand(shape)),
+            stimulus=part.rows(part.spread(part.before(games.feedback.flatten(2)), stimuli[:, part.games])),
+            message=part.rows(F.pad(messages, (0, 0, 2, 0))),
+            speaks=part.rows(torch.zeros(there, dtype=torch.bool)),
+            query=part.rows(part.spread(part.before(games.query), games.query[:, part.games])),
+            round=part.rows((part.steps % (game.rounds + 2)).expand(there)),
+            **part.own(games, none),
+            legal=part.rows(may.expand(*there, -1)),
+            extra=part.rows(torch.zeros(*there, 0)),
+            fresh=part.rows(torch.zeros(there, dtype=torch.bool)),
         )
+        found.fresh[0] = first == 0
         return found if self.own else without_own(found)
+
+
+class _Part:
+    """The steps of some games: what is shown of the game before, and then rounds 0..N, for each.
+
+    Args:
+        rounds: number of messages in a game, N.
+        first: number of the first game.
+        end: number of the one behind the last.
+    """
+
+    def __init__(self, rounds: int, first: int, end: int | None) -> None:
+        self.rounds, self.first, self.games = rounds, first, slice(first, end)
+        self.steps = torch.arange(rounds + 2) - 1  # -1: what is shown of the game before
+
+    def before(self, of_games: Tensor, nothing: float = 0) -> Tensor:
+        """Return for each game what was of the one before, [B, g, ...]."""
+        return torch.cat([torch.full_like(of_games[:, :1], nothing), of_games[:, :-1]], 1)[:, self.games]
+
+    def spread(self, before: Tensor, now: Tensor) -> Tensor:
+        """Return one thing at what is shown of the game before, and another in all rounds, [B, g, N + 2, ...]."""
+        rounds = now[:, :, None].expand(-1, -1, self.rounds + 1, *[-1] * (now.dim() - 2))
+        return torch.cat([before[:, :, None], rounds], 2)
+
+    def rows(self, of_steps: Tensor) -> Tensor:
+        """Return steps of games as steps of episodes, [T, B, ...]; nothing comes before the first game."""
+        return of_steps.flatten(1, 2).transpose(0, 1)[self.first == 0 :]
+
+    def own(self, games: DealtGames, none: int) -> dict[str, Tensor]:
+        """Return what comes of the listener's own decisions, as an observation tells it."""
+        known = torch.full_like(games.answers, NEVER) if games.decided is None else games.decided
+        decided, right = self.before(known, NEVER), 1 * self.before(known == games.answers)
+        reward = torch.tensor(REWARDS)[1 * self.before(games.query), right] * (decided != NEVER)
+        result = (1 + right) * (decided != NEVER)
+        previous = self.spread(decided, torch.full_like(decided, none))
+        if self.first == 0:
+            previous[:, 0, 1] = NEVER
+        return {
+            "result": self.rows(self.spread(result, result)),
+            "reward": self.rows(self.spread(reward, reward)),
+            "earned": self.rows(self.spread(reward, 0 * reward)),
+            "previous": self.rows(previous[..., None]),
+        }
 
 
 def without_own(seen: Observation) -> Observation:

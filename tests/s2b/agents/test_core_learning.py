@@ -28,7 +28,9 @@ def learning(own: bool = False, **given: Any) -> CoreLearning:
 
 
 @pytest.mark.parametrize("own", [False, True])
-@pytest.mark.parametrize("given", [{"learner": "ppo"}, {"learner": "supervised"}, {"learner": "ppo", "baseline": "value"}])
+@pytest.mark.parametrize(
+    "given", [{"learner": "ppo"}, {"learner": "supervised"}, {"learner": "ppo", "baseline": "value"}]
+)
 def test_resumed_equals_uninterrupted(own: bool, given: dict[str, Any]) -> None:
     whole, part, other = (learning(own, **given) for _ in range(3))
     before = {name: value.clone() for name, value in whole.model.state_dict().items()}
@@ -68,9 +70,10 @@ def test_values_are_learned_and_taken_off(own: bool) -> None:
         values = found.model.scored(replace(games, decided=tried.drawn))[..., -1]
         loss = float(found._loss(games, tried))
     paid = torch.tensor(REWARDS)[games.query.long(), (tried.drawn == games.answers).long()] * games.there
-    returned = torch.stack([
-        sum(0.5 ** (later - now) * paid[:, later] for later in range(now, paid.shape[1])) for now in range(paid.shape[1])
-    ], 1)  # fmt: skip
+    later = [
+        [0.5 ** (there - here) * (there >= here) for here in range(paid.shape[1])] for there in range(paid.shape[1])
+    ]
+    returned = paid @ torch.tensor(later)
     assert torch.allclose(tried.returned[games.there], returned[games.there], atol=1e-5)  # type: ignore[attr-defined]
     gain = (returned - values)[games.there]
     assert torch.allclose(tried.gain[games.there], (gain - gain.mean()) / gain.std(), atol=1e-4)

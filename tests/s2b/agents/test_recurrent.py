@@ -33,7 +33,7 @@ def listener(game: GameSettings, own: bool, **given: Any) -> CoreListener:
     made = CoreListener(game, NetworkSettings.preset("metarg24", head="policy", **given), own).double()
     with torch.no_grad():
         for weight in made.parameters():
-            weight *= 2
+            weight.mul_(2)
     return made
 
 
@@ -57,7 +57,9 @@ def stepped(model: CoreListener) -> tuple[list[Observation], list[torch.Tensor],
         now = now if model.own else without_own(now)
         scored, state = network.step(now, state)
         chosen = network.actions.best(scored.scores, now.legal)
-        seen.append(now), scores.append(scored.scores), going.append(torch.as_tensor(~turn.done))
+        seen.append(now)
+        scores.append(scored.scores)
+        going.append(torch.as_tensor(~turn.done))
         if turn.listener.may_decide.any():
             decided.append(chosen[:, 0].clone())
         turn = game.step(speaker.act(turn.speaker).message, network.actions.taken(chosen.numpy())[1])
@@ -127,5 +129,5 @@ def test_games_that_dealt_episodes_cannot_stand_for() -> None:
         CoreListener(GameSettings(masks="near32"))
     with pytest.raises(IncompatibleError, match="extra=0"):
         CoreListener(GameSettings(), replace(DEFAULTS, extra=3))
-    with pytest.raises(IncompatibleError, match="width 3, .* vocabulary of 4"):
+    with pytest.raises(IncompatibleError, match=r"width 3, .* vocabulary of 4"):
         evaluate("posdis", CorePlayer(CoreListener(GameSettings(most=3))), GameSettings(), episodes=2)
