@@ -1,0 +1,122 @@
+"""Recurrent PPO by icy beside that of sb3-contrib: `python benchmarks/s2b_library.py [--seeds 3] [--steps 60000]`.
+
+Both train an LSTM of 64 on the same game, beside the posdis speaker: icy's `CoreLearning` on dealt episodes, and
+sb3-contrib's RecurrentPPO in the environment S2B/Listener-v0. They see as many steps of the game, in batches of as many
+episodes or about, as often, with the same discount and learning rate. In the game tokens are not permuted, so that
+both learn it in a minute. Prints a table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from icy.core.text import markdown_table
+from icy.s2b import GameSettings, evaluate
+from icy.s2b.agents.core_learning import CoreLearning, CoreLearningSettings
+from icy.s2b.agents.network import NetworkSettings
+from icy.s2b.agents.recurrent import CoreListener
+from icy.s2b.environments.spaces import observed
+from icy.s2b.players.base import Action, Player, Seat
+from icy.s2b.turn import Seen
+
+GAME = GameSettings(most=2, permutation=False)
+SIZE, EPOCHS, BATCHES, RATE, ENTROPY = 64, 4, 4, 1e-3, 0.01
+EPISODES = 64  # at once
+STEPS_AT_ONCE = 32  # of each, by the library
+
+
+class LibraryPlayer(Player):
+    """Plays what a model of the library finds likeliest."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def begin(self, seat: Seat) -> None:
+        """Take a seat."""
+        super().begin(seat)
+        self.state: Any = None
+
+    def acting(self, seen: Seen) -> Action:
+        """Decide by the model's state, which it puts back where an episode begins."""
+        told = observed(seen, "listener", self.seat.settings)
+        found, self.state = self.model.predict(told, self.state, seen.fresh.copy(), deterministic=True)
+        return Action(decision=np.where(seen.may_decide, found, 0))
+
+
+def by_icy(steps: int, seed: int) -> Player:
+    """Return a listener that icy trained."""
+    torch.manual_seed(seed)
+    network = NetworkSettings(
+        core="LSTM", options={"sizes": (SIZE,), "relu": False}, stimulus=(), joint=(), mask="none", head="policy"
+    )
+    learning = CoreLearning(
+        CoreListener(GAME, network, own=True),
+        GAME,
+        CoreLearningSettings(
+            updates=10**6, episodes=EPISODES, epochs=EPOCHS, minibatch=EPISODES // BATCHES, learning_rate=RATE,
+            entropy=ENTROPY, warm_up=0, decay=0, clip_norm=0.5, baseline="value",
+        ),
+        seed=seed,
+    )  # fmt: skip
+    done = 0
+    while done < steps:
+        done += int(learning._batch(learning.updates).there.sum()) * (GAME.rounds + 2) - EPISODES
+        learning.run(1)
+    return learning.listener()
+
+
+def by_library(steps: int, seed: int) -> Player:
+    """Return a listener that sb3-contrib trained."""
+    from sb3_contrib import RecurrentPPO
+    from stable_baselines3.common.env_util import make_vec_env
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of spaces that it would rather have otherwise
+        games = make_vec_env("S2B/Listener-v0", EPISODES, seed=10**6 * (seed + 1), env_kwargs={"settings": GAME})
+        model = RecurrentPPO(
+            "MultiInputLstmPolicy", games, n_steps=STEPS_AT_ONCE, batch_size=EPISODES * STEPS_AT_ONCE // BATCHES,
+            n_epochs=EPOCHS, learning_rate=RATE, gamma=0.0, ent_coef=ENTROPY, seed=seed, device="cpu",
+            policy_kwargs={
+                "lstm_hidden_size": SIZE, "net_arch": [], "shared_lstm": True, "enable_critic_lstm": False
+            },
+        )  # fmt: skip
+        return LibraryPlayer(model.learn(steps))
+
+
+WAYS: Mapping[str, Callable[[int, int], Player]] = {"icy": by_icy, "sb3-contrib": by_library}
+
+
+def scores(way: str, steps: int, seeds: int) -> tuple[list[float], float]:
+    """Return the accuracy of all decisions after training with each seed, and the mean processor time of a training."""
+    began, found = time.process_time(), []
+    players = [WAYS[way](steps, seed) for seed in range(seeds)]
+    took = (time.process_time() - began) / seeds
+    for player in players:
+        table = evaluate("posdis", player, GAME, episodes=500, seeds=[10**9]).table()
+        found.append(float(table["zsct"][0] + table["support"][0]) / 2)
+    return found, took
+
+
+def main() -> None:
+    """Print a table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=60_000)
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    rows = []
+    for way in WAYS:
+        found, took = scores(way, given.steps, given.seeds)
+        rows.append([way, ", ".join(f"{100 * one:.1f}" for one in found), f"{took:.1f}"])
+    print(markdown_table(["by", "accuracy in query and support, mean, %", "seconds of the processor"], rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,28 @@
+"""The benchmark of learning S2B, on a few episodes."""
+
+from __future__ import annotations
+
+import pytest
+
+from icy.s2b import GameSettings
+
+from .helpers import benchmark
+
+
+def test_every_way_learns_and_its_seconds_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = benchmark("s2b_learning", monkeypatch)
+    game = GameSettings(most=2)
+    monkeypatch.setattr(bench, "EPISODES", 128)
+    few = {
+        name: bench.WAYS[name]
+        for name in ("memory of pairs, by reward", "LSTM (metarg24), supervised", "pair, by reward")
+    }
+    monkeypatch.setattr(bench, "WAYS", few)
+    found = bench.measured(game, 1)
+    for (spent,) in found.values():
+        assert min(spent[phase] for phase in ("forward", "backward", "optimiser")) > 0
+        assert set(spent) <= set(bench.PHASES)
+    assert found["pair, by reward"][0]["dealing"] >= 0
+    lines = [line for line in bench.page(game, found).splitlines() if line.startswith("| ")]
+    assert [line.split(" |")[0][2:] for line in lines[2:]] == list(few)
+    assert lines[2].split(" | ")[3] == "1.00"
