@@ -1,5 +1,6 @@
 """Train a listener with a core on dealt episodes: recurrent PPO, or supervised, the upper reference of a core."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +18,9 @@ from .recurrent import CoreListener, CorePlayer
 from .returns import advantages
 
 BASELINES = ("phase", "value")
+SUPERVISED: Mapping[str, Any] = {
+    "learner": "supervised", "updates": 6000, "episodes": 16, "minibatch": 16, "learning_rate": 2e-3, "decay": 0.5
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,11 @@ class CoreLearningSettings(LearningSettings):
     discount: float = 0.0
     trace: float = 0.95
     value_weight: float = 0.5
+
+    @classmethod
+    def supervised(cls, **changes: Any) -> "CoreLearningSettings":
+        """Return settings of supervised learning, with changes: small batches, of which cores learn more a game."""
+        return cls(**{**SUPERVISED, **changes})
 
     def __post_init__(self) -> None:
         super().__post_init__()

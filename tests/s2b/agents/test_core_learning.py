@@ -11,7 +11,7 @@ import torch
 from icy.core.errors import IcyError
 from icy.s2b import GameSettings, evaluate
 from icy.s2b.agents.core_learning import CoreLearning, CoreLearningSettings
-from icy.s2b.agents.learning import DealtLearning, LearningSettings
+from icy.s2b.agents.learning import DealtLearning, LearningSettings, read
 from icy.s2b.agents.network import NetworkSettings
 from icy.s2b.agents.recurrent import CoreListener
 from icy.s2b.game import REWARDS
@@ -85,6 +85,25 @@ def test_the_listener_plays() -> None:
     found = learning()
     found.run(1)
     assert 0 <= float(evaluate("posdis", found.listener(), found.game, episodes=4).table()["zsct"][0]) <= 1
+
+
+def test_supervised_settings_are_a_preset() -> None:
+    made = CoreLearningSettings.supervised(updates=7)
+    assert (made.learner, made.updates, made.episodes, made.minibatch) == ("supervised", 7, 16, 16)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("baseline", ["phase", "value"])
+def test_recurrent_ppo_learns_an_easy_game_and_a_deaf_core_does_not(baseline: str) -> None:
+    """Tokens are not permuted here, so that a core needs no more than to compare."""
+    game = GameSettings(most=2, permutation=False)
+    for deaf, least, most in ((False, 0.8, 1.0), (True, 0.4, 0.6)):
+        torch.manual_seed(1)
+        model = CoreListener(game, replace(NETWORK, deaf=deaf, options={"sizes": (64,)}), own=baseline == "value")
+        settings = CoreLearningSettings(updates=200, episodes=32, epochs=4, baseline=baseline)
+        found = CoreLearning(model, game, settings)
+        found.run(200)
+        assert least <= read(model, game, episodes=300)["zsct"] <= most
 
 
 @pytest.mark.parametrize(
