@@ -15,7 +15,7 @@ from icy.s2b.settings import GameSettings
 from .dealt import DealtGames
 from .learning import DealtLearning, LearningSettings, _Tried
 from .recurrent import CoreListener, CorePlayer
-from .returns import advantages
+from .advantages import advantages
 
 BASELINES = ("phase", "value")
 SUPERVISED: Mapping[str, Any] = {
