@@ -1,13 +1,14 @@
 """Whole episodes as tensors, for training without a step of the game."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
+from torch.nn import functional as F
 
 from icy.core.errors import IncompatibleError
 from icy.core.registry import SPEAKER
@@ -17,6 +18,8 @@ from icy.s2b.players.base import Player, seated
 from icy.s2b.settings import GameSettings
 from icy.s2b.streams import seeds_of
 
+GROUPS = 8  # of episodes of like length
+
 
 @dataclass(frozen=True, eq=False)
 class DealtGames:
@@ -24,7 +27,8 @@ class DealtGames:
 
     Attributes:
         stimuli: what the listener sees, [B, G, slots, W].
-        messages: the tokens that it hears, all rounds of a game in a row, [B, G, N * L].
+        messages: the tokens that it hears, all rounds of a game in a row, [B, G, N * L]; or one-hots of them,
+            [B, G, N * L, V + 1], through which gradients pass to a speaker that learns.
         shown: what the speaker saw first, which the listener is shown at the end of a game, [B, G, W].
         answers: the right decisions, [B, G].
         query: which games are of the query, [B, G].
@@ -33,7 +37,7 @@ class DealtGames:
     """
 
     stimuli: Float[Tensor, "batch game slot width"]
-    messages: Int[Tensor, "batch game token"]
+    messages: Shaped[Tensor, "batch game *said"]
     shown: Float[Tensor, "batch game width"]
     answers: Int[Tensor, "batch game"]
     query: Bool[Tensor, "batch game"]
@@ -124,3 +128,20 @@ def deal_silent(settings: GameSettings, seeds: Iterable[int]) -> tuple[DealtGame
 def _check_dealt(settings: GameSettings) -> None:
     if settings.listener_messages or not settings.feedback:
         raise IncompatibleError("Dealt games end with feedback, and their listeners send no messages.")
+
+
+def decide(model: Callable[[DealtGames], Tensor], games: DealtGames) -> Float[Tensor, "batch game decision"]:
+    """Return the log-probabilities of decisions of whole episodes, 0 behind their last games.
+
+    Episodes of like length are read together: the longest has several times the games of the shortest, and the cost of
+    attention grows with the square of it.
+
+    Args:
+        model: maps dealt games to logits, [B, G, decisions].
+        games: the games.
+    """
+    order = games.there.sum(1).argsort(stable=True)
+    longest = games.there.shape[1]
+    parts = [model(games.take(rows)).log_softmax(-1) for rows in order.chunk(GROUPS)]
+    padded = torch.cat([F.pad(part, (0, 0, 0, longest - part.shape[1])) for part in parts])
+    return padded[order.argsort()]

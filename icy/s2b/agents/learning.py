@@ -21,7 +21,7 @@ from icy.s2b.game import REWARDS
 from icy.s2b.players.base import Player
 from icy.s2b.settings import GameSettings
 
-from .dealt import DealtGames, deal_games
+from .dealt import DealtGames, deal_games, decide
 
 LEARNERS = ("ppo", "supervised")
 DEALT_AT_ONCE = 1024  # episodes
@@ -135,7 +135,7 @@ class DealtLearning:
         for _ in range(self.settings.epochs if tried else 1):
             for rows in torch.randperm(len(batch), generator=self.random).split(self.settings.minibatch):
                 some = batch.take(rows)
-                logs = self.model(some).log_softmax(-1)
+                logs = decide(self.model, some)
                 loss = self._supervised(some, logs) if tried is None else self._ppo(some, logs, tried.take(rows, some))
                 self.optimiser.zero_grad()
                 loss.backward()
@@ -161,9 +161,7 @@ class DealtLearning:
     @torch.no_grad()
     def _tried(self, games: DealtGames) -> "_Tried":
         """Decide all games at random as the model would, and weigh the rewards."""
-        parts = [self.model(games.take(rows)) for rows in torch.arange(len(games)).split(READ_AT_ONCE)]
-        longest = games.there.shape[1]
-        logs = torch.cat([F.pad(part, (0, 0, 0, longest - part.shape[1])) for part in parts]).log_softmax(-1)
+        logs = decide(self.model, games)
         drawn = torch.multinomial(logs.flatten(0, 1).exp(), 1, generator=self.random).view(logs.shape[:2])
         paid = torch.tensor(REWARDS)[games.query.long(), (drawn == games.answers).long()]
         gain = torch.zeros_like(paid)
@@ -218,7 +216,7 @@ def read(
     sums = {"zsct": 0.0, "support": 0.0}
     for rows in torch.arange(len(dealt)).split(READ_AT_ONCE):
         some = dealt.take(rows)
-        right = model(some).argmax(-1) == some.answers
+        right = decide(model, some).argmax(-1) == some.answers
         for name, phase in (("zsct", some.there & some.query), ("support", some.there & ~some.query)):
             sums[name] += float(((right & phase).sum(1) / phase.sum(1)).sum())
     return {name: total / len(dealt) for name, total in sums.items()}

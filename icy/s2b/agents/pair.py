@@ -24,7 +24,7 @@ from icy.s2b.game import REWARDS
 from icy.s2b.language_probe import probe_language
 from icy.s2b.settings import GameSettings
 
-from .dealt import DealtGames, deal_silent
+from .dealt import DealtGames, deal_silent, decide
 from .memory import MemoryListener, MemorySettings
 from .speaker import MemorySpeaker, SpeakerSettings, pick
 from .stepped import TrainedSpeaker
@@ -33,7 +33,6 @@ ESTIMATORS = ("reinforce", "gumbel")
 LANGUAGE = ("topsim", "posdis", "bosdis")
 SHARP = ("sharpness", "new")  # weights of the speaker that say what counts as the same number
 DEALT_AT_ONCE = 16  # updates whose episodes are dealt together, as dealing many at once is faster
-GROUPS = 8  # of episodes of like length
 SEEDS_PER_RUN = 10**9  # seeds of episodes set aside for a run
 EVALUATED = 10**15  # first seed of the episodes to evaluate on
 EVALUATED_AT_ONCE = 4_000_000  # pairs of games, of all episodes of a batch
@@ -205,15 +204,8 @@ class Pair:
         return -(right[there].mean() + settings.speaker_weight * aligning + settings.entropy * surprise)
 
     def _heard(self, games: DealtGames, messages: Tensor) -> Tensor:
-        """Return the log-probabilities of the listener's decisions, [B, G, decisions].
-
-        Episodes of like length are read together, as attention grows with the square of the longest.
-        """
-        games, longest = replace(games, messages=messages), games.there.shape[1]
-        order = games.there.sum(1).argsort(stable=True)
-        parts = [self.listener(games.take(rows)).log_softmax(-1) for rows in order.chunk(GROUPS)]
-        padded = torch.cat([F.pad(part, (0, 0, 0, longest - part.shape[1])) for part in parts])
-        return padded[order.argsort()]
+        """Return the log-probabilities of the listener's decisions, [B, G, decisions]."""
+        return decide(self.listener, replace(games, messages=messages))
 
     # -- evaluation ----------------------------------------------------------------------------------------------------
 
