@@ -75,10 +75,6 @@ def test_some_episodes_have_no_more_padding_than_they_need() -> None:
     assert (some.answers[0] == dealt.answers[3, : some.there.shape[1]]).all()
 
 
-# -- memories ----------------------------------------------------------------------------------------------------------
-
-
-@KINDS
 def test_episodes_of_like_length_are_decided_together_and_alike() -> None:
     game = GameSettings(most=5)
     dealt, model = deal_games(game, range(20)), memory(game)
@@ -88,6 +84,10 @@ def test_episodes_of_like_length_are_decided_together_and_alike() -> None:
     assert not found[~dealt.there].any()
 
 
+# -- memories ----------------------------------------------------------------------------------------------------------
+
+
+@KINDS
 @pytest.mark.parametrize("given", [{}, {"distractors": 2, "samples": 2}, {"rounds": 2, "length": 2, "shots": 2}])
 def test_a_whole_episode_at_once_equals_playing_it(kind: str, given: dict[str, Any]) -> None:
     settings = GameSettings(**given)
