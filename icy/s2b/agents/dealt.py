@@ -144,4 +144,4 @@ def decide(model: Callable[[DealtGames], Tensor], games: DealtGames) -> Float[Te
     longest = games.there.shape[1]
     parts = [model(games.take(rows)).log_softmax(-1) for rows in order.chunk(GROUPS)]
     padded = torch.cat([F.pad(part, (0, 0, 0, longest - part.shape[1])) for part in parts])
-    return padded[order.argsort()]
+    return padded[order.argsort()].masked_fill(~games.there.unsqueeze(-1), 0.0)
