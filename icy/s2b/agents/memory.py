@@ -182,6 +182,10 @@ class MemoryListener(nn.Module):
             weights = torch.eye(self.dimensions, self.tokens, device=agree.device)
         else:
             weights = self.alignment.softmax(1)
-        of_dimension = (by_pair * weights[..., None]).sum(2)
-        together = F.logsigmoid(of_dimension).sum(1)  # log-probability that all agree
-        return together - torch.log(-torch.expm1(together.clamp(max=-1e-6)))
+        return odds_of_all((by_pair * weights[..., None]).sum(2))
+
+
+def odds_of_all(odds: Float[Tensor, "batch each ..."]) -> Float[Tensor, "batch ..."]:
+    """Return the log-odds that all of several things are so, given the log-odds of each."""
+    together = F.logsigmoid(odds).sum(1)
+    return together - torch.log(-torch.expm1(together.clamp(max=-1e-6)))
