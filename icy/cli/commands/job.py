@@ -18,7 +18,6 @@ from icy.experiments.results import ProbeResult
 from icy.experiments.sweep_file import OPTIONS
 from icy.records.kinds import JobKind
 
-
 SHORT = {field: f"--{name}" for name, field in OPTIONS.items()}  # other flags of fields
 
 

@@ -191,7 +191,8 @@ def _game(spec: S2BSpec, own: Mapping[str, int]) -> GameSettings:
     twice = sorted(set(spec.game) & set(NAMED))
     if twice:
         raise InvalidSettingError(f"{twice[0]} is an option of its own (--{twice[0]}), not one of game.")
-    return GameSettings.of(**own, least=spec.least, **spec.game)
+    given: dict[str, Any] = {**own, "least": spec.least, **spec.game}
+    return GameSettings.of(**given)
 
 
 def _parameters(setup: Setup) -> dict[str, int]:

@@ -167,9 +167,8 @@ def core_name(given: str, learner: str) -> str:
     """
     how = find_learner(learner)
     known = [*(MEMORIES if how.memories else ()), *(e.name for e in registry.entries(CORE) if how.cores)]
-    for name in known:
-        if name.lower() == given.lower():
-            return name
+    if (found := next((name for name in known if name.lower() == given.lower()), None)) is not None:
+        return str(found)
     raise unknown(f"core of the learner '{learner}'", given, known, "`icy list cores` describes cores.")
 
 

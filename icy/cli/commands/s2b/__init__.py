@@ -1,4 +1,4 @@
-"""`icy s2b`: play meta-referential games, train and evaluate players, record episodes, and score languages and stimuli."""
+"""`icy s2b`: play meta-referential games, train and evaluate players, and score languages and stimuli."""
 
 from __future__ import annotations
 
