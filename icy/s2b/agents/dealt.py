@@ -47,11 +47,18 @@ class DealtGames:
     def __len__(self) -> int:
         return len(self.there)
 
+    def __getitem__(self, which: Any) -> "DealtGames":
+        return self.take(which)
+
     def take(self, which: Any) -> "DealtGames":
         """Return some of the episodes, with no more padding than these need."""
         games = int(self.there[which].sum(1).max())
         parts = {f.name: getattr(self, f.name)[which] for f in fields(self)}
         return DealtGames(**{n: x if n == "sizes" else x[:, :games] for n, x in parts.items()})
+
+    def steps(self, rounds: int) -> int:
+        """Return the number of steps that all games take: a game has its rounds, one before them, and feedback."""
+        return int(self.there.sum()) * (rounds + 2)
 
     def on(self, device: Any) -> "DealtGames":
         """Return the games on a torch device."""

@@ -6,10 +6,9 @@ whole episode is one pass.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -17,14 +16,17 @@ from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.streams import stream_key
 from icy.s2b.evaluation import episode_seeds
-from icy.s2b.game import REWARDS
 from icy.s2b.players.base import Player
 from icy.s2b.settings import GameSettings
 
 from .dealt import DealtGames, deal_games, decide
+from .memory import MemoryListener
+from .player import MemoryPlayer
+from .rewards import entropy, less_phase_mean, log_of, normalised, phase_means, rewards
+from .schedule import Batches, rate_factor
+from .training import Training
 
 LEARNERS = ("ppo", "supervised")
-DEALT_AT_ONCE = 1024  # episodes
 READ_AT_ONCE = 64
 TRAINING = 2**40  # seeds of training episodes begin here, far from those of evaluations
 
@@ -69,13 +71,11 @@ class LearningSettings:
 
     def rate(self, update: int) -> float:
         """Return the learning rate of an update, counted from 0."""
-        rising = min(1.0, (update + 1) / max(self.warm_up, 1))
-        falling = min(1.0, (self.updates - update) / max(self.decay * self.updates, 1))
-        return self.learning_rate * rising * falling
+        return self.learning_rate * rate_factor(update, self.updates, self.warm_up, self.decay)
 
 
-class DealtLearning:
-    """A listener in training. All of its state is in `state`, from which training goes on to the same bits.
+class DealtLearning(Training):
+    """A listener in training beside a speaker that does not learn.
 
     Args:
         model: maps dealt games to the logits of decisions, [B, G, decisions].
@@ -94,17 +94,22 @@ class DealtLearning:
         speaker: str | Callable[[], Player] = "posdis",
     ) -> None:
         self.model, self.game, self.settings = model, game, settings or LearningSettings()
-        self.seed, self.speaker = seed, speaker
-        self.updates = 0
+        self.seed, self._speaker = seed, speaker
+        self.updates = self._observations = 0
         self.optimiser = torch.optim.Adam(model.parameters(), self.settings.learning_rate)
         self.random = torch.Generator().manual_seed(stream_key(seed, "decisions") % 2**63)
-        self._dealt: DealtGames | None = None
-        self._first = 0  # number of the first episode that is dealt
+        first = TRAINING + stream_key(seed, "episodes") % 2**40 * 2**20
+        self._batches = Batches(first, self.settings.episodes, self._deal)
 
     @property
-    def done(self) -> bool:
-        """Whether all updates were made."""
-        return self.updates >= self.settings.updates
+    def total(self) -> int:
+        """Number of updates that it takes."""
+        return self.settings.updates
+
+    @property
+    def observations(self) -> int:
+        """Number of steps that the episodes had so far, played step by step."""
+        return self._observations
 
     def state(self) -> dict[str, Any]:
         """Return all that training goes on from."""
@@ -112,6 +117,7 @@ class DealtLearning:
             "model": self.model.state_dict(),
             "optimiser": self.optimiser.state_dict(),
             "updates": self.updates,
+            "observations": self.observations,
             "random": self.random.get_state(),
         }
 
@@ -119,12 +125,28 @@ class DealtLearning:
         """Go on from a state."""
         self.model.load_state_dict(state["model"])
         self.optimiser.load_state_dict(state["optimiser"])
-        self.updates = state["updates"]
+        self.updates, self._observations = state["updates"], state["observations"]
         self.random.set_state(state["random"])
+
+    def networks(self) -> dict[str, nn.Module]:
+        """Return the listener's network."""
+        return {"listener": self.model}
+
+    def listener(self) -> Player:
+        """Return the listener as it is now, to play."""
+        return MemoryPlayer(cast(MemoryListener, self.model))
+
+    def speaker(self) -> str | Player:
+        """Return the speaker beside it."""
+        return self._speaker if isinstance(self._speaker, str) else self._speaker()
+
+    def read(self, episodes: int = 200, seed: int = 123, game: GameSettings | None = None) -> dict[str, float]:
+        """Return accuracies of the likeliest decisions; see Training."""
+        return read(self.model, game or self.game, self.speaker(), episodes, seed)
 
     def run(self, updates: int) -> float:
         """Make some updates, or those that are left; return the mean loss."""
-        losses = [loss for _ in range(min(updates, self.settings.updates - self.updates)) for loss in self._update()]
+        losses = [loss for _ in range(min(updates, self.total - self.updates)) for loss in self._update()]
         return sum(losses) / max(len(losses), 1)
 
     def _update(self) -> Iterator[float]:
@@ -143,17 +165,15 @@ class DealtLearning:
                 self.optimiser.step()
                 yield float(loss.detach())
         self.updates += 1
+        self._observations += batch.steps(self.game.rounds)
 
     def _batch(self, update: int) -> DealtGames:
         """Return the episodes of an update, which its number alone determines."""
-        size = self.settings.episodes
-        begin = update * size
-        if self._dealt is None or not self._first <= begin <= self._first + len(self._dealt) - size:
-            count = max(1, DEALT_AT_ONCE // size) * size
-            start = TRAINING + stream_key(self.seed, "episodes") % 2**40 * 2**20 + begin
-            speaker = self.speaker if isinstance(self.speaker, str) else self.speaker()
-            self._dealt, self._first = deal_games(self.game, range(start, start + count), speaker), begin
-        return self._dealt.take(slice(begin - self._first, begin - self._first + size))
+        (games,) = self._batches[update]
+        return cast(DealtGames, games)
+
+    def _deal(self, seeds: range) -> tuple[DealtGames]:
+        return (deal_games(self.game, seeds, self.speaker()),)
 
     def _supervised(self, games: DealtGames, logs: Tensor) -> Tensor:
         return F.nll_loss(logs[games.there], games.answers[games.there])
@@ -163,19 +183,14 @@ class DealtLearning:
         """Decide all games at random as the model would, and weigh the rewards."""
         logs = decide(self.model, games)
         drawn = torch.multinomial(logs.flatten(0, 1).exp(), 1, generator=self.random).view(logs.shape[:2])
-        paid = torch.tensor(REWARDS)[games.query.long(), (drawn == games.answers).long()]
-        gain = torch.zeros_like(paid)
-        for phase in (games.there & ~games.query, games.there & games.query):
-            gain[phase] = paid[phase] - paid[phase].mean()
-        gain = gain / (gain[games.there].std() + 1e-6)
-        return _Tried(drawn, _of(logs, drawn), gain)
+        gain = less_phase_mean(rewards(drawn == games.answers, games), games)
+        return _Tried(drawn, log_of(logs, drawn), normalised(gain, games))
 
     def _ppo(self, games: DealtGames, logs: Tensor, tried: "_Tried") -> Tensor:
-        ratio = (_of(logs, tried.drawn) - tried.log).exp()
+        ratio = (log_of(logs, tried.drawn) - tried.log).exp()
         clipped = ratio.clamp(1 - self.settings.clip, 1 + self.settings.clip)
         gained = torch.minimum(ratio * tried.gain, clipped * tried.gain)
-        entropy = -(logs.exp() * logs).sum(-1)
-        return -(gained + self.settings.entropy * entropy)[games.there].mean()
+        return -(gained + self.settings.entropy * entropy(logs))[games.there].mean()
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,10 +205,6 @@ class _Tried:
         """Return those of some episodes, cut to the length of their games."""
         length = games.there.shape[1]
         return _Tried(self.drawn[rows, :length], self.log[rows, :length], self.gain[rows, :length])
-
-
-def _of(logs: Float[Tensor, "batch game decision"], drawn: Tensor) -> Float[Tensor, "batch game"]:
-    return logs.gather(-1, drawn.unsqueeze(-1)).squeeze(-1)
 
 
 @torch.no_grad()
@@ -213,10 +224,9 @@ def read(
         `zsct` in the query, and `support`.
     """
     dealt = deal_games(game, episode_seeds(seed, episodes), speaker)
-    sums = {"zsct": 0.0, "support": 0.0}
+    parts = []
     for rows in torch.arange(len(dealt)).split(READ_AT_ONCE):
         some = dealt.take(rows)
-        right = decide(model, some).argmax(-1) == some.answers
-        for name, phase in (("zsct", some.there & some.query), ("support", some.there & ~some.query)):
-            sums[name] += float(((right & phase).sum(1) / phase.sum(1)).sum())
-    return {name: total / len(dealt) for name, total in sums.items()}
+        parts.append(phase_means(decide(model, some).argmax(-1) == some.answers, some))
+    query, support = torch.cat(parts, 1).double().mean(1).tolist()
+    return {"zsct": query, "support": support}

@@ -99,7 +99,7 @@ class PairMemory(SequenceCore):
         self, stimuli: Tensor, words: Tensor, flags: Tensor, stored: Tensor, earlier: Tensor
     ) -> Float[Tensor, "batch dimension step"]:
         """Return how well the numbers of a stimulus go with the tokens about them, by each dimension."""
-        scores = self.lookup(self._pairs(stimuli, words, flags), stored, earlier[:, None]).squeeze(-1)
+        scores: Tensor = self.lookup(self._pairs(stimuli, words, flags), stored, earlier[:, None]).squeeze(-1)
         if self.parts.tokens == 1:
             return scores
         by_pair = scores.unflatten(1, (self.dimensions, self.parts.tokens))

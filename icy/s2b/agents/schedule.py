@@ -1,0 +1,44 @@
+"""What trainings on dealt episodes have in common: the course of the learning rate, and batches by their number."""
+
+from collections.abc import Callable
+from typing import Any
+
+DEALT_AT_ONCE = 1024  # episodes, as dealing many at once is faster
+
+
+def rate_factor(update: int, updates: int, warm_up: int, decay: float) -> float:
+    """Return the factor of the learning rate at an update, counted from 0.
+
+    Args:
+        update: the update.
+        updates: number of all updates.
+        warm_up: number of updates in which it rises to 1.
+        decay: share of the updates at the end in which it falls to 0.
+    """
+    rising = (update + 1) / max(warm_up, 1)
+    falling = (updates - update) / max(decay * updates, 1)
+    return min(1.0, rising, falling)
+
+
+class Batches:
+    """Batches of episodes, each of which its number alone determines.
+
+    Args:
+        first: seed of the first episode.
+        size: number of episodes in a batch.
+        deal: a function from seeds to what is dealt: a tuple of things that can be indexed by episode.
+    """
+
+    def __init__(self, first: int, size: int, deal: Callable[[range], tuple[Any, ...]]) -> None:
+        self.first, self.size, self.deal = first, size, deal
+        self.at_once = max(1, DEALT_AT_ONCE // size)
+        self._pool: tuple[int, tuple[Any, ...]] | None = None
+
+    def __getitem__(self, number: int) -> tuple[Any, ...]:
+        """Return what is dealt for a batch."""
+        chunk, place = divmod(number, self.at_once)
+        if self._pool is None or self._pool[0] != chunk:
+            begin = self.first + chunk * self.at_once * self.size
+            self._pool = chunk, self.deal(range(begin, begin + self.at_once * self.size))
+        some = slice(place * self.size, (place + 1) * self.size)
+        return tuple(part[some] for part in self._pool[1])
