@@ -51,7 +51,7 @@ class Course:
         self.training = job.setup.training(replicate.seed)
         self.path = Path(job.folder) / CHECKPOINTS / f"{job.key(replicate)}.pt"
         self.curve: list[list[float]] = []  # as `JobKind.curve` of this kind says
-        self.seconds = 0.0  # of all sessions
+        self.seconds = self.cpu_seconds = 0.0  # of all sessions
         self.loss = 0.0
         self._resume()
 
@@ -60,9 +60,10 @@ class Course:
         self._read(report)
         saved, cost = time.perf_counter(), 0.0
         while not self.over and math.isfinite(self.loss):
-            began = time.perf_counter()
+            began, used = time.perf_counter(), time.process_time()
             self.loss = self.training.run(1)
             self.seconds += time.perf_counter() - began
+            self.cpu_seconds += time.process_time() - used
             if self.training.updates % self.job.report_every == 0 or self.over:
                 self._read(report)
             now = time.perf_counter()
@@ -92,6 +93,7 @@ class Course:
         scores = training.read(job.episodes, FINAL_SEED)
         floor = deaf_floor(training.game, job.episodes)
         extra = {"support": scores["support"], "floor": floor, "observations": training.observations}
+        extra["cpu_seconds"] = round(self.cpu_seconds, 2)
         self.seconds += time.perf_counter() - began
         extra |= training.language()
         files = {}
@@ -114,7 +116,8 @@ class Course:
     def save(self) -> None:
         """Leave a checkpoint, whole or not at all."""
         held = io.BytesIO()
-        state = {"training": self.training.state(), "curve": self.curve, "seconds": self.seconds, "loss": self.loss}
+        state = {"training": self.training.state(), "curve": self.curve, "loss": self.loss}
+        state |= {"seconds": self.seconds, "cpu_seconds": self.cpu_seconds}
         torch.save(state, held)
         write_atomically(self.path, held.getvalue())
 
@@ -129,7 +132,8 @@ class Course:
             log.warning("The checkpoint %s cannot be read, so its training begins anew: %s.", self.path, error)
             self.training = self.job.setup.training(self.replicate.seed)
             return
-        self.curve, self.seconds, self.loss = state["curve"], state["seconds"], state["loss"]
+        self.curve, self.loss = state["curve"], state["loss"]
+        self.seconds, self.cpu_seconds = state["seconds"], state["cpu_seconds"]
         log.info("%s, seed %s: going on after update %s.", self.job.name, self.replicate.seed, self.training.updates)
 
     def forget(self) -> None:

@@ -11,7 +11,7 @@ register_job_kind(
         source="MetaRG22; MetaRG24; icy",
         table="icy.analysis.tables.s2b:training_table",
         measures=(
-            *("support", "floor", "observations", "topsim", "posdis", "bosdis", "distinct"),
+            *("support", "floor", "observations", "cpu_seconds", "topsim", "posdis", "bosdis", "distinct"),
             *("shots", "samples", "distractors"),
         ),
         curve=("steps", "accuracy", "support", "observations"),

@@ -17,18 +17,18 @@ from icy.core.errors import InvalidSettingError, unknown
 from icy.core.streams import stream_key
 from icy.s2b.evaluation import episode_seeds
 from icy.s2b.players.base import Player
+from icy.s2b.options import Query
 from icy.s2b.settings import GameSettings
 
 from .dealt import DealtGames, deal_games, decide
 from .memory import MemoryListener
 from .player import MemoryPlayer
 from .rewards import entropy, less_phase_mean, log_of, normalised, phase_means, rewards
-from .schedule import Batches, rate_factor
+from .schedule import Batches, first_episode, practice, rate_factor
 from .training import Training
 
 LEARNERS = ("ppo", "supervised")
 READ_AT_ONCE = 64
-TRAINING = 2**40  # seeds of training episodes begin here, far from those of evaluations
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,7 @@ class LearningSettings:
         warm_up: number of updates in which the learning rate rises to it.
         decay: share of the updates at the end in which it falls to 0.
         clip_norm: limit of the norm of a gradient.
+        query: how much of the query training episodes show; see `icy.s2b.agents.schedule.practice`.
     """
 
     learner: str = "ppo"
@@ -60,6 +61,7 @@ class LearningSettings:
     warm_up: int = 20
     decay: float = 0.3
     clip_norm: float = 1.0
+    query: Query | None = None
 
     def __post_init__(self) -> None:
         if self.learner not in LEARNERS:
@@ -98,8 +100,8 @@ class DealtLearning(Training):
         self.updates = self._observations = 0
         self.optimiser = torch.optim.Adam(model.parameters(), self.settings.learning_rate)
         self.random = torch.Generator().manual_seed(stream_key(seed, "decisions") % 2**63)
-        first = TRAINING + stream_key(seed, "episodes") % 2**40 * 2**20
-        self._batches = Batches(first, self.settings.episodes, self._deal)
+        self.practice = practice(game, self.settings.query)
+        self._batches = Batches(first_episode(seed), self.settings.episodes, self._deal)
 
     @property
     def total(self) -> int:
@@ -173,7 +175,7 @@ class DealtLearning(Training):
         return cast(DealtGames, games)
 
     def _deal(self, seeds: range) -> tuple[DealtGames]:
-        return (deal_games(self.game, seeds, self.speaker()),)
+        return (deal_games(self.practice, seeds, self.speaker()),)
 
     def _supervised(self, games: DealtGames, logs: Tensor) -> Tensor:
         return F.nll_loss(logs[games.there], games.answers[games.there])

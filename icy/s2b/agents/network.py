@@ -85,7 +85,7 @@ class NetworkSettings:
 PRESETS: Mapping[str, NetworkSettings] = {
     "metarg22": NetworkSettings(),
     "metarg24": NetworkSettings(core="LSTM-512", stimulus=(64, 32), message=(64, 32), joint=(), mask="head"),
-    "pairs": NetworkSettings(core="Pairs", stimulus=(), joint=(), mask="head"),
+    "pairs": NetworkSettings(core="PairMemory", stimulus=(), joint=(), mask="head"),
 }
 
 

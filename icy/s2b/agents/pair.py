@@ -19,13 +19,14 @@ from icy.core.errors import IncompatibleError, unknown
 from icy.s2b.evaluation import episode_seeds
 from icy.s2b.language_probe import probe_language
 from icy.s2b.players.base import Player
+from icy.s2b.options import Query
 from icy.s2b.settings import GameSettings
 
 from .dealt import DealtGames, deal_silent, decide
 from .memory import MemoryListener, MemorySettings
 from .player import MemoryPlayer
 from .rewards import advantages, entropy, less_phase_mean, log_of, phase_means, returns, rewards
-from .schedule import Batches, rate_factor
+from .schedule import Batches, first_episode, practice, rate_factor
 from .speaker import MemorySpeaker, SpeakerSettings, pick
 from .stepped import TrainedSpeaker
 from .training import Training
@@ -33,7 +34,6 @@ from .training import Training
 ESTIMATORS = ("reinforce", "gumbel")
 LANGUAGE = ("topsim", "posdis", "bosdis")
 SHARP = ("sharpness", "new")  # weights of the speaker that say what counts as the same number
-SEEDS_PER_RUN = 10**9  # seeds of episodes set aside for a run
 EVALUATED_AT_ONCE = 4_000_000  # pairs of games, of all episodes of a batch
 
 
@@ -58,6 +58,7 @@ class PairSettings:
         alignment_rate: learning rate of the alignment, as a multiple of the others.
         memory_rate: that of how sharply the speaker attends, and of what counts as new, likewise.
         temperature: temperature of straight-through tokens.
+        query: how much of the query training episodes show; see `icy.s2b.agents.schedule.practice`.
         seed: seed of weights, episodes and draws.
     """
 
@@ -76,6 +77,7 @@ class PairSettings:
     alignment_rate: float = 20.0
     memory_rate: float = 1.0
     temperature: float = 1.0
+    query: Query | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -104,8 +106,9 @@ class Pair(Training):
             self.listening = MemoryListener(game, self.settings.listener)
         self.random = torch.Generator().manual_seed(self.settings.seed)
         self.updates = self._observations = 0
-        first = self.settings.seed * SEEDS_PER_RUN
-        self._batches = Batches(first, self.settings.episodes, lambda seeds: deal_silent(game, seeds))
+        self.practice = practice(game, self.settings.query)
+        first = first_episode(self.settings.seed)
+        self._batches = Batches(first, self.settings.episodes, lambda seeds: deal_silent(self.practice, seeds))
         times = {"alignment": self.settings.alignment_rate} | dict.fromkeys(SHARP, self.settings.memory_rate)
         named = [*self.speaking.named_parameters(), *self.listening.named_parameters(prefix="listener")]
         self.optimiser = torch.optim.Adam(

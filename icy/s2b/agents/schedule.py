@@ -1,9 +1,39 @@
-"""What trainings on dealt episodes have in common: the course of the learning rate, and batches by their number."""
+"""What trainings on dealt episodes have in common: which episodes, batches of them, and the course of the rate."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+from icy.core.errors import unknown
+from icy.core.streams import stream_key
+from icy.s2b.options import Query
+from icy.s2b.settings import QUERIES, GameSettings
+
 DEALT_AT_ONCE = 1024  # episodes, as dealing many at once is faster
+TRAINING = 2**40  # seeds of training episodes begin here, far from those of evaluations
+
+
+def first_episode(seed: int) -> int:
+    """Return the seed of the first episode of a training with this seed."""
+    return TRAINING + stream_key(seed, "episodes") % 2**40 * 2**20
+
+
+def practice(game: GameSettings, query: Query | None = None) -> GameSettings:
+    """Return the game that training episodes are of.
+
+    Where a meaning has several samples, a whole query has up to 211 games; a shorter one teaches the same.
+
+    Args:
+        game: the game that is learned.
+        query: how much of the query they show, one of `icy.s2b.settings.QUERIES`; by default as much as it takes to
+            show each value S times where a meaning has several samples ("tss"), and what the game says elsewhere.
+
+    Raises:
+        UnknownNameError: no such query.
+    """
+    if query is not None and query not in QUERIES:
+        raise unknown("query", str(query), QUERIES)
+    return replace(game, query=query or ("tss" if game.samples > 1 else game.query))
 
 
 def rate_factor(update: int, updates: int, warm_up: int, decay: float) -> float:
