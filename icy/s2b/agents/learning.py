@@ -16,8 +16,8 @@ from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.streams import stream_key
 from icy.s2b.evaluation import episode_seeds
-from icy.s2b.players.base import Player
 from icy.s2b.options import Query
+from icy.s2b.players.base import Player
 from icy.s2b.settings import GameSettings
 
 from .dealt import DealtGames, deal_games, decide

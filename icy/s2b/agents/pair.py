@@ -18,8 +18,8 @@ from icy.core.checks import whole_number
 from icy.core.errors import IncompatibleError, unknown
 from icy.s2b.evaluation import episode_seeds
 from icy.s2b.language_probe import probe_language
-from icy.s2b.players.base import Player
 from icy.s2b.options import Query
+from icy.s2b.players.base import Player
 from icy.s2b.settings import GameSettings
 
 from .dealt import DealtGames, deal_silent, decide
