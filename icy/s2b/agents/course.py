@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 CHECKPOINTS = "checkpoints"  # folder in a results folder
 CHECKPOINT_SECONDS = 30.0  # between two checkpoints
 SHARE = 0.05  # of the time that checkpoints may take
+FLOOR_EPISODES = 250  # at most, of the evaluation at the end, for those who never listen
 READ_SEED = 99  # of the episodes of readings
 READ_EPISODES = 200
 FINAL_SEED = 123  # of the episodes of the evaluation at the end, those of `evaluate` with one seed
@@ -57,7 +58,8 @@ class Course:
 
     def outcome(self, report: Report | None) -> Outcome:
         """Train to the end, and evaluate."""
-        self._read(report)
+        if not self.curve:
+            self._read(report)
         saved, cost = time.perf_counter(), 0.0
         while not self.over and math.isfinite(self.loss):
             began, used = time.perf_counter(), time.process_time()
@@ -79,13 +81,12 @@ class Course:
         return self.training.done or (limit is not None and self.training.observations >= limit)
 
     def _read(self, report: Report | None) -> None:
-        """Read the accuracies, unless that was done after this update."""
+        """Read the accuracies, and tell."""
         updates = self.training.updates
-        if not self.curve or self.curve[-1][0] < updates:
-            found = self.training.read(READ_EPISODES, READ_SEED)
-            self.curve.append([updates, found["zsct"], found["support"], self.training.observations])
+        found = self.training.read(READ_EPISODES, READ_SEED)
+        self.curve.append([updates, found["zsct"], found["support"], self.training.observations])
         if report is not None:
-            report([Reading(self.replicate, updates, self.curve[-1][1])])
+            report([Reading(self.replicate, updates, found["zsct"])])
 
     def _evaluated(self) -> Outcome:
         job, training = self.job, self.training
@@ -93,12 +94,12 @@ class Course:
         scores = training.read(job.episodes, FINAL_SEED)
         floor = deaf_floor(training.game, job.episodes)
         extra = {"support": scores["support"], "floor": floor, "observations": training.observations}
-        extra["cpu_seconds"] = round(self.cpu_seconds, 2)
         self.seconds += time.perf_counter() - began
         extra |= training.language()
         files = {}
         if job.keep_models:
             files[job.model_file(self.replicate)] = packed_networks(job, self.replicate, training, scores | extra)
+        extra["cpu_seconds"] = round(self.cpu_seconds, 2)  # not on the card of a model, whose bytes are the same every time
         reason = "steps" if training.done else "budget"
         return self._outcome(reason, scores["zsct"], extra=extra, files=files)
 
@@ -158,8 +159,8 @@ def _remove(path: Path) -> None:
 
 
 def deaf_floor(game: GameSettings, episodes: int) -> float:
-    """Return the query of the best of those who never listen, in the episodes of the evaluation at the end."""
-    return _floor(tuple(sorted(asdict(game).items())), episodes)
+    """Return the query of the best of those who never listen, in the first episodes of the evaluation at the end."""
+    return _floor(tuple(sorted(asdict(game).items())), min(episodes, FLOOR_EPISODES))
 
 
 @functools.cache

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from jaxtyping import Shaped
 from torch import Tensor, nn
 
 from icy.core.errors import StoreError
@@ -24,6 +25,7 @@ from .setup import Setup
 from .training import Training
 
 SUFFIX = ".safetensors"
+Weights = Mapping[str, Shaped[Tensor, "..."]]
 
 
 def packed_networks(job: AgentJob, replicate: Replicate, training: Training, scores: Mapping[str, Any]) -> bytes:
@@ -42,7 +44,7 @@ def packed_networks(job: AgentJob, replicate: Replicate, training: Training, sco
     return pack_weights(state_of(nn.ModuleDict(training.networks())), as_json(card))
 
 
-def kept_networks(record: Record, weights: Mapping[str, Tensor]) -> nn.Module:
+def kept_networks(record: Record, weights: Weights) -> nn.Module:
     """Return the trained networks of a record, by their names. Errors as for `restore`."""
     setup = Setup.of_config(record["config"]["settings"]["setup"])
     return restored(setup, record["seed"], weights).module
@@ -61,7 +63,7 @@ class Restored:
     module: nn.Module
 
 
-def restored(setup: Setup, seed: int, weights: Mapping[str, Tensor]) -> Restored:
+def restored(setup: Setup, seed: int, weights: Weights) -> Restored:
     """Return the training of a setup with these weights. Errors as for `restore`."""
     training = setup.training(seed)
     module = nn.ModuleDict(training.networks())
@@ -106,12 +108,6 @@ class KeptAgent:
     def _content(self) -> bytes:
         folder, place = self.source
         return file_in(folder, place) if place else folder.read_bytes()
-
-
-def is_kept(name: str) -> bool:
-    """Whether a name is that of a file or folder of trained agents, and of no registered player."""
-    path = Path(name)
-    return name.endswith(SUFFIX) or path.is_dir() or is_pack(path)
 
 
 def kept_agents(path: str | Path, **where: Any) -> list[KeptAgent]:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import torch
+from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -12,6 +13,8 @@ from icy.s2b.turn import Seen
 
 from .memory import MemoryListener
 from .speaker import pick
+
+Which = Bool[NDArray[np.bool_], " batch"]
 
 
 class EpisodeMemory:
@@ -28,7 +31,7 @@ class EpisodeMemory:
         self.messages = torch.zeros(batch, 0, tokens, dtype=torch.long)
         self.known = torch.zeros(batch, 0, dtype=torch.bool)
 
-    def forget(self, which: NDArray[np.bool_]) -> None:
+    def forget(self, which: Which) -> None:
         """Forget the games of some episodes, which begin anew."""
         if which.any():
             self.known[torch.as_tensor(which)] = False
@@ -37,7 +40,12 @@ class EpisodeMemory:
                 part[:, some] for part in (self.stimuli, self.messages, self.known)
             )
 
-    def add(self, stimuli: Tensor, messages: Tensor, which: NDArray[np.bool_]) -> None:
+    def add(
+        self,
+        stimuli: Float[Tensor, "batch dimension"],
+        messages: Int[Tensor, "batch token"],
+        which: Which,
+    ) -> None:
         """Remember a game of some of the episodes."""
         if which.any():
             self.stimuli = torch.cat([self.stimuli, stimuli[:, None]], 1)
