@@ -83,7 +83,7 @@ class Course:
     def _read(self, report: Report | None) -> None:
         """Read the accuracies, and tell."""
         updates = self.training.updates
-        found = self.training.read(READ_EPISODES, READ_SEED)
+        found = self.training.read(READ_EPISODES, READ_SEED, self.training.practice)
         self.curve.append([updates, found["zsct"], found["support"], self.training.observations])
         if report is not None:
             report([Reading(self.replicate, updates, found["zsct"])])
@@ -99,7 +99,7 @@ class Course:
         files = {}
         if job.keep_models:
             files[job.model_file(self.replicate)] = packed_networks(job, self.replicate, training, scores | extra)
-        extra["cpu_seconds"] = round(self.cpu_seconds, 2)  # not on the card of a model, whose bytes are the same every time
+        extra["cpu_seconds"] = round(self.cpu_seconds, 2)  # not on the card: its bytes are the same every time
         reason = "steps" if training.done else "budget"
         return self._outcome(reason, scores["zsct"], extra=extra, files=files)
 

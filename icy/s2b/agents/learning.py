@@ -24,11 +24,12 @@ from .dealt import DealtGames, deal_games, decide
 from .memory import MemoryListener
 from .player import MemoryPlayer
 from .rewards import entropy, less_phase_mean, log_of, normalised, phase_means, rewards
-from .schedule import Batches, first_episode, practice, rate_factor
+from .schedule import Batches, first_episode, grouped, practice, rate_factor
 from .training import Training
 
 LEARNERS = ("ppo", "supervised")
 READ_AT_ONCE = 64
+ALIGNMENT = "alignment"  # name of weights
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,7 @@ class LearningSettings:
         clip: how far PPO lets the probability of a decision move, as a share of it.
         entropy: weight of the entropy of decisions in PPO.
         learning_rate: of Adam.
+        alignment_rate: learning rate of what is aligned with what, as a multiple of that.
         warm_up: number of updates in which the learning rate rises to it.
         decay: share of the updates at the end in which it falls to 0.
         clip_norm: limit of the norm of a gradient.
@@ -58,6 +60,7 @@ class LearningSettings:
     clip: float = 0.2
     entropy: float = 0.01
     learning_rate: float = 1e-3
+    alignment_rate: float = 20.0
     warm_up: int = 20
     decay: float = 0.3
     clip_norm: float = 1.0
@@ -98,7 +101,8 @@ class DealtLearning(Training):
         self.model, self.game, self.settings = model, game, settings or LearningSettings()
         self.seed, self._speaker = seed, speaker
         self.updates = self._observations = 0
-        self.optimiser = torch.optim.Adam(model.parameters(), self.settings.learning_rate)
+        times = {ALIGNMENT: self.settings.alignment_rate}
+        self.optimiser = torch.optim.Adam(grouped(model.named_parameters(), times), self.settings.learning_rate)
         self.random = torch.Generator().manual_seed(stream_key(seed, "decisions") % 2**63)
         self.practice = practice(game, self.settings.query)
         self._batches = Batches(first_episode(seed), self.settings.episodes, self._deal)
@@ -154,7 +158,7 @@ class DealtLearning(Training):
     def _update(self) -> Iterator[float]:
         batch = self._batch(self.updates)
         for group in self.optimiser.param_groups:
-            group["lr"] = self.settings.rate(self.updates)
+            group["lr"] = self.settings.rate(self.updates) * group["times"]
         tried = self._tried(batch) if self.settings.learner == "ppo" else None
         for _ in range(self.settings.epochs if tried else 1):
             for rows in torch.randperm(len(batch), generator=self.random).split(self.settings.minibatch):

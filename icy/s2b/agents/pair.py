@@ -26,7 +26,7 @@ from .dealt import DealtGames, deal_silent, decide
 from .memory import MemoryListener, MemorySettings
 from .player import MemoryPlayer
 from .rewards import advantages, entropy, less_phase_mean, log_of, phase_means, returns, rewards
-from .schedule import Batches, first_episode, practice, rate_factor
+from .schedule import Batches, first_episode, grouped, practice, rate_factor
 from .speaker import MemorySpeaker, SpeakerSettings, pick
 from .stepped import TrainedSpeaker
 from .training import Training
@@ -111,13 +111,7 @@ class Pair(Training):
         self._batches = Batches(first, self.settings.episodes, lambda seeds: deal_silent(self.practice, seeds))
         times = {"alignment": self.settings.alignment_rate} | dict.fromkeys(SHARP, self.settings.memory_rate)
         named = [*self.speaking.named_parameters(), *self.listening.named_parameters(prefix="listener")]
-        self.optimiser = torch.optim.Adam(
-            [
-                {"params": [p for name, p in named if times.get(name, 1.0) == each], "times": each}
-                for each in sorted({1.0, *times.values()})
-            ],
-            self.settings.rate,
-        )
+        self.optimiser = torch.optim.Adam(grouped(named, times), self.settings.rate)
 
     @property
     def total(self) -> int:

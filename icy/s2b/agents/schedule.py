@@ -1,8 +1,10 @@
 """What trainings on dealt episodes have in common: which episodes, batches of them, and the course of the rate."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
+
+from torch import nn
 
 from icy.core.errors import unknown
 from icy.core.streams import stream_key
@@ -48,6 +50,22 @@ def rate_factor(update: int, updates: int, warm_up: int, decay: float) -> float:
     rising = (update + 1) / max(warm_up, 1)
     falling = (updates - update) / max(decay * updates, 1)
     return min(1.0, rising, falling)
+
+
+def grouped(
+    named: Iterable[tuple[str, nn.Parameter]], times: Mapping[str, float]
+) -> list[dict[str, list[nn.Parameter] | float]]:
+    """Return the parameters as groups of an optimiser, by the multiple of the learning rate that their names have.
+
+    Args:
+        named: parameters with their names.
+        times: multiples by name; of all others, 1. A group has its own as "times".
+    """
+    parameters = list(named)
+    return [
+        {"params": [p for name, p in parameters if times.get(name, 1.0) == each], "times": each}
+        for each in sorted({1.0, *(times[name] for name, _ in parameters if name in times)})
+    ]
 
 
 class Batches:

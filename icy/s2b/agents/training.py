@@ -16,10 +16,12 @@ class Training(ABC):
 
     Attributes:
         game: settings of the game.
+        practice: settings of the game that training episodes are of, which may have a shorter query.
         updates: number of updates made.
     """
 
     game: GameSettings
+    practice: GameSettings
     updates: int
 
     @property
