@@ -106,7 +106,7 @@ def _nothing(records: Sequence[Record]) -> str:
 def _has_accuracy(record: Record) -> bool:
     """Whether the learning curve of a record is one of accuracy; curves of pairs have a plot of their own."""
     kind = kind_of(record)
-    return kind.table is None and "accuracy" in kind.curve
+    return not kind.plot and "accuracy" in kind.curve
 
 
 def _evaluations(records: Sequence[Record]) -> pd.DataFrame:
