@@ -85,7 +85,9 @@ def curves(
         style.head(ax, name, width / across)
     _updates_axis(drawn, runs, log)
     style.outer_labels(drawn, across if axes is None else 1, "updates", ["accuracy"] * len(drawn))
-    handles = [*(_handle(g, looks[g]) for g in grammars), Line2D([], [], **TARGET, label="target")]
+    handles = [_handle(g, looks[g]) for g in grammars]
+    if long["target"].notna().any():
+        handles.append(Line2D([], [], **TARGET, label="target"))
     style.legend(figure, drawn, axes is None, handles, handlelength=3)
     lost = len(records) - len(with_curve)
     style.entitle(figure, drawn, axes is None, title, title_and_notes(long)[0], _notes(runs, spread, lost))

@@ -215,7 +215,7 @@ def test_what_is_several_becomes_rows() -> None:
         ({"shots": "one"}, "whole number"),
         ({"learner": "pair", "most": 5, "game": {"vocab_size": 3}}, "token per value"),
         ({"speaker_options": {"heads": 2}}, "speaker that learns"),
-        ({"device": "cuda:7"}, "."),
+        ({"core": "LSTM"}, "not trained by the learner 'ppo' yet"),
     ],
 )
 def test_what_cannot_be_is_told_in_a_sentence(given: dict[str, Any], why: str) -> None:
