@@ -151,7 +151,7 @@ def _training_notes(long: pd.DataFrame, shown: Sequence[str], spread: str) -> li
     """Return what the columns of trained agents are, and how long they were trained."""
     notes = [
         f"{QUERY}: zero-shot compositional test accuracy (ZSCT), %; {DEAF}: that of the best of those who never "
-        "listen, in the same games"
+        "listen, in some of the same episodes"
     ]
     if learned := [name for name in LEARNED if name in shown]:
         notes.append(f"{', '.join(learned)}: times 100; distinct: share of meanings with messages of their own")
@@ -161,8 +161,7 @@ def _training_notes(long: pd.DataFrame, shown: Sequence[str], spread: str) -> li
     if len(played):
         least, most = (counted(int(n), "update") for n in (played["steps"].min(), played["steps"].max()))
         notes.append(f"after {least}" if least == most else f"after {least} to {most}")
-        seconds, observations = played["seconds"].mean(), played["observations"].mean()
-        notes.append(f"on average {observations:.2g} observations and {seconds:.0f} seconds an agent")
+        notes.append(f"observations: {played['observations'].mean():.0f} on average")
     return [*notes, *failures(long)]
 
 

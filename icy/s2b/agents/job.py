@@ -71,8 +71,8 @@ class AgentJob(Job):
             "seed": replicate.seed,
             "values": f"{game['least']}-{game['most']}",
             **{name: game[name] for name in ON_AXES if name != "most"},
-            **({"game": own} if own else {}),
             "options": {
+                **{f"game.{name}": value for name, value in own.items()},
                 **setup.options,
                 **{f"speaker.{name}": value for name, value in setup.speaker_options.items()},
                 **{name: value for name, value in setup.settings.items() if value != default[name]},
