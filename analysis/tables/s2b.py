@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
 from icy.analysis.cells import SPREADS, Cell, cell_of, cell_of_values, checked_spread
 from icy.analysis.literature.catalogue import published
+from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
 from icy.records.load import Results, long_of
 
@@ -101,17 +103,21 @@ LEARNED = ("topsim", "posdis", "bosdis", "distinct")  # of languages that are le
 GAME = {"values": "V", "shots": "S", "samples": "O", "distractors": "K"}
 
 
-def training_table(results: Results, spread: str = "sd") -> BiasTable:
+def training_table(results: Results, spread: str = "sd", *, compare: Any = None, compared: str = "") -> BiasTable:
     """Make a table with a row per trained agent and game, and a column per measure, over seeds.
 
     Args:
         results: of trainings of agents (`icy s2b train`).
         spread: "sd", "sem" or "ci95".
+        compare: None, as there is nothing to compare with yet.
+        compared: likewise.
 
     Raises:
-        InvalidSettingError: another spread.
+        InvalidSettingError: another spread, or something to compare with.
     """
     checked_spread(spread)
+    if compare is not None:
+        raise InvalidSettingError("Trained agents are compared with nothing yet; leave out compare (--compare).")
     long = long_of(results, empty=True)
     told = [_told(str(text)) for text in long["options"]]
     long = long.assign(values=[one.pop("values", "") for one in told])
@@ -145,7 +151,7 @@ def _training_notes(long: pd.DataFrame, shown: Sequence[str], spread: str) -> li
     """Return what the columns of trained agents are, and how long they were trained."""
     notes = [
         f"{QUERY}: zero-shot compositional test accuracy (ZSCT), %; {DEAF}: that of the best of those who never "
-        "listen, in the same games"
+        "listen, in some of the same episodes"
     ]
     if learned := [name for name in LEARNED if name in shown]:
         notes.append(f"{', '.join(learned)}: times 100; distinct: share of meanings with messages of their own")
@@ -155,8 +161,7 @@ def _training_notes(long: pd.DataFrame, shown: Sequence[str], spread: str) -> li
     if len(played):
         least, most = (counted(int(n), "update") for n in (played["steps"].min(), played["steps"].max()))
         notes.append(f"after {least}" if least == most else f"after {least} to {most}")
-        seconds, observations = played["seconds"].mean(), played["observations"].mean()
-        notes.append(f"on average {observations:.2g} observations and {seconds:.0f} seconds an agent")
+        notes.append(f"observations: {played['observations'].mean():.0f} on average")
     return [*notes, *failures(long)]
 
 

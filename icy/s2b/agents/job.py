@@ -1,7 +1,7 @@
 """Jobs that train agents: one setup, at several seeds."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from itertools import product
 from typing import Any, cast
 
@@ -18,6 +18,7 @@ from icy.training.job import ExpectedSteps, Job, Replicate
 from .setup import Setup, core_name, find_learner, speaker_name
 from .spec import S2BSpec
 
+QUICK_OBSERVATIONS = 20_000  # of learners that count these
 READINGS = 20  # of a training, unless it is said how often
 ON_AXES = ("shots", "samples", "distractors", "most")
 NAMED = (*ON_AXES, "least")  # settings of the game that are options of their own
@@ -63,18 +64,18 @@ class AgentJob(Job):
         setup, game = self.setup, self.setup.game
         usual = asdict(GameSettings(most=game["most"], dimensions=game["dimensions"]))
         own = {name: value for name, value in game.items() if name not in NAMED and value != usual[name]}
-        changed = setup.how.complete({})
+        default = setup.how.complete(setup.core, {}, setup.preset)
         return {
             "model": self.name,
             "grammar": replicate.grammar,
             "seed": replicate.seed,
             "values": f"{game['least']}-{game['most']}",
             **{name: game[name] for name in ON_AXES if name != "most"},
-            **({"game": own} if own else {}),
             "options": {
+                **{f"game.{name}": value for name, value in own.items()},
                 **setup.options,
                 **{f"speaker.{name}": value for name, value in setup.speaker_options.items()},
-                **{name: value for name, value in setup.settings.items() if value != changed[name]},
+                **{name: value for name, value in setup.settings.items() if value != default[name]},
                 **({"observations": setup.observations} if setup.observations else {}),
             },
             "settings": {"setup": setup.config(), "episodes": self.episodes, "report_every": self.report_every},
@@ -156,23 +157,32 @@ def _setups(spec: S2BSpec) -> Iterable[Setup]:
         _game(spec, dict(zip(ON_AXES, one, strict=True))) for one in product(*(_numbers(spec, n) for n in ON_AXES))
     ]
     for core, learner, speaker in product(_words(spec.core), _words(spec.learner), _words(spec.speaker)):
-        settings = dict(spec.settings)
-        how = find_learner(learner)
-        if spec.updates is not None:
-            settings[how.updates] = spec.updates
-        complete = how.complete(settings, spec.preset)
+        core = core_name(core, learner)
+        settings = find_learner(learner).complete(core, _asked(spec, core, learner), spec.preset)
         for game, deaf in product(games, (False, True) if spec.deaf else (False,)):
             yield Setup(
-                core=core_name(core, learner),
+                core=core,
                 learner=learner,
                 game=asdict(game),
                 speaker=speaker_name(speaker, learner),
                 deaf=deaf,
                 options=dict(spec.options),
                 speaker_options=dict(spec.speaker_options),
-                settings=complete,
-                observations=spec.observations,
+                settings=settings,
+                preset=spec.preset,
+                observations=None if "observations" in settings else spec.observations,
             )
+
+
+def _asked(spec: S2BSpec, core: str, learner: str) -> dict[str, Any]:
+    """Return the settings of a learner that were asked for, with the length of the training where it is one of them."""
+    known = [one.name for one in fields(find_learner(learner).settings_class(core))]
+    lengths = {"updates": spec.updates, "observations": spec.observations}
+    if spec.updates is not None and "updates" not in known:
+        if "updates" in spec.given:
+            raise InvalidSettingError(f"The learner '{learner}' is told its length by observations, not by updates.")
+        lengths["observations"] = spec.observations or QUICK_OBSERVATIONS
+    return {**spec.settings, **{n: value for n, value in lengths.items() if value is not None and n in known}}
 
 
 def _words(given: Any) -> list[str]:

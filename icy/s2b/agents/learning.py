@@ -163,8 +163,7 @@ class DealtLearning(Training):
         for _ in range(self.settings.epochs if tried else 1):
             for rows in torch.randperm(len(batch), generator=self.random).split(self.settings.minibatch):
                 some = batch.take(rows)
-                logs = decide(self.model, some)
-                loss = self._supervised(some, logs) if tried is None else self._ppo(some, logs, tried.take(rows, some))
+                loss = self._loss(some, None if tried is None else tried.take(rows, some))
                 self.optimiser.zero_grad()
                 loss.backward()
                 nn.utils.clip_grad_norm_(self.model.parameters(), self.settings.clip_norm)
@@ -181,16 +180,26 @@ class DealtLearning(Training):
     def _deal(self, seeds: range) -> tuple[DealtGames]:
         return (deal_games(self.practice, seeds, self.speaker()),)
 
+    def _loss(self, games: DealtGames, tried: "_Tried | None") -> Tensor:
+        """Return the loss of some episodes, on the right decisions or on those that were tried."""
+        logs = decide(self.model, games)
+        return self._supervised(games, logs) if tried is None else self._ppo(games, logs, tried)
+
     def _supervised(self, games: DealtGames, logs: Tensor) -> Tensor:
         return F.nll_loss(logs[games.there], games.answers[games.there])
 
     @torch.no_grad()
     def _tried(self, games: DealtGames) -> "_Tried":
         """Decide all games at random as the model would, and weigh the rewards."""
-        logs = decide(self.model, games)
-        drawn = torch.multinomial(logs.flatten(0, 1).exp(), 1, generator=self.random).view(logs.shape[:2])
+        logs, drawn = self._drawn(games)
         gain = less_phase_mean(rewards(drawn == games.answers, games), games)
         return _Tried(drawn, log_of(logs, drawn), normalised(gain, games))
+
+    def _drawn(self, games: DealtGames) -> tuple[Tensor, Tensor]:
+        """Return the log-probabilities of all decisions, and decisions that are drawn by them."""
+        logs = decide(self.model, games)
+        drawn = torch.multinomial(logs.flatten(0, 1).exp(), 1, generator=self.random).view(logs.shape[:2])
+        return logs, drawn
 
     def _ppo(self, games: DealtGames, logs: Tensor, tried: "_Tried") -> Tensor:
         ratio = (log_of(logs, tried.drawn) - tried.log).exp()

@@ -1,5 +1,6 @@
 """Make trainings of their setups."""
 
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -8,9 +9,9 @@ from torch import nn
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.streams import stream_key
 
-from .learning import DealtLearning, LearningSettings
+from .learning import DealtLearning
 from .memory import MemoryListener, MemorySettings
-from .pair import Pair, PairSettings
+from .pair import Pair
 from .setup import MEMORIES, Setup, checked
 from .speaker import SpeakerSettings
 
@@ -19,21 +20,15 @@ def dealt(setup: Setup, seed: int) -> DealtLearning:
     """Make the training of a listener on dealt episodes."""
     if setup.speaker_options:
         raise InvalidSettingError("speaker_options are for a speaker that learns, as with the learner 'pair'.")
-    settings = LearningSettings(**setup.how.fixed, **setup.settings)
+    settings = setup.learner_settings()
     return DealtLearning(_listener(setup, seed), setup.game_settings(), settings, seed, setup.speaker)
 
 
 def pair(setup: Setup, seed: int) -> Pair:
     """Make the training of a pair that learns both sides."""
     of_speaker = checked(SpeakerSettings, setup.speaker_options, "setting of the speaker")
-    settings = PairSettings(
-        speaker=SpeakerSettings(**of_speaker),
-        listener=_memory(setup),
-        seed=seed,
-        **setup.how.fixed,
-        **setup.settings,
-    )
-    return Pair(setup.game_settings(), settings)
+    players = {"speaker": SpeakerSettings(**of_speaker), "listener": _memory(setup)}
+    return Pair(setup.game_settings(), replace(setup.learner_settings(), **players, seed=seed))
 
 
 def _listener(setup: Setup, seed: int) -> nn.Module:

@@ -2,7 +2,7 @@
 
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Self, cast
 
 import msgspec
@@ -25,14 +25,14 @@ class Learner:
     Attributes:
         description: one line.
         make: "module:function" of a setup and a seed, which returns the `Training`.
-        settings: "module:class" of its settings, a dataclass.
+        settings: "module:class" of its settings, a dataclass with the number of `updates`.
         fixed: settings that its name stands for.
         hidden: settings that stand elsewhere in a setup.
-        presets: changes to the settings by name.
+        presets: "module:object" of a mapping from names to such settings; "" for none.
+        of_cores: "module:class" of its settings where a registered core learns, if they are others.
         memories: whether it trains attention memories.
         cores: whether it trains registered cores.
         both: whether the speaker learns as well.
-        updates: the setting that is the number of updates.
     """
 
     description: str
@@ -40,25 +40,33 @@ class Learner:
     settings: str
     fixed: Mapping[str, Any] = field(default_factory=dict)
     hidden: Sequence[str] = ()
-    presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    presets: str = ""
+    of_cores: str = ""
     memories: bool = True
     cores: bool = True
     both: bool = False
-    updates: str = "updates"
 
-    def complete(self, given: Mapping[str, Any], preset: str = "default") -> dict[str, Any]:
-        """Return all settings, by name.
+    def settings_class(self, core: str) -> Any:
+        """Return the class of its settings beside a core."""
+        return load_object(self.settings if core in MEMORIES or not self.of_cores else self.of_cores)
+
+    def made(self, core: str, given: Mapping[str, Any], preset: str = "default") -> Any:
+        """Return its settings.
 
         Raises:
             IcyError: an unknown preset or setting, or a value that cannot be.
         """
-        presets = {"default": {}, **self.presets}
+        of = self.settings_class(core)
+        presets = {"default": of(), **(load_object(self.presets) if self.presets else {})}
         if preset not in presets:
             raise unknown("preset of this learner", preset, list(presets))
-        of = load_object(self.settings)
-        left_out = {*self.fixed, *self.hidden}
-        made = of(**{**self.fixed, **presets[preset], **checked(of, given, "setting of the learner", left_out)})
-        return {name: value for name, value in asdict(made).items() if name not in left_out}
+        own = checked(of, given, "setting of the learner", {*self.fixed, *self.hidden})
+        return replace(presets[preset], **self.fixed, **own)
+
+    def complete(self, core: str, given: Mapping[str, Any], preset: str = "default") -> dict[str, Any]:
+        """Return all of its settings that stand nowhere else, by name. Errors as for `made`."""
+        made, left_out = self.made(core, given, preset), {*self.fixed, *self.hidden}
+        return {f.name: getattr(made, f.name) for f in fields(made) if f.name not in left_out}
 
 
 _DEALT, _PAIR = f"{__package__}.makers:dealt", f"{__package__}.makers:pair"
@@ -93,6 +101,7 @@ class Setup:
         options: further arguments of the core.
         speaker_options: further arguments of a speaker that learns.
         settings: all settings of the learner.
+        preset: that they started from.
         observations: after how many training ends, if the updates are not over before.
     """
 
@@ -104,6 +113,7 @@ class Setup:
     options: Mapping[str, Any] = field(default_factory=dict)
     speaker_options: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
+    preset: str = "default"
     observations: int | None = None
 
     @classmethod
@@ -132,7 +142,11 @@ class Setup:
     @property
     def updates(self) -> int:
         """Number of updates, if the observations are not over before."""
-        return int(self.settings[self.how.updates])
+        return int(self.learner_settings().updates)
+
+    def learner_settings(self) -> Any:
+        """Return the settings of the learner."""
+        return self.how.made(self.core, self.settings, self.preset)
 
     def game_settings(self) -> GameSettings:
         """Return the settings of the game."""
@@ -169,7 +183,7 @@ def core_name(given: str, learner: str) -> str:
     known = [*(MEMORIES if how.memories else ()), *(e.name for e in registry.entries(CORE) if how.cores)]
     if (found := next((name for name in known if name.lower() == given.lower()), None)) is not None:
         return str(found)
-    raise unknown(f"core of the learner '{learner}'", given, known, "`icy list cores` describes cores.")
+    raise unknown(f"core of the learner '{learner}'", given, known)
 
 
 def speaker_name(given: str, learner: str) -> str:

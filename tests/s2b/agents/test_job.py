@@ -73,8 +73,7 @@ def test_a_record_says_what_was_measured(tmp_path: Path) -> None:
     result = train(tmp_path, samples=2, game={"query": "tss"}, options={"heads": 1})
     record = result.records[0]
     assert (record["kind"], record["seed"], record["config"]["values"]) == ("s2b", 123, "2-2")
-    assert record["config"]["options"] == {"heads": 1, "updates": 4, "episodes": 4}
-    assert record["config"]["game"] == {"query": "tss"}
+    assert record["config"]["options"] == {"game.query": "tss", "heads": 1, "updates": 4, "episodes": 4}
     floors = never_listening(GameSettings(most=2, samples=2, query="tss"), episodes=20, seeds=1)
     assert record["floor"] == pytest.approx(float(floors.drop(columns="seed").iloc[0].max()))
     updates, _, _, observations = zip(*record["curve"], strict=True)
@@ -83,7 +82,7 @@ def test_a_record_says_what_was_measured(tmp_path: Path) -> None:
     long = result.to_dataframe()
     assert long["samples"].tolist() == [2, 2]
     assert set(long["options"]) == {
-        "distractors=0, episodes=4, game={'query': 'tss'}, heads=1, samples=2, shots=1, updates=4, values=2-2"
+        "distractors=0, episodes=4, game.query=tss, heads=1, samples=2, shots=1, updates=4, values=2-2"
     }
     assert "pairs+ppo" in result.table()
     assert "deaf" in result.table()
@@ -215,7 +214,7 @@ def test_what_is_several_becomes_rows() -> None:
         ({"shots": "one"}, "whole number"),
         ({"learner": "pair", "most": 5, "game": {"vocab_size": 3}}, "token per value"),
         ({"speaker_options": {"heads": 2}}, "speaker that learns"),
-        ({"device": "cuda:7"}, "."),
+        ({"core": "LSTM"}, "not trained by the learner 'ppo' yet"),
     ],
 )
 def test_what_cannot_be_is_told_in_a_sentence(given: dict[str, Any], why: str) -> None:

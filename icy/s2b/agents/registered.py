@@ -1,5 +1,6 @@
-"""The kind of job that trains agents."""
+"""What agents register: the kind of job that trains them, and the one that comes with icy."""
 
+from icy.core.registry import register_listener
 from icy.records.kinds import JobKind, register_job_kind
 
 register_job_kind(
@@ -17,5 +18,13 @@ register_job_kind(
         curve=("steps", "accuracy", "support", "observations"),
         noun="agents",
         model=f"{__package__}.kept:kept_networks",
+        command="s2b train",
     )
+)
+
+register_listener(
+    "memory",
+    f"{__package__}.shipped:memory",
+    description="Has learned by reward alone: an attention memory of dimensions and positions.",
+    source="icy",
 )
