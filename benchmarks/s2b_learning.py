@@ -63,7 +63,7 @@ def core(game: GameSettings, learner: str, preset: str, own: bool = False) -> Tr
 def both(game: GameSettings, estimator: str) -> Training:
     """Make a pair that learns both sides."""
     made = pair.Pair(game, pair.PairSettings(estimator=estimator, updates=10**6))
-    return getattr(made, "run", None) or made.train, made.settings.episodes
+    return made.run, made.settings.episodes
 
 
 WAYS: Mapping[str, Callable[[GameSettings], Training]] = {

@@ -53,6 +53,7 @@ _WHERE = {
     "s2b": "icy.s2b",
     "sweep": "icy.experiments.sweep:sweep",
     "testing": "icy.testing",
+    "train": "icy.experiments.train:train",
 }
 
 __all__ = [
@@ -89,6 +90,7 @@ __all__ = [
     "s2b",
     "sweep",
     "testing",
+    "train",
 ]
 
 if TYPE_CHECKING:  # the same names once more, for type checkers and editors, which cannot see through __getattr__
@@ -116,6 +118,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors, wh
     from icy.experiments.reproduction import Reproduction
     from icy.experiments.results import EndToEndResult, ProbeResult
     from icy.experiments.sweep import sweep
+    from icy.experiments.train import train
     from icy.experiments.watcher import Watcher
     from icy.grammars import make_language
     from icy.languages.language import Language

@@ -113,7 +113,7 @@ def users_folder(tmp_path: Path) -> Path:
 
 def is_shipped(file: Path) -> bool:
     """Whether a file of the source folders belongs in the wheel."""
-    return file.suffix in {".py", ".csv", ".json", ".parquet", ".toml"} or file.name == "py.typed"
+    return file.suffix in {".py", ".csv", ".json", ".parquet", ".safetensors", ".toml"} or file.name == "py.typed"
 
 
 def files_on_disk() -> list[str]:

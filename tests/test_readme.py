@@ -45,6 +45,7 @@ PRINTED = {
     ],
 }
 TRAINED = {
+    "docs/s2b-agents.md": "s2b train --quick --deaf",
     "docs/end-to-end.md": "e2e -s RNNAutoReg:GRU -r RNN:GRU --pretrain concat --pretrain perm --pretrain rot --quick",
     README: "probe --model HierZero:GRU --grammar shufdet",
 }

@@ -1,5 +1,6 @@
 """Shapes are checked in every room that takes arrays, whenever a test calls a public function of it."""
 
+import dataclasses
 import importlib
 import inspect
 import pkgutil
@@ -190,10 +191,22 @@ def test_every_public_function_with_arrays_names_their_shapes() -> None:
     assert [name for name, thing in public if any(map(bare_array, thing.__annotations__.values()))] == []
 
 
+def inherited(thing: Any) -> set[str]:
+    """Names of the fields that the `__init__` of a dataclass has from other rooms, where annotations may be text."""
+    plain = inspect.unwrap(thing)
+    owner, _, method = plain.__qualname__.rpartition(".")
+    made = getattr(inspect.getmodule(plain), owner, None)
+    if method != "__init__" or not dataclasses.is_dataclass(made):
+        return set()
+    return {field.name for field in dataclasses.fields(made)} - set(vars(made).get("__annotations__", {}))
+
+
 def test_no_annotation_is_text_where_it_would_be_checked() -> None:
     """Text may name a class that does not exist yet, or a type whose library is imported late."""
     assert [m.__name__ for m in modules() if "annotations" in vars(m)] == []  # as of `from __future__`
     for name, thing in functions():
-        text = {hint for hint in thing.__annotations__.values() if isinstance(hint, str)}
+        text = {
+            hint for n, hint in thing.__annotations__.items() if isinstance(hint, str) and n not in inherited(thing)
+        }
         own = set(vars(inspect.getmodule(inspect.unwrap(thing))))
         assert text <= own | LATE, name

@@ -85,7 +85,9 @@ def curves(
         style.head(ax, name, width / across)
     _updates_axis(drawn, runs, log)
     style.outer_labels(drawn, across if axes is None else 1, "updates", ["accuracy"] * len(drawn))
-    handles = [*(_handle(g, looks[g]) for g in grammars), Line2D([], [], **TARGET, label="target")]
+    handles = [_handle(g, looks[g]) for g in grammars]
+    if long["target"].notna().any():
+        handles.append(Line2D([], [], **TARGET, label="target"))
     style.legend(figure, drawn, axes is None, handles, handlelength=3)
     lost = len(records) - len(with_curve)
     style.entitle(figure, drawn, axes is None, title, title_and_notes(long)[0], _notes(runs, spread, lost))
@@ -106,7 +108,7 @@ def _nothing(records: Sequence[Record]) -> str:
 def _has_accuracy(record: Record) -> bool:
     """Whether the learning curve of a record is one of accuracy; curves of pairs have a plot of their own."""
     kind = kind_of(record)
-    return kind.table is None and "accuracy" in kind.curve
+    return not kind.plot and "accuracy" in kind.curve
 
 
 def _evaluations(records: Sequence[Record]) -> pd.DataFrame:

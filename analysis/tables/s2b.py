@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
-from icy.analysis.cells import SPREADS, Cell, cell_of_values, checked_spread
+from icy.analysis.cells import SPREADS, Cell, cell_of, cell_of_values, checked_spread
 from icy.analysis.literature.catalogue import published
+from icy.core.errors import InvalidSettingError
+from icy.core.text import counted
+from icy.records.load import Results, long_of
 
+from .bias import failures
 from .table import BiasTable, Line
 
 QUERY, DEAF = "query", "deaf"
@@ -87,6 +92,86 @@ def published_text_models(games: Sequence[tuple[int, int]]) -> list[Line]:
         )
         for row in there.to_dict("records")
     ]
+
+
+TRAINED = {  # columns of the long table of trained agents, in per cent, and their headings
+    "value": QUERY,
+    "floor": DEAF,
+    "support": "support",
+}
+LEARNED = ("topsim", "posdis", "bosdis", "distinct")  # of languages that are learned
+GAME = {"values": "V", "shots": "S", "samples": "O", "distractors": "K"}
+
+
+def training_table(results: Results, spread: str = "sd", *, compare: Any = None, compared: str = "") -> BiasTable:
+    """Make a table with a row per trained agent and game, and a column per measure, over seeds.
+
+    Args:
+        results: of trainings of agents (`icy s2b train`).
+        spread: "sd", "sem" or "ci95".
+        compare: None, as there is nothing to compare with yet.
+        compared: likewise.
+
+    Raises:
+        InvalidSettingError: another spread, or something to compare with.
+    """
+    checked_spread(spread)
+    if compare is not None:
+        raise InvalidSettingError("Trained agents are compared with nothing yet; leave out compare (--compare).")
+    long = long_of(results, empty=True)
+    told = [_told(str(text)) for text in long["options"]]
+    long = long.assign(values=[one.pop("values", "") for one in told])
+    shown = [name for name in GAME if name == "values" or long[name].notna().any()]
+    for one in told:
+        for name in GAME:
+            one.pop(name, None)
+    long = long.assign(further=[", ".join(f"{n}={v}" for n, v in one.items()) for one in told])
+    labels = {"model": "agent", "grammar": "speaker", **{name: GAME[name] for name in shown}}
+    labels |= {"further": "settings"} if (long["further"] != "").any() else {}
+    headings = {**TRAINED, **{name: name for name in LEARNED if long[name].notna().any()}}
+    lines: list[Line] = []
+    for key, part in long.groupby(list(labels), sort=False, dropna=False):
+        cells = {
+            shown: cell_of(part.assign(value=100 * part[name].astype(float)), spread)
+            for name, shown in headings.items()
+        }
+        lines.append(([*map(_whole, key), str(part["seed"].nunique())], cells))
+    return BiasTable(
+        "trained agents",
+        [*labels.values(), "seeds"],
+        list(headings.values()),
+        lines,
+        _training_notes(long, list(headings), spread),
+        decimals=1,
+        spread=spread,
+    )
+
+
+def _training_notes(long: pd.DataFrame, shown: Sequence[str], spread: str) -> list[str]:
+    """Return what the columns of trained agents are, and how long they were trained."""
+    notes = [
+        f"{QUERY}: zero-shot compositional test accuracy (ZSCT), %; {DEAF}: that of the best of those who never "
+        "listen, in some of the same episodes"
+    ]
+    if learned := [name for name in LEARNED if name in shown]:
+        notes.append(f"{', '.join(learned)}: times 100; distinct: share of meanings with messages of their own")
+    if long["seed"].nunique() > 1:
+        notes.append(f"mean ± {SPREADS[spread][0]}")
+    played = long[~long["failed"].astype(bool)]
+    if len(played):
+        least, most = (counted(int(n), "update") for n in (played["steps"].min(), played["steps"].max()))
+        notes.append(f"after {least}" if least == most else f"after {least} to {most}")
+        notes.append(f"observations: {played['observations'].mean():.0f} on average")
+    return [*notes, *failures(long)]
+
+
+def _told(text: str) -> dict[str, str]:
+    """Return what the options of a long table say, by name."""
+    return dict(part.split("=", 1) for part in text.split(", ") if "=" in part)
+
+
+def _whole(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def scores_table(

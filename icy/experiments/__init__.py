@@ -26,6 +26,7 @@ register_job_kind(
         result="icy.experiments.results:EndToEndResult",
         table="icy.analysis.tables.end_to_end:end_to_end_table",
         noun="pairs",
+        plot="e2e",
         model="icy.training.pairs.model:kept_pair",
         measures=("sender_accuracy", "receiver_accuracy", "end_to_end_accuracy", "end_to_end_loss", "topsim"),
         curve=("steps", "accuracy", "loss", "topsim", "sender_accuracy", "receiver_accuracy"),

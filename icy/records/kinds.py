@@ -35,7 +35,7 @@ class JobKind:
     """One kind of job. Classes and functions may be given as "module:object"; they are then imported on first use.
 
     Attributes:
-        name: in records, in sweeps, and of its command.
+        name: in records and in sweeps, and of its command.
         description: one line.
         spec: the dataclass of its arguments, a subclass of `icy.config.specs.RunSpec`.
         jobs: a function from such a spec to jobs, one per row of the table, each with all of its replicates.
@@ -49,6 +49,8 @@ class JobKind:
         row: names of the configuration that tell one row from another; unless given, all but grammar and seed.
         model: a function from a record and its kept weights (tensors by name) to the trained module; without, no models
             of such jobs can be kept.
+        plot: the plot of its learning curves, where that is another than "curves".
+        command: its command, where that stands in a group, as in "s2b train".
     """
 
     name: str
@@ -64,6 +66,8 @@ class JobKind:
     version: int = 1
     row: tuple[str, ...] = ()
     model: Any = None
+    plot: str = ""
+    command: str = ""
 
     def make_jobs(self, spec: Any) -> Sequence[Any]:
         """Return the jobs of a spec."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from . import players as _players  # noqa: F401  registers them
 from . import text as _text  # noqa: F401  likewise
 from .agents import cores as _cores  # noqa: F401  likewise
+from .agents import registered as _registered  # noqa: F401  likewise
 from .environments.registration import register as _register
 
 _WHERE = {

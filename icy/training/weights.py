@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import struct
 from collections.abc import Mapping
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -11,12 +14,36 @@ from icy.core.errors import StoreError
 from icy.models.base import MemoryModel
 from icy.records.record import Record
 
+CARD = "icy"  # name of the card among the metadata of a file
 
-def pack_weights(weights: Mapping[str, Tensor]) -> bytes:
-    """Return tensors by name as the content of a .safetensors file."""
+
+def pack_weights(weights: Mapping[str, Tensor], card: Mapping[str, Any] | None = None) -> bytes:
+    """Return tensors by name as the content of a .safetensors file.
+
+    Args:
+        weights: the tensors.
+        card: what they are, for `card_of`; of values that JSON has.
+    """
     from safetensors.torch import save
 
-    return save({name: value.detach().cpu().contiguous().clone() for name, value in weights.items()})
+    metadata = None if card is None else {CARD: json.dumps(card, sort_keys=True)}
+    return save({name: value.detach().cpu().contiguous().clone() for name, value in weights.items()}, metadata)
+
+
+def card_of(content: bytes) -> dict[str, Any]:
+    """Return what the content of a .safetensors file says of itself; empty if that is nothing.
+
+    Raises:
+        StoreError: it is damaged.
+    """
+    unpack_weights(content)  # whose header is then sound
+    (size,) = struct.unpack("<Q", content[:8])
+    text = json.loads(content[8 : 8 + size]).get("__metadata__", {}).get(CARD, "{}")
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise StoreError(f"The card of a kept model is damaged ({error}).") from error
+    return found if isinstance(found, dict) else {}
 
 
 def unpack_weights(content: bytes) -> dict[str, Tensor]:

@@ -15,21 +15,26 @@ from icy.cli.session import Output, print_result, run_command
 from icy.config.specs import RUNNING
 from icy.experiments.plan import make_plan
 from icy.experiments.results import ProbeResult
+from icy.experiments.sweep_file import OPTIONS
 from icy.records.kinds import JobKind
 
+SHORT = {field: f"--{name}" for name, field in OPTIONS.items()}  # other flags of fields
 
-def job_command(kind: JobKind) -> click.Command:
+
+def job_command(kind: JobKind, name: str | None = None, epilog: str | None = None) -> click.Command:
     """Return the command of a kind of job: an option per field of its spec, and those of every command that trains.
 
     Args:
         kind: any registered kind.
+        name: of the command, where it stands in a group; by default that of the kind.
+        epilog: of its help, such as examples.
     """
     spec = kind.load_spec()
     options = SpecOptions(spec)
     hints = typing.get_type_hints(spec)
     own = [field for field in dataclasses.fields(spec) if field.name not in RUNNING]
 
-    @click.command(kind.name, help=kind.description)
+    @click.command(name or kind.name, help=kind.description, epilog=epilog)
     @together(*(_option(options, field, hints[field.name]) for field in own))
     @options.option("quick", is_flag=True)
     @options.option("plugin", multiple=True, type=click.Path(), metavar="FILE")
@@ -58,7 +63,8 @@ def _option(options: SpecOptions, field: dataclasses.Field[Any], hint: Any) -> D
         flag = f"--{field.name.replace('_', '-')}"
         return options.option(field.name, f"{flag}/--no-{flag[2:]}" if field.default is True else flag, is_flag=True)
     if any(_is(part, Mapping) for part in parts):
-        return options.option(field.name, multiple=True, type=Assignment(), required=needed)
+        flags = dict.fromkeys((SHORT.get(field.name, ""), f"--{field.name.replace('_', '-')}"))
+        return options.option(field.name, *filter(None, flags), multiple=True, type=Assignment(), required=needed)
     if any(typing.get_origin(part) is Literal for part in parts):
         words = [str(word) for part in parts for word in typing.get_args(part)]
         return options.option(field.name, type=click.Choice(words), required=needed)

@@ -122,7 +122,7 @@ def _presets(pattern: str | None) -> Lines:
 
 
 def _jobs(pattern: str | None) -> Lines:
-    rows = [[e.name, e.description, f"icy {e.name}", e.source] for e in _entries(pattern, "job")]
+    rows = [[e.name, e.description, f"icy {e.load().command or e.name}", e.source] for e in _entries(pattern, "job")]
     return ["job", "description", "command", "source"], rows
 
 

@@ -8,14 +8,13 @@ import torch
 from torch import Tensor
 
 from icy.core.errors import IncompatibleError, InvalidSettingError, unknown
-from icy.s2b.game import REWARDS
 from icy.s2b.players.base import Player
 from icy.s2b.settings import GameSettings
 
 from .dealt import DealtGames
 from .learning import DealtLearning, LearningSettings, _Tried
 from .recurrent import CoreListener, CorePlayer
-from .advantages import advantages
+from .rewards import generalised_advantages, log_of, normalised, rewards
 
 BASELINES = ("phase", "value")
 SUPERVISED: Mapping[str, Any] = {
@@ -96,18 +95,22 @@ class CoreLearning(DealtLearning):
         if self.settings.baseline == "phase":
             return super()._tried(games)
         scores, drawn = self._decided(games)
-        paid = torch.tensor(REWARDS)[games.query.long(), (drawn == games.answers).long()]
-        gain = advantages(paid, scores[..., -1], games.there, self.settings.discount, self.settings.trace)
-        known = gain[games.there]
-        log = scores[..., :-1].log_softmax(-1).gather(-1, drawn[..., None]).squeeze(-1)
-        return _Valued(drawn, log, (gain - known.mean()) / (known.std() + 1e-6), gain + scores[..., -1])
+        paid, values = rewards(drawn == games.answers, games), scores[..., -1]
+        gain = generalised_advantages(paid, values, games.there, self.settings.discount, self.settings.trace)
+        log = log_of(scores[..., :-1].log_softmax(-1), drawn)
+        return _Valued(drawn, log, normalised(gain - gain[games.there].mean(), games), gain + values)
 
     def _loss(self, games: DealtGames, tried: _Tried | None) -> Tensor:
-        if not isinstance(tried, _Valued):
-            return super()._loss(games if tried is None else replace(games, decided=tried.drawn), tried)
-        scores = self.model.scored(replace(games, decided=tried.drawn))
-        error = (scores[..., -1] - tried.returned)[games.there].square().mean()
-        return self._ppo(games, scores[..., :-1].log_softmax(-1), tried) + self.settings.value_weight * error
+        """Return the loss of some episodes; networks put episodes of like length together themselves."""
+        scores = self.model.scored(games if tried is None else replace(games, decided=tried.drawn))
+        logs = scores[..., :-1].log_softmax(-1)
+        if tried is None:
+            return self._supervised(games, logs)
+        loss = self._ppo(games, logs, tried)
+        if isinstance(tried, _Valued):
+            error = (scores[..., -1] - tried.returned)[games.there].square().mean()
+            loss = loss + self.settings.value_weight * error
+        return loss
 
 
 @dataclass(frozen=True, eq=False)

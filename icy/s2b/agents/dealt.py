@@ -18,6 +18,8 @@ from icy.s2b.players.base import Player, seated
 from icy.s2b.settings import GameSettings
 from icy.s2b.streams import seeds_of
 
+GROUPS = 8  # of episodes of like length
+
 
 @dataclass(frozen=True, eq=False)
 class DealtGames:
@@ -25,8 +27,8 @@ class DealtGames:
 
     Attributes:
         stimuli: what the listener sees, [B, G, slots, W].
-        messages: the tokens that it hears, all rounds of a game in a row, [B, G, N * L]; or one-hots over 0..V of them,
-            through which gradients pass.
+        messages: the tokens that it hears, all rounds of a game in a row, [B, G, N * L]; or one-hots of them,
+            [B, G, N * L, V + 1], through which gradients pass to a speaker that learns.
         feedback: what the listener is shown at the end of a game, which is what the speaker saw, [B, G, slots, W];
             zeros in slots that the speaker did not see.
         answers: the right decisions, [B, G].
@@ -53,10 +55,17 @@ class DealtGames:
         """The target, as the listener is shown it at the end of a game, [B, G, W]."""
         return self.feedback[:, :, 0]
 
+    def __getitem__(self, which: Any) -> "DealtGames":
+        return self.take(which)
+
     def take(self, which: Any) -> "DealtGames":
         """Return some of the episodes, with no more padding than these need."""
         games = int(self.there[which].sum(1).max())
         return self._changed(lambda name, x: x[which] if name == "sizes" else x[which][:, :games])
+
+    def steps(self, rounds: int) -> int:
+        """Return the number of steps that all games take: a game has its rounds, one before them, and feedback."""
+        return int(self.there.sum()) * (rounds + 2)
 
     def on(self, device: Any) -> "DealtGames":
         """Return the games on a torch device."""
@@ -157,3 +166,16 @@ def deal_silent(settings: GameSettings, seeds: Iterable[int]) -> tuple[DealtGame
 def _check_dealt(settings: GameSettings) -> None:
     if settings.listener_messages or not settings.feedback:
         raise IncompatibleError("Dealt games end with feedback, and their listeners send no messages.")
+
+
+def decide(model: Callable[[DealtGames], Tensor], games: DealtGames) -> Float[Tensor, "batch game decision"]:
+    """Return the log-probabilities of decisions of whole episodes, 0 behind their last games.
+
+    Episodes of like length are read together, as the cost of attention grows with the square of the longest.
+
+    Args:
+        model: maps dealt games to logits, [B, G, decisions].
+        games: the games.
+    """
+    logs = of_like_length(model, games, GROUPS).log_softmax(-1)
+    return logs.masked_fill(~games.there.unsqueeze(-1), 0.0)

@@ -6,10 +6,9 @@ whole episode is one pass.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
-from jaxtyping import Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -17,16 +16,20 @@ from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.streams import stream_key
 from icy.s2b.evaluation import episode_seeds
-from icy.s2b.game import REWARDS
+from icy.s2b.options import Query
 from icy.s2b.players.base import Player
 from icy.s2b.settings import GameSettings
 
-from .dealt import DealtGames, deal_games
+from .dealt import DealtGames, deal_games, decide
+from .memory import MemoryListener
+from .player import MemoryPlayer
+from .rewards import entropy, less_phase_mean, log_of, normalised, phase_means, rewards
+from .schedule import Batches, first_episode, grouped, practice, rate_factor
+from .training import Training
 
 LEARNERS = ("ppo", "supervised")
-DEALT_AT_ONCE = 1024  # episodes
 READ_AT_ONCE = 64
-TRAINING = 2**40  # seeds of training episodes begin here, far from those of evaluations
+ALIGNMENT = "alignment"  # name of weights
 
 
 @dataclass(frozen=True)
@@ -42,9 +45,11 @@ class LearningSettings:
         clip: how far PPO lets the probability of a decision move, as a share of it.
         entropy: weight of the entropy of decisions in PPO.
         learning_rate: of Adam.
+        alignment_rate: learning rate of what is aligned with what, as a multiple of that.
         warm_up: number of updates in which the learning rate rises to it.
         decay: share of the updates at the end in which it falls to 0.
         clip_norm: limit of the norm of a gradient.
+        query: how much of the query training episodes show; see `icy.s2b.agents.schedule.practice`.
     """
 
     learner: str = "ppo"
@@ -55,9 +60,11 @@ class LearningSettings:
     clip: float = 0.2
     entropy: float = 0.01
     learning_rate: float = 1e-3
+    alignment_rate: float = 20.0
     warm_up: int = 20
     decay: float = 0.3
     clip_norm: float = 1.0
+    query: Query | None = None
 
     def __post_init__(self) -> None:
         if self.learner not in LEARNERS:
@@ -69,13 +76,11 @@ class LearningSettings:
 
     def rate(self, update: int) -> float:
         """Return the learning rate of an update, counted from 0."""
-        rising = min(1.0, (update + 1) / max(self.warm_up, 1))
-        falling = min(1.0, (self.updates - update) / max(self.decay * self.updates, 1))
-        return self.learning_rate * rising * falling
+        return self.learning_rate * rate_factor(update, self.updates, self.warm_up, self.decay)
 
 
-class DealtLearning:
-    """A listener in training. All of its state is in `state`, from which training goes on to the same bits.
+class DealtLearning(Training):
+    """A listener in training beside a speaker that does not learn.
 
     Args:
         model: maps dealt games to the logits of decisions, [B, G, decisions].
@@ -94,17 +99,23 @@ class DealtLearning:
         speaker: str | Callable[[], Player] = "posdis",
     ) -> None:
         self.model, self.game, self.settings = model, game, settings or LearningSettings()
-        self.seed, self.speaker = seed, speaker
-        self.updates = 0
-        self.optimiser = torch.optim.Adam(model.parameters(), self.settings.learning_rate)
+        self.seed, self._speaker = seed, speaker
+        self.updates = self._observations = 0
+        times = {ALIGNMENT: self.settings.alignment_rate}
+        self.optimiser = torch.optim.Adam(grouped(model.named_parameters(), times), self.settings.learning_rate)
         self.random = torch.Generator().manual_seed(stream_key(seed, "decisions") % 2**63)
-        self._dealt: DealtGames | None = None
-        self._first = 0  # number of the first episode that is dealt
+        self.practice = practice(game, self.settings.query)
+        self._batches = Batches(first_episode(seed), self.settings.episodes, self._deal)
 
     @property
-    def done(self) -> bool:
-        """Whether all updates were made."""
-        return self.updates >= self.settings.updates
+    def total(self) -> int:
+        """Number of updates that it takes."""
+        return self.settings.updates
+
+    @property
+    def observations(self) -> int:
+        """Number of steps that the episodes had so far, played step by step."""
+        return self._observations
 
     def state(self) -> dict[str, Any]:
         """Return all that training goes on from."""
@@ -112,6 +123,7 @@ class DealtLearning:
             "model": self.model.state_dict(),
             "optimiser": self.optimiser.state_dict(),
             "updates": self.updates,
+            "observations": self.observations,
             "random": self.random.get_state(),
         }
 
@@ -119,18 +131,34 @@ class DealtLearning:
         """Go on from a state."""
         self.model.load_state_dict(state["model"])
         self.optimiser.load_state_dict(state["optimiser"])
-        self.updates = state["updates"]
+        self.updates, self._observations = state["updates"], state["observations"]
         self.random.set_state(state["random"])
+
+    def networks(self) -> dict[str, nn.Module]:
+        """Return the listener's network."""
+        return {"listener": self.model}
+
+    def listener(self) -> Player:
+        """Return the listener as it is now, to play."""
+        return MemoryPlayer(cast(MemoryListener, self.model))
+
+    def speaker(self) -> str | Player:
+        """Return the speaker beside it."""
+        return self._speaker if isinstance(self._speaker, str) else self._speaker()
+
+    def read(self, episodes: int = 200, seed: int = 123, game: GameSettings | None = None) -> dict[str, float]:
+        """Return accuracies of the likeliest decisions; see Training."""
+        return read(self.model, game or self.game, self.speaker(), episodes, seed)
 
     def run(self, updates: int) -> float:
         """Make some updates, or those that are left; return the mean loss."""
-        losses = [loss for _ in range(min(updates, self.settings.updates - self.updates)) for loss in self._update()]
+        losses = [loss for _ in range(min(updates, self.total - self.updates)) for loss in self._update()]
         return sum(losses) / max(len(losses), 1)
 
     def _update(self) -> Iterator[float]:
         batch = self._batch(self.updates)
         for group in self.optimiser.param_groups:
-            group["lr"] = self.settings.rate(self.updates)
+            group["lr"] = self.settings.rate(self.updates) * group["times"]
         tried = self._tried(batch) if self.settings.learner == "ppo" else None
         for _ in range(self.settings.epochs if tried else 1):
             for rows in torch.randperm(len(batch), generator=self.random).split(self.settings.minibatch):
@@ -142,21 +170,19 @@ class DealtLearning:
                 self.optimiser.step()
                 yield float(loss.detach())
         self.updates += 1
+        self._observations += batch.steps(self.game.rounds)
 
     def _batch(self, update: int) -> DealtGames:
         """Return the episodes of an update, which its number alone determines."""
-        size = self.settings.episodes
-        begin = update * size
-        if self._dealt is None or not self._first <= begin <= self._first + len(self._dealt) - size:
-            count = max(1, DEALT_AT_ONCE // size) * size
-            start = TRAINING + stream_key(self.seed, "episodes") % 2**40 * 2**20 + begin
-            speaker = self.speaker if isinstance(self.speaker, str) else self.speaker()
-            self._dealt, self._first = deal_games(self.game, range(start, start + count), speaker), begin
-        return self._dealt.take(slice(begin - self._first, begin - self._first + size))
+        (games,) = self._batches[update]
+        return cast(DealtGames, games)
+
+    def _deal(self, seeds: range) -> tuple[DealtGames]:
+        return (deal_games(self.practice, seeds, self.speaker()),)
 
     def _loss(self, games: DealtGames, tried: "_Tried | None") -> Tensor:
         """Return the loss of some episodes, on the right decisions or on those that were tried."""
-        logs = self.model(games).log_softmax(-1)
+        logs = decide(self.model, games)
         return self._supervised(games, logs) if tried is None else self._ppo(games, logs, tried)
 
     def _supervised(self, games: DealtGames, logs: Tensor) -> Tensor:
@@ -166,27 +192,20 @@ class DealtLearning:
     def _tried(self, games: DealtGames) -> "_Tried":
         """Decide all games at random as the model would, and weigh the rewards."""
         logs, drawn = self._drawn(games)
-        paid = torch.tensor(REWARDS)[games.query.long(), (drawn == games.answers).long()]
-        gain = torch.zeros_like(paid)
-        for phase in (games.there & ~games.query, games.there & games.query):
-            gain[phase] = paid[phase] - paid[phase].mean()
-        gain = gain / (gain[games.there].std() + 1e-6)
-        return _Tried(drawn, _of(logs, drawn), gain)
+        gain = less_phase_mean(rewards(drawn == games.answers, games), games)
+        return _Tried(drawn, log_of(logs, drawn), normalised(gain, games))
 
     def _drawn(self, games: DealtGames) -> tuple[Tensor, Tensor]:
         """Return the log-probabilities of all decisions, and decisions that are drawn by them."""
-        parts = [self.model(games.take(rows)) for rows in torch.arange(len(games)).split(READ_AT_ONCE)]
-        longest = games.there.shape[1]
-        logs = torch.cat([F.pad(part, (0, 0, 0, longest - part.shape[1])) for part in parts]).log_softmax(-1)
+        logs = decide(self.model, games)
         drawn = torch.multinomial(logs.flatten(0, 1).exp(), 1, generator=self.random).view(logs.shape[:2])
         return logs, drawn
 
     def _ppo(self, games: DealtGames, logs: Tensor, tried: "_Tried") -> Tensor:
-        ratio = (_of(logs, tried.drawn) - tried.log).exp()
+        ratio = (log_of(logs, tried.drawn) - tried.log).exp()
         clipped = ratio.clamp(1 - self.settings.clip, 1 + self.settings.clip)
         gained = torch.minimum(ratio * tried.gain, clipped * tried.gain)
-        entropy = -(logs.exp() * logs).sum(-1)
-        return -(gained + self.settings.entropy * entropy)[games.there].mean()
+        return -(gained + self.settings.entropy * entropy(logs))[games.there].mean()
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,10 +220,6 @@ class _Tried:
         """Return those of some episodes, cut to the length of their games."""
         length = games.there.shape[1]
         return _Tried(self.drawn[rows, :length], self.log[rows, :length], self.gain[rows, :length])
-
-
-def _of(logs: Float[Tensor, "batch game decision"], drawn: Tensor) -> Float[Tensor, "batch game"]:
-    return logs.gather(-1, drawn.unsqueeze(-1)).squeeze(-1)
 
 
 @torch.no_grad()
@@ -224,10 +239,9 @@ def read(
         `zsct` in the query, and `support`.
     """
     dealt = deal_games(game, episode_seeds(seed, episodes), speaker)
-    sums = {"zsct": 0.0, "support": 0.0}
+    parts = []
     for rows in torch.arange(len(dealt)).split(READ_AT_ONCE):
         some = dealt.take(rows)
-        right = model(some).argmax(-1) == some.answers
-        for name, phase in (("zsct", some.there & some.query), ("support", some.there & ~some.query)):
-            sums[name] += float(((right & phase).sum(1) / phase.sum(1)).sum())
-    return {name: total / len(dealt) for name, total in sums.items()}
+        parts.append(phase_means(decide(model, some).argmax(-1) == some.answers, some))
+    query, support = torch.cat(parts, 1).double().mean(1).tolist()
+    return {"zsct": query, "support": support}

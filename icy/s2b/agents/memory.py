@@ -121,7 +121,7 @@ class MemoryListener(nn.Module):
     def __init__(self, game: GameSettings, settings: MemorySettings | None = None) -> None:
         super().__init__()
         self.settings = settings or MemorySettings()
-        self.slots, self.descriptive = game.slots, game.descriptive
+        self.descriptive = game.descriptive
         self.embedding = nn.Embedding(game.vocab_size + 1, TOKEN)
         self.tokens, self.dimensions = game.rounds * game.length, game.width
         number = NUMBER if self.settings.waves else 1
@@ -163,13 +163,22 @@ class MemoryListener(nn.Module):
         messages: Shaped[Tensor, "batch asked *said"],
         stored: Float[Tensor, "batch pair stored entry"],
         known: Bool[Tensor, "*#lead #asked stored"],
+        descriptive: bool | None = None,
     ) -> Float[Tensor, "batch asked decision"]:
-        """Return the logits of decisions about stimuli, by the entries that are known to each."""
+        """Return the logits of decisions about stimuli, by the entries that are known to each.
+
+        Args:
+            stimuli: what is asked about.
+            messages: what is heard of it.
+            stored: the entries.
+            known: which of them are known.
+            descriptive: whether "none" is a decision; by default as in the game that the memory was made for.
+        """
         scores = []
-        for slot in range(self.slots):
+        for slot in range(stimuli.shape[2]):
             asked = self.entries(stimuli[:, :, slot], messages).transpose(1, 2)
             scores.append(self._pooled(self.lookup(asked, stored, known).squeeze(-1)))
-        if self.descriptive:
+        if self.descriptive if descriptive is None else descriptive:
             scores.append(torch.zeros_like(scores[0]))
         return torch.stack(scores, -1)
 
@@ -182,6 +191,10 @@ class MemoryListener(nn.Module):
             weights = torch.eye(self.dimensions, self.tokens, device=agree.device)
         else:
             weights = self.alignment.softmax(1)
-        of_dimension = (by_pair * weights[..., None]).sum(2)
-        together = F.logsigmoid(of_dimension).sum(1)  # log-probability that all agree
-        return together - torch.log(-torch.expm1(together.clamp(max=-1e-6)))
+        return odds_of_all((by_pair * weights[..., None]).sum(2))
+
+
+def odds_of_all(odds: Float[Tensor, "batch each ..."]) -> Float[Tensor, "batch ..."]:
+    """Return the log-odds that all of several things are so, given the log-odds of each."""
+    together = F.logsigmoid(odds).sum(1)
+    return together - torch.log(-torch.expm1(together.clamp(max=-1e-6)))

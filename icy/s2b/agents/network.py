@@ -71,7 +71,7 @@ class NetworkSettings:
 
         Args:
             name: "metarg22": as the papers print it; "metarg24": of the authors' later program, whose towers for
-                stimuli and messages stay side by side.
+                stimuli and messages stay side by side; "pairs": icy's memory of pairs, which is given both as they are.
             **changes: settings by name.
 
         Raises:
@@ -85,6 +85,7 @@ class NetworkSettings:
 PRESETS: Mapping[str, NetworkSettings] = {
     "metarg22": NetworkSettings(),
     "metarg24": NetworkSettings(core="LSTM-512", stimulus=(64, 32), message=(64, 32), joint=(), mask="head"),
+    "pairs": NetworkSettings(core="PairMemory", stimulus=(), joint=(), mask="head"),
 }
 
 
@@ -119,7 +120,8 @@ class Encoder(nn.Module):
         flags = 1 + (game.rounds + 1) + 2 + 2 + 2 + 1
         width = vision + language + flags + actions.width * (1 + self.mask) + settings.extra
         self.joint = perceptron(width, settings.joint)
-        self.parts = None if settings.joint else Parts(vision, language, flags)
+        raw = {"stimuli": 1 if settings.stimulus else game.slots, "tokens": 1 if settings.message else game.length}
+        self.parts = None if settings.joint else Parts(vision, language, flags, **raw)
         self.width = self.joint.width
 
     def forward(self, seen: Observation) -> Float[Tensor, "*lead width"]:

@@ -4,38 +4,36 @@ Neither player sees rewards or results while it plays, so an episode is two pass
 game, and the listener decides all games at once. `Player`s that play the same step by step are in `stepped`.
 """
 
-import io
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
-from torch import Tensor
+from jaxtyping import Float, Int
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from icy.core.checks import whole_number
 from icy.core.errors import IncompatibleError, unknown
-from icy.core.files import write_atomically
-from icy.s2b.game import REWARDS
+from icy.s2b.evaluation import episode_seeds
 from icy.s2b.language_probe import probe_language
+from icy.s2b.options import Query
+from icy.s2b.players.base import Player
 from icy.s2b.settings import GameSettings
 
-from .dealt import DealtGames, deal_silent, of_like_length
+from .dealt import DealtGames, deal_silent, decide
 from .memory import MemoryListener, MemorySettings
+from .player import MemoryPlayer
+from .rewards import advantages, entropy, less_phase_mean, log_of, phase_means, returns, rewards
+from .schedule import Batches, first_episode, grouped, practice, rate_factor
 from .speaker import MemorySpeaker, SpeakerSettings, pick
 from .stepped import TrainedSpeaker
+from .training import Training
 
 ESTIMATORS = ("reinforce", "gumbel")
 LANGUAGE = ("topsim", "posdis", "bosdis")
 SHARP = ("sharpness", "new")  # weights of the speaker that say what counts as the same number
-DEALT_AT_ONCE = 16  # updates whose episodes are dealt together, as dealing many at once is faster
-GROUPS = 8  # of episodes of like length
-SEEDS_PER_RUN = 10**9  # seeds of episodes set aside for a run
-EVALUATED = 10**15  # first seed of the episodes to evaluate on
 EVALUATED_AT_ONCE = 4_000_000  # pairs of games, of all episodes of a batch
 
 
@@ -60,6 +58,7 @@ class PairSettings:
         alignment_rate: learning rate of the alignment, as a multiple of the others.
         memory_rate: that of how sharply the speaker attends, and of what counts as new, likewise.
         temperature: temperature of straight-through tokens.
+        query: how much of the query training episodes show; see `icy.s2b.agents.schedule.practice`.
         seed: seed of weights, episodes and draws.
     """
 
@@ -78,6 +77,7 @@ class PairSettings:
     alignment_rate: float = 20.0
     memory_rate: float = 1.0
     temperature: float = 1.0
+    query: Query | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -87,7 +87,7 @@ class PairSettings:
         whole_number("number of updates", self.updates)
 
 
-class Pair:
+class Pair(Training):
     """A speaker and a listener, and their training.
 
     Args:
@@ -102,65 +102,51 @@ class Pair:
         self.game, self.settings = game, settings or PairSettings()
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.settings.seed)
-            self.speaker = MemorySpeaker(game, self.settings.speaker)
-            self.listener = MemoryListener(game, self.settings.listener)
+            self.speaking = MemorySpeaker(game, self.settings.speaker)
+            self.listening = MemoryListener(game, self.settings.listener)
         self.random = torch.Generator().manual_seed(self.settings.seed)
-        self.done = 0  # updates
-        self._pool: tuple[int, DealtGames, Tensor] | None = None
+        self.updates = self._observations = 0
+        self.practice = practice(game, self.settings.query)
+        first = first_episode(self.settings.seed)
+        self._batches = Batches(first, self.settings.episodes, lambda seeds: deal_silent(self.practice, seeds))
         times = {"alignment": self.settings.alignment_rate} | dict.fromkeys(SHARP, self.settings.memory_rate)
-        named = [*self.speaker.named_parameters(), *self.listener.named_parameters(prefix="listener")]
-        self.optimiser = torch.optim.Adam(
-            [
-                {"params": [p for name, p in named if times.get(name, 1.0) == each], "times": each}
-                for each in sorted({1.0, *times.values()})
-            ],
-            self.settings.rate,
-        )
+        named = [*self.speaking.named_parameters(), *self.listening.named_parameters(prefix="listener")]
+        self.optimiser = torch.optim.Adam(grouped(named, times), self.settings.rate)
+
+    @property
+    def total(self) -> int:
+        """Number of updates that it takes."""
+        return self.settings.updates
+
+    @property
+    def observations(self) -> int:
+        """Number of steps that the episodes had so far, played step by step."""
+        return self._observations
 
     # -- training ------------------------------------------------------------------------------------------------------
 
-    def train(self, updates: int | None = None, told: Callable[[int], None] | None = None) -> None:
-        """Train for some updates, or to the end of the schedule.
+    def run(self, updates: int) -> float:
+        """Make some updates, or those that are left; return the mean loss."""
+        losses = [self._update() for _ in range(min(updates, self.total - self.updates))]
+        return sum(losses) / max(len(losses), 1)
 
-        Args:
-            updates: number of updates from here.
-            told: progress callback, called after each update with the number of updates so far.
-        """
-        end = self.settings.updates if updates is None else min(self.done + updates, self.settings.updates)
-        while self.done < end:
-            self.update()
-            if told is not None:
-                told(self.done)
-
-    def update(self) -> None:
-        """Play a batch of episodes, and learn from it."""
-        games, heard = self._batch()
-        learn = self._straight if self.settings.estimator == "gumbel" else self._reinforced
+    def _update(self) -> float:
+        """Play a batch of episodes, learn from it, and return the loss."""
+        settings = self.settings
+        games, heard = self._batches[self.updates]
+        learn = self._straight if settings.estimator == "gumbel" else self._reinforced
         loss = learn(games, heard)
         self.optimiser.zero_grad()
         loss.backward()
-        for player in (self.speaker, self.listener):
-            torch.nn.utils.clip_grad_norm_(player.parameters(), self.settings.clip)
+        for player in (self.speaking, self.listening):
+            torch.nn.utils.clip_grad_norm_(player.parameters(), settings.clip)
+        factor = rate_factor(self.updates, settings.updates, settings.warmup, settings.decay)
         for group in self.optimiser.param_groups:
-            group["lr"] = self.settings.rate * self._schedule() * group["times"]
+            group["lr"] = settings.rate * factor * group["times"]
         self.optimiser.step()
-        self.done += 1
-
-    def _schedule(self) -> float:
-        """Return the present factor of the learning rate."""
-        settings = self.settings
-        falling = (settings.updates - self.done) / max(1.0, settings.decay * settings.updates)
-        return min(1.0, (self.done + 1) / max(1, settings.warmup), falling)
-
-    def _batch(self) -> tuple[DealtGames, Tensor]:
-        """Return the episodes of the present update, a function of the seed and of the number of the update alone."""
-        count, chunk = self.settings.episodes, self.done // DEALT_AT_ONCE
-        if self._pool is None or self._pool[0] != chunk:
-            first = self.settings.seed * SEEDS_PER_RUN + chunk * DEALT_AT_ONCE * count
-            self._pool = (chunk, *deal_silent(self.game, range(first, first + DEALT_AT_ONCE * count)))
-        place = self.done % DEALT_AT_ONCE * count
-        some = slice(place, place + count)
-        return self._pool[1].take(some), self._pool[2][some]
+        self.updates += 1
+        self._observations += games.steps(self.game.rounds)
+        return float(loss.detach())
 
     def _uniform(self, *shape: int) -> Tensor:
         return torch.rand(shape, generator=self.random)
@@ -169,20 +155,20 @@ class Pair:
         """Return the loss of both players by the rewards of decisions that are drawn."""
         settings, there = self.settings, games.there
         batch, count = there.shape
-        dimensions = self.speaker.draw_dimensions(self._uniform(batch, self.speaker.positions))
-        recall = self.speaker.recall(games.shown, dimensions)
-        tokens = self.speaker.speak(recall, self._uniform(batch, self.speaker.positions, count))
+        dimensions = self.speaking.draw_dimensions(self._uniform(batch, self.speaking.positions))
+        recall = self.speaking.recall(games.shown, dimensions)
+        tokens = self.speaking.speak(recall, self._uniform(batch, self.speaking.positions, count))
         decisions = self._heard(games, hear(tokens, heard))
         chosen = pick(decisions.detach().exp(), self._uniform(batch, count))
         reward = rewards(chosen == games.answers, games)
-        said = self.speaker.log_chances(recall, tokens)
-        log_said = said.gather(-1, tokens.unsqueeze(-1)).squeeze(-1).sum(1)
-        log_chosen = decisions.gather(-1, chosen.unsqueeze(-1)).squeeze(-1)
+        said = self.speaking.log_chances(recall, tokens)
+        log_said = log_of(said, tokens).sum(1)
+        log_chosen = log_of(decisions, chosen)
         better = advantages(returns(reward, settings.discount), games, settings.discount)
         own = less_phase_mean(reward, games)
         of_episode = (better * there).sum(1) / there.sum(1)
         speaking = (better * log_said)[there].mean()
-        aligning = (of_episode * self.speaker.dimension_log_chances(dimensions)).mean()
+        aligning = (of_episode * self.speaking.dimension_log_chances(dimensions)).mean()
         surprise = entropy(said).sum(1)[there].mean() + entropy(decisions)[there].mean()
         listening = (own * log_chosen)[there].mean()
         return -(listening + settings.speaker_weight * (speaking + aligning) + settings.entropy * surprise)
@@ -191,50 +177,50 @@ class Pair:
         """Return the loss of both players by the right decisions, with gradients through the tokens."""
         settings, there = self.settings, games.there
         batch, count = there.shape
-        shape = batch, self.speaker.positions, count, self.speaker.vocab
-        dimensions = self.speaker.draw_dimensions(self._uniform(*shape[:2]))
+        shape = batch, self.speaking.positions, count, self.speaking.vocab
+        dimensions = self.speaking.draw_dimensions(self._uniform(*shape[:2]))
         noise = -torch.log(-torch.log(self._uniform(*shape).clamp(1e-9, 1 - 1e-7)))
-        recall = self.speaker.recall(games.shown, dimensions)
-        said, logs = self.speaker.speak_straight(recall, noise, settings.temperature)
+        recall = self.speaking.recall(games.shown, dimensions)
+        said, logs = self.speaking.speak_straight(recall, noise, settings.temperature)
         decisions = self._heard(games, hear_straight(said, heard))
-        right = decisions.gather(-1, games.answers.unsqueeze(-1)).squeeze(-1)
+        right = log_of(decisions, games.answers)
         of_episode = (right.detach() * there).sum(1) / there.sum(1)
         better = (of_episode - of_episode.mean()) / (of_episode.std() + 1e-6)
-        aligning = (better * self.speaker.dimension_log_chances(dimensions)).mean()
+        aligning = (better * self.speaking.dimension_log_chances(dimensions)).mean()
         surprise = entropy(logs).sum(1)[there].mean()
         return -(right[there].mean() + settings.speaker_weight * aligning + settings.entropy * surprise)
 
     def _heard(self, games: DealtGames, messages: Tensor) -> Tensor:
-        """Return the log-probabilities of the listener's decisions, [B, G, decisions].
-
-        Episodes of like length are read together, as attention grows with the square of the longest.
-        """
-        read = of_like_length(self.listener, replace(games, messages=messages), GROUPS)
-        return read.log_softmax(-1)
+        """Return the log-probabilities of the listener's decisions, [B, G, decisions]."""
+        return decide(self.listening, replace(games, messages=messages))
 
     # -- evaluation ----------------------------------------------------------------------------------------------------
 
-    @torch.no_grad()
-    def evaluate(self, episodes: int = 1000, game: GameSettings | None = None, seed: int = 0) -> dict[str, float]:
-        """Return the accuracy in the query and in the support of players that choose what is likeliest.
+    def networks(self) -> dict[str, nn.Module]:
+        """Return the networks of both."""
+        return {"speaker": self.speaking, "listener": self.listening}
 
-        Args:
-            episodes: number of episodes.
-            game: settings of the game; those of the training by default.
-            seed: seed of the episodes, none of which was trained on.
-        """
-        first = EVALUATED + seed * SEEDS_PER_RUN
-        games, heard = deal_silent(game or self.game, range(first, first + episodes))
+    def listener(self) -> Player:
+        """Return the listener as it is now, to play."""
+        return MemoryPlayer(self.listening)
+
+    def speaker(self) -> Player:
+        """Return the speaker as it is now, to play."""
+        return TrainedSpeaker(self.speaking)
+
+    @torch.no_grad()
+    def read(self, episodes: int = 200, seed: int = 123, game: GameSettings | None = None) -> dict[str, float]:
+        """Return accuracies of players that choose what is likeliest; see Training."""
+        games, heard = deal_silent(game or self.game, episode_seeds(seed, episodes))
         longest = games.there.shape[1]
         found = []
         for rows in torch.arange(episodes).split(max(1, EVALUATED_AT_ONCE // (40 * longest**2))):
             some = games.take(rows)
-            dimensions = self.speaker.likeliest_dimensions(len(rows))
-            messages = hear(self.speaker.speak(self.speaker.recall(some.shown, dimensions)), heard[rows])
-            right = self.listener(replace(some, messages=messages)).argmax(-1) == some.answers
-            phases = some.query, some.there & ~some.query
-            found.append(torch.stack([(right & phase).sum(1) / phase.sum(1) for phase in phases]))
-        query, support = torch.cat(found, 1).mean(1).tolist()
+            dimensions = self.speaking.likeliest_dimensions(len(rows))
+            messages = hear(self.speaking.speak(self.speaking.recall(some.shown, dimensions)), heard[rows])
+            right = self.listening(replace(some, messages=messages)).argmax(-1) == some.answers
+            found.append(phase_means(right, some))
+        query, support = torch.cat(found, 1).double().mean(1).tolist()
         return {"zsct": query, "support": support}
 
     def language(self, episodes: int = 20, seed: int = 123) -> dict[str, float]:
@@ -247,44 +233,38 @@ class Pair:
             episodes: number of episodes.
             seed: seed of the episodes.
         """
-        speaker = TrainedSpeaker(self.speaker)
-        table = probe_language(speaker, self.game, metrics=LANGUAGE, episodes=episodes, seed=seed)
+        table = probe_language(self.speaker(), self.game, metrics=LANGUAGE, episodes=episodes, seed=seed)
         meanings = np.array([math.prod(map(int, space.split("x"))) for space in table["space"]])
         means = {name: float(table[name].mean()) for name in LANGUAGE}
         return means | {"distinct": float(np.minimum(table["messages"] / meanings, 1.0).mean())}
 
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 
-    def save(self, path: Path | str) -> None:
-        """Save all that the training continues from."""
-        held = io.BytesIO()
-        torch.save(self._state(), held)
-        write_atomically(Path(path), held.getvalue())
-
-    def load(self, path: Path | str) -> None:
-        """Continue as a pair of the same settings was when it was saved.
-
-        Raises:
-            IncompatibleError: the pair that was saved had other settings.
-        """
-        state = torch.load(Path(path), weights_only=True)
-        if state["settings"] != self._settings():
-            raise IncompatibleError(f"{Path(path).name} was saved in a training with other settings.")
-        self.speaker.load_state_dict(state["speaker"])
-        self.listener.load_state_dict(state["listener"])
-        self.optimiser.load_state_dict(state["optimiser"])
-        self.random.set_state(state["random"])
-        self.done = state["done"]
-
-    def _state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
+        """Return all that the training goes on from."""
         return {
             "settings": self._settings(),
-            "speaker": self.speaker.state_dict(),
-            "listener": self.listener.state_dict(),
+            "speaker": self.speaking.state_dict(),
+            "listener": self.listening.state_dict(),
             "optimiser": self.optimiser.state_dict(),
             "random": self.random.get_state(),
-            "done": self.done,
+            "updates": self.updates,
+            "observations": self.observations,
         }
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Go on from a state.
+
+        Raises:
+            IncompatibleError: it is of a pair with other settings.
+        """
+        if state["settings"] != self._settings():
+            raise IncompatibleError("This is the state of a training with other settings.")
+        self.speaking.load_state_dict(state["speaker"])
+        self.listening.load_state_dict(state["listener"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.random.set_state(state["random"])
+        self.updates, self._observations = state["updates"], state["observations"]
 
     def _settings(self) -> str:
         return f"{self.game} {self.settings}"
@@ -307,49 +287,3 @@ def hear_straight(
     """Return the messages that the listener hears as one-hots over 0..V, through which gradients pass."""
     renamed = F.one_hot(heard[:, 1:], heard.shape[1]).to(said.dtype)
     return torch.einsum("blgv,bvw->bglw", said, renamed)
-
-
-# -- rewards -----------------------------------------------------------------------------------------------------------
-
-
-def rewards(right: Bool[Tensor, "batch game"], games: DealtGames) -> Float[Tensor, "batch game"]:
-    """Return the reward of every decision, 0 behind an episode's end."""
-    pay = torch.tensor(REWARDS)
-    return pay[games.query.long(), right.long()] * games.there
-
-
-def returns(reward: Float[Tensor, "batch game"], discount: float) -> Float[Tensor, "batch game"]:
-    """Return the sum of a game's reward and of those that follow, discounted."""
-    place = torch.arange(reward.shape[1])
-    later = place[:, None] - place  # [of the reward, of the game]
-    return reward @ torch.where(later >= 0, discount ** later.clamp(min=0).to(reward.dtype), 0.0)
-
-
-def advantages(gain: Float[Tensor, "batch game"], games: DealtGames, discount: float) -> Float[Tensor, "batch game"]:
-    """Return returns less what is expected of the games left in either phase, normalised.
-
-    What is expected is fitted to the batch by least squares.
-    """
-    there, query = games.there.to(gain.dtype), games.query.to(gain.dtype)
-    left = there.flip(1).cumsum(1).flip(1)
-    of_phase = [returns(phase, discount) for phase in (query, there - query)]
-    told = torch.stack([there, query, left, query * left, *of_phase], -1)
-    rows, known = told[games.there], gain[games.there]
-    eased = rows.T @ rows + 1e-3 * torch.eye(rows.shape[1])  # some columns may be the same
-    fitted = told @ torch.linalg.solve(eased, rows.T @ known)
-    better = (gain - fitted) * there
-    normalised: Tensor = better / (better[games.there].std() + 1e-6)
-    return normalised
-
-
-def less_phase_mean(reward: Float[Tensor, "batch game"], games: DealtGames) -> Float[Tensor, "batch game"]:
-    """Return rewards less the mean of their phase."""
-    found = torch.zeros_like(reward)
-    for phase in (games.query, games.there & ~games.query):
-        found[phase] = reward[phase] - reward[phase].mean()
-    return found
-
-
-def entropy(logs: Float[Tensor, "*lead choice"]) -> Float[Tensor, "*lead"]:
-    """Return the entropy of choices by their log-probabilities."""
-    return -(logs.exp() * logs).sum(-1)

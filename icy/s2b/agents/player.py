@@ -1,72 +1,108 @@
 """Trained listeners at the table: an attention memory that plays step by step."""
 
-from typing import Any
-
 import numpy as np
 import torch
+from jaxtyping import Bool, Float, Int
+from numpy.typing import NDArray
+from torch import Tensor
 
 from icy.core.errors import IncompatibleError
-from icy.s2b.players.base import Decisions, Seat
+from icy.s2b.players.base import Action, Decisions, Seat
 from icy.s2b.players.listeners import Decider
 from icy.s2b.turn import Seen
 
 from .memory import MemoryListener
+from .speaker import pick
+
+Which = Bool[NDArray[np.bool_], " batch"]
+
+
+class EpisodeMemory:
+    """The games of each of B episodes so far: a stimulus and a message each.
+
+    Args:
+        batch: number of episodes.
+        width: length of a stimulus.
+        tokens: number of tokens in a message.
+    """
+
+    def __init__(self, batch: int, width: int, tokens: int) -> None:
+        self.stimuli = torch.zeros(batch, 0, width)
+        self.messages = torch.zeros(batch, 0, tokens, dtype=torch.long)
+        self.known = torch.zeros(batch, 0, dtype=torch.bool)
+
+    def forget(self, which: Which) -> None:
+        """Forget the games of some episodes, which begin anew."""
+        if which.any():
+            self.known[torch.as_tensor(which)] = False
+            some = self.known.any(0)
+            self.stimuli, self.messages, self.known = (
+                part[:, some] for part in (self.stimuli, self.messages, self.known)
+            )
+
+    def add(
+        self,
+        stimuli: Float[Tensor, "batch dimension"],
+        messages: Int[Tensor, "batch token"],
+        which: Which,
+    ) -> None:
+        """Remember a game of some of the episodes."""
+        if which.any():
+            self.stimuli = torch.cat([self.stimuli, stimuli[:, None]], 1)
+            self.messages = torch.cat([self.messages, messages[:, None]], 1)
+            self.known = torch.cat([self.known, torch.as_tensor(which)[:, None]], 1)
 
 
 class MemoryPlayer(Decider):
     """Decides as an attention memory does that has seen the games of the episode so far.
 
+    It plays games with any number of stimuli, as the memory scores each alike.
+
     Args:
-        model: the memory; in evaluation, its likeliest decision is taken.
+        model: the memory.
+        sampled: whether decisions are drawn; otherwise the likeliest.
     """
 
-    def __init__(self, model: MemoryListener) -> None:
-        self.model = model.eval()
+    def __init__(self, model: MemoryListener, sampled: bool = False) -> None:
+        self.model, self.sampled = model.eval(), sampled
 
     def begin(self, seat: Seat) -> None:
         """Take a seat; the game must be of the shape that the memory was made for, and end with feedback."""
         super().begin(seat)
         settings, model = seat.settings, self.model
-        shape = settings.width, settings.rounds * settings.length, settings.slots, settings.descriptive
-        made = model.dimensions, model.tokens, model.slots, model.descriptive
-        if shape != made or settings.vocab_size >= model.embedding.num_embeddings:
+        shape = settings.width, settings.rounds * settings.length
+        made, words = (model.dimensions, model.tokens), model.embedding.num_embeddings - 1
+        if shape != made or settings.vocab_size > words:
             raise IncompatibleError(
-                "This memory was made for stimuli of {} numbers, {} tokens a game, {} slots{}, and a vocabulary of {}; "
-                "the game has {}, {}, {}{} and {}.".format(
-                    *_spelt(made), model.embedding.num_embeddings - 1, *_spelt(shape), settings.vocab_size
-                )
+                "This memory was made for stimuli of {} numbers, {} tokens a game and a vocabulary of {}; the game has "
+                "{}, {} and {}.".format(*made, words, *shape, settings.vocab_size)
             )
         if not settings.feedback or settings.listener_messages:
             raise IncompatibleError("A memory needs games that end with feedback, and sends no messages.")
-        self.shown = torch.zeros(seat.episodes, 0, settings.width)
-        self.heard = torch.zeros(seat.episodes, 0, model.tokens, dtype=torch.long)
-        self.there = torch.zeros(seat.episodes, 0, dtype=torch.bool)
+        self.memory = EpisodeMemory(seat.episodes, settings.width, model.tokens)
 
     @torch.no_grad()
     def decide(self, seen: Seen) -> Decisions:
-        """Remember what is shown at the end of a game, and return the likeliest decision."""
+        """Return decisions by what is remembered."""
         if not seen.may_decide.any():
             return np.zeros(self.seat.episodes, dtype=np.int64)
-        stored = self.model.entries(self.shown, self.heard).transpose(1, 2)
-        stimuli, words = torch.as_tensor(seen.stimulus).unsqueeze(1), torch.as_tensor(self.words).unsqueeze(1)
-        logits = self.model.logits(stimuli, words, stored, self.there[:, None, None])
-        found: Decisions = logits[:, 0].argmax(-1).numpy()
-        return found
+        logits = self._logits(torch.as_tensor(seen.stimulus))
+        if not self.sampled:
+            return np.asarray(logits.argmax(-1))
+        uniform = torch.as_tensor(self.seat.streams.uniform("decide", (1,), self.steps)[:, 0])
+        return np.asarray(pick(logits.softmax(-1), uniform))
 
-    def acting(self, seen: Seen) -> Any:
-        """Listen, decide, and remember; see Decider."""
-        if seen.fresh.any():
-            self.there[torch.as_tensor(seen.fresh)] = False
-            used = self.there.any(0)
-            self.shown, self.heard, self.there = (x[:, used] for x in (self.shown, self.heard, self.there))
+    def acting(self, seen: Seen) -> Action:
+        """Listen, decide, and remember what is shown at the end of a game; see Decider."""
+        self.memory.forget(seen.fresh)
         action = super().acting(seen)
-        told = seen.round == self.seat.settings.rounds + 1
-        if told.any():
-            self.shown = torch.cat([self.shown, torch.as_tensor(seen.stimulus[:, :1])], 1)
-            self.heard = torch.cat([self.heard, torch.as_tensor(self.words).unsqueeze(1)], 1)
-            self.there = torch.cat([self.there, torch.as_tensor(told).unsqueeze(1)], 1)
+        told = (seen.round == self.seat.settings.rounds + 1) & ~seen.over
+        self.memory.add(torch.as_tensor(seen.stimulus[:, 0]), torch.as_tensor(self.words), told)
         return action
 
-
-def _spelt(shape: tuple[int, int, int, bool]) -> tuple[int, int, int, str]:
-    return *shape[:3], ' and "none"' if shape[3] else ""
+    def _logits(self, stimuli: Tensor) -> Tensor:
+        model, memory, settings = self.model, self.memory, self.seat.settings
+        stored = model.entries(memory.stimuli, memory.messages).transpose(1, 2)
+        known = memory.known[:, None, None]
+        words = torch.as_tensor(self.words)[:, None]
+        return model.logits(stimuli[:, None], words, stored, known, settings.descriptive)[:, 0]

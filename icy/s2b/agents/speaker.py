@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -150,7 +150,7 @@ class MemorySpeaker(nn.Module):
         self,
         asked: Float[Tensor, "batch position asked feature"],
         stored: Float[Tensor, "batch position stored feature"],
-        known: Tensor,
+        known: Bool[Tensor, "..."],
     ) -> Float[Tensor, "batch position asked stored"]:
         """Return how much each earlier game is read, of those that are known; what is missing to 1 is new.
 
@@ -180,7 +180,13 @@ class MemorySpeaker(nn.Module):
         heads: Tensor = projected.unflatten(-1, (-1, self.settings.width)).transpose(-2, -3)
         return heads
 
-    def chances(self, read: Tensor, used: Tensor, attended: Tensor, guess: Tensor) -> Float[Tensor, "*lead token"]:
+    def chances(
+        self,
+        read: Float[Tensor, "*lead token"],
+        used: Float[Tensor, "*#lead token"],
+        attended: Float[Tensor, "*lead"],
+        guess: Float[Tensor, "*lead token"],
+    ) -> Float[Tensor, "*lead token"]:
         """Return the probability of every token.
 
         Args:

@@ -1,49 +1,16 @@
-"""Players that play step by step what was learned on dealt episodes, decision by decision the same."""
+"""A speaker that has learned, step by step: decision by decision what it says on dealt episodes."""
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
 from icy.core.errors import IncompatibleError
 from icy.s2b.players.base import Action, Meanings, Player, Seat, Sentences, Stimuli
-from icy.s2b.streams import Wholes
 from icy.s2b.turn import Seen
 
-from .memory import MemoryListener
+from .player import EpisodeMemory
 from .speaker import MemorySpeaker, pick
-
-
-class EpisodeMemory:
-    """The games of each of B episodes so far: a stimulus and a message each.
-
-    Args:
-        batch: number of episodes.
-        width: length of a stimulus.
-        tokens: number of tokens in a message.
-    """
-
-    def __init__(self, batch: int, width: int, tokens: int) -> None:
-        self.stimuli = torch.zeros(batch, 0, width)
-        self.messages = torch.zeros(batch, 0, tokens, dtype=torch.long)
-        self.known = torch.zeros(batch, 0, dtype=torch.bool)
-
-    def forget(self, which: NDArray[np.bool_]) -> None:
-        """Forget the games of some episodes, which begin anew."""
-        if which.any():
-            self.known[torch.as_tensor(which)] = False
-            some = self.known.any(0)
-            self.stimuli, self.messages, self.known = (
-                part[:, some] for part in (self.stimuli, self.messages, self.known)
-            )
-
-    def add(self, stimuli: Tensor, messages: Tensor, which: NDArray[np.bool_]) -> None:
-        """Remember a game of some of the episodes."""
-        if which.any():
-            self.stimuli = torch.cat([self.stimuli, stimuli[:, None]], 1)
-            self.messages = torch.cat([self.messages, messages[:, None]], 1)
-            self.known = torch.cat([self.known, torch.as_tensor(which)[:, None]], 1)
 
 
 class TrainedSpeaker(Player):
@@ -112,50 +79,3 @@ class TrainedSpeaker(Player):
     def _uniform(self, name: str) -> Tensor:
         length = self.network.positions
         return torch.as_tensor(self.seat.streams.uniform(name, (length,), self.steps * length))
-
-
-class TrainedListener(Player):
-    """A listener with an attention memory that has learned, step by step.
-
-    Args:
-        network: the listener.
-        sampled: whether decisions are drawn; otherwise the likeliest.
-    """
-
-    def __init__(self, network: MemoryListener, sampled: bool = False) -> None:
-        self.network, self.sampled = network, sampled
-
-    def begin(self, seat: Seat) -> None:
-        """Take a seat; games must end by showing the target."""
-        super().begin(seat)
-        settings, network = seat.settings, self.network
-        tokens, vocabulary = settings.rounds * settings.length, network.embedding.num_embeddings - 1
-        if (tokens, settings.width, settings.slots, settings.descriptive) != (
-            network.tokens, network.dimensions, network.slots, network.descriptive
-        ) or settings.vocab_size > vocabulary or not settings.feedback or settings.rounds > 1:  # fmt: skip
-            raise IncompatibleError(
-                f"This listener has learned games with {network.slots} stimuli of {network.dimensions} numbers and "
-                f"messages of {network.tokens} tokens of {vocabulary}, which end with feedback."
-            )
-        self.memory = EpisodeMemory(seat.episodes, settings.width, tokens)
-        self.message: Wholes = np.zeros((seat.episodes, tokens), dtype=np.int64)
-
-    @torch.no_grad()
-    def acting(self, seen: Seen) -> Action:
-        """Decide, and at the end of a game remember what was said and shown."""
-        self.memory.forget(seen.fresh)
-        self.message = np.where(seen.may_decide[:, None], seen.message, self.message)
-        told = (seen.round == self.seat.settings.rounds + 1) & ~seen.over
-        self.memory.add(torch.as_tensor(seen.stimulus[:, 0]), torch.as_tensor(self.message), told)
-        if not seen.may_decide.any():
-            return Action()
-        chances = self._logits(torch.as_tensor(seen.stimulus)).softmax(-1)
-        uniform = torch.as_tensor(self.seat.streams.uniform("decide", (1,), self.steps)[:, 0])
-        chosen = pick(chances, uniform) if self.sampled else chances.argmax(-1)
-        return Action(decision=np.where(seen.may_decide, chosen.numpy(), 0))
-
-    def _logits(self, stimuli: Tensor) -> Tensor:
-        network, memory = self.network, self.memory
-        stored = network.entries(memory.stimuli, memory.messages).transpose(1, 2)
-        known = memory.known[:, None, None]
-        return network.logits(stimuli[:, None], torch.as_tensor(self.message)[:, None], stored, known)[:, 0]

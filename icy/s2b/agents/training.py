@@ -3,6 +3,8 @@
 from abc import ABC, abstractmethod
 from typing import Any
 
+from torch import nn
+
 from icy.s2b.players.base import Player
 from icy.s2b.settings import GameSettings
 
@@ -14,10 +16,12 @@ class Training(ABC):
 
     Attributes:
         game: settings of the game.
+        practice: settings of the game that training episodes are of, which may have a shorter query.
         updates: number of updates made.
     """
 
     game: GameSettings
+    practice: GameSettings
     updates: int
 
     @property
@@ -47,6 +51,10 @@ class Training(ABC):
     def load(self, state: dict[str, Any]) -> None:
         """Go on from a state of a training with the same settings."""
 
+    def networks(self) -> dict[str, nn.Module]:
+        """Return the networks by their names, whose weights are all that players need; they are kept with results."""
+        return {name: value for name, value in vars(self).items() if isinstance(value, nn.Module)}
+
     @abstractmethod
     def listener(self) -> Player:
         """Return the listener as it is now, to play."""
@@ -54,6 +62,10 @@ class Training(ABC):
     def speaker(self) -> str | Player:
         """Return the speaker beside it: the name of one that does not learn, or the learner as it is now."""
         return "posdis"
+
+    def language(self) -> dict[str, float]:
+        """Return scores of what is said, where that is learned."""
+        return {}
 
     @abstractmethod
     def read(self, episodes: int = 200, seed: int = 123, game: GameSettings | None = None) -> dict[str, float]:

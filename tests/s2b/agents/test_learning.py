@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 import torch
 
-from icy.core.errors import IcyError
+from icy.core.errors import IcyError, UnknownNameError
 from icy.s2b import GameSettings, evaluate
 from icy.s2b.agents.learning import DealtLearning, LearningSettings, read
 from icy.s2b.agents.memory import MemoryListener, MemorySettings
 from icy.s2b.agents.player import MemoryPlayer
+from icy.s2b.agents.schedule import TRAINING, first_episode, practice
+from icy.s2b.evaluation import episode_seeds
 
 SMALL: dict[str, Any] = {"updates": 4, "episodes": 8, "minibatch": 4}
 
@@ -102,3 +104,30 @@ def test_a_memory_learns_the_task_by_reward_alone_and_a_deaf_one_does_not() -> N
         found = DealtLearning(model, game, LearningSettings(updates=120))
         found.run(120)
         assert least <= read(model, game, episodes=500)["zsct"] <= most
+
+
+def test_what_is_aligned_has_a_learning_rate_of_its_own() -> None:
+    game = GameSettings(most=2)
+    learning = DealtLearning(MemoryListener(game), game, LearningSettings(updates=4, episodes=4, warm_up=1, decay=0.1))
+    learning.run(1)
+    rates = {len(group["params"]): group["lr"] for group in learning.optimiser.param_groups}
+    assert rates.pop(1) == pytest.approx(0.02)  # the alignment alone
+    assert list(rates.values()) == [pytest.approx(0.001)]
+
+
+def test_training_episodes_have_a_short_query_where_meanings_have_several_samples() -> None:
+    assert practice(GameSettings()).query == "all"
+    assert practice(GameSettings(samples=4)).query == "tss"
+    assert practice(GameSettings(samples=4), "all").query == "all"
+    with pytest.raises(UnknownNameError, match="query"):
+        practice(GameSettings(), "none")  # type: ignore[arg-type]
+    game = GameSettings(samples=4)
+    learning = DealtLearning(MemoryListener(game), game, LearningSettings(updates=1, episodes=4))
+    assert learning.practice.query == "tss"
+    assert learning.read(2) == read(learning.model, game, episodes=2)
+
+
+def test_training_and_evaluation_have_no_episode_in_common() -> None:
+    for seed in (0, 1, 123, 10**6):
+        assert first_episode(seed) >= TRAINING > episode_seeds(10**6, 1000).max()
+    assert len({first_episode(seed) for seed in range(100)}) == 100

@@ -10,7 +10,7 @@ import torch
 
 from icy.core.errors import IncompatibleError
 from icy.s2b import Action, BatchedGame, GameSettings, evaluate, play
-from icy.s2b.agents.dealt import deal_games
+from icy.s2b.agents.dealt import deal_games, decide
 from icy.s2b.agents.memory import MemoryListener, MemorySettings
 from icy.s2b.agents.player import MemoryPlayer
 
@@ -77,6 +77,15 @@ def test_some_episodes_have_no_more_padding_than_they_need() -> None:
     some = dealt.take(torch.tensor([3, 1]))
     assert some.there.shape[1] == dealt.there[[3, 1]].sum(1).max()
     assert (some.answers[0] == dealt.answers[3, : some.there.shape[1]]).all()
+
+
+def test_episodes_of_like_length_are_decided_together_and_alike() -> None:
+    game = GameSettings(most=5)
+    dealt, model = deal_games(game, range(20)), memory(game)
+    found, expected = decide(model, dealt), model(dealt).log_softmax(-1)
+    assert len(set(dealt.there.sum(1).tolist())) > 3
+    torch.testing.assert_close(found[dealt.there], expected[dealt.there])
+    assert not found[~dealt.there].any()
 
 
 # -- memories ----------------------------------------------------------------------------------------------------------

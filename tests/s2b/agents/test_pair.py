@@ -16,20 +16,12 @@ from icy.core.registry import LISTENER, SPEAKER
 from icy.s2b import BatchedGame, GameSettings
 from icy.s2b.agents.dealt import deal_games, deal_silent
 from icy.s2b.agents.memory import MemorySettings
-from icy.s2b.agents.pair import (
-    Pair,
-    PairSettings,
-    advantages,
-    entropy,
-    hear,
-    hear_straight,
-    less_phase_mean,
-    returns,
-    rewards,
-)
+from icy.s2b.agents.pair import Pair, PairSettings, hear, hear_straight
+from icy.s2b.agents.player import MemoryPlayer
+from icy.s2b.agents.rewards import advantages, entropy, less_phase_mean, returns, rewards
 from icy.s2b.agents.speaker import SpeakerSettings, pick
-from icy.s2b.agents.stepped import TrainedListener, TrainedSpeaker
-from icy.s2b.evaluation import evaluate, play
+from icy.s2b.agents.stepped import TrainedSpeaker
+from icy.s2b.evaluation import episode_seeds, evaluate, play
 from icy.s2b.streams import EpisodeStreams
 
 GAME = GameSettings(most=3)
@@ -49,7 +41,7 @@ SPEAKERS: dict[str, dict[str, Any]] = {
 def trained(game: GameSettings = GAME, **speaker: Any) -> Pair:
     """Return a pair that has learned a little, so that it is no longer the same everywhere."""
     pair = Pair(game, replace(FEW, speaker=SpeakerSettings(**speaker)))
-    pair.train(4)
+    pair.run(4)
     return pair
 
 
@@ -70,7 +62,7 @@ def played(pair: Pair, game: GameSettings, sampled: bool) -> tuple[Tensor, Tenso
                 heard[row, at[row]] = torch.as_tensor(turn.listener.message[row])
                 decided[row, at[row]] = int(listening.decision[row])
 
-    play(batched, TrainedSpeaker(pair.speaker, sampled), TrainedListener(pair.listener, sampled), SEEDS, watch)
+    play(batched, TrainedSpeaker(pair.speaking, sampled), MemoryPlayer(pair.listening, sampled), SEEDS, watch)
     return said, heard, decided
 
 
@@ -88,14 +80,14 @@ def test_a_pair_plays_step_by_step_as_on_dealt_episodes(speaker: str, sampled: b
     said, heard, decided = played(pair, GAME, sampled)
     games, names = deal_silent(GAME, SEEDS)
     count = games.there.shape[1]
-    dimensions, by = pair.speaker.likeliest_dimensions(len(SEEDS)), None
+    dimensions, by = pair.speaking.likeliest_dimensions(len(SEEDS)), None
     if sampled:
-        dimensions = pair.speaker.draw_dimensions(uniforms(SPEAKER, "dimensions", 1, 3, 1)[..., 0])
+        dimensions = pair.speaking.draw_dimensions(uniforms(SPEAKER, "dimensions", 1, 3, 1)[..., 0])
         by = uniforms(SPEAKER, "say", count, 3, 1)
-    tokens = pair.speaker.speak(pair.speaker.recall(games.shown, dimensions), by)
+    tokens = pair.speaking.speak(pair.speaking.recall(games.shown, dimensions), by)
     messages = hear(tokens, names)
     with torch.no_grad():
-        chances = pair.listener(replace(games, messages=messages)).softmax(-1)
+        chances = pair.listening(replace(games, messages=messages)).softmax(-1)
     chosen = pick(chances, uniforms(LISTENER, "decide", count, 1, 2)[:, 0]) if sampled else chances.argmax(-1)
     assert torch.equal(tokens.mT[games.there] + 1, said[games.there])
     assert torch.equal(messages[games.there], heard[games.there])
@@ -105,9 +97,9 @@ def test_a_pair_plays_step_by_step_as_on_dealt_episodes(speaker: str, sampled: b
 def test_played_and_dealt_scores_are_equal() -> None:
     pair = trained()
     games = BatchedGame(GAME, episodes=20)
-    scores = play(games, TrainedSpeaker(pair.speaker), TrainedListener(pair.listener), range(10**15, 10**15 + 20))
-    assert pair.evaluate(20)["zsct"] == pytest.approx(float(scores.zsct.mean()))
-    assert pair.evaluate(20)["support"] == pytest.approx(float(scores.support.mean()))
+    scores = play(games, pair.speaker(), pair.listener(), episode_seeds(7, 20))
+    assert pair.read(20, seed=7)["zsct"] == pytest.approx(float(scores.zsct.mean()))
+    assert pair.read(20, seed=7)["support"] == pytest.approx(float(scores.support.mean()))
 
 
 def test_a_new_episode_begins_with_nothing_in_memory() -> None:
@@ -115,7 +107,7 @@ def test_a_new_episode_begins_with_nothing_in_memory() -> None:
     pair = trained()
     game = BatchedGame(GAME, episodes=2, autoreset=True)
     turn = game.reset(seed=5)
-    speaker = TrainedSpeaker(pair.speaker)
+    speaker = TrainedSpeaker(pair.speaking)
     speaker.begin(seat_of(game))
     while not turn.done[0]:
         turn = game.step(speaker.act(turn.speaker).message)
@@ -155,7 +147,7 @@ def test_one_hots_are_heard_as_their_tokens_are() -> None:
     assert (messages > 0).all()  # the end is never said
     pair = Pair(GAME, FEW)
     stimuli = torch.zeros(len(SEEDS), 7, 3)
-    assert torch.allclose(pair.listener.entries(stimuli, straight), pair.listener.entries(stimuli, messages))
+    assert torch.allclose(pair.listening.entries(stimuli, straight), pair.listening.entries(stimuli, messages))
 
 
 # -- rewards and advantages --------------------------------------------------------------------------------------------
@@ -197,10 +189,10 @@ def test_a_token_for_all_numbers_is_compositional_and_not_distinct() -> None:
     """Every position says whether its number is above 0, which tells three values apart no more than two."""
     pair = Pair(GAME, replace(FEW, speaker=SpeakerSettings(memory=False, alignment="fixed")))
     with torch.no_grad():
-        for weights in pair.speaker.parameters():
+        for weights in pair.speaking.parameters():
             weights.zero_()
-        pair.speaker.guess[0].weight[0, 0] = 1.0  # of numbers above 0
-        pair.speaker.guess[2].weight[1, 0] = 1.0  # another token
+        pair.speaking.guess[0].weight[0, 0] = 1.0  # of numbers above 0
+        pair.speaking.guess[2].weight[1, 0] = 1.0  # another token
     found = pair.language(10)
     assert found["posdis"] == 1
     assert 0 < found["distinct"] < 1
@@ -213,53 +205,53 @@ def test_a_token_for_all_numbers_is_compositional_and_not_distinct() -> None:
 def test_killed_and_resumed_equals_uninterrupted(estimator: str, tmp_path: Path) -> None:
     settings = replace(FEW, estimator=estimator)
     whole, first, second = (Pair(GAME, settings) for _ in range(3))
-    whole.train(6)
-    first.train(3)
-    first.save(tmp_path / "pair.pt")
-    second.load(tmp_path / "pair.pt")
-    second.train(3)
-    assert second.done == 6
+    whole.run(6)
+    first.run(3)
+    torch.save(first.state(), tmp_path / "pair.pt")
+    second.load(torch.load(tmp_path / "pair.pt", weights_only=True))
+    second.run(3)
+    assert second.updates == 6
+    assert second.observations == whole.observations > first.observations
     for player in ("speaker", "listener"):
-        one, other = (getattr(pair, player).state_dict() for pair in (whole, second))
+        one, other, part = (pair.networks()[player].state_dict() for pair in (whole, second, first))
         assert all(torch.equal(one[name], other[name]) for name in one)
-        assert not all(torch.equal(one[name], value) for name, value in getattr(first, player).state_dict().items())
+        assert not all(torch.equal(one[name], part[name]) for name in one)
 
 
-def test_a_checkpoint_of_other_settings_is_refused(tmp_path: Path) -> None:
-    Pair(GAME, FEW).save(tmp_path / "pair.pt")
+def test_a_state_of_other_settings_is_refused() -> None:
     with pytest.raises(IncompatibleError, match="other settings"):
-        Pair(GAME, replace(FEW, entropy=0.5)).load(tmp_path / "pair.pt")
+        Pair(GAME, replace(FEW, entropy=0.5)).load(Pair(GAME, FEW).state())
 
 
 def test_training_leaves_the_generator_of_torch_alone() -> None:
     torch.manual_seed(3)
     expected = torch.rand(1)
     torch.manual_seed(3)
-    Pair(GAME, FEW).train(1)
+    Pair(GAME, FEW).run(1)
     assert torch.equal(torch.rand(1), expected)
 
 
 def test_every_part_learns() -> None:
     pair = Pair(GAME, FEW)
-    before = {n: p.clone() for who in (pair.speaker, pair.listener) for n, p in who.named_parameters()}
-    pair.train(2)
-    after = {n: p for who in (pair.speaker, pair.listener) for n, p in who.named_parameters()}
+    before = {n: p.clone() for who in pair.networks().values() for n, p in who.named_parameters()}
+    pair.run(2)
+    after = {n: p for who in pair.networks().values() for n, p in who.named_parameters()}
     assert [n for n in before if torch.equal(before[n], after[n])] == []
 
 
 def test_what_counts_as_new_and_the_alignment_have_learning_rates_of_their_own() -> None:
     pair = Pair(GAME, replace(FEW, alignment_rate=7.0, memory_rate=3.0))
     times = {p: group["times"] for group in pair.optimiser.param_groups for p in group["params"]}
-    assert len(times) == sum(1 for who in (pair.speaker, pair.listener) for _ in who.parameters())
-    assert times[pair.speaker.alignment] == 7
-    assert times[pair.speaker.new] == times[pair.speaker.sharpness] == 3
-    assert {times[p] for p in pair.listener.parameters()} == {1}
+    assert len(times) == sum(1 for who in pair.networks().values() for _ in who.parameters())
+    assert times[pair.speaking.alignment] == 7
+    assert times[pair.speaking.new] == times[pair.speaking.sharpness] == 3
+    assert {times[p] for p in pair.listening.parameters()} == {1}
 
 
 def test_a_deaf_listener_is_at_chance_whatever_it_learns() -> None:
     pair = Pair(GAME, replace(FEW, listener=MemorySettings(deaf=True)))
-    pair.train(30)
-    assert pair.evaluate(400)["zsct"] == pytest.approx(0.5, abs=0.03)
+    pair.run(30)
+    assert pair.read(400)["zsct"] == pytest.approx(0.5, abs=0.03)
 
 
 def test_an_unknown_estimator_is_refused() -> None:
@@ -271,7 +263,7 @@ def test_an_unknown_estimator_is_refused() -> None:
 def test_a_pair_learns_by_reward_alone() -> None:
     torch.set_num_threads(1)
     pair = Pair(GAME, PairSettings(updates=900))
-    pair.train()
-    assert pair.evaluate(500)["zsct"] > 0.9
-    spoken = evaluate(TrainedSpeaker(pair.speaker), TrainedListener(pair.listener), GAME, episodes=200, seeds=1)
+    pair.run(900)
+    assert pair.read(500)["zsct"] > 0.9
+    spoken = evaluate(TrainedSpeaker(pair.speaking), MemoryPlayer(pair.listening), GAME, episodes=200, seeds=1)
     assert float(spoken.table()["zsct"][0]) > 0.9

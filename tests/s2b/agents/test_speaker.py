@@ -65,7 +65,8 @@ def test_a_number_seen_before_is_called_as_it_was() -> None:
     speaker = made(attention="near")
     numbers = torch.tensor([0.5, -0.5, 0.5, -0.5, 0.5, -0.5])
     stimuli = numbers.view(1, -1, 1).expand(1, -1, 3)
-    logs = speaker.log_chances(speaker.recall(stimuli, torch.tensor([[0, 1, 2]])), torch.tensor([[[0, 1, 0, 1, 0, 1]]]))
+    said = torch.tensor([0, 1, 0, 1, 0, 1]).expand(1, 3, -1)
+    logs = speaker.log_chances(speaker.recall(stimuli, torch.tensor([[0, 1, 2]])), said)
     assert logs[0, 0, -1].argmax() == 1
     assert logs[0, 0, -2].argmax() == 0
 

@@ -1,4 +1,4 @@
-"""`icy s2b`: play meta-referential games, evaluate players, record episodes, and score languages and stimuli."""
+"""`icy s2b`: play meta-referential games, train and evaluate players, and score languages and stimuli."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from .eval import eval_command, language_command, stimuli_command
 from .play import play_command
 from .record import record_command
 from .text import text_command
+from .train import train_command
 
 EPILOG = """\b
 Examples:
   icy s2b play
   icy s2b eval --speaker posdis --listener binding --shots 1,2 --samples 1,4
+  icy s2b train --shots 1,2,4 --seeds 3
   icy s2b record --listener binding --episodes 100 -o games.parquet
   icy s2b language --speaker posdis --speaker holistic
   icy s2b stimuli --samples 16 --plot stimuli.png
@@ -29,5 +31,13 @@ def s2b_command() -> None:
     """
 
 
-for _command in (play_command, eval_command, language_command, record_command, stimuli_command, text_command):
+for _command in (
+    play_command,
+    eval_command,
+    language_command,
+    record_command,
+    stimuli_command,
+    text_command,
+    train_command,
+):
     s2b_command.add_command(_command)

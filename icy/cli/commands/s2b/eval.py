@@ -26,14 +26,18 @@ from .options import (
     game_options,
     load,
     player_option,
+    players_of,
     plugins_and_quiet,
     progress,
     settings_of,
     shown,
+    where_option,
 )
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from icy.s2b.players.base import Player
 
 
 # -- eval --------------------------------------------------------------------------------------------------------------
@@ -42,6 +46,7 @@ EVAL_EPILOG = """\b
 Examples:
   icy s2b eval
   icy s2b eval --listener binding --listener random --shots 1,2,4 --samples 1,4,16
+  icy s2b eval --listener agents --where seed=123 --samples 1,4
   icy s2b eval --listener mine --plugin mine.py --compat near32 --out scores.csv
 """
 
@@ -49,6 +54,7 @@ Examples:
 @click.command("eval", short_help="Evaluate pairs of players.", epilog=EVAL_EPILOG)
 @player_option("speaker", "posdis", several=True)
 @player_option("listener", "binding", several=True)
+@where_option
 @click.option("--episodes", type=int, default=64, show_default=True, help="Number of episodes per seed.")
 @click.option("--seeds", type=Seeds(), default=5, show_default=True, help="How many, from 123 on, or which.")
 @game_options(several=True)
@@ -61,6 +67,7 @@ def eval_command(
     /,
     speaker: tuple[str, ...],
     listener: tuple[str, ...],
+    where: tuple[tuple[str, Any], ...],
     episodes: int,
     seeds: int | str,
     format_: str,
@@ -81,7 +88,7 @@ def eval_command(
     load(plugin)
     target = None if out is None else checked_rows_file(out)
     numbers = seed_list(seeds)
-    pairs = [(s, h) for s in _names(speaker, SPEAKER) for h in _names(listener, LISTENER)]
+    pairs = list(product(players_of(speaker, SPEAKER, where), players_of(listener, LISTENER, where)))
     games = games_of(settings_of(ctx, given), given)
     found: list[pd.DataFrame] = []
     try:
@@ -120,12 +127,17 @@ def _numbers(name: str, given: int | str) -> list[int]:
 
 
 def _evaluated(
-    speaker: str, listener: str, game: GameSettings, episodes: int, seeds: Sequence[int], told: Callable[[int], None]
+    speaker: tuple[str, str | Player],
+    listener: tuple[str, str | Player],
+    game: GameSettings,
+    episodes: int,
+    seeds: Sequence[int],
+    told: Callable[[int], None],
 ) -> pd.DataFrame:
     from icy.s2b import evaluate
 
-    rows = evaluate(speaker, listener, game, episodes=episodes, seeds=seeds, told=counting(told)).table()
-    facts = {"speaker": speaker, "listener": listener, **{name: getattr(game, name) for name in SWEPT}}
+    rows = evaluate(speaker[1], listener[1], game, episodes=episodes, seeds=seeds, told=counting(told)).table()
+    facts = {"speaker": speaker[0], "listener": listener[0], **{name: getattr(game, name) for name in SWEPT}}
     return rows.assign(**facts, decisions=game.decisions, episodes=episodes)
 
 
@@ -149,6 +161,7 @@ def _print_evaluation(found: Sequence[pd.DataFrame], spread: str, format_: str) 
     epilog="\b\nExamples:\n  icy s2b language --speaker posdis --speaker bosdis --vocab-size 15",
 )
 @player_option("speaker", "posdis", several=True)
+@where_option
 @click.option("--metric", "-m", "metric", multiple=True, metavar="NAME", shell_complete=completion.metrics,
               help="Metric to compute; repeatable.  [default: topsim, posdis, bosdis, tre, hce, cbm]")  # fmt: skip
 @click.option("--episodes", type=int, default=20, show_default=True, help="Number of episodes.")
@@ -162,6 +175,7 @@ def language_command(
     ctx: click.Context,
     /,
     speaker: tuple[str, ...],
+    where: tuple[tuple[str, Any], ...],
     metric: tuple[str, ...],
     episodes: int,
     seed: int,
@@ -180,11 +194,11 @@ def language_command(
     target = None if out is None else checked_rows_file(out)
     metrics = _names(metric or LANGUAGE, "metric")
     game = GameSettings.of(**settings_of(ctx, given))
-    speakers = _names(speaker, SPEAKER)
+    speakers = players_of(speaker, SPEAKER, where)
     found = []
     with progress(len(speakers), quiet) as told:
-        for name in speakers:
-            rows = probe_language(name, game, metrics=metrics, episodes=episodes, seed=seed)
+        for name, player in speakers:
+            rows = probe_language(player, game, metrics=metrics, episodes=episodes, seed=seed)
             found.append(rows.assign(speaker=name))
             told(1)
     print_table(scores_table(joined(found), "speaker", metrics, spread, "languages of frozen speakers"), format_)

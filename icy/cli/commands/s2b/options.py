@@ -5,12 +5,23 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from icy.cli import completion
-from icy.cli.options import FORMATS, SPREADS, Decorator, Sizes, SpecOptions, given_by_user, plugin_option, together
+from icy.cli.options import (
+    FORMATS,
+    SPREADS,
+    Assignment,
+    Decorator,
+    Sizes,
+    SpecOptions,
+    given_by_user,
+    plugin_option,
+    together,
+)
 from icy.cli.output import stderr
 from icy.core.checks import parse_whole
 from icy.core.errors import quoted
@@ -21,6 +32,8 @@ from icy.s2b.stimuli import REPRESENTATIONS, TRUNCATIONS
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from icy.s2b.players.base import Player
 
 SWEPT = ("shots", "samples", "distractors")
 
@@ -100,13 +113,58 @@ def game_options(several: bool = False) -> Decorator:
     )  # fmt: skip
 
 
-def player_option(role: str, default: str, several: bool = False) -> Decorator:
-    """Add the option for the player in a role."""
+def player_option(role: str, default: str, several: bool = False, trained: bool = True) -> Decorator:
+    """Add the option for the player in a role; with `trained`, also for one that was trained (`players_of`)."""
+    also = "; or a results folder, or a file, of trained agents" if trained else ""
     complete = completion.speakers if role == "speaker" else completion.listeners
     return click.option(
         f"--{role}", default=[default] if several else default, multiple=several, show_default=True, metavar="NAME",
-        shell_complete=complete, help="See `icy list players`" + ("; repeatable." if several else "."),
+        shell_complete=complete, help=f"See `icy list players`{also}" + ("; repeatable." if several else "."),
     )  # fmt: skip
+
+
+where_option: Decorator = click.option(
+    "--where",
+    multiple=True,
+    type=Assignment(),
+    metavar="NAME=VALUE",
+    help="Of the trained agents in a folder only these, as in seed=124 or model=pairs+ppo; repeatable.",
+)
+
+
+def players_of(
+    asked: Sequence[str], role: str, where: Sequence[tuple[str, Any]] = ()
+) -> list[tuple[str, str | Player]]:
+    """Return players of a role with their labels: registered ones by name, and trained ones from their files.
+
+    Raises:
+        IcyError: an unknown name, or files without such players.
+    """
+    found: dict[str, str | Player] = {}
+    for name in asked:
+        if _is_kept(name, role):
+            from icy.s2b.agents.kept import kept_agents  # imports torch
+
+            found |= {agent.label: agent.player(role) for agent in kept_agents(name, **dict(where))}
+        else:
+            found |= {entry.name: entry.name for entry in registry.match([name], role)}
+    return list(found.items())
+
+
+def player_of(asked: str, role: str, where: Sequence[tuple[str, Any]] = ()) -> str | Player:
+    """Return the one player that a name or a file stands for. Errors as for `players_of`, and if there are several."""
+    if not _is_kept(asked, role):
+        return asked
+    from icy.s2b.agents.kept import one_agent  # imports torch
+
+    return one_agent(asked, **dict(where)).player(role)
+
+
+def _is_kept(name: str, role: str) -> bool:
+    """Whether a name is that of a file or folder of trained agents, and of no registered player."""
+    path = Path(name)
+    is_file = path.suffix in (".safetensors", ".parquet") and path.is_file()
+    return registry.find(role, name) is None and (path.is_dir() or is_file)
 
 
 shown = together(

@@ -13,7 +13,7 @@ from icy.core.registry import LISTENER, PLAYERS, SPEAKER
 from icy.core.text import counted
 from icy.s2b.settings import GameSettings
 
-from .options import game_options, load, player_option, plugins_and_quiet, settings_of
+from .options import game_options, load, player_of, player_option, plugins_and_quiet, settings_of, where_option
 
 ME = "me"
 EPILOG = """\b
@@ -30,6 +30,7 @@ As the speaker, type tokens, as in 3 1 2; as the listener, the number of an answ
 @click.command("play", short_help="Watch an episode, or play along.", epilog=EPILOG)
 @player_option("speaker", "posdis")
 @player_option("listener", "binding")
+@where_option
 @click.option("--seed", type=int, default=123, show_default=True, help="Seed of the episode.")
 @click.option("--pause/--no-pause", default=None, help="Wait for Enter after every game; by default on a terminal.")
 @click.option("--latents/--no-latents", default=None, help="Show meanings; by default if nobody plays along.")
@@ -41,6 +42,7 @@ def play_command(
     /,
     speaker: str,
     listener: str,
+    where: tuple[tuple[str, Any], ...],
     seed: int,
     pause: bool | None,
     latents: bool | None,
@@ -62,7 +64,10 @@ def play_command(
     mine = [role for role in PLAYERS if names[role] == ME]
     waits = (sys.stdin.isatty() and not mine) if pause is None else pause
     turn = game.reset(seeds=[seed])
-    players = {role: person(role) if names[role] == ME else seated(names[role], role, game) for role in PLAYERS}
+    players = {
+        role: person(role) if names[role] == ME else seated(player_of(names[role], role, where), role, game)
+        for role in PLAYERS
+    }
     for role in mine:
         seated(players[role], role, game)
     transcript = Transcript(game, views=mine or PLAYERS, latents=not mine if latents is None else latents)

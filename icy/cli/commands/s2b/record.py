@@ -8,10 +8,21 @@ import click
 
 from icy.cli.output import note
 from icy.core.errors import StoreError
+from icy.core.registry import LISTENER, SPEAKER
 from icy.core.text import counted
 from icy.s2b.settings import GameSettings
 
-from .options import counting, game_options, load, player_option, plugins_and_quiet, progress, settings_of
+from .options import (
+    counting,
+    game_options,
+    load,
+    player_of,
+    player_option,
+    plugins_and_quiet,
+    progress,
+    settings_of,
+    where_option,
+)
 
 
 @click.command(
@@ -21,6 +32,7 @@ from .options import counting, game_options, load, player_option, plugins_and_qu
 )
 @player_option("speaker", "posdis")
 @player_option("listener", "binding")
+@where_option
 @click.option("--episodes", type=int, default=64, show_default=True, help="Number of episodes.")
 @click.option("--seed", type=int, default=123, show_default=True, help="Seed of the episodes.")
 @game_options()
@@ -32,6 +44,7 @@ def record_command(
     /,
     speaker: str,
     listener: str,
+    where: tuple[tuple[str, Any], ...],
     episodes: int,
     seed: int,
     out: str,
@@ -45,8 +58,9 @@ def record_command(
     load(plugin)
     target = checked_target(out)
     game = GameSettings.of(**settings_of(ctx, given))
+    speaks, listens = player_of(speaker, SPEAKER, where), player_of(listener, LISTENER, where)
     with progress(episodes, quiet) as told:
-        games = record(speaker, listener, game, episodes=episodes, seed=seed, told=counting(told))
+        games = record(speaks, listens, game, episodes=episodes, seed=seed, told=counting(told))
     try:
         write(games, target)
     except OSError as error:

@@ -84,7 +84,7 @@ text_options = together(
 @click.command("text", short_help="Evaluate text models as listeners.", epilog=EPILOG)
 @click.option("--model", "model", multiple=True, required=True, metavar="NAME|URL#MODEL",
               shell_complete=completion.text_models, help="See `icy list text-models`; repeatable.")  # fmt: skip
-@player_option("speaker", "posdis")
+@player_option("speaker", "posdis", trained=False)
 @click.option("--episodes", type=int, default=64, show_default=True, help="Number of episodes per seed.")
 @click.option("--seeds", type=Seeds(), default=5, show_default=True, help="How many, from 123 on, or which.")
 @click.option("--dry-run", is_flag=True, help="Show prompts and count tokens; ask nobody.")

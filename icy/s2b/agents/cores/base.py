@@ -26,11 +26,25 @@ class Parts:
         vision: width of what encodes the stimuli.
         language: width of what encodes the message.
         flags: width of rewards, round, role, phase and result.
+        stimuli: number of stimuli that are seen side by side.
+        tokens: number of tokens that are heard side by side.
     """
 
     vision: int
     language: int
     flags: int = 0
+    stimuli: int = 1
+    tokens: int = 1
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """Widths of what is seen, what is heard, and the flags."""
+        return self.vision, self.language, self.flags
+
+    @property
+    def width(self) -> int:
+        """Width of all three."""
+        return sum(self.sizes)
 
     @classmethod
     def halves(cls, width: int) -> "Parts":

@@ -122,7 +122,7 @@ class DCEM(SequenceCore):
         self_parts = parts or Parts.halves(whole_number("width of an input", width, least=2))
         vision, language = self_parts.vision + self_parts.flags, self_parts.language + self_parts.flags
         super().__init__(width, output, hidden + heads * (vision + language))
-        if self_parts.vision + self_parts.language + self_parts.flags > width or not vision * language:
+        if self_parts.width > width or not vision * language:
             raise InvalidSettingError(f"{self_parts} do not fit an input of {width} numbers.")
         self.parts, self.capacity = self_parts, whole_number("capacity", capacity)
         self.seen_by_heard = Reader(language, vision, heads, whole_number("nearest", nearest), query)
@@ -137,8 +137,7 @@ class DCEM(SequenceCore):
         self, xs: Float[Tensor, "*lead width"]
     ) -> tuple[Float[Tensor, "*lead seen"], Float[Tensor, "*lead heard"]]:
         """Return what is seen and what is heard of inputs, each with the flags."""
-        sizes = self.parts.vision, self.parts.language, self.parts.flags
-        seen, heard, flags = xs[..., : sum(sizes)].split(sizes, -1)
+        seen, heard, flags = xs[..., : self.parts.width].split(self.parts.sizes, -1)
         return torch.cat([seen, flags], -1), torch.cat([heard, flags], -1)
 
     def start(self, episodes: int, device: Any = None) -> State:

@@ -22,6 +22,7 @@ def test_sizes_are_those_of_the_facts() -> None:
     outputs = {entry.name: make_core(entry.name, 20).output for entry in registry.entries(CORE)}
     assert outputs == {
         "LSTM": 128, "LSTM-512": 512, "DNC": 128, "ESBN": 256, "ESBN-strict": 512, "DCEM": 256, "Transformer": 128,
+        "PairMemory": 64,
     }  # fmt: skip
     core: Any = make_core("DCEM", 245, parts=Parts(32, 32, 10))
     assert core.above.layers[0].input_size == 1009  # s2b-facts 10.5

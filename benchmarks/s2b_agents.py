@@ -1,0 +1,92 @@
+"""Train agents of S2B: `python benchmarks/s2b_agents.py [--train memory|pair|ablations|papers]... [--workers 2]`.
+
+Run the sweeps benchmarks/sweeps/s2b-*.toml into benchmarks/agents/results, starting from the records in
+benchmarks/agents/records.parquet, which is committed; put all records back into it, and write benchmarks/s2b-agents.md
+and .png. Run it again to continue, on any machine. Without --train, only pack and write.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+import icy
+from icy.analysis.style import SMALL, head, panels, tidy
+from icy.experiments.results import ProbeResult
+from icy.records.pack import add_to_pack
+
+HERE = Path(__file__).parent
+SWEEPS, PAGE = HERE / "sweeps", HERE / "s2b-agents.md"
+RESULTS, RECORDS = HERE / "agents" / "results", HERE / "agents" / "records.parquet"
+TITLES = {
+    "memory": "Attention memories, by reward alone",
+    "pair": "Pairs that learn both sides, by reward alone",
+    "ablations": "What is needed",
+    "papers": "The papers' cores and learners",
+}
+SPREAD = "sd"
+
+
+def run(name: str, rerun: str = "missing", workers: int | None = None) -> ProbeResult:
+    """Train what a sweep lacks, or with `rerun="never"` load what it has."""
+    start = [RECORDS] if RECORDS.exists() else []
+    return icy.sweep(file=SWEEPS / f"s2b-{name}.toml", out=RESULTS, start=start, rerun=rerun, workers=workers)
+
+
+def page(results: dict[str, ProbeResult]) -> str:
+    """Return the page."""
+    parts = [
+        "# Agents that learn S2B",
+        "",
+        "Made by `python benchmarks/s2b_agents.py` of the records in agents/records.parquet; each table is the sweep "
+        "of its name in sweeps/. Evaluated on 1,000 episodes per seed that were not trained on, under the default "
+        "schedule, where those who never listen score 50 %.",
+        "",
+        "![Accuracy in the query while agents learn](s2b-agents.png)",
+    ]
+    for name, result in results.items():
+        if result.records:
+            minutes = [r["cpu_seconds"] / 60 for r in result.records if not r["failed"]]
+            parts += ["", f"## {TITLES[name]}", "", result.table("markdown", SPREAD).strip(), ""]
+            parts += [f"{min(minutes):.1f} to {max(minutes):.1f} minutes of processor time an agent, one thread."]
+    return "\n".join(parts) + "\n"
+
+
+def draw(results: dict[str, ProbeResult]) -> None:
+    """Draw accuracy in the query against observations: a panel per sweep, a line per agent and seed."""
+    shown = {name: result for name, result in results.items() if name != "ablations" and result.records}
+    figure, axes = panels(list(shown), None, (2.6 * len(shown), 2.6), across=len(shown))
+    for axis, (name, result) in zip(axes, shown.items(), strict=True):
+        colours: dict[str, str] = {}
+        for record in result.records:
+            label = f"{record['model']}, V {record['values']}"
+            _, query, _, observations = zip(*record["curve"], strict=True)
+            new = label not in colours
+            colour = colours.setdefault(label, f"C{len(colours)}")
+            ys = [100 * y for y in query]
+            axis.plot(observations, ys, color=colour, linewidth=0.7, alpha=0.7, label=label if new else None)
+        head(axis, TITLES[name], 2.3)
+        axis.set_xlabel("observations")
+        axis.set_ylim(40, 101)
+        axis.legend(fontsize=SMALL, frameon=False, loc="lower right")
+        tidy(axis, "y")
+    axes[0].set_ylabel("query (ZSCT), %")
+    figure.savefig(PAGE.with_suffix(".png"), dpi=160)
+
+
+def main(given: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--train", choices=TITLES, action="append", default=[], help="which sweeps to run")
+    parser.add_argument("--workers", type=int, help="processes at once")
+    asked = parser.parse_args(given)
+    for name in asked.train:
+        run(name, workers=asked.workers)
+    add_to_pack(RECORDS, RESULTS)
+    results = {name: run(name, rerun="never") for name in TITLES}
+    PAGE.write_text(page(results))
+    draw(results)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,181 @@
+"""The course of a training: updates, readings, checkpoints, and the evaluation at its end."""
+
+import functools
+import io
+import logging
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+
+from icy.core.files import write_atomically
+from icy.records.store import RECORDS
+from icy.s2b.evaluation import NEVER_LISTENING, never_listening
+from icy.s2b.settings import GameSettings
+from icy.training.job import Job, Outcome, Reading, Replicate, Report
+
+from .job import AgentJob
+from .kept import packed_networks
+from .setup import Setup
+from .training import Training
+
+log = logging.getLogger(__name__)
+CHECKPOINTS = "checkpoints"  # folder in a results folder
+CHECKPOINT_SECONDS = 30.0  # between two checkpoints
+SHARE = 0.05  # of the time that checkpoints may take
+FLOOR_EPISODES = 250  # at most, of the evaluation at the end, for those who never listen
+READ_SEED = 99  # of the episodes of readings
+READ_EPISODES = 200
+FINAL_SEED = 123  # of the episodes of the evaluation at the end, those of `evaluate` with one seed
+REHEARSED_SECONDS = 2.0
+
+
+def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
+    """Train the agents of a job one after the other; see Job."""
+    job = cast(AgentJob, job)
+    _sweep(Path(job.folder))
+    for replicate in job.replicates:
+        course = Course(job, replicate)
+        yield course.outcome(report)
+        course.forget()  # only now, as its record is on file
+
+
+class Course:
+    """One training from its beginning, or from its last checkpoint, to its end."""
+
+    def __init__(self, job: AgentJob, replicate: Replicate) -> None:
+        self.job, self.replicate = job, replicate
+        self.training = job.setup.training(replicate.seed)
+        self.path = Path(job.folder) / CHECKPOINTS / f"{job.key(replicate)}.pt"
+        self.curve: list[list[float]] = []  # as `JobKind.curve` of this kind says
+        self.seconds = self.cpu_seconds = 0.0  # of all sessions
+        self.loss = 0.0
+        self._resume()
+
+    def outcome(self, report: Report | None) -> Outcome:
+        """Train to the end, and evaluate."""
+        if not self.curve:
+            self._read(report)
+        saved, cost = time.perf_counter(), 0.0
+        while not self.over and math.isfinite(self.loss):
+            began, used = time.perf_counter(), time.process_time()
+            self.loss = self.training.run(1)
+            self.seconds += time.perf_counter() - began
+            self.cpu_seconds += time.process_time() - used
+            if self.training.updates % self.job.report_every == 0 or self.over:
+                self._read(report)
+            now = time.perf_counter()
+            if self.job.checkpoints and now - saved > max(CHECKPOINT_SECONDS, cost / SHARE):
+                self.save()
+                saved, cost = time.perf_counter(), time.perf_counter() - now
+        return self._evaluated() if math.isfinite(self.loss) else self._diverged()
+
+    @property
+    def over(self) -> bool:
+        """Whether there is nothing left to do."""
+        limit = self.job.setup.observations
+        return self.training.done or (limit is not None and self.training.observations >= limit)
+
+    def _read(self, report: Report | None) -> None:
+        """Read the accuracies, and tell."""
+        updates = self.training.updates
+        found = self.training.read(READ_EPISODES, READ_SEED, self.training.practice)
+        self.curve.append([updates, found["zsct"], found["support"], self.training.observations])
+        if report is not None:
+            report([Reading(self.replicate, updates, found["zsct"])])
+
+    def _evaluated(self) -> Outcome:
+        job, training = self.job, self.training
+        began = time.perf_counter()
+        scores = training.read(job.episodes, FINAL_SEED)
+        floor = deaf_floor(training.game, job.episodes)
+        extra = {"support": scores["support"], "floor": floor, "observations": training.observations}
+        self.seconds += time.perf_counter() - began
+        extra |= training.language()
+        files = {}
+        if job.keep_models:
+            files[job.model_file(self.replicate)] = packed_networks(job, self.replicate, training, scores | extra)
+        extra["cpu_seconds"] = round(self.cpu_seconds, 2)  # not on the card: its bytes are the same every time
+        reason = "steps" if training.done else "budget"
+        return self._outcome(reason, scores["zsct"], extra=extra, files=files)
+
+    def _diverged(self) -> Outcome:
+        return self._outcome("diverged", math.nan)
+
+    def _outcome(self, reason: str, accuracy: float, **more: Any) -> Outcome:
+        updates = self.training.updates
+        return Outcome(
+            self.replicate, reason, updates, accuracy, self.curve, engine="pytorch", seconds=self.seconds, **more
+        )
+
+    # -- checkpoints ---------------------------------------------------------------------------------------------------
+
+    def save(self) -> None:
+        """Leave a checkpoint, whole or not at all."""
+        held = io.BytesIO()
+        state = {"training": self.training.state(), "curve": self.curve, "loss": self.loss}
+        state |= {"seconds": self.seconds, "cpu_seconds": self.cpu_seconds}
+        torch.save(state, held)
+        write_atomically(self.path, held.getvalue())
+
+    def _resume(self) -> None:
+        """Go on from the last checkpoint, if there is one that can be read."""
+        if not self.job.checkpoints or not self.path.exists():
+            return
+        try:
+            state = torch.load(self.path, weights_only=True)
+            self.training.load(state["training"])
+        except Exception as error:  # of whatever kind: what was half done is then done again
+            log.warning("The checkpoint %s cannot be read, so its training begins anew: %s.", self.path, error)
+            self.training = self.job.setup.training(self.replicate.seed)
+            return
+        self.curve, self.loss = state["curve"], state["loss"]
+        self.seconds, self.cpu_seconds = state["seconds"], state["cpu_seconds"]
+        log.info("%s, seed %s: going on after update %s.", self.job.name, self.replicate.seed, self.training.updates)
+
+    def forget(self) -> None:
+        """Remove the checkpoint."""
+        _remove(self.path)
+
+
+def _sweep(folder: Path) -> None:
+    """Remove checkpoints of what is on file, left by what was killed in between."""
+    for path in (folder / CHECKPOINTS).glob("*.pt"):
+        if (folder / RECORDS / f"{path.stem}.json").exists():
+            _remove(path)
+
+
+def _remove(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    if path.parent.is_dir() and not any(path.parent.iterdir()):
+        path.parent.rmdir()
+
+
+# -- floors and times --------------------------------------------------------------------------------------------------
+
+
+def deaf_floor(game: GameSettings, episodes: int) -> float:
+    """Return the query of the best of those who never listen, in the first episodes of the evaluation at the end."""
+    return _floor(tuple(sorted(asdict(game).items())), min(episodes, FLOOR_EPISODES))
+
+
+@functools.cache
+def _floor(game: tuple[tuple[str, Any], ...], episodes: int) -> float:
+    found = never_listening(GameSettings(**dict(game)), episodes=episodes, seeds=[FINAL_SEED])
+    scores = [float(found[name].iloc[0]) for name in NEVER_LISTENING]
+    return max((score for score in scores if math.isfinite(score)), default=math.nan)
+
+
+def seconds_per_update(setup: Setup, updates: int) -> float:
+    """Return the seconds of an update, the first left out, which deals episodes for many."""
+    training: Training = setup.training(0)
+    training.run(1)
+    began, done = time.perf_counter(), 0
+    while done < max(updates, 1) and time.perf_counter() - began < REHEARSED_SECONDS:
+        training.run(1)
+        done += 1
+    return (time.perf_counter() - began) / done

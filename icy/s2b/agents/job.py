@@ -1,0 +1,219 @@
+"""Jobs that train agents: one setup, at several seeds."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from itertools import product
+from typing import Any, cast
+
+from icy.core.checks import seed_list, whole_number
+from icy.core.entry import CORE, Entry
+from icy.core.errors import IcyError, InvalidSettingError
+from icy.core.lazy import load_object
+from icy.core.registry import SPEAKER, registry
+from icy.core.text import counted, several
+from icy.records.record import Record
+from icy.s2b.settings import GameSettings
+from icy.training.job import ExpectedSteps, Job, Replicate
+
+from .setup import Setup, core_name, find_learner, speaker_name
+from .spec import S2BSpec
+
+QUICK_OBSERVATIONS = 20_000  # of learners that count these
+READINGS = 20  # of a training, unless it is said how often
+ON_AXES = ("shots", "samples", "distractors", "most")
+NAMED = (*ON_AXES, "least")  # settings of the game that are options of their own
+
+
+@dataclass(frozen=True)
+class AgentJob(Job):
+    """Training of one setup at several seeds, one after the other.
+
+    A training leaves checkpoints in the results folder and goes on from them, so that what was killed loses seconds.
+
+    Attributes:
+        setup: what is trained.
+        episodes: number of episodes of the evaluation at the end.
+        report_every: updates between two readings.
+        checkpoints: whether checkpoints are left.
+    """
+
+    setup: Setup
+    episodes: int = 1000
+    report_every: int = 20
+    checkpoints: bool = True
+
+    kind = "s2b"
+    trainer = "icy.s2b.agents.course:train"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "device", "cpu")  # the learners' networks are small, and most of the time is dealing
+
+    @property
+    def name(self) -> str:
+        """Core and learner."""
+        return self.setup.model + (" (deaf)" if self.setup.deaf else "")
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The core and the speaker, where they are registered."""
+        return [*super().entries, *_registered(self.setup)]
+
+    def config(self, replicate: Replicate) -> dict[str, Any]:
+        """Return all choices that can change the numbers of a training; what is usual stands in `settings` alone."""
+        setup, game = self.setup, self.setup.game
+        usual = asdict(GameSettings(most=game["most"], dimensions=game["dimensions"]))
+        own = {name: value for name, value in game.items() if name not in NAMED and value != usual[name]}
+        default = setup.how.complete(setup.core, {}, setup.preset)
+        return {
+            "model": self.name,
+            "grammar": replicate.grammar,
+            "seed": replicate.seed,
+            "values": f"{game['least']}-{game['most']}",
+            **{name: game[name] for name in ON_AXES if name != "most"},
+            "options": {
+                **{f"game.{name}": value for name, value in own.items()},
+                **setup.options,
+                **{f"speaker.{name}": value for name, value in setup.speaker_options.items()},
+                **{name: value for name, value in setup.settings.items() if value != default[name]},
+                **({"observations": setup.observations} if setup.observations else {}),
+            },
+            "settings": {"setup": setup.config(), "episodes": self.episodes, "report_every": self.report_every},
+        }
+
+    def versions(self, replicate: Replicate) -> dict[str, str]:
+        """Return the versions of the kind of job, the core and the speaker."""
+        return super().versions(replicate) | {e.kind: e.full_version for e in _registered(self.setup)}
+
+    def for_travel(self) -> "AgentJob":
+        """Return the job for another machine, where nobody would find its checkpoints."""
+        return replace(self, checkpoints=False)
+
+    def length(self, baseline: float | None) -> int | None:
+        """Return the number of updates."""
+        return self.setup.updates
+
+    def limit_text(self) -> str:
+        """Return the word before the time left."""
+        return "at most" if self.setup.observations else "about"
+
+    def estimate_text(self, steps: str) -> str:
+        """Return what an estimate rests on."""
+        return f"This is an estimate for {steps} updates of every agent; readings and the evaluation come on top."
+
+    def expected_steps(self, baseline: float | None) -> ExpectedSteps:
+        """Return the number of updates, which is known."""
+        return ExpectedSteps(self.setup.updates, False)
+
+    def rehearse(self, updates: int) -> float:
+        """Return the seconds of one update of all seeds."""
+        timed = cast("Callable[[Setup, int], float]", load_object(f"{__package__}.course:seconds_per_update"))
+        return timed(self.setup, updates) * len(self.replicates)
+
+    def summary(self, record: Record) -> str:
+        """Return the result of an agent in a few words."""
+        return (
+            f"query {record['accuracy']:.3f}, support {record.get('support', 0):.3f} after "
+            f"{counted(record['steps'], 'update')}"
+        )
+
+
+def _registered(setup: Setup) -> list[Entry]:
+    """Return the entries of the core and the speaker, of those that are registered."""
+    found = (registry.find(CORE, setup.core), registry.find(SPEAKER, setup.speaker))
+    return [entry for entry in found if entry is not None]
+
+
+# -- from a spec -------------------------------------------------------------------------------------------------------
+
+
+def agent_jobs(spec: S2BSpec) -> list[AgentJob]:
+    """Return the jobs of a spec, one per combination of what is several.
+
+    Raises:
+        IcyError: an unknown name, a value that cannot be, or what does not go together.
+    """
+    if spec.device not in ("auto", "cpu"):
+        raise InvalidSettingError("Agents of S2B train on the CPU; leave out device (--device).")
+    seeds, episodes = seed_list(spec.seeds), whole_number("number of episodes", spec.episodes)
+    jobs: dict[str, AgentJob] = {}
+    for setup in _setups(spec):
+        every = spec.report_every or max(1, setup.updates // READINGS)
+        job = AgentJob(
+            setup,
+            episodes,
+            whole_number("number of updates between readings", every),
+            replicates=tuple(Replicate(setup.speaker, seed) for seed in seeds),
+            parameters=_parameters(setup),
+            preset=spec.preset,
+        )
+        jobs.setdefault(job.row, job)  # a learner of both sides is the same beside every speaker
+    return list(jobs.values())
+
+
+def _setups(spec: S2BSpec) -> Iterable[Setup]:
+    """Return the setups of a spec, in the order of its arguments."""
+    games = [
+        _game(spec, dict(zip(ON_AXES, one, strict=True))) for one in product(*(_numbers(spec, n) for n in ON_AXES))
+    ]
+    for core, learner, speaker in product(_words(spec.core), _words(spec.learner), _words(spec.speaker)):
+        core = core_name(core, learner)
+        settings = find_learner(learner).complete(core, _asked(spec, core, learner), spec.preset)
+        for game, deaf in product(games, (False, True) if spec.deaf else (False,)):
+            yield Setup(
+                core=core,
+                learner=learner,
+                game=asdict(game),
+                speaker=speaker_name(speaker, learner),
+                deaf=deaf,
+                options=dict(spec.options),
+                speaker_options=dict(spec.speaker_options),
+                settings=settings,
+                preset=spec.preset,
+                observations=None if "observations" in settings else spec.observations,
+            )
+
+
+def _asked(spec: S2BSpec, core: str, learner: str) -> dict[str, Any]:
+    """Return the settings of a learner that were asked for, with the length of the training where it is one of them."""
+    known = [one.name for one in fields(find_learner(learner).settings_class(core))]
+    lengths = {"updates": spec.updates, "observations": spec.observations}
+    if spec.updates is not None and "updates" not in known:
+        if "updates" in spec.given:
+            raise InvalidSettingError(f"The learner '{learner}' is told its length by observations, not by updates.")
+        lengths["observations"] = spec.observations or QUICK_OBSERVATIONS
+    return {**spec.settings, **{n: value for n, value in lengths.items() if value is not None and n in known}}
+
+
+def _words(given: Any) -> list[str]:
+    """Return names, also of text in which they stand between commas."""
+    return list(dict.fromkeys(str(name) for one in several(given) for name in several(one)))
+
+
+def _numbers(spec: S2BSpec, name: str) -> list[int]:
+    found: list[Any] = several(getattr(spec, name))
+    if not found or not all(isinstance(n, int) for n in found):
+        raise InvalidSettingError(f"{name} is a whole number, or several (1,2,4); not '{getattr(spec, name)}'.")
+    return found
+
+
+def _game(spec: S2BSpec, own: Mapping[str, int]) -> GameSettings:
+    twice = sorted(set(spec.game) & set(NAMED))
+    if twice:
+        raise InvalidSettingError(f"{twice[0]} is an option of its own (--{twice[0]}), not one of game.")
+    given: dict[str, Any] = {**own, "least": spec.least, **spec.game}
+    return GameSettings.of(**given)
+
+
+def _parameters(setup: Setup) -> dict[str, int]:
+    """Count the parameters, which shows as well that the setup can be made.
+
+    Raises:
+        IcyError: it cannot.
+    """
+    try:
+        networks = setup.training(0).networks().values()
+    except (TypeError, ValueError) as error:
+        raise IcyError(f"{setup.model} cannot be made: {error}.") from error
+    count = sum(weights.numel() for network in networks for weights in network.parameters())
+    return {"true": count, "published": count}

@@ -1,0 +1,30 @@
+"""What agents register: the kind of job that trains them, and the one that comes with icy."""
+
+from icy.core.registry import register_listener
+from icy.records.kinds import JobKind, register_job_kind
+
+register_job_kind(
+    JobKind(
+        "s2b",
+        "Train agents of meta-referential games.",
+        spec=f"{__package__}.spec:S2BSpec",
+        jobs=f"{__package__}.job:agent_jobs",
+        source="MetaRG22; MetaRG24; icy",
+        table="icy.analysis.tables.s2b:training_table",
+        measures=(
+            *("support", "floor", "observations", "cpu_seconds", "topsim", "posdis", "bosdis", "distinct"),
+            *("shots", "samples", "distractors"),
+        ),
+        curve=("steps", "accuracy", "support", "observations"),
+        noun="agents",
+        model=f"{__package__}.kept:kept_networks",
+        command="s2b train",
+    )
+)
+
+register_listener(
+    "memory",
+    f"{__package__}.shipped:memory",
+    description="Has learned by reward alone: an attention memory of dimensions and positions.",
+    source="icy",
+)

@@ -1,0 +1,216 @@
+"""What tells one training of agents from another, as a configuration that a record holds and a training is made of."""
+
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, Self, cast
+
+import msgspec
+
+from icy.core.entry import CORE
+from icy.core.errors import InvalidSettingError, quoted, unknown
+from icy.core.lazy import load_object
+from icy.core.registry import SPEAKER, registry
+from icy.s2b.settings import GameSettings
+
+from .training import Training
+
+MEMORIES = ("pairs", "joint")  # cores that are attention memories of whole games
+
+
+@dataclass(frozen=True)
+class Learner:
+    """A way to learn, which turns a setup into a training.
+
+    Attributes:
+        description: one line.
+        make: "module:function" of a setup and a seed, which returns the `Training`.
+        settings: "module:class" of its settings, a dataclass with the number of `updates`.
+        fixed: settings that its name stands for.
+        hidden: settings that stand elsewhere in a setup.
+        presets: "module:object" of a mapping from names to such settings; "" for none.
+        of_cores: "module:class" of its settings where a registered core learns, if they are others.
+        memories: whether it trains attention memories.
+        cores: whether it trains registered cores.
+        both: whether the speaker learns as well.
+    """
+
+    description: str
+    make: str
+    settings: str
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    hidden: Sequence[str] = ()
+    presets: str = ""
+    of_cores: str = ""
+    memories: bool = True
+    cores: bool = True
+    both: bool = False
+
+    def settings_class(self, core: str) -> Any:
+        """Return the class of its settings beside a core."""
+        return load_object(self.settings if core in MEMORIES or not self.of_cores else self.of_cores)
+
+    def made(self, core: str, given: Mapping[str, Any], preset: str = "default") -> Any:
+        """Return its settings.
+
+        Raises:
+            IcyError: an unknown preset or setting, or a value that cannot be.
+        """
+        of = self.settings_class(core)
+        presets = {"default": of(), **(load_object(self.presets) if self.presets else {})}
+        if preset not in presets:
+            raise unknown("preset of this learner", preset, list(presets))
+        own = checked(of, given, "setting of the learner", {*self.fixed, *self.hidden})
+        return replace(presets[preset], **self.fixed, **own)
+
+    def complete(self, core: str, given: Mapping[str, Any], preset: str = "default") -> dict[str, Any]:
+        """Return all of its settings that stand nowhere else, by name. Errors as for `made`."""
+        made, left_out = self.made(core, given, preset), {*self.fixed, *self.hidden}
+        return {f.name: getattr(made, f.name) for f in fields(made) if f.name not in left_out}
+
+
+_DEALT, _PAIR = f"{__package__}.makers:dealt", f"{__package__}.makers:pair"
+_OF_DEALT, _OF_PAIR = f"{__package__}.learning:LearningSettings", f"{__package__}.pair:PairSettings"
+_SIDES = ("speaker", "listener", "seed")
+
+# A learner comes in with a line here and a function that makes its `Training`.
+LEARNERS: dict[str, Learner] = {
+    "ppo": Learner("By the rewards of its own decisions alone.", _DEALT, _OF_DEALT, {"learner": "ppo"}),
+    "supervised": Learner("On the right decisions.", _DEALT, _OF_DEALT, {"learner": "supervised"}),
+    "pair": Learner(
+        "Speaker and listener together, by reward alone.",
+        _PAIR, _OF_PAIR, {"estimator": "reinforce"}, _SIDES, cores=False, both=True,
+    ),
+    "pair-gumbel": Learner(
+        "Speaker and listener together, with gradients through the messages.",
+        _PAIR, _OF_PAIR, {"estimator": "gumbel"}, _SIDES, cores=False, both=True,
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Setup:
+    """All that can change the numbers of a training, but its seed.
+
+    Attributes:
+        core: what the listener remembers an episode with.
+        learner: how it learns.
+        game: settings of the game, as a dictionary.
+        speaker: the speaker beside it; "learned" where it learns as well.
+        deaf: whether the listener is given no messages.
+        options: further arguments of the core.
+        speaker_options: further arguments of a speaker that learns.
+        settings: all settings of the learner.
+        preset: that they started from.
+        observations: after how many training ends, if the updates are not over before.
+    """
+
+    core: str
+    learner: str
+    game: Mapping[str, Any]
+    speaker: str = "posdis"
+    deaf: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict)
+    speaker_options: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    preset: str = "default"
+    observations: int | None = None
+
+    @classmethod
+    def of_config(cls, config: Mapping[str, Any]) -> Self:
+        """Return a setup by what `config` gave.
+
+        Raises:
+            IcyError: it is of another version of icy.
+        """
+        return cls(**checked(cls, config, "part of a training"))
+
+    def config(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return asdict(self)
+
+    @property
+    def how(self) -> Learner:
+        """How it learns."""
+        return find_learner(self.learner)
+
+    @property
+    def model(self) -> str:
+        """Core and learner."""
+        return f"{self.core}+{self.learner}"
+
+    @property
+    def updates(self) -> int:
+        """Number of updates, if the observations are not over before."""
+        return int(self.learner_settings().updates)
+
+    def learner_settings(self) -> Any:
+        """Return the settings of the learner."""
+        return self.how.made(self.core, self.settings, self.preset)
+
+    def game_settings(self) -> GameSettings:
+        """Return the settings of the game."""
+        return GameSettings(**checked(GameSettings, self.game, "setting of the game"))
+
+    def training(self, seed: int) -> Training:
+        """Return the training that it says, at its beginning.
+
+        Raises:
+            IcyError: what does not go together.
+        """
+        make = cast("Callable[[Setup, int], Training]", load_object(self.how.make))
+        return make(self, seed)
+
+
+def find_learner(name: str) -> Learner:
+    """Return a learner by its name.
+
+    Raises:
+        UnknownNameError: there is none.
+    """
+    if name not in LEARNERS:
+        raise unknown("learner", name, list(LEARNERS))
+    return LEARNERS[name]
+
+
+def core_name(given: str, learner: str) -> str:
+    """Return the name of a core, however its letters are written, that a learner can train.
+
+    Raises:
+        UnknownNameError: there is none.
+    """
+    how = find_learner(learner)
+    known = [*(MEMORIES if how.memories else ()), *(e.name for e in registry.entries(CORE) if how.cores)]
+    if (found := next((name for name in known if name.lower() == given.lower()), None)) is not None:
+        return str(found)
+    raise unknown(f"core of the learner '{learner}'", given, known)
+
+
+def speaker_name(given: str, learner: str) -> str:
+    """Return the name of a speaker, or "learned" where a learner has its own.
+
+    Raises:
+        UnknownNameError: there is none.
+    """
+    return "learned" if find_learner(learner).both else registry.get(given, SPEAKER).name
+
+
+def checked(of: type, given: Mapping[str, Any], what: str, without: Iterable[str] = ()) -> dict[str, Any]:
+    """Return values for fields of a dataclass, each of its type.
+
+    Raises:
+        UnknownNameError: a field that there is not.
+        InvalidSettingError: a value of another type.
+    """
+    hints = typing.get_type_hints(of)
+    known = [f.name for f in fields(of) if f.name not in set(without)]
+    found = {}
+    for name, value in given.items():
+        if name not in known:
+            raise unknown(what, name, known)
+        try:
+            found[name] = msgspec.convert(value, hints[name])
+        except msgspec.ValidationError as error:
+            why = str(error)[:1].lower() + str(error)[1:]
+            raise InvalidSettingError(f"{name} cannot be {quoted(value)}: {why}.") from error
+    return found

@@ -1,0 +1,114 @@
+"""`icy s2b train`, and trained agents in the other commands."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from icy.cli import main
+from tests.cli.commands.s2b.helpers import run
+
+TINY = ["--most", "2", "--updates", "2", "--episodes", "10", "--set", "episodes=4", "--workers", "1"]
+PAIRS = ["--learner", "pair", "--seeds", "2", "--keep-models"]
+SMALL = ["--values", "2", "--episodes", "4", "--seeds", "1"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A results folder with two pairs, kept."""
+    out = tmp_path_factory.mktemp("agents")
+    done = train(out, *PAIRS)
+    assert done.exit_code == 0, done.output
+    return out
+
+
+def train(out: Path, *words: str) -> Result:
+    tiny = [
+        "--most",
+        "2",
+        "--updates",
+        "2",
+        "--episodes",
+        "10",
+        "--set",
+        "episodes=4",
+        "--workers",
+        "1",
+        "-o",
+        str(out),
+    ]
+    return run("train", *tiny, *words)
+
+
+def test_a_table_of_agents_and_nothing_twice(folder: Path) -> None:
+    again = train(folder, *PAIRS)
+    assert "Nothing to train: 2 of 2 on file" in again.output
+    (row,) = json.loads(run("train", *TINY, *PAIRS, "-o", str(folder), "--format", "json").stdout)[:1]
+    assert (row["model"], row["grammar"], row["kind"]) == ("pairs+pair", "learned", "s2b")
+    (heading,) = [line for line in again.output.splitlines() if line.startswith("agent ")]
+    assert heading in CliRunner().invoke(main, ["table", str(folder)]).output
+    for name in ("agent", "speaker", "V", "S", "O", "K", "query", "deaf", "support", "distinct"):
+        assert name in heading
+
+
+def test_curves_are_drawn(folder: Path, tmp_path: Path) -> None:
+    target = tmp_path / "curves.png"
+    drawn = CliRunner().invoke(main, ["plot", "curves", str(folder), "--save", str(target)])
+    assert drawn.exit_code == 0, drawn.output
+    assert target.stat().st_size > 1000
+
+
+def test_it_is_listed_with_its_command() -> None:
+    listed = CliRunner().invoke(main, ["list", "jobs", "--format", "json"])
+    assert {row["job"]: row["command"] for row in json.loads(listed.stdout)}["s2b"] == "icy s2b train"
+
+
+def test_a_dry_run_trains_nothing(tmp_path: Path) -> None:
+    shown = train(tmp_path / "none", "--shots", "1,2", "--deaf", "--dry-run", "--format", "json")
+    assert [row["to_train"] for row in json.loads(shown.stdout)] == [3] * 4
+    assert not (tmp_path / "none").exists()
+
+
+def test_wrong_names_are_told_in_a_sentence(tmp_path: Path) -> None:
+    for words, why in (
+        (["--core", "pears"], "did you mean pairs"),
+        (["--learner", "r2"], "No learner is called 'r2'"),
+        (["--set", "learning_rat=1"], "learning_rate"),
+        (["--game", "query=tsss"], "tss"),
+    ):
+        done = train(tmp_path, *words)
+        assert done.exit_code == 2
+        assert why in done.output
+        assert len(done.output.strip().splitlines()) == 1
+
+
+def test_trained_agents_are_evaluated(folder: Path) -> None:
+    done = run("eval", *SMALL, "--speaker", str(folder), "--listener", str(folder), "--format", "json")
+    rows = json.loads(done.stdout)
+    labels = ["pairs+pair, seed 123", "pairs+pair, seed 124"]
+    assert [(row["speaker"], row["listener"]) for row in rows] == [(s, h) for s in labels for h in labels]
+    one = run("eval", *SMALL, "--listener", str(folder), "--where", "seed=124", "--format", "json")
+    assert [row["listener"] for row in json.loads(one.stdout)] == labels[1:]
+    file = next((folder / "models").iterdir())
+    assert run("eval", *SMALL, "--listener", str(file)).exit_code == 0
+    wrong = run("eval", *SMALL, "--listener", str(folder), "--where", "seed=9")
+    assert wrong.exit_code == 1
+    assert "seed=9" in wrong.output
+
+
+def test_trained_agents_play_speak_and_are_recorded(folder: Path, tmp_path: Path) -> None:
+    which = ["--where", "seed=123", "--values", "2"]
+    watched = run("play", "--speaker", str(folder), "--listener", str(folder), *which, "--no-pause")
+    assert watched.exit_code == 0, watched.output
+    several = run("play", "--listener", str(folder), "--values", "2")
+    assert several.exit_code == 1
+    assert "2 agents" in several.output
+    spoken = run("language", "--speaker", str(folder), *which, "--episodes", "2", "--metric", "posdis")
+    assert "pairs+pair, seed 123" in spoken.stdout
+    out = tmp_path / "games.parquet"
+    kept = run("record", "--listener", str(folder), *which, "--episodes", "2", "--out", str(out))
+    assert kept.exit_code == 0, kept.output
+    assert out.exists()

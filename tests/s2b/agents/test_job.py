@@ -1,0 +1,277 @@
+"""Trainings of agents as a kind of job: resumed within a run, swept, kept, and played again."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import icy
+from icy.core.errors import IcyError, StoreError
+from icy.core.registry import LISTENER, SPEAKER
+from icy.experiments.plan import make_plan
+from icy.experiments.results import ProbeResult
+from icy.experiments.sweep import make_sweep, sweep_spec
+from icy.experiments.sweep_file import read_sweep
+from icy.records.load import load_records
+from icy.s2b import GameSettings, evaluate, never_listening
+from icy.s2b.agents.course import CHECKPOINTS
+from icy.s2b.agents.kept import kept_agents, one_agent
+from icy.s2b.agents.setup import LEARNERS, Setup
+from icy.s2b.agents.spec import S2BSpec
+from icy.training.weights import card_of
+
+TINY: dict[str, Any] = {
+    "most": 2, "updates": 4, "episodes": 20, "seeds": 2, "workers": 1, "progress": False, "report_every": 2,
+}  # fmt: skip
+FEW: dict[str, Any] = {"episodes": 4}  # in a batch
+VARYING = ("seconds", "cpu_seconds", "finished", "filed")
+
+
+def train(out: Path, **given: Any) -> ProbeResult:
+    settings = {**FEW, **given.pop("settings", {})}
+    return icy.train("s2b", out=out, settings=settings, **{**TINY, **given})
+
+
+def numbers(folder: Path) -> list[dict[str, Any]]:
+    """Records without what differs from run to run."""
+    found = [{n: v for n, v in record.items() if n not in VARYING} for record in load_records(folder)]
+    return sorted(found, key=lambda record: record["key"])
+
+
+# -- a run -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("learner", list(LEARNERS))
+def test_every_learner_trains_reads_and_plays(learner: str, tmp_path: Path) -> None:
+    core = "pairs" if LEARNERS[learner].memories else "LSTM"
+    result = train(tmp_path, learner=learner, core=core, seeds=1, updates=2, keep_models=True)
+    (record,) = result.records
+    assert not record["failed"], record.get("error")
+    assert record["model"] == f"{core}+{learner}"
+    assert record["grammar"] == ("learned" if LEARNERS[learner].both else "posdis")
+    assert record["steps"] == 2
+    assert [point[0] for point in record["curve"]] == [0, 2]
+    setup = Setup.of_config(record["config"]["settings"]["setup"])
+    game = setup.game_settings()
+    both = LEARNERS[learner].both
+    agent = one_agent(tmp_path)
+    speaker: Any = agent.player(SPEAKER) if both else "posdis"
+    played = evaluate(speaker, agent.player(LISTENER), game, episodes=20, seeds=1).table()
+    assert record["accuracy"] == pytest.approx(float(played["zsct"][0]), abs=1e-6)
+    assert record["support"] == pytest.approx(float(played["support"][0]), abs=1e-6)
+
+
+def test_a_record_says_what_was_measured(tmp_path: Path) -> None:
+    result = train(tmp_path, samples=2, game={"query": "tss"}, options={"heads": 1})
+    record = result.records[0]
+    assert (record["kind"], record["seed"], record["config"]["values"]) == ("s2b", 123, "2-2")
+    assert record["config"]["options"] == {"game.query": "tss", "heads": 1, "updates": 4, "episodes": 4}
+    floors = never_listening(GameSettings(most=2, samples=2, query="tss"), episodes=20, seeds=1)
+    assert record["floor"] == pytest.approx(float(floors.drop(columns="seed").iloc[0].max()))
+    updates, _, _, observations = zip(*record["curve"], strict=True)
+    assert updates == (0, 2, 4)
+    assert observations[0] == 0 < observations[1] < observations[2] == record["observations"]
+    long = result.to_dataframe()
+    assert long["samples"].tolist() == [2, 2]
+    assert set(long["options"]) == {
+        "distractors=0, episodes=4, game.query=tss, heads=1, samples=2, shots=1, updates=4, values=2-2"
+    }
+    assert "pairs+ppo" in result.table()
+    assert "deaf" in result.table()
+
+
+def test_observations_end_a_training(tmp_path: Path) -> None:
+    (record,) = train(tmp_path, observations=100, updates=50, seeds=1).records
+    assert (record["reason"], record["steps"]) == ("budget", 1)
+    assert record["observations"] >= 100
+
+
+def test_a_pool_gives_the_same_numbers(tmp_path: Path) -> None:
+    train(tmp_path / "serial", seeds=3)
+    train(tmp_path / "pool", seeds=3, workers=2)
+    assert numbers(tmp_path / "pool") == numbers(tmp_path / "serial")
+
+
+def test_a_pair_has_scores_of_its_language(tmp_path: Path) -> None:
+    (record,) = train(tmp_path, learner="pair", seeds=1, settings={"warmup": 2}).records
+    for name in ("topsim", "posdis", "bosdis", "distinct"):
+        assert -1 <= record[name] <= 1  # type: ignore[literal-required]
+    assert "distinct" in ProbeResult.load(tmp_path).table()
+
+
+def test_a_deaf_twin_stands_beside_each(tmp_path: Path) -> None:
+    result = train(tmp_path, deaf=True, seeds=1, keep_models=True)
+    assert [r["model"] for r in result.records] == ["pairs+ppo", "pairs+ppo (deaf)"]
+    scores = [
+        evaluate(speaker, one_agent(tmp_path, model="pairs+ppo (deaf)").player(LISTENER), most=2, seeds=1).table()
+        for speaker in ("posdis", "random")
+    ]
+    assert scores[0]["zsct"].tolist() == scores[1]["zsct"].tolist()  # whatever is said
+
+
+# -- resumed -----------------------------------------------------------------------------------------------------------
+
+KILLED = """
+import sys
+import icy
+from icy.s2b.agents import course
+course.CHECKPOINT_SECONDS = 0.0
+icy.train("s2b", out=sys.argv[1], learner=sys.argv[2], most=2, updates=150, seeds=1, episodes=20, workers=1,
+          keep_models=True, progress=False, report_every=50, settings={"episodes": 4})
+"""
+
+
+@pytest.mark.parametrize("learner", ["ppo", "pair"])
+def test_killed_and_resumed_equals_uninterrupted(learner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kill without warning, in the middle of a training, changes no bit of its numbers and weights."""
+    out = tmp_path / "killed"
+    environment = {**os.environ, "PYTHONPATH": str(Path(icy.__file__).parent.parent)}
+    process = subprocess.Popen([sys.executable, "-c", KILLED, str(out), learner], env=environment)
+    while not (found := list((out / CHECKPOINTS).glob("*.pt"))):
+        assert process.poll() is None, "it ended before there was a checkpoint"
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    reached = torch.load(found[0], weights_only=True)["training"]["updates"]
+    assert 0 < reached < 150
+    assert load_records_or_none(out) == []
+    whole = {"learner": learner, "seeds": 1, "updates": 150, "keep_models": True, "report_every": 50}
+    seen: list[int] = []
+    monkeypatch.setattr("icy.s2b.agents.course.Course._read", _noting(seen))
+    train(out, **whole)
+    assert seen[0] >= reached  # it went on from there
+    assert not (out / CHECKPOINTS).exists()
+    train(tmp_path / "whole", **whole)
+    assert numbers(out) == numbers(tmp_path / "whole")
+    weights = [next((folder / "models").iterdir()).read_bytes() for folder in (out, tmp_path / "whole")]
+    assert weights[0] == weights[1]
+
+
+def load_records_or_none(folder: Path) -> list[Any]:
+    return list((folder / "records").glob("*.json"))
+
+
+def _noting(seen: list[int]) -> Any:
+    from icy.s2b.agents.course import Course
+
+    real = Course._read
+
+    def read(self: Any, report: Any) -> None:
+        seen.append(self.training.updates)
+        real(self, report)
+
+    return read
+
+
+def test_a_damaged_checkpoint_is_begun_anew(tmp_path: Path) -> None:
+    spec = S2BSpec.asked(out=str(tmp_path), settings=FEW, **{n: v for n, v in TINY.items() if n != "progress"})
+    job = make_plan(spec).rows[0].job
+    path = tmp_path / CHECKPOINTS / f"{job.key(job.replicates[0])}.pt"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"no checkpoint")
+    train(tmp_path)
+    train(tmp_path / "whole")
+    assert numbers(tmp_path) == numbers(tmp_path / "whole")
+    assert not path.exists()
+
+
+# -- planned -----------------------------------------------------------------------------------------------------------
+
+
+def rows(**given: Any) -> list[tuple[str, str, dict[str, Any]]]:
+    found = make_plan(S2BSpec.asked(out="nowhere", seeds=1, **given)).rows
+    return [(row.name, row.job.replicates[0].grammar, row.job.config(row.job.replicates[0])) for row in found]
+
+
+def test_what_is_several_becomes_rows() -> None:
+    found = rows(core=["pairs", "joint"], learner="ppo,pair", speaker=["posdis", "bosdis"], samples="1,4", most=[2, 3])
+    games = 4
+    assert len(found) == 2 * games * (2 + 1)  # the pair is the same beside either speaker
+    assert {name for name, _, _ in found} == {"pairs+ppo", "joint+ppo", "pairs+pair", "joint+pair"}
+    assert {(c["values"], c["samples"]) for _, _, c in found} == {("2-2", 1), ("2-2", 4), ("2-3", 1), ("2-3", 4)}
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"core": "pears"}, "did you mean pairs"),
+        ({"learner": "ppa"}, "did you mean ppo"),
+        ({"speaker": "posdi"}, "posdis"),
+        ({"settings": {"learning_rat": 1}}, "learning_rate"),
+        ({"settings": {"updates": "many"}}, "updates cannot be 'many'"),
+        ({"options": {"head": 2}}, "heads"),
+        ({"game": {"querry": "tss"}}, "query"),
+        ({"game": {"shots": 2}}, "option of its own"),
+        ({"preset": "metarg23"}, "preset"),
+        ({"shots": "one"}, "whole number"),
+        ({"learner": "pair", "most": 5, "game": {"vocab_size": 3}}, "token per value"),
+        ({"speaker_options": {"heads": 2}}, "speaker that learns"),
+        ({"core": "LSTM"}, "not trained by the learner 'ppo' yet"),
+    ],
+)
+def test_what_cannot_be_is_told_in_a_sentence(given: dict[str, Any], why: str) -> None:
+    with pytest.raises(IcyError, match=why):
+        rows(**given)
+
+
+def test_a_sweep_and_its_file(tmp_path: Path) -> None:
+    file = tmp_path / "agents.toml"
+    file.write_text(
+        'seeds = 1\nworkers = 1\n[[sweep]]\nkind = "s2b"\nsamples = [1, 2]\nmost = 2\nupdates = 1\nepisodes = 10\n'
+        'set = {episodes = 4}\nlearner = ["ppo", "supervised"]\n'
+    )
+    spec = sweep_spec(**read_sweep(file), out=str(tmp_path / "out"))
+    plan = make_sweep(spec)
+    assert {(row.name, row.facts["samples"]) for row in plan.rows} == {
+        (f"pairs+{learner}", samples) for learner in ("ppo", "supervised") for samples in "12"
+    }
+    shares = [make_sweep(sweep_spec(**read_sweep(file), out="none", shard=f"{i}/2")).rows for i in (1, 2)]
+    assert [len(share) for share in shares] == [2, 2]
+    file.write_text(file.read_text().replace("most = 2", "most = true"))
+    with pytest.raises(IcyError, match="line 6: most"):
+        read_sweep(file)
+
+
+# -- kept --------------------------------------------------------------------------------------------------------------
+
+
+def test_kept_agents_are_those_that_were_trained(tmp_path: Path) -> None:
+    result = train(tmp_path, keep_models=True)
+    found = kept_agents(tmp_path)
+    assert sorted(agent.label for agent in found) == ["pairs+ppo, seed 123", "pairs+ppo, seed 124"]
+    with pytest.raises(StoreError, match="2 agents"):
+        one_agent(tmp_path)
+    with pytest.raises(StoreError, match="seed=9"):
+        kept_agents(tmp_path, seed=9)
+    file = next((tmp_path / "models").glob(f"{result.records[0]['key']}*"))
+    card = card_of(file.read_bytes())
+    assert card["scores"]["zsct"] == result.records[0]["accuracy"]
+    assert card["software"]["icy"] == icy.__version__
+    alone = one_agent(file)
+    from_folder = one_agent(tmp_path, seed=123)
+    module = result.model("posdis", seed=123)
+    assert not module.training
+    scores = [
+        evaluate("posdis", agent.player(LISTENER), most=2, episodes=20, seeds=1).table()["zsct"][0]
+        for agent in (alone, from_folder)
+    ]
+    assert scores[0] == scores[1] == pytest.approx(result.records[0]["accuracy"], abs=1e-6)
+    with pytest.raises(StoreError, match="posdis"):
+        alone.player(SPEAKER)
+
+
+def test_what_holds_no_agent_is_told(tmp_path: Path) -> None:
+    train(tmp_path, seeds=1)
+    with pytest.raises(StoreError, match="--keep-models"):
+        kept_agents(tmp_path)
+    (tmp_path / "a.safetensors").write_bytes(b"nothing")
+    with pytest.raises(StoreError, match="damaged"):
+        kept_agents(tmp_path / "a.safetensors")
