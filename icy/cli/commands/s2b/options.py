@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SWEPT = ("shots", "samples", "distractors")
+PUBLISHED = {"dimensions": 3, "least": 2, "most": 5, "distractors": 0}  # of the tables of MetaRG24
 
 OF = SpecOptions(GameSettings)
 
@@ -105,7 +106,7 @@ def player_option(role: str, default: str, several: bool = False) -> Decorator:
     complete = completion.speakers if role == "speaker" else completion.listeners
     return click.option(
         f"--{role}", default=[default] if several else default, multiple=several, show_default=True, metavar="NAME",
-        shell_complete=complete, help="See `icy list players`" + ("; repeatable." if several else "."),
+        shell_complete=complete, help="See `icy list players`." + (" Several: A,B, or repeat it." if several else ""),
     )  # fmt: skip
 
 
@@ -127,6 +128,12 @@ def settings_of(ctx: click.Context, given: dict[str, Any]) -> dict[str, Any]:
     if "values" in chosen:
         chosen["least"], chosen["most"] = chosen.pop("values")
     return chosen
+
+
+def as_published(games: Sequence[GameSettings]) -> list[tuple[int, int]]:
+    """Return shots S and samples O of the games that are like those of MetaRG24's tables."""
+    same = [g for g in games if all(getattr(g, name) == value for name, value in PUBLISHED.items())]
+    return [(g.shots, g.samples) for g in same]
 
 
 def load(plugin: Sequence[str]) -> None:
