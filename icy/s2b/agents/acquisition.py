@@ -32,6 +32,7 @@ from icy.s2b.players.base import Player
 from icy.s2b.settings import GameSettings
 from icy.s2b.streams import EpisodeStreams, Reals, Wholes
 from icy.training.learners import GradientLearner
+from icy.training.runners.base import one_thread
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -233,6 +234,7 @@ class Acquisition:
             torch.manual_seed(stream_key(seed, "acquisition"))
             return OrdinaryListener(width, tokens, symbols, self.settings)
 
+    @one_thread()
     def train(self, told: Callable[[int], None] | None = None) -> dict[str, Reals]:
         """Train all listeners, and read each at its end; return `zsct`, `support` and `yes`, [E].
 

@@ -124,7 +124,7 @@ def _acquired(
         for seed in seeds
     ]
     facts = {"speaker": speaker, **{name: getattr(game, name) for name in SWEPT}}
-    return joined(parts).assign(**facts)
+    return joined(parts).assign(**facts, episodes=episodes)
 
 
 def _print_acquired(
@@ -138,15 +138,14 @@ def _print_acquired(
 
     measures = ["zsct", "support", "yes"]
     rows = joined(found)
-    count = len(rows.groupby(["seed"]).get_group((rows["seed"].iloc[0],))) // len(found)
     means = rows.groupby([*LABELS, "seed"], sort=False)[measures].mean().reset_index()
     means = means.assign(deaf=CHANCE, kept=CHANCE)
     beside = published_acquisition(as_published(games))
     notes = [
-        "query, support: of a new listener without memory for each episode, trained on the support alone; one that does "
-        "not listen is right in exactly half of its games",
-        f"{counted(count, 'episode')} per seed; {counted(settings.epochs, 'epoch')}, batches of {settings.batch}, "
-        f"learning rate {settings.learning_rate:g}",
+        "query, support: of a new listener without memory for each episode, trained on the support alone; one that "
+        "does not listen is right in exactly half of its games",
+        f"{counted(rows['episodes'].iloc[0], 'episode')} per seed; {counted(settings.epochs, 'epoch')}, batches of "
+        f"{settings.batch}, learning rate {settings.learning_rate:g}",
     ]
     if beside:
         notes.append("MetaRG24: published, of pairs that learned both sides; ± standard deviation over 3 seeds")
