@@ -93,8 +93,11 @@ class Reproduction:
         """Every cell that was asked for, with the columns of `icy.analysis.literature.verdicts.COLUMNS`: icy's mean
         and error, the published ones, their distance in combined standard errors, the verdict, and what these rest
         on."""
+        from icy.analysis.literature.agents import judged_agents
         from icy.analysis.literature.verdicts import judged
 
+        if self.of_agents:
+            return judged_agents(self.source.id, self.result.to_dataframe(), self.wanted)
         return judged(self.result.to_dataframe(), self.wanted)
 
     @property
@@ -104,8 +107,15 @@ class Reproduction:
 
         return Verdict.of(self.cells)
 
+    @property
+    def of_agents(self) -> bool:
+        """Whether the table is of agents, which know no grammars."""
+        return "agent" in self.wanted
+
     def table(self) -> BiasTable:
-        """Return the table of what was measured, with the published values."""
+        """Return the table of what was measured, with the published values; of agents, without."""
+        if self.of_agents:
+            return self.result.bias_table("sem")
         return self.result.bias_table("sem", compare=self.source.id)
 
     def page(self, remark: str = "") -> str:
