@@ -68,11 +68,12 @@ def agent_parts(
     about = AGENTS[table]
     trained = wanted[wanted["observations"].notna()]
     parts = []
-    for (agent, values, count), rows in trained.groupby(["agent", "values", "observations"], sort=False):
-        least, _, most = str(values).partition("-")
+    for key, rows in trained.groupby(["agent", "values", "observations"], sort=False):
+        agent, values, count = map(str, key)
+        least, _, most = values.partition("-")
         runs = rows["n"].max()
         common = {
-            "core": about.cores[str(agent)],
+            "core": about.cores[agent],
             "learner": LEARNER,
             "preset": about.preset,
             "least": int(least),
@@ -87,7 +88,10 @@ def agent_parts(
 
 def _games(rows: pd.DataFrame) -> list[dict[str, list[int]]]:
     """Return shots and samples of cells as few grids: samples with the same shots together."""
-    shots = {int(s): tuple(sorted({int(n) for n in part["shots"]})) for s, part in rows.groupby("samples", sort=True)}
+    shots = {
+        samples: tuple(sorted({int(n) for n in rows.loc[rows["samples"] == samples, "shots"]}))
+        for samples in sorted({int(n) for n in rows["samples"]})
+    }
     return [
         {"shots": list(which), "samples": [samples for samples, own in shots.items() if own == which]}
         for which in dict.fromkeys(shots.values())
@@ -117,7 +121,7 @@ def judged_agents(table: str, long: pd.DataFrame, wanted: pd.DataFrame) -> pd.Da
     return cells[COLUMNS].reset_index(drop=True)
 
 
-def _measured(about: AgentTable, long: pd.DataFrame, cell: Mapping[str, Any]) -> dict[str, Any]:
+def _measured(about: AgentTable, long: pd.DataFrame, cell: Mapping[Any, Any]) -> dict[str, Any]:
     """Return mean, standard error and counts of the results that are of a cell, in per cent."""
     nothing = {"icy": math.nan, "icy_error": math.nan, "seeds": 0, "failed": 0, "tried": 0}
     name = COLUMN.get(cell["measure"], cell["measure"])

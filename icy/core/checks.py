@@ -43,7 +43,7 @@ def parse_count(text: str) -> int | None:
     number, places = parse_whole(digits), parse_whole(zeros) if power else 0
     if number is None or places is None or len(digits) + places > MOST_DIGITS:
         return None
-    return number * 10**places
+    return int(number * 10**places)
 
 
 def number_or_text(value: Any) -> int | str:

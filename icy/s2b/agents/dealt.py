@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Shaped
 from torch import Tensor
 
 from icy.core.errors import IncompatibleError
@@ -24,7 +24,8 @@ class DealtGames:
 
     Attributes:
         stimuli: what the listener sees, [B, G, slots, W].
-        messages: the tokens that it hears, all rounds of a game in a row, [B, G, N * L].
+        messages: the tokens that it hears, all rounds of a game in a row, [B, G, N * L]; or one-hots of them, through
+            which gradients pass, [B, G, N * L, V + 1].
         shown: what the speaker saw first, which the listener is shown at the end of a game, [B, G, W].
         answers: the right decisions, [B, G].
         query: which games are of the query, [B, G].
@@ -33,7 +34,7 @@ class DealtGames:
     """
 
     stimuli: Float[Tensor, "batch game slot width"]
-    messages: Int[Tensor, "batch game token"]
+    messages: Shaped[Tensor, "batch game *said"]
     shown: Float[Tensor, "batch game width"]
     answers: Int[Tensor, "batch game"]
     query: Bool[Tensor, "batch game"]
