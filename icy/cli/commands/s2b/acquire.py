@@ -12,12 +12,12 @@ from icy.cli.exit_codes import Interrupted
 from icy.cli.options import Seeds, SpecOptions, together
 from icy.cli.output import checked_rows_file, joined, print_table, write_rows
 from icy.core.checks import seed_list
-from icy.core.registry import SPEAKER
+from icy.core.registry import SPEAKER, registry
 from icy.core.text import counted
 from icy.s2b.agents.acquisition import LOSSES, AcquisitionSettings, ease_of_acquisition
 from icy.s2b.settings import GameSettings
 
-from .eval import games_of, names_of
+from .eval import games_of
 from .options import (
     SWEPT,
     as_published,
@@ -33,6 +33,8 @@ from .options import (
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from icy.s2b.players.base import Player
 
 EPILOG = """\b
 Examples:
@@ -88,7 +90,9 @@ def eoa_command(
     load(plugin)
     target = None if out is None else checked_rows_file(out)
     settings = AcquisitionSettings(**{name: given.pop(name) for name in LEARNING})
-    numbers, speakers = seed_list(seeds), names_of(speaker, SPEAKER)
+    numbers = seed_list(seeds)
+    words = [word for given_at_once in speaker for word in given_at_once.split(",")]
+    speakers = [(entry.name, entry.name) for entry in registry.match(words, SPEAKER)]
     games = games_of(settings_of(ctx, given), given)
     rows = list(product(speakers, games))
     found: list[pd.DataFrame] = []
@@ -100,8 +104,8 @@ def eoa_command(
 
     try:
         with progress(len(rows) * len(numbers) * episodes, quiet) as told:
-            for name, game in rows:
-                found.append(_acquired(name, game, episodes, numbers, settings, told))
+            for (name, player), game in rows:
+                found.append(_acquired(name, player, game, episodes, numbers, settings, told))
     except KeyboardInterrupt:
         if found:
             show()
@@ -110,7 +114,8 @@ def eoa_command(
 
 
 def _acquired(
-    speaker: str,
+    name: str,
+    speaker: str | Player,
     game: GameSettings,
     episodes: int,
     seeds: Sequence[int],
@@ -123,7 +128,7 @@ def _acquired(
         )
         for seed in seeds
     ]
-    facts = {"speaker": speaker, **{name: getattr(game, name) for name in SWEPT}}
+    facts = {"speaker": name, **{name: getattr(game, name) for name in SWEPT}}
     return joined(parts).assign(**facts, episodes=episodes)
 
 

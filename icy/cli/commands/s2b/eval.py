@@ -81,7 +81,7 @@ def eval_command(
     load(plugin)
     target = None if out is None else checked_rows_file(out)
     numbers = seed_list(seeds)
-    pairs = [(s, h) for s in names_of(speaker, SPEAKER) for h in names_of(listener, LISTENER)]
+    pairs = [(s, h) for s in _names(speaker, SPEAKER) for h in _names(listener, LISTENER)]
     games = games_of(settings_of(ctx, given), given)
     found: list[pd.DataFrame] = []
     try:
@@ -101,10 +101,8 @@ def eval_command(
         write_rows(joined(found), target, quiet)
 
 
-def names_of(asked: Sequence[str], kind: str) -> list[str]:
-    """Return the names of entries that were asked for, by repeating an option or with commas."""
-    patterns = [part.strip() for words in asked for part in words.split(",")]
-    return [entry.name for entry in registry.match(patterns, kind)]
+def _names(asked: Sequence[str], kind: str) -> list[str]:
+    return [entry.name for entry in registry.match(list(asked), kind)]
 
 
 def games_of(chosen: dict[str, Any], given: dict[str, Any]) -> list[GameSettings]:
@@ -180,9 +178,9 @@ def language_command(
 
     load(plugin)
     target = None if out is None else checked_rows_file(out)
-    metrics = names_of(metric or LANGUAGE, "metric")
+    metrics = _names(metric or LANGUAGE, "metric")
     game = GameSettings.of(**settings_of(ctx, given))
-    speakers = names_of(speaker, SPEAKER)
+    speakers = _names(speaker, SPEAKER)
     found = []
     with progress(len(speakers), quiet) as told:
         for name in speakers:

@@ -106,7 +106,7 @@ def player_option(role: str, default: str, several: bool = False) -> Decorator:
     complete = completion.speakers if role == "speaker" else completion.listeners
     return click.option(
         f"--{role}", default=[default] if several else default, multiple=several, show_default=True, metavar="NAME",
-        shell_complete=complete, help="See `icy list players`." + (" Several: A,B, or repeat it." if several else ""),
+        shell_complete=complete, help="See `icy list players`" + ("; repeatable." if several else "."),
     )  # fmt: skip
 
 
