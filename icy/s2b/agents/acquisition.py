@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Int64
+from jaxtyping import Bool, Float, Float64, Int, Int64
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 LOSSES = ("hinge", "likelihood")
 YES, NO, NOTHING = 0, 1, -1  # decisions, and what fills a batch
 AT_ONCE = 128  # listeners in a stack
+OfLanguages = Float64[Reals, " language"]
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,10 @@ class AcquisitionSettings:
             raise InvalidSettingError(f"The ratio is a share between 0 and 1; not {self.ratio}.")
         if not self.learning_rate > 0:
             raise InvalidSettingError(f"The learning rate is more than 0; not {self.learning_rate}.")
+
+
+Scores = Float[Tensor, "listener game token decision=2"]
+Answers = Int[Tensor, "listener game"]
 
 
 class OrdinaryListener(nn.Module):
@@ -235,13 +240,13 @@ class Acquisition:
             return OrdinaryListener(width, tokens, symbols, self.settings)
 
     @one_thread()
-    def train(self, told: Callable[[int], None] | None = None) -> dict[str, Reals]:
+    def train(self, told: Callable[[int], None] | None = None) -> dict[str, OfLanguages]:
         """Train all listeners, and read each at its end; return `zsct`, `support` and `yes`, [E].
 
         Args:
             told: progress callback, called with the number of listeners that have just been read.
         """
-        found = {name: np.zeros(len(self.batches)) for name in ("zsct", "support", "yes")}
+        found: dict[str, OfLanguages] = {name: np.zeros(len(self.batches)) for name in ("zsct", "support", "yes")}
         keys = torch.zeros(len(self.rows), dtype=torch.int64)
         while len(self.rows):
             games, answers = self._batch()
@@ -280,7 +285,7 @@ class Acquisition:
         self._shown[rows], self._same[rows] = shown, uniform[..., 0] < self.settings.ratio
         self._said[rows] = self.support.targets(shown, self._same[rows], uniform[..., 1:], rows)
 
-    def _read(self, places: Wholes, found: dict[str, Reals]) -> None:
+    def _read(self, places: Wholes, found: dict[str, OfLanguages]) -> None:
         """Read some of the listeners in training.
 
         Each stimulus is shown twice, once when it is meant and once when another meaning is. So one that does not
@@ -303,10 +308,10 @@ class Acquisition:
                 found["yes"][rows] = ((decided == YES) & there).sum(1) / there.sum(1)
 
 
-def loss_of(settings: AcquisitionSettings) -> Callable[[Tensor, Tensor, Noise], Tensor]:
-    """Return the loss of each listener: of scores [R, b, tokens, 2] and right decisions [R, b], NOTHING left out."""
+def loss_of(settings: AcquisitionSettings) -> Callable[[Scores, Answers, Noise], Float[Tensor, " listener"]]:
+    """Return the loss of each listener, a function of scores and right decisions; NOTHING is left out."""
 
-    def loss(scores: Tensor, answers: Tensor, noise: Noise) -> Tensor:
+    def loss(scores: Scores, answers: Answers, noise: Noise) -> Float[Tensor, " listener"]:
         decided = scores if settings.impatient else scores[..., -1:, :]
         margin = decided[..., YES] - decided[..., NO]
         margin = torch.where((answers == YES).unsqueeze(-1), margin, -margin)
