@@ -25,7 +25,15 @@ DATA = Path(__file__).parents[1] / "data" / "published"
 KEYS = ["protocol", "representation", "side", "model", "hidden_size", "grammar", "target"]
 PAIR_KEYS = ["representation", "model", "hidden_size", "grammar", "measure"]
 NUMBERS = ["measure", "mean", "error", "error_kind", "n", "printed", "bound", "rounding", "standard_error"]
-WHOLE = ("n", "hidden_size", "parameters", "bound", "samples", "shots")  # stay whole numbers where some are missing
+WHOLE = (
+    "n",
+    "hidden_size",
+    "parameters",
+    "bound",
+    "samples",
+    "shots",
+    "observations",
+)  # stay whole numbers where some are missing
 
 
 @dataclass(frozen=True)
@@ -48,7 +56,7 @@ class PublishedTable:
         ddof: delta degrees of freedom of printed deviations, which were divided by n - ddof; None if unknown.
         caveats: what to know before using the numbers.
         inferred: what in the data was inferred and is not in the paper.
-        reproduce: what can measure it again: "probe", "e2e", "metrics", or "".
+        reproduce: what can measure it again: a kind of job ("probe", "e2e", "s2b"), "metrics", or "".
 
     Example:
         >>> from icy.analysis import find_table
@@ -99,6 +107,32 @@ class PublishedTable:
     def to_dataframe(self) -> pd.DataFrame:
         """Return its numbers, as `published` does."""
         return _read(self).copy()
+
+
+@dataclass(frozen=True)
+class PublishedFinding:
+    """What a paper says or draws without numbers.
+
+    Attributes:
+        id: name in icy, as in "metarg22/recall".
+        title: one line.
+        words: what was found.
+        source: short name of the paper.
+    """
+
+    id: str
+    title: str
+    words: str
+    source: str
+
+
+def published_findings() -> list[PublishedFinding]:
+    """Return what the papers found without printing a number."""
+    found = _file()
+    return [
+        PublishedFinding(**finding, source=found["source"][finding["id"].partition("/")[0]]["name"])
+        for finding in found["finding"]
+    ]
 
 
 def published_tables() -> list[PublishedTable]:
@@ -188,8 +222,13 @@ def _together(reproduce: str, table: str) -> pd.DataFrame:
 
 
 @cache
+def _file() -> dict[str, Any]:
+    return tomllib.loads((DATA / "tables.toml").read_text(encoding="utf-8"))
+
+
+@cache
 def _catalogue() -> tuple[PublishedTable, ...]:
-    found = tomllib.loads((DATA / "tables.toml").read_text(encoding="utf-8"))
+    found = _file()
     return tuple(_entry(table, found["source"]) for table in found["table"])
 
 

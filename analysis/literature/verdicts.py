@@ -79,7 +79,7 @@ def judged(long: pd.DataFrame, wanted: pd.DataFrame) -> pd.DataFrame:
     counts = ["seeds", "failed", "cut", "tried"]
     cells[counts] = cells[counts].fillna(0).astype(int)
     cells = with_distance(cells)
-    cells["verdict"] = [_verdict(cell) for _, cell in cells.iterrows()]
+    cells["verdict"] = [verdict_of(cell) for _, cell in cells.iterrows()]
     place = {grammar: i for i, grammar in enumerate(in_order(cells["grammar"]))}
     cells = cells.sort_values("grammar", key=lambda names: names.map(place), kind="stable")
     models = {name: i for i, name in enumerate(dict.fromkeys(wanted["model"]))}
@@ -102,7 +102,8 @@ def _measured(long: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     return found.join(counts).reset_index()
 
 
-def _verdict(cell: pd.Series[Any]) -> str:
+def verdict_of(cell: pd.Series[Any]) -> str:
+    """Return the verdict on a cell with its counts and the probability of its distance; see `judged`."""
     if not cell["seeds"]:
         return "failed" if cell["failed"] else "undecided" if cell["tried"] else "missing"
     ours, theirs = _all_cut(cell)

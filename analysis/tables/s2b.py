@@ -35,6 +35,7 @@ def evaluation_table(
     shares: Mapping[str, str] = HEADINGS,
     means: Mapping[str, str] | None = None,
     beside: Sequence[Line] = (),
+    title: str = "games",
 ) -> BiasTable:
     """Make a table with a row per pair of players and game, and a column per measure, over seeds.
 
@@ -47,6 +48,7 @@ def evaluation_table(
         shares: measures that are shown in per cent, and their headings.
         means: measures that are shown as they are, and their headings.
         beside: further rows below, such as published ones.
+        title: of the table.
 
     Raises:
         InvalidSettingError: another spread.
@@ -67,7 +69,7 @@ def evaluation_table(
         f"mean ± {SPREADS[spread][0]}, of means over episodes",
     ]
     columns = [*labels.values(), "seeds"]
-    return BiasTable("games", columns, list(headings.values()), [*lines, *beside], [*legend, *notes], decimals=1)
+    return BiasTable(title, columns, list(headings.values()), [*lines, *beside], [*legend, *notes], decimals=1)
 
 
 def with_deaf(rows: pd.DataFrame, floors: pd.DataFrame) -> pd.DataFrame:
@@ -83,11 +85,25 @@ def published_text_models(games: Sequence[tuple[int, int]]) -> list[Line]:
 
     They are labelled by model, S, O, K and the number of seeds; spreads are standard deviations.
     """
-    table = published("metarg24/llm")
+    return _published("metarg24/llm", "zsct", games, ["0"])
+
+
+def published_acquisition(games: Sequence[tuple[int, int]]) -> list[Line]:
+    """Return rows of the published ease of acquisition, for games of some shots S and samples O, as a query's accuracy.
+
+    They are labelled by the agent that learned to speak, S, O and the number of seeds; spreads are standard deviations.
+    """
+    return _published("metarg24/marl", "ease_of_acquisition", games)
+
+
+def _published(name: str, measure: str, games: Sequence[tuple[int, int]], labels: Sequence[str] = ()) -> list[Line]:
+    """Return the rows of a published table of MetaRG24, with further labels behind S and O."""
+    table = published(name)
+    table = table[table["measure"] == measure]
     there = table[[pair in set(games) for pair in zip(table["shots"], table["samples"], strict=True)]]
     return [
         (
-            [f"{row['agent']} (MetaRG24)", str(row["shots"]), str(row["samples"]), "0", str(row["n"])],
+            [f"{row['agent']} (MetaRG24)", str(row["shots"]), str(row["samples"]), *labels, str(row["n"])],
             {QUERY: Cell(row["mean"], row["error"], row["n"], cut=0, failed=0)},
         )
         for row in there.to_dict("records")

@@ -13,7 +13,7 @@ import click
 from click.core import ParameterSource
 
 from icy.config.settings import ENGINES, PRESETS, STACKINGS
-from icy.core.checks import number_or_text
+from icy.core.checks import number_or_text, parse_count
 from icy.core.errors import quoted
 from icy.experiments.plan import RUNNERS
 from icy.records.load import MEASURES
@@ -59,6 +59,19 @@ class Seeds(click.ParamType):  # type: ignore[type-arg]
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | str:
         """Return a number where the text is one, else the text."""
         return number_or_text(value)
+
+
+class Count(click.ParamType):  # type: ignore[type-arg]
+    """A whole number, also as in 1e6."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """Return the number."""
+        number = parse_count(str(value))
+        if number is None:
+            self.fail(f"{quoted(str(value))} is no whole number (1000000, or 1e6).", param, ctx)
+        return number
 
 
 class Sizes(Seeds):

@@ -130,4 +130,5 @@ class ReproduceOptions(RunOptions, total=False):
     grammar: str | Iterable[str]
     representation: RepresentationName | Iterable[RepresentationName]
     seeds: Numbers | None
+    observations: int | None
     settings: Mapping[str, Any]

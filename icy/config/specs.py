@@ -296,6 +296,7 @@ class ReproduceSpec(RunSpec):
         grammar: names of grammars, of those in the table; by default all. Concat is always trained.
         representation: "soft", "gumb" or "discr", of those in the table; by default all.
         seeds: how many, or which; by default as many as the paper had.
+        observations: of agents: how many each learns from; by default as many as the paper's.
         settings: changes to the training settings of the preset `published`.
         quick: one seed of the smallest model, under one representation, to see how it goes. A pair takes its time.
     """
@@ -308,4 +309,5 @@ class ReproduceSpec(RunSpec):
     grammar: str | Iterable[str] = ()
     representation: RepresentationName | Iterable[RepresentationName] = ()
     seeds: Numbers | None = None
+    observations: int | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)

@@ -32,6 +32,20 @@ def parse_whole(text: str) -> int | None:
     return int(text) if re.fullmatch(NUMBER, text) else None
 
 
+def parse_count(text: str) -> int | None:
+    """Return the whole number that a text is, also as in 1e6, or None if it is none.
+
+    Example:
+        >>> parse_count("5000"), parse_count("5e3"), parse_count("5e99"), parse_count("e3")
+        (5000, 5000, None, None)
+    """
+    digits, power, zeros = text.partition("e")
+    number, places = parse_whole(digits), parse_whole(zeros) if power else 0
+    if number is None or places is None or len(digits) + places > MOST_DIGITS:
+        return None
+    return int(number * 10**places)
+
+
 def number_or_text(value: Any) -> int | str:
     """Return the number that a value is, or its text.
 

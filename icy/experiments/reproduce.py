@@ -13,6 +13,7 @@ from icy.config.specs import RETRIES, RUNNING, EndToEndSpec, ProbeSpec, Reproduc
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.registry import canonical
 from icy.experiments.trackers.make import watching
+from icy.records.kinds import job_kind
 
 from .display import with_progress
 from .idle import tell_idle
@@ -55,8 +56,8 @@ def reproduce(
         watcher: callbacks that observe the run.
         progress: whether its progress is shown; by default in notebooks and on terminals, and a line a minute
             elsewhere, unless there is a watcher or the environment has ICY_PROGRESS=0.
-        **options: grammar, representation, seeds, settings, quick, device, workers, engine, out, rerun, track;
-            ReproduceSpec describes each.
+        **options: grammar, representation, seeds, observations, settings, quick, device, workers, engine, out, rerun,
+            track; ReproduceSpec describes each.
 
     Returns:
         What was measured, cell by cell beside what was printed.
@@ -103,6 +104,7 @@ class Reproducing:
         """
         from icy.analysis.literature.catalogue import find_table, published
 
+        _require_numbers(spec.table)
         source = find_table(spec.table)
         if source.reproduce not in PLANNERS:
             other = "`icy metrics` measures languages." if source.reproduce == "metrics" else "icy cannot measure it."
@@ -110,14 +112,16 @@ class Reproducing:
                 f"{source.id} ({source.title}) is not a matter of training one side or a pair; {other}"
             )
         cells = published(source.id)
+        if spec.observations is not None and "observations" not in cells:
+            raise InvalidSettingError(f"{source.id} is not of agents that learn from observations; leave them out.")
         for column, patterns in (
-            ("model", spec.only),
+            ("agent" if "agent" in cells else "model", spec.only),
             ("grammar", spec.grammar),
             ("representation", spec.representation),
         ):
             cells = _only(cells, column, _listed(patterns), source.id)
         if spec.quick and not _listed(spec.only):
-            cells = _smallest(cells)
+            cells = cells.head(1) if "agent" in cells else _smallest(cells)
         return cls(spec, source, cells)
 
     def plan(self) -> Plan:
@@ -175,12 +179,31 @@ def _pairs(asked: Reproducing) -> Plan:
             specs.append(spec)
             plans.append(planned(spec, plan_rows(spec)))
     tell_idle(specs)
-    first = plans[0]
+    return _together(plans)
+
+
+def _agents(asked: Reproducing) -> Plan:
+    """Plan the agents of a table, by the kind of job that trains such."""
+    from icy.analysis.literature.agents import agent_parts
+
+    kind = job_kind(asked.source.reproduce).load_spec()
+    shared = asked.shared()
+    changed = shared.pop("settings")
+    specs = []
+    for part in agent_parts(asked.source.id, asked.wanted, asked.spec.seeds, asked.spec.observations):
+        specs.append(kind(**{**shared, **part, "settings": {**part["settings"], **changed}}))
+    if not specs:
+        raise InvalidSettingError(f"Nothing that was asked for of {asked.source.id} learns.")
+    return _together([planned(spec, plan_rows(spec)) for spec in specs])
+
+
+def _together(plans: list[Plan]) -> Plan:
+    """Return one plan of the rows of several."""
     workers = max(plan.workers for plan in plans)
-    return replace(first, rows=tuple(row for plan in plans for row in plan.rows), workers=workers)
+    return replace(plans[0], rows=tuple(row for plan in plans for row in plan.rows), workers=workers)
 
 
-PLANNERS = {"probe": _probes, "e2e": _pairs}
+PLANNERS = {"probe": _probes, "e2e": _pairs, "s2b": _agents}
 
 
 def _alike(rows: pd.DataFrame, keep_concat: bool = False) -> dict[tuple[str, ...], list[str]]:
@@ -208,6 +231,8 @@ def _only(cells: pd.DataFrame, column: str, patterns: list[str], table: str) -> 
     """
     if not patterns:
         return cells
+    if column not in cells:
+        raise InvalidSettingError(f"{table} has no {column}s to choose from.")
     there = [str(name) for name in dict.fromkeys(cells[column])]
     wanted = {pattern: [name for name in there if _fits(name, pattern)] for pattern in patterns}
     for pattern, found in wanted.items():
@@ -230,10 +255,28 @@ def _fits(name: str, pattern: str) -> bool:
 
 def _elsewhere(column: str, pattern: str) -> list[str]:
     """Return the tables that have what this one lacks."""
+    import pandas as pd
+
     from icy.analysis.literature.catalogue import published, published_tables
 
     tables = [table for table in published_tables() if table.reproduce in PLANNERS]
-    return [t.id for t in tables if any(_fits(str(name), pattern) for name in published(t.id)[column].unique())]
+    names = {t.id: published(t.id).get(column, pd.Series(dtype=str)).unique() for t in tables}
+    return [id for id, there in names.items() if any(_fits(str(name), pattern) for name in there)]
+
+
+def _require_numbers(table: str) -> None:
+    """Refuse a finding without numbers.
+
+    Raises:
+        InvalidSettingError: it is one.
+    """
+    from icy.analysis.literature.catalogue import published_findings
+
+    for finding in published_findings():
+        if finding.id == table.strip().lower():
+            raise InvalidSettingError(
+                f"{finding.source} gives no numbers of {finding.id} to hold results against. {finding.words}"
+            )
 
 
 def _smallest(cells: pd.DataFrame) -> pd.DataFrame:

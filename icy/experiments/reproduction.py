@@ -16,12 +16,14 @@ from icy.core.text import markdown_table
 from .results import ProbeResult
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping
 
     from icy.analysis.literature.catalogue import PublishedTable
     from icy.analysis.literature.verdicts import Verdict
     from icy.analysis.tables.table import BiasTable
-    from icy.records.record import Record
+
+
+AGENTS = {"model": "agent", "grammar": "game"}  # headings of what stands in for models and grammars
 
 
 # -- the page ----------------------------------------------------------------------------------------------------------
@@ -34,12 +36,16 @@ def page(done: Reproduction, remark: str = "") -> str:
     lines = [f"# {', '.join([source.id, *changed])}, measured again", ""]
     lines += [f"{source.title}: {source.measured}.", "", f"**{done.verdict}**", ""]
     lines += [f"Of the published numbers: {source.caveats}", ""] if source.caveats else []
-    lines += [_made(done.result.records), "", *([remark, ""] if remark else [])]
+    lines += [_made(done), "", *([remark, ""] if remark else [])]
     lines += ["Means ± standard errors; the distance is in combined standard errors."]
     for representation, part in done.cells.groupby("representation", sort=False):
         there = part[part["verdict"] != "missing"]
         lines += ["", f"## {representation}", ""]
-        lines += [_cell_table(there), *([""] if len(there) < len(part) else [])] if len(there) else []
+        lines += (
+            [_cell_table(there, AGENTS if done.of_agents else {}), *([""] if len(there) < len(part) else [])]
+            if len(there)
+            else []
+        )
         lines += _missing(part)
     return "\n".join(lines) + "\n"
 
@@ -54,22 +60,34 @@ def _missing(cells: pd.DataFrame) -> list[str]:
     return [f"Not measured: {', '.join(found)}."] if found else []
 
 
-def _cell_table(cells: pd.DataFrame) -> str:
-    table = shown(cells)
+def _cell_table(cells: pd.DataFrame, headings: Mapping[str, str]) -> str:
+    table = shown(cells).rename(columns=dict(headings))
     numbers = [i for i, name in enumerate(table) if name in ("icy", "seeds", "published", "distance")]
     return markdown_table(table, table.to_numpy().tolist(), numbers)
 
 
-def _made(records: Sequence[Record]) -> str:
-    """Return when, with what and where it was measured."""
+def _made(done: Reproduction) -> str:
+    """Return how, when, with what and where it was measured."""
+    records = done.result.records
     if not records:
         return "Nothing has been measured."
     about = circumstances(records)
-    checks = sorted({checks_text(record["config"]["settings"]) for record in records})
+    if done.of_agents:
+        how = _learned_from(done)
+    else:
+        checks = sorted({checks_text(record["config"]["settings"]) for record in records})
+        how = f"under the preset `published` ({', '.join(checks)})"
     return (
-        f"Made by icy under the preset `published` ({', '.join(checks)}), {' to '.join(dict.fromkeys(about['made']))}, "
+        f"Made by icy {how}, {' to '.join(dict.fromkeys(about['made']))}, "
         f"with {' and '.join(about['versions'])}, on {' and '.join(about['devices'])}."
     )
+
+
+def _learned_from(done: Reproduction) -> str:
+    """Return how many observations agents had, here and in the paper."""
+    ours = done.result.to_dataframe()["observations"].astype(float).mean()
+    theirs = " or ".join(f"{count:,}" for count in done.wanted["observations"].dropna().unique())
+    return f"from {ours:,.0f} observations an agent, where the paper's had {theirs}"
 
 
 @dataclass(frozen=True)
@@ -93,8 +111,11 @@ class Reproduction:
         """Every cell that was asked for, with the columns of `icy.analysis.literature.verdicts.COLUMNS`: icy's mean
         and error, the published ones, their distance in combined standard errors, the verdict, and what these rest
         on."""
+        from icy.analysis.literature.agents import judged_agents
         from icy.analysis.literature.verdicts import judged
 
+        if self.of_agents:
+            return judged_agents(self.source.id, self.result.to_dataframe(), self.wanted)
         return judged(self.result.to_dataframe(), self.wanted)
 
     @property
@@ -104,8 +125,15 @@ class Reproduction:
 
         return Verdict.of(self.cells)
 
+    @property
+    def of_agents(self) -> bool:
+        """Whether the table is of agents, which know no grammars."""
+        return "agent" in self.wanted
+
     def table(self) -> BiasTable:
-        """Return the table of what was measured, with the published values."""
+        """Return the table of what was measured, with the published values; of agents, without."""
+        if self.of_agents:
+            return self.result.bias_table("sem")
         return self.result.bias_table("sem", compare=self.source.id)
 
     def page(self, remark: str = "") -> str:

@@ -22,6 +22,7 @@ from .agents import registered as _registered  # noqa: F401  likewise
 from .environments.registration import register as _register
 
 _WHERE = {
+    "AcquisitionSettings": "agents.acquisition",
     "Action": "players.base",
     "BatchedGame": "game",
     "BatchedRecall": "recall",
@@ -39,6 +40,7 @@ _WHERE = {
     "TextSpeaker": "text.player",
     "Turn": "turn",
     "disentanglement": "language_probe",
+    "ease_of_acquisition": "agents.acquisition",
     "evaluate": "evaluation",
     "evaluate_text": "text.evaluation",
     "never_listening": "evaluation",
@@ -50,6 +52,7 @@ _WHERE = {
 }
 
 __all__ = [
+    "AcquisitionSettings",
     "Action",
     "BatchedGame",
     "BatchedRecall",
@@ -67,6 +70,7 @@ __all__ = [
     "TextSpeaker",
     "Turn",
     "disentanglement",
+    "ease_of_acquisition",
     "evaluate",
     "evaluate_text",
     "never_listening",
@@ -80,6 +84,7 @@ __all__ = [
 _register()
 
 if TYPE_CHECKING:
+    from .agents.acquisition import AcquisitionSettings, ease_of_acquisition
     from .environments.parallel import parallel_env
     from .evaluation import evaluate, never_listening, play
     from .game import BatchedGame

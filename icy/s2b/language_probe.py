@@ -1,9 +1,11 @@
 """Compositionality of frozen speakers' languages, and disentanglement of stimuli, by the metrics of icy."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Unpack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
+from jaxtyping import Bool, Float32, Int64
 from numpy.typing import NDArray
 
 from icy import metrics as icy_metrics
@@ -62,25 +64,69 @@ def probe_language(
     """
     import pandas as pd
 
-    game = BatchedGame(settings, episodes=whole_number("number of episodes", episodes), **given)
-    turn = game.reset(seeds=episode_seeds(seed, episodes))
+    chosen = GameSettings.of(settings, **given)
+    found = []
+    for language in frozen_languages(speaker, chosen, episode_seeds(seed, episodes)):
+        row = icy_metrics.evaluate(language.meanings, language.messages, metrics=metrics, eos=END)
+        scores = {name: row[name][0] for name in row.attrs["scores"]}
+        facts = {"episode": language.seed, "space": language.space, "messages": int(row["distinct_messages"][0])}
+        found.append(facts | scores)
+    return pd.DataFrame(found)
+
+
+@dataclass(frozen=True, eq=False)
+class FrozenLanguage:
+    """What a speaker that was frozen at the end of an episode says of every stimulus of its space.
+
+    Attributes:
+        seed: seed of the episode.
+        sizes: number of values of each dimension, [N].
+        meanings: meaning of each stimulus, [n, N]; the samples of a meaning follow each other.
+        stimuli: the stimuli, [n, W].
+        query: which of them belong to the query, [n].
+        messages: what the speaker says of each, [n, tokens].
+    """
+
+    seed: int
+    sizes: Int64[Wholes, " dimension"]
+    meanings: Int64[Wholes, "stimulus dimension"]
+    stimuli: Float32[NDArray[np.float32], "stimulus width"]
+    query: Bool[NDArray[np.bool_], " stimulus"]
+    messages: Int64[Wholes, "stimulus token"]
+
+    @property
+    def space(self) -> str:
+        """The numbers of values, as in "5x4x4"."""
+        return "x".join(map(str, self.sizes.tolist()))
+
+
+def frozen_languages(
+    speaker: str | Player, settings: GameSettings, seeds: Int64[Wholes, " episode"]
+) -> list[FrozenLanguage]:
+    """Let a speaker play an episode of each seed with a listener that is always right, and freeze it at their ends.
+
+    Args:
+        speaker: name of a registered speaker, or a `Player`; it must have `utter`.
+        settings: settings of the game.
+        seeds: seed of each episode, [E].
+
+    Raises:
+        IcyError: a speaker that cannot play this game, or without `utter`.
+    """
+    game = BatchedGame(settings, episodes=whole_number("number of episodes", len(seeds)))
+    turn = game.reset(seeds=seeds)
     player = seated(speaker, SPEAKER, game)
-    datasets = list(_datasets(game.settings, game.seeds))
+    datasets = list(_datasets(settings, seeds))
     uttered: dict[int, Wholes] = {}
     while not turn.done.all():
         turn = game.step(player.act(turn.speaker).message, game.answer)
         for episode in set(np.flatnonzero(turn.done).tolist()) - set(uttered):  # as the speaker is when this one ends
-            meanings, stimuli = datasets[episode]
+            meanings, stimuli, _ = datasets[episode]
             uttered[episode] = player.utter(stimuli, meanings, episode)
-    found = []
-    for episode, (meanings, _) in enumerate(datasets):
-        messages = uttered[episode]
-        row = icy_metrics.evaluate(meanings, messages, metrics=metrics, eos=END)
-        scores = {name: row[name][0] for name in row.attrs["scores"]}
-        space = "x".join(map(str, game.sizes[episode].tolist()))
-        facts = {"episode": int(game.seeds[episode]), "space": space, "messages": int(row["distinct_messages"][0])}
-        found.append(facts | scores)
-    return pd.DataFrame(found)
+    return [
+        FrozenLanguage(int(seeds[i]), game.sizes[i], meanings, stimuli, query, uttered[i])
+        for i, (meanings, stimuli, query) in enumerate(datasets)
+    ]
 
 
 def disentanglement(
@@ -117,8 +163,8 @@ def disentanglement(
     chosen = GameSettings.of(settings, **given)
     seeds, entries = episode_seeds(seed, episodes), registry.match(metrics, "metric")
     found = []
-    for place, (meanings, stimuli) in enumerate(_datasets(chosen, seeds, support=rows == "support")):
-        which = slice(None)
+    for place, (meanings, stimuli, query) in enumerate(_datasets(chosen, seeds)):
+        which: Any = ~query if rows == "support" else slice(None)
         if isinstance(rows, int):
             streams, count = EpisodeStreams.of_seeds(seeds[[place]]), whole_number("rows", rows)
             which = streams.integers("rows", len(meanings), (count,))[0]
@@ -128,18 +174,17 @@ def disentanglement(
     return pd.DataFrame(found)
 
 
-def _datasets(
-    settings: GameSettings, seeds: Wholes, support: bool = False
-) -> Iterable[tuple[Wholes, NDArray[np.float32]]]:
-    """Yield for every episode the meanings [n, N] and the stimuli [n, W] of its space, or of its support."""
+def _datasets(settings: GameSettings, seeds: Wholes) -> Iterable[tuple[Wholes, NDArray[np.float32], NDArray[np.bool_]]]:
+    """Yield for every episode the meanings [n, N] and the stimuli [n, W] of its space, and which are of the query."""
     streams = space_streams(settings, EpisodeStreams.of_seeds(seeds).nth(np.zeros_like(seeds)))
     spaces = Spaces.draw(streams, settings.dimensions, settings.least, settings.most)
     show = shown(settings, streams, spaces)
-    wanted = eligible(settings, spaces)[0] if support else spaces.valid
+    query = eligible(settings, spaces)[1]
     for episode in range(len(seeds)):
-        numbers = np.flatnonzero(wanted[episode].repeat(settings.samples))
+        numbers = np.flatnonzero(spaces.valid[episode].repeat(settings.samples))
         stimuli = show(np.full(len(numbers), episode), numbers[:, None])[:, 0]
-        yield spaces.meanings[numbers // settings.samples], stimuli
+        place = numbers // settings.samples
+        yield spaces.meanings[place], stimuli, query[episode][place]
 
 
 def sections_of(settings: GameSettings, seed: int) -> Sections:

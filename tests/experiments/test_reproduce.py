@@ -86,6 +86,10 @@ def test_names_of_other_tables_are_passed_over(caplog: pytest.LogCaptureFixture)
         ({"table": "icy22/table9"}, InvalidSettingError, "icy metrics"),
         ({"table": "metarg24/llm"}, InvalidSettingError, "cannot measure"),
         ({"table": "icy22/table3", "seed": 3}, UnknownNameError, "seeds"),
+        ({"table": "metarg22/recall"}, InvalidSettingError, "gives no numbers.*one-hot"),
+        ({"table": "icy22/table3", "observations": 5}, InvalidSettingError, "not of agents"),
+        ({"table": "metarg22/listener", "grammar": "rot"}, InvalidSettingError, "has no grammars"),
+        ({"table": "metarg22/listener", "only": "GRU"}, UnknownNameError, "GRU"),
     ],
 )
 def test_mistakes(options: dict[str, Any], kind: type[Exception], sentence: str) -> None:

@@ -9,7 +9,7 @@ import click
 
 from icy.cli import completion
 from icy.cli.exit_codes import DONE
-from icy.cli.options import FORMATS, SpecOptions, given_by_user, together
+from icy.cli.options import FORMATS, Count, SpecOptions, given_by_user, together
 from icy.cli.output import checked_file, note, print_rows, print_table
 from icy.cli.session import Output, run_command
 from icy.config.specs import RETRIES, ReproduceSpec
@@ -28,6 +28,7 @@ Examples:
   icy reproduce perkins21/table13 --only 'RNNZero:*' --representation soft --dry-run
   icy reproduce perkins21/table13 --only FC2L --set check_every=400
   icy reproduce icy22/table6 --rerun never --save table6.md
+  icy reproduce metarg22/listener --only lstm --observations 1e6
 
 \b
 Every cell is trained under the preset `published`, with as many seeds as the paper had, and held against what was
@@ -41,6 +42,7 @@ WHAT = together(
     _spec.option("grammar", "--grammar", "-g", multiple=True, metavar="NAME", shell_complete=completion.grammars),
     _spec.option("representation", multiple=True, metavar="soft|gumb|discr"),
     _spec.seeds(),
+    _spec.option("observations", type=Count(), metavar="N"),
     _spec.assignments("settings", "--set", help="a change to the settings of the preset, as in check_every=400."),
     _spec.option("quick", is_flag=True),
 )

@@ -11,7 +11,15 @@ import pandas as pd
 import pytest
 
 from icy.analysis import find_table, published, published_tables
-from icy.analysis.literature.catalogue import DATA, KEYS, NUMBERS, PublishedTable, end_to_end, supervised
+from icy.analysis.literature.catalogue import (
+    DATA,
+    KEYS,
+    NUMBERS,
+    PublishedTable,
+    end_to_end,
+    published_findings,
+    supervised,
+)
 from icy.config.protocols import PROTOCOLS
 from icy.core.errors import UnknownNameError
 from icy.core.registry import SIDES, registry
@@ -183,9 +191,11 @@ def test_the_catalogue_says_what_is_needed(table: PublishedTable) -> None:
     assert table.title
     assert table.measured
     assert table.citation
-    assert table.reproduce in ("probe", "e2e", "metrics", "")
+    assert table.reproduce in ("probe", "e2e", "s2b", "metrics", "")
     assert len(table.seeds) in (0, table.runs)
-    if table.reproduce:
+    if table.reproduce == "s2b":
+        assert table.to_dataframe()["values"].str.fullmatch("2-[35]").all()
+    elif table.reproduce:
         assert MeaningSpace.of(table.meanings).size >= 25
         assert table.vocab_size
         assert table.word_length
@@ -277,6 +287,24 @@ def test_counts_of_concept_best_matching_add_up() -> None:
     assert (cells["paraphrase_rate"] - cells["paraphrase"] / cells["total"]).abs().max() < 0.0051
 
 
+def test_agents_say_how_many_observations_they_had() -> None:
+    """s2b-facts 10.7."""
+    counts = {
+        name: published(name)["observations"] for name in ("metarg22/listener", "metarg22/cores", "metarg24/marl")
+    }
+    assert counts["metarg22/listener"].eq(5_000_000).all()
+    assert counts["metarg22/cores"].eq(10_000_000).all()
+    assert counts["metarg24/marl"].dropna().eq(500_000).all()
+    assert published("metarg24/marl").query("observations.isna()")["agent"].eq("posdis").all()
+
+
+def test_findings_without_numbers() -> None:
+    found = {finding.id: finding for finding in published_findings()}
+    assert set(found) == {"metarg22/recall", "metarg22/reconstruction"}
+    assert found["metarg22/recall"].source == "MetaRG22"
+    assert "one-hot" in found["metarg22/recall"].words
+
+
 # -- tables together ---------------------------------------------------------------------------------------------------
 
 
@@ -319,6 +347,7 @@ def test_end_to_end_cells() -> None:
         ("icy22/14", "icy22/table5"),
         ("cbm24/table4", "cbm24/table3"),
         ("metarg24/marl", "metarg24/marl"),
+        ("metarg24/eoa", "metarg24/marl"),
     ],
 )
 def test_a_table_is_found_by_all_its_names(name: str, found: str) -> None:

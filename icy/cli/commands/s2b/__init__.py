@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from .acquire import eoa_command
 from .eval import eval_command, language_command, stimuli_command
 from .play import play_command
 from .record import record_command
@@ -17,6 +18,7 @@ Examples:
   icy s2b train --shots 1,2,4 --seeds 3
   icy s2b record --listener binding --episodes 100 -o games.parquet
   icy s2b language --speaker posdis --speaker holistic
+  icy s2b eoa --speaker posdis,holistic --shots 1,2 --samples 4
   icy s2b stimuli --samples 16 --plot stimuli.png
   icy s2b text --model http://localhost:8000/v1#llama --dry-run
 """
@@ -34,10 +36,11 @@ def s2b_command() -> None:
 for _command in (
     play_command,
     eval_command,
+    train_command,
     language_command,
+    eoa_command,
     record_command,
     stimuli_command,
     text_command,
-    train_command,
 ):
     s2b_command.add_command(_command)

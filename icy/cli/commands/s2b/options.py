@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from icy.s2b.players.base import Player
 
 SWEPT = ("shots", "samples", "distractors")
+PUBLISHED = {"dimensions": 3, "least": 2, "most": 5, "distractors": 0}  # of the tables of MetaRG24
 
 OF = SpecOptions(GameSettings)
 
@@ -185,6 +186,12 @@ def settings_of(ctx: click.Context, given: dict[str, Any]) -> dict[str, Any]:
     if "values" in chosen:
         chosen["least"], chosen["most"] = chosen.pop("values")
     return chosen
+
+
+def as_published(games: Sequence[GameSettings]) -> list[tuple[int, int]]:
+    """Return shots S and samples O of the games that are like those of MetaRG24's tables."""
+    same = [g for g in games if all(getattr(g, name) == value for name, value in PUBLISHED.items())]
+    return [(g.shots, g.samples) for g in same]
 
 
 def load(plugin: Sequence[str]) -> None:

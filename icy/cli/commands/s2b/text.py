@@ -22,6 +22,7 @@ from icy.s2b.text.model import CONSTRAINTS, SCHEMES, TextModel, TextSettings, te
 from .eval import games_of
 from .options import (
     SWEPT,
+    as_published,
     chance_text,
     floors,
     game_options,
@@ -58,7 +59,6 @@ OF_NAMES = (
 LABELS = {"model": "model", "shots": "S", "samples": "O", "distractors": "K"}
 DRAFT = ["S", "O", "K", "episodes", "requests", "prompt tokens", "on average", "longest prompt"]
 HOW = "estimated: a token per word, per up to three digits, and per sign"
-PUBLISHED = {"dimensions": 3, "least": 2, "most": 5, "distractors": 0}  # of the table of MetaRG24
 
 text_options = together(
     OF.option("temperature", type=float),
@@ -227,8 +227,7 @@ def _print(run: _Run, games: Sequence[GameSettings], spread: str, format_: str) 
 
     rows = joined(run.rows)
     rows["prompt"] = rows["prompt_tokens"].fillna(rows["estimated_tokens"])
-    same = [g for g in games if all(getattr(g, name) == value for name, value in PUBLISHED.items())]
-    there = published_text_models([(g.shots, g.samples) for g in same]) if run.speaker == "posdis" else []
+    there = published_text_models(as_published(games)) if run.speaker == "posdis" else []
     notes = [chance_text(rows), *run.notes()]
     if there:
         notes.append(

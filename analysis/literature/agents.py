@@ -1,0 +1,139 @@
+"""Published agents of S2B: what trains them again, and how what was measured compares with what was printed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import pandas as pd
+
+from .agreement import NAMES, with_distance
+from .verdicts import COLUMNS, verdict_of
+
+USUAL_SIZE = 128  # so that no size stands behind an agent's name
+COLUMN = {"zsct": "value"}  # of results, for a measure; others are called as they are
+SEEDS = 3  # of a table that does not say how many it had
+
+
+@dataclass(frozen=True)
+class AgentTable:
+    """How the agents of a published table were trained: arguments of the kind of job "s2b".
+
+    Attributes:
+        preset: settings of learner and network.
+        cores: names in icy of the agents' cores.
+        settings: changes to the learner's settings.
+    """
+
+    preset: str
+    cores: Mapping[str, str]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+LISTENER = AgentTable("metarg22", MappingProxyType({"LSTM": "LSTM"}))
+AGENTS = {
+    "metarg22/listener": LISTENER,
+    "metarg24/listener": LISTENER,
+    "metarg22/cores": AgentTable("metarg24", MappingProxyType({"LSTM": "LSTM-512", "ESBN": "ESBN", "DCEM": "DCEM"})),
+    "metarg24/marl": AgentTable(
+        "metarg24",
+        MappingProxyType({"LSTM": "LSTM-512"}),
+        MappingProxyType({"players": "both", "sad": True, "reconstruction": {}}),
+    ),
+}
+LEARNER = "r2d2"
+GAME = MappingProxyType({"compat": "near32"})  # the numbers are those of the authors' program
+
+
+def agent_parts(
+    table: str, wanted: pd.DataFrame, seeds: Any = None, observations: int | None = None
+) -> list[dict[str, Any]]:
+    """Return what trains the agents of published cells again: arguments of the kind of job "s2b", one dict per spec.
+
+    Args:
+        table: id of the table, one of AGENTS.
+        wanted: its cells.
+        seeds: in place of as many as the table has.
+        observations: in place of the table's.
+
+    Example:
+        >>> from icy.analysis import published
+        >>> cells = published("metarg22/listener").query("samples == 4")
+        >>> agent_parts("metarg22/listener", cells, observations=1_000_000)[0]["observations"]
+        1000000
+    """
+    about = AGENTS[table]
+    trained = wanted[wanted["observations"].notna()]
+    parts = []
+    for key, rows in trained.groupby(["agent", "values", "observations"], sort=False):
+        agent, values, count = map(str, key)
+        least, _, most = values.partition("-")
+        runs = rows["n"].max()
+        common = {
+            "core": about.cores[agent],
+            "learner": LEARNER,
+            "preset": about.preset,
+            "least": int(least),
+            "most": int(most),
+            "game": dict(GAME),
+            "seeds": (SEEDS if pd.isna(runs) else int(runs)) if seeds is None else seeds,
+            "observations": int(count) if observations is None else observations,
+        }
+        parts += [{**common, "settings": dict(about.settings), **games} for games in _games(rows)]
+    return parts
+
+
+def _games(rows: pd.DataFrame) -> list[dict[str, list[int]]]:
+    """Return shots and samples of cells as few grids: samples with the same shots together."""
+    shots = {
+        samples: tuple(sorted({int(n) for n in rows.loc[rows["samples"] == samples, "shots"]}))
+        for samples in sorted({int(n) for n in rows["samples"]})
+    }
+    return [
+        {"shots": list(which), "samples": [samples for samples, own in shots.items() if own == which]}
+        for which in dict.fromkeys(shots.values())
+    ]
+
+
+def judged_agents(table: str, long: pd.DataFrame, wanted: pd.DataFrame) -> pd.DataFrame:
+    """Compare published cells of agents with results, and judge each; see `icy.analysis.literature.verdicts.judged`.
+
+    Args:
+        table: id of the table, one of AGENTS.
+        long: results of the kind of job "s2b" in long form.
+        wanted: rows of `icy.analysis.published`.
+
+    Returns:
+        As `judged`: the number of values stands under `representation`, shots and samples under `grammar`, in per cent.
+    """
+    cells = wanted.rename(columns={**NAMES, "agent": "model"}).copy()
+    found = [_measured(AGENTS[table], long, cell) for cell in cells.to_dict("records")]
+    cells = cells.assign(**{name: [one[name] for one in found] for name in found[0]})
+    cells["representation"] = "V " + cells["values"]
+    cells["grammar"] = [
+        "" if pd.isna(s) else f"S={s}, O={o}" for s, o in zip(cells["shots"], cells["samples"], strict=True)
+    ]
+    cells = with_distance(cells.assign(side="pair", hidden_size=USUAL_SIZE, cut=0))
+    cells["verdict"] = [verdict_of(cell) for _, cell in cells.iterrows()]
+    return cells[COLUMNS].reset_index(drop=True)
+
+
+def _measured(about: AgentTable, long: pd.DataFrame, cell: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return mean, standard error and counts of the results that are of a cell, in per cent."""
+    nothing = {"icy": math.nan, "icy_error": math.nan, "seeds": 0, "failed": 0, "tried": 0}
+    name = COLUMN.get(cell["measure"], cell["measure"])
+    if pd.isna(cell["shots"]) or name not in long or not len(long):
+        return nothing
+    core = long["model"].str.partition("+")[0].eq(about.cores.get(cell["model"], cell["model"]))
+    of = core & long["shots"].eq(cell["shots"]) & long["samples"].eq(cell["samples"])
+    of &= long["options"].fillna("").str.contains(rf"(?:^|, )values={cell['values']}(?:,|$)")
+    rows = long[of]
+    failed = rows["failed"].astype(bool)
+    good = 100 * rows.loc[~failed, name].dropna().astype(float)
+    if rows.empty or (good.empty and not failed.any()):
+        return nothing
+    counts = {"seeds": len(good), "failed": int(failed.sum()), "tried": len(rows)}
+    return {"icy": good.mean(), "icy_error": good.sem(), **counts}

@@ -1,0 +1,157 @@
+"""`icy s2b eoa`: how easily new listeners acquire the languages of speakers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from icy.cli.exit_codes import Interrupted
+from icy.cli.options import Seeds, SpecOptions, together
+from icy.cli.output import checked_rows_file, joined, print_table, write_rows
+from icy.core.checks import seed_list
+from icy.core.registry import SPEAKER, registry
+from icy.core.text import counted
+from icy.s2b.agents.acquisition import LOSSES, AcquisitionSettings, ease_of_acquisition
+from icy.s2b.settings import GameSettings
+
+from .eval import games_of
+from .options import (
+    SWEPT,
+    as_published,
+    counting,
+    game_options,
+    load,
+    player_option,
+    plugins_and_quiet,
+    progress,
+    settings_of,
+    shown,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from icy.s2b.players.base import Player
+
+EPILOG = """\b
+Examples:
+  icy s2b eoa
+  icy s2b eoa --speaker posdis,bosdis,holistic --vocab-size 15 --shots 1,2 --samples 4
+  icy s2b eoa --speaker mine --plugin mine.py --learning-rate 0.003 --out rows.csv
+"""
+OF = SpecOptions(AcquisitionSettings)
+CHANCE = 0.5  # also of whatever does not listen, exactly
+LABELS = {"speaker": "speaker", "shots": "S", "samples": "O"}
+LEARNING = ("epochs", "batch", "learning_rate", "width", "hidden", "loss", "impatient")
+
+learning_options = together(
+    OF.option("epochs", type=int),
+    OF.option("batch", type=int),
+    OF.option("learning_rate", type=float),
+    OF.option("width", type=int),
+    OF.option("hidden", type=int),
+    OF.option("loss", type=click.Choice(LOSSES)),
+    click.option("--impatient/--patient", "impatient", default=True, show_default=True, help=OF.described("impatient")),
+)
+
+
+@click.command("eoa", short_help="Measure how easily languages are acquired.", epilog=EPILOG)
+@player_option("speaker", "posdis", several=True)
+@click.option("--episodes", type=int, default=20, show_default=True, help="Number of episodes per seed.")
+@click.option("--seeds", type=Seeds(), default=3, show_default=True, help="How many, from 123 on, or which.")
+@learning_options
+@game_options(several=True)
+@shown
+@click.option("--out", "-o", type=click.Path(), metavar="FILE", help="Write a row per episode, as csv or parquet.")
+@plugins_and_quiet
+@click.pass_context
+def eoa_command(
+    ctx: click.Context,
+    /,
+    speaker: tuple[str, ...],
+    episodes: int,
+    seeds: int | str,
+    format_: str,
+    spread: str,
+    out: str | None,
+    plugin: tuple[str, ...],
+    quiet: bool,
+    **given: Any,
+) -> None:
+    """Measure how easily new listeners acquire the languages of speakers (EoA): a row per speaker and game.
+
+    In each episode the speaker is frozen, and a new listener without memory is trained on what it says of the stimuli
+    of the support, and read on those of the query. It plays without distractors, and one that does not listen is right
+    in half of all games.
+    """
+    load(plugin)
+    target = None if out is None else checked_rows_file(out)
+    settings = AcquisitionSettings(**{name: given.pop(name) for name in LEARNING})
+    numbers = seed_list(seeds)
+    words = [word for given_at_once in speaker for word in given_at_once.split(",")]
+    speakers = [(entry.name, entry.name) for entry in registry.match(words, SPEAKER)]
+    games = games_of(settings_of(ctx, given), given)
+    rows = list(product(speakers, games))
+    found: list[pd.DataFrame] = []
+
+    def show() -> None:
+        _print_acquired(found, games, settings, spread, format_)
+        if target is not None:
+            write_rows(joined(found), target, quiet)
+
+    try:
+        with progress(len(rows) * len(numbers) * episodes, quiet) as told:
+            for (name, player), game in rows:
+                found.append(_acquired(name, player, game, episodes, numbers, settings, told))
+    except KeyboardInterrupt:
+        if found:
+            show()
+        raise Interrupted(f"{len(found)} of {counted(len(rows), 'row')} measured.") from None
+    show()
+
+
+def _acquired(
+    name: str,
+    speaker: str | Player,
+    game: GameSettings,
+    episodes: int,
+    seeds: Sequence[int],
+    settings: AcquisitionSettings,
+    told: Callable[[int], None],
+) -> pd.DataFrame:
+    parts = [
+        ease_of_acquisition(speaker, game, episodes=episodes, seed=seed, settings=settings, told=counting(told)).assign(
+            seed=seed
+        )
+        for seed in seeds
+    ]
+    facts = {"speaker": name, **{name: getattr(game, name) for name in SWEPT}}
+    return joined(parts).assign(**facts, episodes=episodes)
+
+
+def _print_acquired(
+    found: Sequence[pd.DataFrame],
+    games: Sequence[GameSettings],
+    settings: AcquisitionSettings,
+    spread: str,
+    format_: str,
+) -> None:
+    from icy.analysis.tables.s2b import evaluation_table, published_acquisition
+
+    measures = ["zsct", "support", "yes"]
+    rows = joined(found)
+    means = rows.groupby([*LABELS, "seed"], sort=False)[measures].mean().reset_index()
+    means = means.assign(deaf=CHANCE, kept=CHANCE)
+    beside = published_acquisition(as_published(games))
+    notes = [
+        "query, support: of a new listener without memory for each episode, trained on the support alone; one that "
+        "does not listen is right in exactly half of its games",
+        f"{counted(rows['episodes'].iloc[0], 'episode')} per seed; {counted(settings.epochs, 'epoch')}, batches of "
+        f"{settings.batch}, learning rate {settings.learning_rate:g}",
+    ]
+    if beside:
+        notes.append("MetaRG24: published, of pairs that learned both sides; ± standard deviation over 3 seeds")
+    print_table(evaluation_table(means, LABELS, spread, notes, beside=beside, title="ease of acquisition"), format_)

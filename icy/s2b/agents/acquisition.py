@@ -1,0 +1,386 @@
+"""Ease of acquisition: how well a new, ordinary listener learns the language of a frozen speaker (EoA; MetaRG24).
+
+An ordinary listener remembers nothing of an episode: it learns one language by gradient, from the games of one space.
+A speaker plays an episode and is frozen; a listener is trained on what it says of the stimuli of the support, and read
+on those of the query. The listeners of many episodes train as one stack.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Unpack
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Float64, Int, Int64
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from icy.config.settings import TrainingSettings
+from icy.core.checks import whole_number
+from icy.core.errors import IncompatibleError, InvalidSettingError, PluginError, unknown
+from icy.core.noise import Noise
+from icy.core.representations import one_hot
+from icy.core.streams import stream_key
+from icy.models.cells import LSTMCell
+from icy.models.layers import Linear, SymbolEmbedding
+from icy.s2b.channel import regular
+from icy.s2b.evaluation import ProgressCallback, episode_seeds
+from icy.s2b.language_probe import FrozenLanguage, frozen_languages
+from icy.s2b.options import GameOptions
+from icy.s2b.players.base import Player
+from icy.s2b.settings import GameSettings
+from icy.s2b.streams import EpisodeStreams, Reals, Wholes
+from icy.training.learners import GradientLearner
+from icy.training.runners.base import one_thread
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LOSSES = ("hinge", "likelihood")
+YES, NO, NOTHING = 0, 1, -1  # decisions, and what fills a batch
+AT_ONCE = 128  # listeners in a stack
+OfLanguages = Float64[Reals, " language"]
+
+
+@dataclass(frozen=True)
+class AcquisitionSettings:
+    """Settings of a listener that acquires one language; those of the authors' script where they are known.
+
+    Attributes:
+        epochs: how often it goes through the support.
+        batch: number of games in a batch.
+        learning_rate: of Adam.
+        width: width of the codes of stimuli and messages, and of tokens.
+        hidden: width of the layer between a stimulus and its code.
+        loss: "hinge": the right decision is to score 1 more than the other; "likelihood": of the right decision.
+        impatient: whether it decides after every token, and all of these decisions are trained; else after the last.
+        ratio: how often it sees the target's meaning in training; when it is read, in half of all games.
+    """
+
+    epochs: int = 512
+    batch: int = 32
+    learning_rate: float = 3e-4
+    width: int = 32
+    hidden: int = 64
+    loss: str = "hinge"
+    impatient: bool = True
+    ratio: float = 0.5
+
+    def __post_init__(self) -> None:
+        if self.loss not in LOSSES:
+            raise unknown("loss", str(self.loss), LOSSES)
+        for name in ("epochs", "batch", "width", "hidden"):
+            whole_number(f"setting {name}", getattr(self, name))
+        if not 0 < self.ratio < 1:
+            raise InvalidSettingError(f"The ratio is a share between 0 and 1; not {self.ratio}.")
+        if not self.learning_rate > 0:
+            raise InvalidSettingError(f"The learning rate is more than 0; not {self.learning_rate}.")
+
+
+Scores = Float[Tensor, "listener game token decision=2"]
+Answers = Int[Tensor, "listener game"]
+
+
+class OrdinaryListener(nn.Module):
+    """Scores after each token of a message whether a stimulus is meant: an LSTM's output times the stimulus's code.
+
+    Parameters may have leading axes, for a stack of listeners (`icy.models.layers`).
+
+    Args:
+        width: length of a stimulus.
+        length: number of tokens in a message.
+        symbols: number of tokens, with the one that ends a message.
+        settings: widths.
+    """
+
+    def __init__(self, width: int, length: int, symbols: int, settings: AcquisitionSettings) -> None:
+        super().__init__()
+        self.parts, self.symbols = [width, length], symbols
+        self.see = Linear(width, settings.hidden)
+        self.code = Linear(settings.hidden, settings.width)
+        self.embed = SymbolEmbedding(symbols, settings.width)
+        self.cell = LSTMCell(settings.width, settings.width)
+        self.no = nn.Parameter(torch.ones(1))  # the score of "no"
+
+    def forward(self, games: Float[Tensor, "*stack batch number"]) -> Float[Tensor, "*stack batch token decision=2"]:
+        """Return the scores of yes and no for games: the numbers of a stimulus, and behind them the tokens said."""
+        stimuli, tokens = games.split(self.parts, -1)
+        code = self.code(self.see(stimuli).relu())
+        state = self.cell.start(torch.zeros_like(code))
+        scores = []
+        for token in tokens.long().unbind(-1):
+            said = self.embed(one_hot(token, self.symbols, code.dtype))
+            state = self.cell.step(self.cell.project(said), state)
+            scores.append((state[0] * code).sum(-1))
+        yes = torch.stack(scores, -1)
+        return torch.stack([yes, self.no.unsqueeze(-1).expand_as(yes)], -1)
+
+
+# -- games -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class CommonGames:
+    """What the stimuli of one split are called, in E languages: padded to the most stimuli.
+
+    Attributes:
+        stimuli: a meaning's samples follow each other, [E, n, W].
+        messages: what is said of each, [E, n, tokens].
+        counts: number of stimuli, [E].
+        samples: number of stimuli per meaning, O.
+    """
+
+    stimuli: Float[NDArray[np.float32], "language stimulus width"]
+    messages: Int64[Wholes, "language stimulus token"]
+    counts: Int64[Wholes, " language"]
+    samples: int
+
+    @classmethod
+    def of(cls, languages: Sequence[FrozenLanguage], query: bool, samples: int) -> "CommonGames":
+        """Return the stimuli of the query, or of the support, of some languages.
+
+        Raises:
+            IncompatibleError: a split with a single meaning, of which no other can stand in its place.
+        """
+        which = [language.query == query for language in languages]
+        counts = np.array([rows.sum() for rows in which])
+        if counts.min() < 2 * samples:
+            few = languages[int(counts.argmin())]
+            raise IncompatibleError(
+                f"The space {few.space} of the episode {few.seed} has fewer than two meanings in its "
+                f"{'query' if query else 'support'}, so a listener cannot be trained and read there."
+            )
+        tokens = max(language.messages.shape[1] for language in languages)
+        stimuli = np.zeros((len(languages), counts.max(), languages[0].stimuli.shape[1]), dtype=np.float32)
+        messages = np.zeros((len(languages), counts.max(), tokens), dtype=np.int64)
+        for i, (language, rows) in enumerate(zip(languages, which, strict=True)):
+            stimuli[i, : counts[i]] = language.stimuli[rows]
+            messages[i, : counts[i], : language.messages.shape[1]] = regular(language.messages[rows])
+        return cls(stimuli, messages, counts, samples)
+
+    def targets(
+        self,
+        shown: Int64[Wholes, "some game"],
+        same: Bool[NDArray[np.bool_], "some game"],
+        uniform: Float[Reals, "some game 2"],
+        rows: Int64[Wholes, " some"],
+    ) -> Int64[Wholes, "some game"]:
+        """Return the stimuli that the speaker sees: of the meaning that the listener is shown, or of another.
+
+        Args:
+            shown: the listener's stimuli.
+            same: where the speaker sees the same meaning: another sample of it, if there is one.
+            uniform: numbers in [0, 1) to draw by.
+            rows: the languages.
+        """
+        samples, meanings = self.samples, (self.counts[rows] // self.samples)[:, None]
+        meaning, sample = shown // samples, shown % samples
+        another = (sample + 1 + (uniform[..., 1] * (samples - 1)).astype(np.int64)) % samples
+        other = (meaning + 1 + (uniform[..., 0] * (meanings - 1)).astype(np.int64)) % meanings
+        any_sample = (uniform[..., 1] * samples).astype(np.int64)
+        return np.where(same, meaning * samples + another, other * samples + any_sample)
+
+    def games(
+        self, shown: Int64[Wholes, "some game"], targets: Int64[Wholes, "some game"], rows: Int64[Wholes, " some"]
+    ) -> Float[Tensor, "some game number"]:
+        """Return games as a listener reads them: its stimuli, and behind them what is said of the speaker's."""
+        at = rows[:, None]
+        whole = np.concatenate([self.stimuli[at, shown], self.messages[at, targets].astype(np.float32)], -1)
+        return torch.as_tensor(whole)
+
+
+# -- training ----------------------------------------------------------------------------------------------------------
+
+
+class Acquisition:
+    """Ordinary listeners of some frozen languages, one each, in training.
+
+    Each goes through its own support as often as the settings say, in batches of its own; one with fewer stimuli ends
+    earlier. All that is drawn for a listener depends on its episode's seed alone, so a stack is as each would be alone.
+
+    Args:
+        languages: what the speakers say.
+        samples: number of stimuli per meaning, O.
+        symbols: number of tokens, with the one that ends a message.
+        settings: how to train.
+
+    Raises:
+        PluginError: a speaker said what is no token.
+        IncompatibleError: a language of too few meanings.
+    """
+
+    def __init__(
+        self, languages: Sequence[FrozenLanguage], samples: int, symbols: int, settings: AcquisitionSettings
+    ) -> None:
+        self.settings = settings
+        self.support, self.query = (CommonGames.of(languages, query, samples) for query in (False, True))
+        for part in (self.support, self.query):
+            if part.messages.min() < 0 or part.messages.max() >= symbols:
+                raise PluginError(f"A speaker utters tokens from 0 to {symbols - 1}, and this one said another.")
+        seeds = [language.seed for language in languages]
+        self.streams = EpisodeStreams.of_seeds(seeds).within("acquisition")
+        self.batches = -(-self.support.counts // settings.batch)  # in an epoch
+        self.rows = np.arange(len(languages))  # those in training
+        self.updates = 0
+        models = [self._new(seed, symbols) for seed in seeds]
+        training = TrainingSettings(settings.batch, settings.learning_rate, clip_norm=None)
+        self._learner = GradientLearner(
+            models, seeds, loss_of(settings), training, torch.device("cpu"), stacking="broadcast"
+        )
+        longest = self.support.stimuli.shape[1]
+        self._shown = np.zeros((len(languages), longest), dtype=np.int64)
+        self._said = np.zeros_like(self._shown)
+        self._same = np.zeros(self._shown.shape, dtype=bool)
+
+    def _new(self, seed: int, symbols: int) -> OrdinaryListener:
+        width, tokens = self.support.stimuli.shape[2], self.support.messages.shape[2]
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(stream_key(seed, "acquisition"))
+            return OrdinaryListener(width, tokens, symbols, self.settings)
+
+    @one_thread()
+    def train(self, told: Callable[[int], None] | None = None) -> dict[str, OfLanguages]:
+        """Train all listeners, and read each at its end; return `zsct`, `support` and `yes`, [E].
+
+        Args:
+            told: progress callback, called with the number of listeners that have just been read.
+        """
+        found: dict[str, OfLanguages] = {name: np.zeros(len(self.batches)) for name in ("zsct", "support", "yes")}
+        keys = torch.zeros(len(self.rows), dtype=torch.int64)
+        while len(self.rows):
+            games, answers = self._batch()
+            self._learner.update(games, answers, keys[: len(self.rows)])
+            self.updates += 1
+            ended = self.updates >= self.batches[self.rows] * self.settings.epochs
+            if ended.any():
+                self._read(np.flatnonzero(ended), found)
+                self.rows = self.rows[~ended]
+                if len(self.rows):
+                    self._learner.keep(np.flatnonzero(~ended).tolist())
+                if told is not None:
+                    told(int(ended.sum()))
+        return found
+
+    def _batch(self) -> tuple[Tensor, Tensor]:
+        """Return the present games of the listeners in training, and the right decisions."""
+        epoch, place = np.divmod(self.updates, self.batches[self.rows])
+        if (place == 0).any():
+            self._draw(self.rows[place == 0], epoch[place == 0])
+        first = place[:, None] * self.settings.batch
+        columns = first + np.arange(self.settings.batch)
+        there = columns < self.support.counts[self.rows, None]
+        at = self.rows[:, None], np.where(there, columns, first)
+        games = self.support.games(self._shown[at], self._said[at], self.rows)
+        answers = np.where(there, np.where(self._same[at], YES, NO), NOTHING)
+        return games, torch.as_tensor(answers)
+
+    def _draw(self, rows: Wholes, epochs: Wholes) -> None:
+        """Draw the games of an epoch: every stimulus of the support is shown once, in random order."""
+        count, streams = self._shown.shape[1], self.streams.rows(rows).nth(epochs)
+        order = streams.uniform("order", (count,))
+        order[np.arange(count) >= self.support.counts[rows, None]] = 2.0
+        shown = order.argsort(axis=1, kind="stable")
+        uniform = streams.uniform("games", (count, 3))
+        self._shown[rows], self._same[rows] = shown, uniform[..., 0] < self.settings.ratio
+        self._said[rows] = self.support.targets(shown, self._same[rows], uniform[..., 1:], rows)
+
+    def _read(self, places: Wholes, found: dict[str, OfLanguages]) -> None:
+        """Read some of the listeners in training.
+
+        Each stimulus is shown twice, once when it is meant and once when another meaning is. So one that does not
+        listen is right in half of all games, to the last one.
+        """
+        rows = self.rows[places]
+        for name, part in (("zsct", self.query), ("support", self.support)):
+            count = part.stimuli.shape[1]
+            shown = np.broadcast_to(np.arange(count).repeat(2), (len(rows), 2 * count))
+            shown = np.minimum(shown, part.counts[rows, None] - 1)
+            same = np.broadcast_to(np.arange(2 * count) % 2 == 0, shown.shape)
+            uniform = self.streams.rows(rows).within("read", name).uniform("games", (2 * count, 2))
+            games = part.games(shown, part.targets(shown, same, uniform, rows), rows)
+            scores = self._learner.scores(games, places.tolist())[:, :, -1]
+            decided = (scores[..., NO] >= scores[..., YES]).numpy().astype(np.int64)
+            there = np.arange(2 * count) // 2 < part.counts[rows, None]
+            right = decided == np.where(same, YES, NO)
+            found[name][rows] = (right & there).sum(1) / there.sum(1)
+            if name == "zsct":
+                found["yes"][rows] = ((decided == YES) & there).sum(1) / there.sum(1)
+
+
+def loss_of(settings: AcquisitionSettings) -> Callable[[Scores, Answers, Noise], Float[Tensor, " listener"]]:
+    """Return the loss of each listener, a function of scores and right decisions; NOTHING is left out."""
+
+    def loss(scores: Scores, answers: Answers, noise: Noise) -> Float[Tensor, " listener"]:
+        decided = scores if settings.impatient else scores[..., -1:, :]
+        margin = decided[..., YES] - decided[..., NO]
+        margin = torch.where((answers == YES).unsqueeze(-1), margin, -margin)
+        each = (1 - margin).clamp(min=0) if settings.loss == "hinge" else F.softplus(-margin)
+        there = answers != NOTHING
+        return (each.mean(-1) * there).sum(-1) / there.sum(-1)
+
+    return loss
+
+
+def ease_of_acquisition(
+    speaker: str | Player = "posdis",
+    game: GameSettings | None = None,
+    *,
+    episodes: int = 20,
+    seed: int = 123,
+    settings: AcquisitionSettings | None = None,
+    told: ProgressCallback | None = None,
+    **given: Unpack[GameOptions],
+) -> "pd.DataFrame":
+    """Measure how easily new listeners acquire the languages of a speaker (EoA; MetaRG24).
+
+    In each episode the speaker plays to the end and is frozen. A new listener without memory is trained on what it says
+    of the stimuli of the support, tokens unrenamed, and then read in games about those of the query. Without
+    distractors it says whether it is shown the speaker's meaning, in another sample where there is one. Chance, and
+    whatever a listener earns that does not listen, is 0.5.
+
+    Args:
+        speaker: name of a registered speaker, or a `Player`; it must have `utter`.
+        game: settings of the game that the speaker plays; or give them by name.
+        episodes: number of episodes, with a listener each.
+        seed: seed of the episodes, see `evaluate`.
+        settings: how to train the listeners.
+        told: progress callback, called when listeners have been read with the number of those so far, and of all.
+        **given: settings by name, see GameSettings.
+
+    Returns:
+        A row per episode: `episode`, its seed; `space`, its numbers of values; `messages`, the number of different
+        messages; `zsct` and `support`, the listener's accuracy in the query and in the support; and `yes`, how often
+        it said in the query that it saw the target's meaning.
+
+    Raises:
+        IcyError: unknown names, settings that are not accepted, or a speaker without `utter`.
+
+    Example:
+        >>> from icy.s2b.agents.acquisition import AcquisitionSettings, ease_of_acquisition
+        >>> settings = AcquisitionSettings(epochs=2)
+        >>> ease_of_acquisition("posdis", episodes=3, settings=settings).columns.tolist()
+        ['episode', 'space', 'messages', 'zsct', 'support', 'yes']
+    """
+    import pandas as pd
+
+    chosen, settings = GameSettings.of(game, **given), settings or AcquisitionSettings()
+    done, found = 0, []
+
+    def ended(listeners: int) -> None:
+        nonlocal done
+        done += listeners
+        if told is not None:
+            told(done, episodes)
+
+    seeds = episode_seeds(seed, episodes)
+    for first in range(0, len(seeds), AT_ONCE):
+        languages = frozen_languages(speaker, chosen, seeds[first : first + AT_ONCE])
+        scores = Acquisition(languages, chosen.samples, chosen.vocab_size + 1, settings).train(ended)
+        found.append(pd.DataFrame([_facts(language) for language in languages]).assign(**scores))
+    return pd.concat(found, ignore_index=True)
+
+
+def _facts(language: FrozenLanguage) -> dict[str, object]:
+    said = len(np.unique(regular(language.messages), axis=0))
+    return {"episode": language.seed, "space": language.space, "messages": said}

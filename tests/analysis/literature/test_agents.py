@@ -1,0 +1,107 @@
+"""Published agents: what trains them again, and verdicts on their cells."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from icy.analysis import published, published_tables
+from icy.analysis.literature.agents import AGENTS, agent_parts, judged_agents
+
+TABLES = [table.id for table in published_tables() if table.reproduce == "s2b"]
+
+
+def long(**changed: Any) -> pd.DataFrame:
+    """Return results of three seeds of the LSTM at S = 2, O = 4."""
+    rows = [
+        {"model": "LSTM+r2d2", "shots": 2, "samples": 4, "seed": seed, "failed": False, "value": value,
+         "options": "values=2-5, shots=2, samples=4"}
+        for seed, value in zip((1, 2, 3), (0.61, 0.62, 0.66), strict=True)
+    ]  # fmt: skip
+    return pd.DataFrame(rows).assign(**changed)
+
+
+def test_a_table_of_agents_is_known() -> None:
+    assert sorted(AGENTS) == sorted(TABLES)
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_every_cell_of_an_agent_that_learns_is_planned_once(table: str) -> None:
+    cells = published(table)
+    planned = [
+        (part["core"], shots, samples)
+        for part in agent_parts(table, cells)
+        for shots in part["shots"]
+        for samples in part["samples"]
+    ]
+    learned = cells[cells["observations"].notna()].drop_duplicates(["agent", "shots", "samples"])
+    cores = AGENTS[table].cores
+    assert sorted(planned) == sorted(
+        (cores[row["agent"]], row["shots"], row["samples"]) for row in learned.to_dict("records")
+    )
+
+
+def test_what_trains_the_listener_of_the_table() -> None:
+    (part,) = agent_parts("metarg22/listener", published("metarg22/listener"))
+    assert part == {
+        "core": "LSTM", "learner": "r2d2", "preset": "metarg22", "least": 2, "most": 5, "game": {"compat": "near32"},
+        "seeds": 6, "observations": 5_000_000, "settings": {}, "shots": [1, 2, 4], "samples": [1, 4, 16],
+    }  # fmt: skip
+    (fewer,) = agent_parts("metarg22/listener", published("metarg22/listener").head(2), "1-2", 1000)
+    assert (fewer["seeds"], fewer["observations"], fewer["shots"], fewer["samples"]) == ("1-2", 1000, [1, 2], [1])
+
+
+def test_cells_that_are_no_grid_are_several_parts() -> None:
+    cells = published("metarg22/listener").query("samples != 4 or shots == 1")
+    parts = agent_parts("metarg22/listener", cells)
+    assert [(part["shots"], part["samples"]) for part in parts] == [([1, 2, 4], [1, 16]), ([1], [4])]
+
+
+def test_cores_and_pairs() -> None:
+    cores = agent_parts("metarg22/cores", published("metarg22/cores"))
+    assert [(part["core"], part["most"], part["seeds"]) for part in cores] == [
+        ("LSTM-512", 3, 3), ("ESBN", 3, 3), ("DCEM", 3, 3)
+    ]  # fmt: skip
+    (pair,) = agent_parts("metarg24/marl", published("metarg24/marl"))
+    assert pair["settings"] == {"players": "both", "sad": True, "reconstruction": {}}
+    assert (pair["observations"], pair["shots"], pair["samples"]) == (500_000, [1, 2], [4])
+
+
+def test_a_cell_is_compared_in_per_cent() -> None:
+    wanted = published("metarg22/listener")
+    cells = judged_agents("metarg22/listener", long(), wanted).set_index("grammar")
+    cell = cells.loc["S=2, O=4"]
+    assert (cell["icy"], cell["seeds"]) == (pytest.approx(63.0), 3)
+    assert cell["icy_error"] == pytest.approx(100 * math.sqrt(0.0014 / 2 / 3))
+    assert cell["published"] == 62.55
+    assert cell["verdict"] == "agrees"
+    assert cells["verdict"].value_counts().to_dict() == {"missing": 8, "agrees": 1}
+    assert cells["representation"].unique().tolist() == ["V 2-5"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "verdict"),
+    [
+        ({"options": "values=2-3, shots=2, samples=4"}, "missing"),
+        ({"model": "ESBN+r2d2"}, "missing"),
+        ({"value": 0.99}, "differs"),
+        ({"failed": True}, "failed"),
+        ({"shots": 4}, "missing"),
+    ],
+)
+def test_other_results_are_not_of_the_cell(changed: dict[str, Any], verdict: str) -> None:
+    wanted = published("metarg22/listener").query("shots == 2 and samples == 4")
+    (cell,) = judged_agents("metarg22/listener", long(**changed), wanted).to_dict("records")
+    assert cell["verdict"] == verdict
+
+
+def test_measures_of_a_language_are_their_own_columns() -> None:
+    wanted = published("metarg24/marl").query("measure in ('topsim', 'ease_of_acquisition')")
+    results = long(model="LSTM-512+r2d2", topsim=[0.2, 0.25, 0.3])
+    cells = judged_agents("metarg24/marl", results, wanted).set_index(["measure", "grammar"])
+    assert cells.loc[("topsim", "S=2, O=4"), "icy"] == pytest.approx(25.0)
+    assert cells.loc[("ease_of_acquisition", "S=2, O=4"), "verdict"] == "missing"
+    assert cells.loc[("topsim", ""), "verdict"] == "missing"  # of the speaker that does not learn
