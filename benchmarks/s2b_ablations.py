@@ -182,7 +182,7 @@ def page(found: pd.DataFrame) -> str:
         of = found[found["row"] == name]
         if len(of):
             cells = [text for most in spaces for text in _cells(of[of["most"] == most])]
-            lines.append([f"`{name}`", row.about, *cells])
+            lines.append([name, row.about, *cells])
     heads = ["row", "left out"]
     heads += [f"V 2-{most}, {what}" for most in spaces for what in ("query", "support", f"s to {ENOUGH:.0f} %")]
     return "\n".join([
