@@ -28,7 +28,7 @@ EPISODES = {3: 200, 5: 100, 10: 10}  # by the most values; long episodes are few
 PART = {3: 100, 5: 50, 10: 5}  # of them at once, as attention grows with the square of the longest
 SPEAKERS = ("posdis", "bosdis", "holistic", "digital", "random")
 ABOUT: Mapping[str, str] = {
-    "posdis": "a token per dimension, in order; what it learned with",
+    "posdis": "a token per dimension, in order (this it learned with)",
     "bosdis": "a token per value of every dimension, in any order",
     "holistic": "a sentence per meaning, whose parts mean nothing",
     "digital": f"which of {VOCABULARY} equal parts each number lies in",
@@ -94,8 +94,8 @@ def page(found: pd.DataFrame) -> str:
         spread = [f"{part[name].mean():.2f} ± {part[name].std():.2f}" for name in ("query", "support")]
         nearest = f"{part['nearest'].iloc[0]:.2f}"
         lines.append([speaker, f"2-{most}", shots, samples, *spread, nearest, part["episodes"].iloc[0]])
-    heads = ["speaker", "values", "S", "O", "query", "support", "`nearest`, query", "episodes"]
-    about = ", ".join(f"`{name}` says {what}" for name, what in ABOUT.items())
+    heads = ["speaker", "values", "S", "O", "query", "support", "nearest, query", "episodes"]
+    about = "; ".join(f"`{name}` says {what}" for name, what in ABOUT.items())
     return "\n".join([
         "# A listener read where it did not learn",
         "",
@@ -105,7 +105,7 @@ def page(found: pd.DataFrame) -> str:
         "core), and learns nothing more here. Never listening earns 50 in every query. Beside it `nearest`, a listener "
         "that does not learn and takes the language of `posdis` for granted.",
         "",
-        f"Of the speakers, {about}. Tokens are renamed in every episode.",
+        f"The speakers: {about}. Tokens are renamed in every episode.",
         "",
         markdown_table(heads, lines, range(2, 8)),
         "",
