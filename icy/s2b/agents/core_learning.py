@@ -1,6 +1,5 @@
 """Train a listener with a core on dealt episodes: recurrent PPO, or supervised, the upper reference of a core."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,9 +16,6 @@ from .recurrent import CoreListener, CorePlayer
 from .rewards import generalised_advantages, log_of, normalised, rewards
 
 BASELINES = ("phase", "value")
-SUPERVISED: Mapping[str, Any] = {
-    "learner": "supervised", "updates": 6000, "episodes": 16, "minibatch": 16, "learning_rate": 2e-3, "decay": 0.5
-}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -39,11 +35,6 @@ class CoreLearningSettings(LearningSettings):
     trace: float = 0.95
     value_weight: float = 0.5
 
-    @classmethod
-    def supervised(cls, **changes: Any) -> "CoreLearningSettings":
-        """Return settings of supervised learning, with changes: small batches, of which cores learn more a game."""
-        return cls(**{**SUPERVISED, **changes})
-
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.baseline not in BASELINES:
@@ -53,6 +44,18 @@ class CoreLearningSettings(LearningSettings):
                 raise InvalidSettingError(f"{name} is a factor from 0 to 1, not {getattr(self, name)}.")
         if self.discount and self.baseline == "phase":
             raise IncompatibleError("The mean of a phase knows nothing of later rewards; take discount=0, or 'value'.")
+
+
+@dataclass(frozen=True)
+class SupervisedCoreSettings(CoreLearningSettings):
+    """The same with defaults for supervised learning: small batches, of which cores learn more a game."""
+
+    learner: str = "supervised"
+    updates: int = 6000
+    episodes: int = 16
+    minibatch: int = 16
+    learning_rate: float = 2e-3
+    decay: float = 0.5
 
 
 class CoreLearning(DealtLearning):

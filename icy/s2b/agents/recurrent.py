@@ -12,10 +12,10 @@ from dataclasses import replace
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from icy.core.errors import IncompatibleError
 from icy.core.registry import LISTENER
+from icy.s2b.channel import END
 from icy.s2b.game import REWARDS
 from icy.s2b.players.base import Action, Player, Seat
 from icy.s2b.settings import GameSettings
@@ -115,12 +115,13 @@ class CoreListener(nn.Module):
         game, actions = self.game, self.network.actions
         part = _Part(game.rounds, first, end)
         stimuli, there = games.stimuli.flatten(2), (*games.query[:, part.games].shape, game.rounds + 2)
-        messages = games.messages.unflatten(-1, (game.rounds, game.length))[:, part.games]
+        every = games.messages.unflatten(-1, (game.rounds, game.length))
+        messages, again = every[:, part.games], part.before(every[:, :, -1]) * self.network.settings.hold
         option, none = torch.arange(actions.width), actions.width - 1
         may = (part.steps == game.rounds)[:, None] ^ (option == none)
         found = Observation(
             stimulus=part.rows(part.spread(part.before(games.feedback.flatten(2)), stimuli[:, part.games])),
-            message=part.rows(F.pad(messages, (0, 0, 2, 0))),
+            message=part.rows(torch.cat([again[:, :, None], torch.zeros_like(messages[:, :, :1]), messages], 2)),
             speaks=part.rows(torch.zeros(there, dtype=torch.bool)),
             query=part.rows(part.spread(part.before(games.query), games.query[:, part.games])),
             round=part.rows((part.steps % (game.rounds + 2)).expand(there)),
@@ -206,6 +207,7 @@ class CorePlayer(Player):
             )
         self.state = network.start(seat.episodes)
         self.chosen: Tensor | None = None
+        self.held = torch.zeros(seat.episodes, game.length, dtype=torch.long)
 
     @torch.no_grad()
     def acting(self, seen: Seen) -> Action:
@@ -213,6 +215,10 @@ class CorePlayer(Player):
         network = self.model.network
         told = seen.round == self.seat.settings.rounds + 1  # the step after a decision
         met = observe(seen, LISTENER, network.actions, self.chosen, seen.reward * told)
+        if network.settings.hold:
+            silent = torch.as_tensor(told) & (met.message == END).all(1)
+            met = replace(met, message=torch.where(silent[:, None], self.held, met.message))
+        self.held = met.message
         if met.fresh.any():
             self.state = begun(self.state, network.start(self.seat.episodes), met.fresh)
         (scores, _), self.state = network.step(met if self.model.own else without_own(met), self.state)

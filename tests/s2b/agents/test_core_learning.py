@@ -10,7 +10,7 @@ import torch
 
 from icy.core.errors import IcyError
 from icy.s2b import GameSettings, evaluate
-from icy.s2b.agents.core_learning import CoreLearning, CoreLearningSettings
+from icy.s2b.agents.core_learning import CoreLearning, CoreLearningSettings, SupervisedCoreSettings
 from icy.s2b.agents.learning import DealtLearning, LearningSettings, read
 from icy.s2b.agents.network import NetworkSettings
 from icy.s2b.agents.recurrent import CoreListener
@@ -87,9 +87,11 @@ def test_the_listener_plays() -> None:
     assert 0 <= float(evaluate("posdis", found.listener(), found.game, episodes=4).table()["zsct"][0]) <= 1
 
 
-def test_supervised_settings_are_a_preset() -> None:
-    made = CoreLearningSettings.supervised(updates=7)
+def test_supervised_settings_have_defaults_of_their_own() -> None:
+    made = SupervisedCoreSettings(updates=7)
     assert (made.learner, made.updates, made.episodes, made.minibatch) == ("supervised", 7, 16, 16)
+    with pytest.raises(IcyError, match="updates"):
+        SupervisedCoreSettings(updates=0)
 
 
 @pytest.mark.slow

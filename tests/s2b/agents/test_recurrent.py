@@ -114,14 +114,25 @@ def test_drawn_decisions_are_seen_by_a_listener_that_sees_its_own_and_by_no_othe
         assert torch.allclose(again[games.there], others[games.there], atol=1e-9) is not own
 
 
-@pytest.mark.parametrize("own", [False, True])
-def test_what_is_read_is_what_is_played(own: bool) -> None:
+@pytest.mark.parametrize(("own", "hold"), [(False, False), (True, False), (True, True)])
+def test_what_is_read_is_what_is_played(own: bool, hold: bool) -> None:
     game = GameSettings(most=3)
-    model = listener(game, own).float()
+    model = listener(game, own, hold=hold).float()
     for name, value in read(model, game, episodes=20, seed=5).items():
         played = evaluate("posdis", CorePlayer(model), game, episodes=20, seeds=[5]).table()[name][0]
         assert value == pytest.approx(float(played), abs=1e-6)
         assert 0.1 < value < 0.9
+
+
+def test_a_message_that_is_held_is_heard_again_with_the_feedback() -> None:
+    game = GameSettings(most=2, rounds=2, length=2)
+    games = doubled(deal_games(game, SEEDS))
+    silent, held = (listener(game, False, hold=hold).observations(games).message for hold in (False, True))
+    assert not silent[3::4].any()  # rounds 0, 1, 2, and feedback
+    assert torch.equal(held[3::4].transpose(0, 1), games.messages[:, :-1, 2:])
+    assert held[3::4].any()
+    for place in range(3):
+        assert torch.equal(held[place::4], silent[place::4])
 
 
 def test_games_that_dealt_episodes_cannot_stand_for() -> None:
