@@ -37,6 +37,7 @@ class NetworkSettings:
         head: "dueling": scores are values of options, made of a state's value and advantages; "policy": scores are
             logits, and the value stands beside them.
         deaf: whether messages are replaced by silence.
+        hold: whether the last message is heard again where a game ends and there is no new one (see `observe`).
         extra: width of further input, such as the partner's choice.
 
     Raises:
@@ -52,6 +53,7 @@ class NetworkSettings:
     mask: Literal["input", "head", "none"] = "input"
     head: Literal["dueling", "policy"] = "dueling"
     deaf: bool = False
+    hold: bool = False
     extra: int = 0
 
     def __post_init__(self) -> None:

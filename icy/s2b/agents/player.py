@@ -60,11 +60,10 @@ class MemoryPlayer(Decider):
             used = self.there.any(0)
             self.shown, self.heard, self.there = (x[:, used] for x in (self.shown, self.heard, self.there))
         action = super().acting(seen)
-        told = seen.round == self.seat.settings.rounds + 1
-        if told.any():
+        if seen.feedback.any():
             self.shown = torch.cat([self.shown, torch.as_tensor(seen.stimulus[:, :1])], 1)
             self.heard = torch.cat([self.heard, torch.as_tensor(self.words).unsqueeze(1)], 1)
-            self.there = torch.cat([self.there, torch.as_tensor(told).unsqueeze(1)], 1)
+            self.there = torch.cat([self.there, torch.as_tensor(seen.feedback).unsqueeze(1)], 1)
         return action
 
 

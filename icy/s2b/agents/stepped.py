@@ -145,8 +145,7 @@ class TrainedListener(Player):
         """Decide, and at the end of a game remember what was said and shown."""
         self.memory.forget(seen.fresh)
         self.message = np.where(seen.may_decide[:, None], seen.message, self.message)
-        told = (seen.round == self.seat.settings.rounds + 1) & ~seen.over
-        self.memory.add(torch.as_tensor(seen.stimulus[:, 0]), torch.as_tensor(self.message), told)
+        self.memory.add(torch.as_tensor(seen.stimulus[:, 0]), torch.as_tensor(self.message), seen.feedback)
         if not seen.may_decide.any():
             return Action()
         chances = self._logits(torch.as_tensor(seen.stimulus)).softmax(-1)
