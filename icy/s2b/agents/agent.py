@@ -96,7 +96,7 @@ class Agent:
         (scores, _), self.state = self.network.step(seen.on(self.device), self.state)
         best = self.actions.best(scores.cpu(), seen.legal)
         chosen = self._explored(best, seen.legal, explores.flatten(), random)
-        recorded = {}
+        recorded: dict[str, Tensor] = {}
         for role, one in by_role.items():
             recorded |= {f"{role}.{name}": getattr(one, name) for name in KEPT}
             at = turn.seen_by(role)

@@ -83,7 +83,7 @@ class NetworkPlayer(Player):
 
     def choice_before(self, step: int, episodes: int) -> Int[Tensor, "batch choice"]:
         """Return what was chosen before a step; NEVER if this player is not at the table."""
-        there = getattr(self, "choices", {}).get(step - 1)
+        there: Tensor | None = getattr(self, "choices", {}).get(step - 1)
         if there is None or len(there) != episodes:
             return torch.full((episodes, len(self.network.actions.sizes)), NEVER)
         return there

@@ -27,6 +27,7 @@ from .agent import Agent, Step
 from .learning import TRAINING
 from .network import Network, NetworkSettings
 from .network_player import NetworkPlayer, linked
+from .observations import Observation
 from .reconstruction import Reconstruction, ReconstructionSettings
 from .replay import Replay, Sequences, mixed_priority
 from .returns import n_step_targets, whole
@@ -406,7 +407,7 @@ class R2D2Learning(Training):
         gained, ends, counts = (drawn.steps[name][burn:].to(device) for name in ("gained", "ends", "counts"))
         values, worth, others = torch.zeros_like(gained), torch.zeros_like(gained), []
         for agent, predictor in zip(self.agents, self.predictors, strict=True):
-            told = _Unrolled.of(agent, drawn, burn)
+            told = self._unrolled(agent, drawn)
             values = values + _summed(agent, told.values(agent.choices(drawn.steps)[burn:]))
             worth = worth + _summed(agent, told.worth(s.double, s.greedy))
             if predictor is not None and self.updates % predictor.settings.period == 0:
@@ -415,6 +416,15 @@ class R2D2Learning(Training):
         targets = n_step_targets(gained * len(s.roles), ends, worth, s.steps, s.discount)
         counted = counts & whole(ends, s.steps if s.tail == "masked" else 1)
         return targets - values, counted, others
+
+    def _unrolled(self, agent: Agent, drawn: Sequences) -> "_Unrolled":
+        """Unroll an agent's networks from the states as they were recorded."""
+        seen, start, burn = agent.observation(drawn.steps), agent.states(drawn.states), self.settings.burn_in
+        with torch.no_grad():
+            state = agent.network.unroll(seen[:burn], start)[1] if burn else start
+            (targets, _), _ = agent.target.unroll(seen, start)
+        (scores, _), latents, _ = agent.network.trace(seen[burn:], state)
+        return _Unrolled(agent, seen[burn:], scores, latents, targets[burn:])
 
     @torch.no_grad()
     def _follow(self) -> None:
@@ -434,21 +444,10 @@ class _Unrolled:
     """What an agent's two networks say of sequences, behind the burn-in, and what the core holds."""
 
     agent: Agent
-    seen: Any
+    seen: Observation
     scores: Tensor
     latents: Tensor
     targets: Tensor
-
-    @classmethod
-    def of(cls, agent: Agent, drawn: Sequences, burn: int) -> "_Unrolled":
-        """Unroll from the states as they were recorded."""
-        seen, start = agent.observation(drawn.steps), agent.states(drawn.states)
-        first, rest = seen[:burn], seen[burn:]
-        with torch.no_grad():
-            state = agent.network.unroll(first, start)[1] if burn else start
-            (targets, _), _ = agent.target.unroll(seen, start)
-        (scores, _), latents, _ = agent.network.trace(rest, state)
-        return cls(agent, rest, scores, latents, targets[burn:])
 
     def values(self, chosen: Tensor) -> Tensor:
         """Return the values of what was chosen, [T, roles * B]."""
@@ -465,4 +464,5 @@ class _Unrolled:
 
 def _summed(agent: Agent, values: Float[Tensor, "step rows"]) -> Float[Tensor, "step batch"]:
     """Return the sum over the roles of an agent."""
-    return values.unflatten(1, (len(agent.roles), -1)).sum(1)
+    by_role: Tensor = values.unflatten(1, (len(agent.roles), -1))
+    return by_role.sum(1)

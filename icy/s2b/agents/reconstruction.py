@@ -72,10 +72,12 @@ class Reconstruction(nn.Module):
         if self.settings.message:
             logits = predicted[:, self.stimulus :].unflatten(-1, (-1, self.tokens))
             loss = loss + F.cross_entropy(logits.flatten(0, 1), some.message.flatten())
-        return self.settings.weight * loss
+        weighed: Tensor = self.settings.weight * loss
+        return weighed
 
     @torch.no_grad()
     def right(self, latents: Float[Tensor, "*lead latent"], seen: Observation) -> Float[Tensor, "*lead"]:
         """Return the share of a step's numbers that the prediction is close to."""
         predicted = self(latents)[..., : self.stimulus]
-        return ((predicted - seen.stimulus).abs() < self.settings.near).float().mean(-1)
+        close: Tensor = (predicted - seen.stimulus).abs() < self.settings.near
+        return close.float().mean(-1)
