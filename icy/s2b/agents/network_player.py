@@ -1,15 +1,17 @@
 """Networks at the table: players that act greedily, step by step."""
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
 from icy.core.errors import IncompatibleError
 from icy.core.registry import LISTENER, SPEAKER
 from icy.core.text import counted
-from icy.s2b.players.base import Action, Player, Seat
+from icy.s2b.players.base import Action, Meanings, Player, Seat, Sentences, Stimuli
 from icy.s2b.settings import GameSettings
 from icy.s2b.turn import Seen
 
@@ -36,16 +38,18 @@ class NetworkPlayer(Player):
     def __init__(self, network: Network, role: str = LISTENER, reconstruction: Reconstruction | None = None) -> None:
         self.network, self.role, self.reconstruction = network, role, reconstruction
         self.partner: NetworkPlayer | None = None
-        self._right, self._told = 0.0, 0
+        self.acts = 0  # steps played, at any table
 
     def begin(self, seat: Seat) -> None:
         """Take a seat; the game must look to the network as the one that it was made for."""
         super().begin(seat)
+        self._right, self._told = 0.0, 0
         check_game(self.network.actions, seat.settings, self.role)
         self.state = self.network.start(seat.episodes)
         nothing = torch.full((seat.episodes, len(self.network.actions.sizes)), NEVER)
         self.choices = {-1: nothing, 0: nothing}  # by number of the step, from 1; those of the last two steps
         self.asked = torch.zeros(seat.episodes, dtype=torch.bool)  # whether the step before took a decision
+        self.acts_of_partner = self.partner.acts if self.partner is not None else 0
         self.held = torch.zeros(seat.episodes, seat.settings.length, dtype=torch.long)
 
     @torch.no_grad()
@@ -58,13 +62,37 @@ class NetworkPlayer(Player):
         (scores, _), self.state = network.step(told.on(network.core.device), self.state)
         chosen = actions.best(scores.cpu(), told.legal)
         self._judge(told, seen)
+        self.acts += 1
         self.choices = {self.steps - 1: self.choices[self.steps - 1], self.steps: chosen}
         self.asked = torch.as_tensor((seen.round == self.seat.settings.rounds) & ~seen.over)
-        self.held = told.message
+        self.last, self.held = told, told.message
         message, decision = actions.taken(chosen.numpy())
         if self.role == SPEAKER:
             return Action(message=message)
         return Action(message=message if self.seat.settings.listener_messages else None, decision=decision)
+
+    @torch.no_grad()
+    def utter(self, stimuli: Stimuli, meanings: Meanings, episode: int) -> Sentences:
+        """Return what a speaker would say of each stimulus in round 0 of a game that began now; see Player."""
+        if self.role != SPEAKER:
+            return super().utter(stimuli, meanings, episode)
+        actions, count = self.network.actions, len(stimuli)
+        last = self.last[torch.full((count,), episode)]
+        first = torch.as_tensor(np.asarray(stimuli, dtype=np.float32))
+        told = replace(
+            last,
+            stimulus=torch.cat([first, last.stimulus[:, first.shape[1] :]], 1),
+            message=torch.zeros_like(last.message),
+            round=torch.zeros_like(last.round),
+            earned=torch.zeros_like(last.earned),
+            previous=self.choices[self.steps][episode].expand(count, -1),
+            legal=actions.legal_where(torch.ones_like(last.fresh), torch.zeros_like(last.fresh)),
+            fresh=torch.zeros_like(last.fresh),
+        )
+        state = tuple(part[episode : episode + 1].expand(count, *part.shape[1:]) for part in self.state)
+        (scores, _), _ = self.network.step(told.on(self.network.core.device), state)
+        message, _ = actions.taken(actions.best(scores.cpu(), told.legal).numpy())
+        return np.asarray(message)
 
     def _observed(self, seen: Seen) -> Observation:
         earned = torch.as_tensor(seen.reward).float() * self.asked
@@ -76,21 +104,19 @@ class NetworkPlayer(Player):
         """Return the partner's choice at the step before, if this network takes it."""
         if not self.network.settings.extra:
             return None
-        if self.partner is None:
+        partner = self.partner
+        # One at another table has not acted since this player took its seat.
+        if (
+            partner is None
+            or self.steps == 1
+            or partner.acts - self.acts_of_partner not in (self.steps - 1, self.steps)
+        ):
             return torch.zeros(self.seat.episodes, self.network.settings.extra)
-        actions = self.partner.network.actions
-        return told_of(actions, self.partner.choice_before(self.steps, self.seat.episodes))
-
-    def choice_before(self, step: int, episodes: int) -> Int[Tensor, "batch choice"]:
-        """Return what was chosen before a step; NEVER if this player is not at the table."""
-        there: Tensor | None = getattr(self, "choices", {}).get(step - 1)
-        if there is None or len(there) != episodes:
-            return torch.full((episodes, len(self.network.actions.sizes)), NEVER)
-        return there
+        return told_of(partner.network.actions, partner.choices[self.steps - 1])
 
     @property
     def reconstructed(self) -> float:
-        """Share of the stimuli's numbers that could be told from what the core held, of all steps so far."""
+        """Share of the stimuli's numbers that could be told from what the core held, since it took its seat."""
         return self._right / max(self._told, 1)
 
     def _judge(self, told: Observation, seen: Seen) -> None:

@@ -203,6 +203,7 @@ class R2D2Learning(Training):
 
     Attributes:
         agents: the networks that learn, and what they do.
+        players: the same as greedy players, which know of each other: the speaker if it learns, and the listener.
 
     Example:
         >>> from icy.s2b import GameSettings
@@ -224,6 +225,7 @@ class R2D2Learning(Training):
             torch.manual_seed(stream_key(seed, "weights") % 2**63)
             self.agents = self._agents(device)
             self.predictors = [self._predictor(agent, device) for agent in self.agents]
+        self.players = self._make_players()
         self.weights = [w for a in self.agents for w in a.network.parameters()]
         self.weights += [w for p in self.predictors if p is not None for w in p.parameters()]
         self.optimiser = torch.optim.Adam(self.weights, s.rate, eps=s.adam_epsilon)
@@ -282,11 +284,11 @@ class R2D2Learning(Training):
 
     def listener(self) -> NetworkPlayer:
         """Return the listener, which plays as it is now, and goes on learning if the training does."""
-        return self._players()[-1]
+        return self.players[-1]
 
     def speaker(self) -> str | Player:
         """Return the name of the speaker that does not learn, or the one that does."""
-        return self.settings.speaker if self.settings.players == LISTENER else self._players()[0]
+        return self.settings.speaker if self.settings.players == LISTENER else self.players[0]
 
     def read(self, episodes: int = 200, seed: int = 123, game: GameSettings | None = None) -> dict[str, float]:
         """Return accuracies of the best decisions, `zsct` and `support`; see `Training`.
@@ -294,15 +296,14 @@ class R2D2Learning(Training):
         With the reconstruction loss also `reconstructed`, the share of the numbers that the listener is shown that its
         core lets one tell.
         """
-        players = self._players()
-        beside = players[0] if len(players) > 1 else self.settings.speaker
-        table = evaluate(beside, players[-1], game or self.game, episodes=episodes, seeds=[seed]).table()
+        listener = self.listener()
+        table = evaluate(self.speaker(), listener, game or self.game, episodes=episodes, seeds=[seed]).table()
         found = {name: float(table[name].mean()) for name in ("zsct", "support")}
         if self.settings.reconstruction is not None:
-            found["reconstructed"] = players[-1].reconstructed
+            found["reconstructed"] = listener.reconstructed
         return found
 
-    def _players(self) -> list[NetworkPlayer]:
+    def _make_players(self) -> list[NetworkPlayer]:
         made = [
             NetworkPlayer(agent.network, role, predictor)
             for agent, predictor in zip(self.agents, self.predictors, strict=True)

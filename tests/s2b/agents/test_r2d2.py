@@ -59,7 +59,7 @@ def same(one: Any, other: Any) -> bool:
 # -- resuming ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [k if k != "DCEM" else pytest.param(k, marks=pytest.mark.slow) for k in KINDS])
 def test_killed_and_resumed_equals_uninterrupted(kind: str) -> None:
     settings = KINDS[kind]
     whole, first = (R2D2Learning(GAME, settings, seed=3) for _ in range(2))
