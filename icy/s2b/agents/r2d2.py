@@ -358,10 +358,11 @@ class R2D2Learning(Training):
         """Let all actors act once, and record it."""
         turn, keep = self._turn, self.replay.begins
         explores = torch.rand(len(self.settings.roles), self.settings.actors, generator=self.random) < self._exploring
-        done: list[tuple[Agent, Step]] = []
-        for agent in self.agents:
-            here = explores[: len(agent.roles)] if agent is self.agents[0] else explores[-len(agent.roles) :]
-            done.append((agent, agent.act(turn, self._greedy, here, self.random, keep)))
+        by_agent = explores.split([len(agent.roles) for agent in self.agents])
+        done = [
+            (agent, agent.act(turn, self._greedy, some, self.random, keep))
+            for agent, some in zip(self.agents, by_agent, strict=True)
+        ]
         if self.settings.sad:
             self._greedy = {role: choice for _, step in done for role, choice in step.greedy.items()}
         self._turn = self._batched.step(*self._acts(turn, done))
