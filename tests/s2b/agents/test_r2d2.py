@@ -351,15 +351,26 @@ def test_a_preset_that_is_not() -> None:
 # -- learning ----------------------------------------------------------------------------------------------------------
 
 
+EASY = GameSettings(dimensions=2, most=2, permutation=False)
+QUICK = R2D2Settings(
+    network=NetworkSettings.preset("metarg24", stimulus=(32,), message=(32,), options={"sizes": (32,)}),
+    observations=20_000, observations_per_update=64, least=1_000, length=12, overlap=8, burn_in=4, steps=2, rate=2e-3,
+    capacity=20_000, target_interval=100, tail="short", discount=0.5,
+)  # fmt: skip
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("deaf", [False, True])
 def test_a_listener_learns_words_that_stay_the_same(deaf: bool) -> None:
-    network = NetworkSettings.preset("metarg24", stimulus=(32,), message=(32,), options={"sizes": (32,)}, deaf=deaf)
-    settings = R2D2Settings(
-        network=network, observations=20_000, observations_per_update=64, least=1_000, length=12, overlap=8,
-        burn_in=4, steps=2, rate=2e-3, capacity=20_000, target_interval=100, tail="short", discount=0.5,
-    )  # fmt: skip
-    learning = R2D2Learning(GameSettings(dimensions=2, most=2, permutation=False), settings, seed=0)
+    learning = R2D2Learning(EASY, replace(QUICK, network=replace(QUICK.network, deaf=deaf)))
     learning.run(learning.total)
     found = learning.read(200)["zsct"]
     assert 0.4 < found < 0.6 if deaf else found > 0.95
+
+
+@pytest.mark.slow
+def test_two_players_come_to_agree_on_words() -> None:
+    learning = R2D2Learning(EASY, replace(QUICK, players="both", observations=100_000))
+    learning.run(learning.total)
+    found = learning.read(200)
+    assert min(found["zsct"], found["support"]) > 0.8
