@@ -4,7 +4,7 @@ Everything random is drawn when an episode is dealt (`icy.s2b.episodes`). The ga
 scores, in NumPy arrays or in torch tensors on any device.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from types import ModuleType
 from typing import Any, Unpack
@@ -27,6 +27,8 @@ from .turn import Seen, Turn
 
 OfEpisodes = Int[Array, "batch={self.episodes}"]
 
+STATE = ("_round", "_result", "_previous", "_done", "_fresh", "_idle", "_heard", "_heard_back", "_counts")
+OF_STEP = ("decided", "correct", "reward")  # what a turn says of the step before it
 REWARDS = ((0.0, 1.0), (-2.0, 1.0))  # of a wrong and a right decision, in the support and in the query
 
 
@@ -128,7 +130,7 @@ class BatchedGame:
         self._false = self._round != 0
         self._no_reward = 0.0 * self._pay[self._round, self._round]
         self._previous = self._no_reward
-        self._done, self._fresh = self._false, ~self._false
+        self._done, self._fresh, self._idle = self._false, ~self._false, self._false
         self._heard, self._heard_back = (self._zeros(length) for _ in range(2))
         self.illegal = {player: self._zeros() for player in PLAYERS}
         self._counts = self._array(np.zeros((self.episodes, 2, KEPT + 1), dtype=np.int64))
@@ -191,6 +193,7 @@ class BatchedGame:
         self._advance(asked, correct, reward)
         if self.autoreset and bool(ended.any()):
             self._begin_next(ended)
+        self._idle = ended & self._done
         return self._observe(asked, correct, reward)
 
     def _count(self, asked: Array, correct: Array, decided: Array) -> None:
@@ -285,9 +288,11 @@ class BatchedGame:
         speaks = going if free else talk
         answers = (asked if free else talk) if settings.listener_messages else self._false
         shared = query, self._round, self._result, self._previous, self._fresh
+        told = (self._round == settings.rounds + 1) & ~self._idle if settings.feedback else self._false
+        after = self._done, told, self._idle
         self._turn = Turn(
-            Seen(speaker, self._heard_back, *shared, speaks, self._false, self._done),
-            Seen(listener, self._heard, *shared, answers, asked, self._done),
+            Seen(speaker, self._heard_back, *shared, speaks, self._false, *after),
+            Seen(listener, self._heard, *shared, answers, asked, *after),
             reward, self._done, decided, correct,
         )  # fmt: skip
         return self._turn
@@ -320,6 +325,39 @@ class BatchedGame:
             raise IcyError("The game has not begun; call reset() first.")
 
     # -- state ---------------------------------------------------------------------------------------------------------
+
+    def state(self) -> dict[str, Any]:
+        """Return all that the game goes on from to the same bits: lists of numbers, and dicts of these.
+
+        An episode is a function of its seed and number, so what it shows need not be in it.
+        """
+        last = self.turn
+        now = {name: self.cpu(getattr(self, name)).tolist() for name in STATE}
+        return now | {
+            "seeds": self.seeds.tolist(),
+            "episodes": self.cpu(self.episode_number).tolist(),
+            "games": self.cpu(self.game_number).tolist(),
+            "illegal": {player: self.cpu(count).tolist() for player, count in self.illegal.items()},
+            "turn": {name: self.cpu(getattr(last, name)).tolist() for name in OF_STEP},
+        }
+
+    def load(self, state: Mapping[str, Any]) -> Turn:
+        """Go on from the state of a game with the same settings and as many episodes, and return its turn."""
+        self.seeds = np.asarray(state["seeds"], dtype=np.int64)
+        start = np.asarray(state["episodes"], dtype=np.int64)
+        self._hold(*self._deal(start, np.full(self.episodes, 1 + self.ahead)))
+        self._episode = self._array(self._first_of_slot)
+        self._begin()
+        self._at = self._at + self._like(self._at, state["games"])
+        for name in STATE:
+            setattr(self, name, self._like(getattr(self, name), state[name]))
+        self.illegal = {player: self._like(count, state["illegal"][player]) for player, count in self.illegal.items()}
+        blank = self._false, self._false, self._no_reward
+        return self._observe(*(self._like(b, state["turn"][n]) for b, n in zip(blank, OF_STEP, strict=True)))
+
+    def _like(self, array: Array, values: Any) -> Array:
+        """Return values as an array of the type of another."""
+        return self._array(np.asarray(values, dtype=self.cpu(array).dtype))
 
     def scores(self) -> Scores:
         """Score the episodes so far: complete at the turn in which an episode ends."""

@@ -25,7 +25,9 @@ class Seen:
         fresh: whether this is the first observation of an episode, [B].
         may_speak: whether a message is legal now, [B].
         may_decide: whether a decision is asked for now, [B].
-        over: whether the episode has ended, so that actions have no effect, [B].
+        over: whether the episode has ended, so that actions have no effect, [B]; already true at its last observation.
+        feedback: whether the listener is shown now what the speaker saw, [B]: once per game.
+        idle: whether the episode had ended before this observation, which tells nothing new, [B].
     """
 
     stimulus: Float[Array, "batch slot width"]
@@ -38,6 +40,8 @@ class Seen:
     may_speak: Bool[Array, " batch"]
     may_decide: Bool[Array, " batch"]
     over: Bool[Array, " batch"]
+    feedback: Bool[Array, " batch"]
+    idle: Bool[Array, " batch"]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from icy.core.errors import IcyError, IncompatibleError
+from icy.core.errors import IcyError
 from icy.s2b import BatchedGame, GameSettings, evaluate, never_listening, play, record
 from icy.s2b.evaluation import Evaluation, episode_seeds
 from icy.s2b.scores import Scores
@@ -42,9 +42,18 @@ def test_batches_do_not_change_what_is_measured(monkeypatch: pytest.MonkeyPatch)
     assert told[-1] == (40, 40)
 
 
-def test_players_play_on_arrays() -> None:
-    with pytest.raises(IncompatibleError, match="no device"):
-        play(BatchedGame(device="cpu"), "posdis", "oracle", [1])
+@pytest.mark.parametrize(
+    ("speaker", "listener"),
+    [("posdis", "binding"), ("holistic", "oracle"), ("random", "nearest"), ("bosdis", "posdis")],
+)
+def test_players_play_beside_a_game_on_a_device_as_on_arrays(speaker: str, listener: str) -> None:
+    given: dict[str, Any] = {"most": 3, "vocab_size": 9, "samples": 2, "episodes": 6}
+    arrays, tensors = (
+        play(BatchedGame(device=device, **given), speaker, listener, range(6)) for device in (None, "cpu")
+    )
+    np.testing.assert_array_equal(arrays.zsct, tensors.zsct)
+    np.testing.assert_array_equal(arrays.support, tensors.support)
+    np.testing.assert_array_equal(arrays.illegal, tensors.illegal)
 
 
 def test_mistakes_are_answered_in_a_sentence() -> None:

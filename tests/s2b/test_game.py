@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -85,6 +86,38 @@ def test_reset_begins_the_next_episodes_of_the_seeds() -> None:
     assert np.array_equal(turn.speaker.stimulus[0], turn.speaker.stimulus[1])
     assert after.speaker.fresh[0]
     assert np.array_equal(after.speaker.stimulus[0], turn.speaker.stimulus[2])
+
+
+@pytest.mark.parametrize("autoreset", [False, True])
+@pytest.mark.parametrize("name", GAMES)
+def test_a_game_goes_on_from_its_state(name: str, autoreset: bool) -> None:
+    """As one that was never left, from anywhere, through ends of episodes; on arrays and on tensors."""
+    given: dict[str, Any] = {"episodes": 5, "autoreset": autoreset, **GAMES[name]}
+    game = BatchedGame(**given)
+    turn = game.reset(seeds=[7, 7, 90, 1, 3])
+    steps = actions(game.settings, 5, seed=2)
+    others: list[tuple[BatchedGame, Turn]] = []
+    for step in range(150):
+        if step in (0, 1, 40, 41, 42, 120):
+            state = json.loads(json.dumps(game.state()))
+            other = BatchedGame(device=None if step % 2 else "cpu", **given)
+            others.append((other, other.load(state)))
+        for other, after in others:
+            assert_same_turns(turn, after)
+            assert [c.tolist() for c in game.illegal.values()] == [c.tolist() for c in other.illegal.values()]
+        said, decided, answered = next(steps)
+        turn = game.step(said, decided, answered)
+        others = [(other, other.step(said, decided, answered)) for other, _ in others]
+    for other, _ in others:
+        np.testing.assert_array_equal(game.scores().support, other.scores().support)
+        assert game.episode_number.tolist() == other.episode_number.tolist()
+    assert turn.done.any() or autoreset
+
+
+def assert_same_turns(one: Turn, other: Turn) -> None:
+    found = facts(other)
+    for fact, values in facts(one).items():
+        assert np.array_equal(values, np.asarray(found[fact])), fact
 
 
 # -- steps -------------------------------------------------------------------------------------------------------------
@@ -195,3 +228,32 @@ def test_steps_that_do_not_go_are_answered_in_a_sentence() -> None:
         BatchedGame(episodes=100_000, most=20, dimensions=4).reset(seed=1)
     with pytest.raises(IcyError, match="not both"):
         BatchedGame(GameSettings(), shots=2)
+
+
+@pytest.mark.parametrize("autoreset", [False, True])
+def test_feedback_comes_once_per_game_and_an_episode_ends_once(autoreset: bool) -> None:
+    game = BatchedGame(episodes=6, autoreset=autoreset, most=3)
+    turn = game.reset(seed=3)
+    games = game.games.copy()
+    told, last, idle = (np.zeros(6, dtype=int) for _ in range(3))
+    for _ in range(200):
+        first = game.episode_number == 0
+        told += first & turn.listener.feedback
+        last += first & turn.listener.over & ~turn.listener.idle
+        idle += turn.listener.idle
+        assert np.array_equal(turn.listener.feedback, turn.speaker.feedback)
+        assert not (turn.listener.feedback & (turn.listener.round != 2)).any()
+        turn = game.step()
+    assert told.tolist() == games.tolist()
+    assert last.tolist() == [1] * 6
+    steps = 3 * games - 1  # after which the episode has ended
+    assert idle.tolist() == ([0] * 6 if autoreset else (199 - steps).tolist())
+
+
+def test_games_without_feedback_give_none_even_at_the_end() -> None:
+    game = BatchedGame(feedback=False)
+    turn = game.reset(seed=3)
+    for _ in range(100):
+        assert not turn.listener.feedback.any()
+        turn = game.step()
+    assert turn.listener.idle.all()

@@ -72,7 +72,11 @@ class Actions:
 
     def legal(self, seen: Seen, device: Any = None) -> Bool[Tensor, "batch option"]:
         """Return which options are legal now: where a decision or a message is asked for, all but none."""
-        decide, speak = (torch.as_tensor(x, device=device)[:, None] for x in (seen.may_decide, seen.may_speak))
+        return self.legal_where(*(torch.as_tensor(x, device=device) for x in (seen.may_speak, seen.may_decide)))
+
+    def legal_where(self, speak: Bool[Tensor, "*lead"], decide: Bool[Tensor, "*lead"]) -> Bool[Tensor, "*lead option"]:
+        """Return which options are legal where a message or a decision is asked for."""
+        speak, decide = speak[..., None], decide[..., None]
         if self.form == "tokens":
             first = torch.arange(self.width, device=decide.device) % self.sizes[0] == 0
             return speak | first

@@ -4,24 +4,41 @@ from dataclasses import replace
 from typing import Any
 
 import torch
-from torch import nn
 
-from icy.core.errors import IncompatibleError, InvalidSettingError
+from icy.core.errors import InvalidSettingError
+from icy.core.registry import CORE, registry
 from icy.core.streams import stream_key
 
+from .core_learning import CoreLearning
 from .learning import DealtLearning
 from .memory import MemoryListener, MemorySettings
+from .network import NetworkSettings
 from .pair import Pair
+from .r2d2 import R2D2Learning
+from .recurrent import DEFAULTS, CoreListener
 from .setup import MEMORIES, Setup, checked
 from .speaker import SpeakerSettings
 
 
 def dealt(setup: Setup, seed: int) -> DealtLearning:
-    """Make the training of a listener on dealt episodes."""
-    if setup.speaker_options:
-        raise InvalidSettingError("speaker_options are for a speaker that learns, as with the learner 'pair'.")
+    """Make the training of a listener on dealt episodes: an attention memory, or a network with a core."""
+    _check_no_speaker_options(setup)
+    game, settings = setup.game_settings(), setup.learner_settings()
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(stream_key(seed, "weights") % 2**63)
+        if setup.core in MEMORIES:
+            return DealtLearning(MemoryListener(game, _memory(setup)), game, settings, seed, setup.speaker)
+        listener = CoreListener(game, _network(setup, DEFAULTS))
+        return CoreLearning(listener, game, settings, seed=seed, speaker=setup.speaker)
+
+
+def valued(setup: Setup, seed: int) -> R2D2Learning:
+    """Make the training of a listener, or of both players, by R2D2."""
+    _check_no_speaker_options(setup)
     settings = setup.learner_settings()
-    return DealtLearning(_listener(setup, seed), setup.game_settings(), settings, seed, setup.speaker)
+    network = _network(setup, settings.network)
+    beside = {} if setup.how.both else {"speaker": setup.speaker}
+    return R2D2Learning(setup.game_settings(), replace(settings, network=network, **beside), seed)
 
 
 def pair(setup: Setup, seed: int) -> Pair:
@@ -31,13 +48,16 @@ def pair(setup: Setup, seed: int) -> Pair:
     return Pair(setup.game_settings(), replace(setup.learner_settings(), **players, seed=seed))
 
 
-def _listener(setup: Setup, seed: int) -> nn.Module:
-    """Return the untrained network of a listener."""
-    if setup.core not in MEMORIES:
-        raise IncompatibleError(f"The core '{setup.core}' is not trained by the learner '{setup.learner}' yet.")
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(stream_key(seed, "weights") % 2**63)
-        return MemoryListener(setup.game_settings(), _memory(setup))
+def _check_no_speaker_options(setup: Setup) -> None:
+    if setup.speaker_options:
+        raise InvalidSettingError("speaker_options are for a speaker that learns, as with the learner 'pair'.")
+
+
+def _network(setup: Setup, usual: NetworkSettings) -> NetworkSettings:
+    """Return the settings of a network with the core of a setup, which is given what it can read."""
+    network = replace(usual, core=setup.core, options=dict(setup.options), deaf=setup.deaf)
+    raw = getattr(registry.get(setup.core, CORE).load(), "raw", False)
+    return replace(network, stimulus=(), message=(), joint=()) if raw else network
 
 
 def _memory(setup: Setup) -> MemorySettings:

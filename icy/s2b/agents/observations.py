@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from icy.core.registry import SPEAKER
+from icy.s2b.channel import END
 from icy.s2b.settings import GameSettings
 from icy.s2b.turn import Seen
 
@@ -70,6 +71,7 @@ def observe(
     earned: Any = None,
     extra: Float[Tensor, "batch extra"] | None = None,
     device: Any = None,
+    held: Int[Tensor, "batch token"] | None = None,
 ) -> Observation:
     """Return what a network is told of what a player sees.
 
@@ -85,6 +87,8 @@ def observe(
         earned: the reward of the step before, `Turn.reward`, [B].
         extra: anything else, [B, extra]; it becomes 0 at the beginning of an episode.
         device: torch device; by default that of the arrays.
+        held: the message that it heard at the step before, to hear it again where a game ends without a new one: by
+            the default masks the speaker is silent there, while the stimulus that it spoke of is shown.
     """
     fresh = torch.as_tensor(seen.fresh, device=device)
     count, here = len(fresh), fresh.device
@@ -97,7 +101,7 @@ def observe(
 
     return Observation(
         stimulus=_all_slots(tensor(seen.stimulus).float(), actions.game),
-        message=tensor(seen.message),
+        message=_message(tensor(seen.message), tensor(seen.feedback), held),
         speaks=torch.full((count,), role == SPEAKER, device=here),
         query=tensor(seen.query),
         round=tensor(seen.round),
@@ -109,6 +113,10 @@ def observe(
         extra=torch.zeros(count, 0, device=here) if extra is None else extra.to(here) * ~fresh[:, None],
         fresh=fresh,
     )
+
+
+def _message(message: Tensor, feedback: Tensor, held: Tensor | None) -> Tensor:
+    return message if held is None else torch.where((feedback & (message == END).all(1))[:, None], held, message)
 
 
 def _all_slots(stimuli: Tensor, game: GameSettings) -> Tensor:

@@ -96,8 +96,7 @@ class MemoryPlayer(Decider):
         """Listen, decide, and remember what is shown at the end of a game; see Decider."""
         self.memory.forget(seen.fresh)
         action = super().acting(seen)
-        told = (seen.round == self.seat.settings.rounds + 1) & ~seen.over
-        self.memory.add(torch.as_tensor(seen.stimulus[:, 0]), torch.as_tensor(self.words), told)
+        self.memory.add(torch.as_tensor(seen.stimulus[:, 0]), torch.as_tensor(self.words), seen.feedback)
         return action
 
     def _logits(self, stimuli: Tensor) -> Tensor:

@@ -72,11 +72,29 @@ class Learner:
 _DEALT, _PAIR = f"{__package__}.makers:dealt", f"{__package__}.makers:pair"
 _OF_DEALT, _OF_PAIR = f"{__package__}.learning:LearningSettings", f"{__package__}.pair:PairSettings"
 _SIDES = ("speaker", "listener", "seed")
+_VALUED, _OF_VALUED = f"{__package__}.makers:valued", f"{__package__}.r2d2:R2D2Settings"
+_CORES = f"{__package__}.core_learning:"
 
 # A learner comes in with a line here and a function that makes its `Training`.
 LEARNERS: dict[str, Learner] = {
-    "ppo": Learner("By the rewards of its own decisions alone.", _DEALT, _OF_DEALT, {"learner": "ppo"}),
-    "supervised": Learner("On the right decisions.", _DEALT, _OF_DEALT, {"learner": "supervised"}),
+    "ppo": Learner(
+        "By the rewards of its own decisions alone.", _DEALT, _OF_DEALT, {"learner": "ppo"},
+        of_cores=f"{_CORES}CoreLearningSettings",
+    ),
+    "supervised": Learner(
+        "On the right decisions.",
+        _DEALT, _OF_DEALT, {"learner": "supervised"}, of_cores=f"{_CORES}SupervisedCoreSettings",
+    ),
+    "r2d2": Learner(
+        "By values learned from a replay, step by step.",
+        _VALUED, _OF_VALUED, {"players": "listener", "sad": False}, ("network", "speaker", "shared"),
+        presets=f"{__package__}.r2d2:PRESETS", memories=False,
+    ),
+    "vdn": Learner(
+        "Speaker and listener together by R2D2, with summed values; with sad=true, each is told the other's choices.",
+        _VALUED, _OF_VALUED, {"players": "both"}, ("network", "speaker"),
+        presets=f"{__package__}.r2d2:PRESETS", memories=False, both=True,
+    ),
     "pair": Learner(
         "Speaker and listener together, by reward alone.",
         _PAIR, _OF_PAIR, {"estimator": "reinforce"}, _SIDES, cores=False, both=True,

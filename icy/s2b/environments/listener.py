@@ -132,7 +132,7 @@ class ListenerVectorEnv(VectorEnv[dict[str, NDArray[Any]], NDArray[Any], NDArray
     """Many listeners' games in one batch; see the docstring of this module.
 
     Infos are arrays over episodes. At steps where an episode ends they include `zsct`, `support_accuracy` and
-    `yes_rate`, with `_zsct` and so on as masks of the episodes that ended.
+    `yes_rate`, NaN for episodes that go on, with `_zsct` and so on as masks of those that ended.
     """
 
     metadata: dict[str, Any] = OF_MANY
@@ -171,7 +171,7 @@ class ListenerVectorEnv(VectorEnv[dict[str, NDArray[Any]], NDArray[Any], NDArray
         turn = self._seat.step(actions)
         infos = self.adapter.infos(LISTENER)
         if turn.done.any():
-            scores = self.adapter.scores()
+            scores = {name: np.where(turn.done, score, np.nan) for name, score in self.adapter.scores().items()}
             infos |= scores | {f"_{name}": turn.done for name in scores}
         return self.adapter.observed(LISTENER), turn.reward, turn.done, np.zeros(self.num_envs, dtype=bool), infos
 

@@ -1,14 +1,15 @@
 """The interface of players, which play many episodes at once."""
 
 import warnings
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, cast
 
 from jaxtyping import Int64, Real
 from numpy.typing import NDArray
 
 from icy.core.errors import IcyError, IncompatibleError, PluginError
 from icy.core.registry import registry
+from icy.s2b.channel import Array
 from icy.s2b.game import BatchedGame
 from icy.s2b.settings import GameSettings
 from icy.s2b.streams import EpisodeStreams, Wholes
@@ -28,7 +29,7 @@ class Seat:
         settings: settings of the game.
         episodes: number of episodes it plays at once, B.
         streams: random numbers of its own for every episode.
-        game: the game itself, with its latents, for privileged players only.
+        game: the game itself, with its latents, for privileged players only; its arrays are of NumPy in any case.
     """
 
     settings: GameSettings
@@ -80,7 +81,7 @@ class Player:
     def act(self, seen: Seen) -> Action:
         """Act on an observation; called at every step until all episodes of the batch are over."""
         self.steps += 1
-        found = self.acting(seen)
+        found = self.acting(on_cpu(seen))
         if not isinstance(found, Action):
             raise PluginError(f"{type(self).__name__}.acting answers with an Action, not with {type(found).__name__}.")
         return found
@@ -110,6 +111,37 @@ class Player:
         return self.seat.game
 
 
+class GameOnCpu:
+    """A game on a torch device, as privileged players know games: what they ask it for comes in arrays of NumPy."""
+
+    device = None
+
+    def __init__(self, game: BatchedGame) -> None:
+        self._game = game
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what the game has by this name."""
+        if name.startswith("_"):  # also while it is copied, when it has no game yet
+            raise AttributeError(name)
+        found = getattr(self._game, name)
+        return (lambda *given: on_cpu(found(*given))) if callable(found) else on_cpu(found)
+
+    def cpu(self, array: Array) -> Any:
+        """Return an array of NumPy as it is."""
+        return array
+
+
+def on_cpu(thing: Any) -> Any:
+    """Return a tensor, or a dataclass of tensors, with arrays of NumPy in their place; anything else as it is."""
+    if hasattr(thing, "cpu") and hasattr(thing, "numpy"):
+        return thing.cpu().numpy()
+    if is_dataclass(thing) and not isinstance(thing, (type, GameSettings)):
+        values = {f.name: getattr(thing, f.name) for f in fields(thing)}
+        if any(hasattr(value, "numpy") for value in values.values()):
+            return type(thing)(**{name: on_cpu(value) for name, value in values.items()})
+    return thing
+
+
 def seated(player: str | Player, role: str, game: BatchedGame) -> Player:
     """Create a player by name, or take it as it is, and seat it at a game.
 
@@ -117,11 +149,10 @@ def seated(player: str | Player, role: str, game: BatchedGame) -> Player:
         UnknownNameError: no player in that role has this name.
         IncompatibleError: the player cannot play this game.
     """
-    if game.device is not None:
-        raise IncompatibleError("Players play on arrays of NumPy; give the game no device.")
     made: Player = registry.get(player, role).create() if isinstance(player, str) else player
     streams = EpisodeStreams.of_seeds(game.seeds).within("player", role)
-    made.begin(Seat(game.settings, game.episodes, streams, game if made.privileged else None))
+    own = game if game.device is None else cast(BatchedGame, GameOnCpu(game))
+    made.begin(Seat(game.settings, game.episodes, streams, own if made.privileged else None))
     return made
 
 

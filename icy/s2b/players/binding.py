@@ -58,7 +58,7 @@ class BindingListener(Decider):
             self._learn_from_success(seen)
         self.hear(seen)
         stimuli = self.numbers_of(seen)
-        told = np.flatnonzero((seen.round == settings.rounds + 1) & settings.feedback)
+        told = np.flatnonzero(seen.feedback)
         self.memory.bind(told, stimuli[told, 0], self.sentence()[told])
         asked = np.flatnonzero(seen.may_decide)
         decision = np.zeros(self.seat.episodes, dtype=np.int64)

@@ -39,7 +39,7 @@ class NoveltyListener(Decider):
         for episode in np.flatnonzero(seen.fresh):
             self.before[episode].clear()
         decision = np.where(seen.may_decide, self.decide(seen), 0)
-        for episode in np.flatnonzero(seen.round == self.seat.settings.rounds + 1):
+        for episode in np.flatnonzero(seen.feedback):
             self.before[episode].add(seen.stimulus[episode, 0].tobytes())
         return Action(decision=decision)
 
@@ -106,7 +106,7 @@ class MeaningNoveltyListener(ValuesListener):
             self.shown[episode], self.known[episode] = [], set()
         action = super().acting(seen)
         numbers = self.numbers_of(seen)
-        for episode in np.flatnonzero(seen.round == self.seat.settings.rounds + 1).tolist():
+        for episode in np.flatnonzero(seen.feedback).tolist():
             self.shown[episode].append(numbers[episode, 0])
             self._learn(episode, self.shown[episode][-1:])
         return action

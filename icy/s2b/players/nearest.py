@@ -36,9 +36,8 @@ class NearestListener(Decider):
             used = ~np.isnan(self.numbers).all((0, 2))
             self.numbers, self.tokens = self.numbers[:, used], self.tokens[:, used]
         self.hear(seen)
-        told = seen.round == self.seat.settings.rounds + 1
-        if told.any():
-            shown = np.where(told[:, None], self.numbers_of(seen)[:, 0], np.nan)
+        if seen.feedback.any():
+            shown = np.where(seen.feedback[:, None], self.numbers_of(seen)[:, 0], np.nan)
             self.numbers = np.concatenate([self.numbers, shown[:, None]], axis=1)
             self.tokens = np.concatenate([self.tokens, self.sentence()[:, None]], axis=1)
         if not seen.may_decide.any():

@@ -172,5 +172,5 @@ def _seen(
     return Seen(
         shown, np.array([padded]), one(query), one(round_), one(result), one(0.0), one(False),
         may_speak=one(not here and round_ < settings.rounds), may_decide=one(here and round_ == settings.rounds),
-        over=one(False),
+        over=one(False), feedback=one(round_ > settings.rounds), idle=one(False),
     )  # fmt: skip

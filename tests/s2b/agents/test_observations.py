@@ -86,3 +86,31 @@ def test_steps_stack_and_index() -> None:
     assert torch.equal(together[2].message, seen[2].message)
     assert together[:, 1:].legal.shape == (5, 2, 3)
     assert together.on("cpu").round[:, 0].tolist() == [0, 1, 2, 0, 1]
+
+
+def test_the_message_can_be_held_until_what_it_spoke_of_is_shown() -> None:
+    settings = GameSettings(most=2)
+    actions, game = Actions(settings), BatchedGame(settings, episodes=2)
+    turn, held = game.reset(seed=3), torch.zeros(2, 3, dtype=torch.long)
+    said = np.array([[1, 2, 0], [2, 2, 2]])
+    messages = []
+    for _ in range(4):
+        now = observe(turn.listener, "listener", actions, held=held)
+        assert torch.equal(observe(turn.listener, "listener", actions).message, torch.as_tensor(turn.listener.message))
+        held = now.message
+        messages.append(held.tolist())
+        turn = game.step(said=said * turn.speaker.may_speak[:, None])
+    heard = game.heard_as[np.arange(2)[:, None], said].tolist()
+    silence = [[0, 0, 0]] * 2
+    assert messages == [silence, heard, heard, silence]  # rounds 0 and 1, feedback, and round 0 of the next game
+
+
+def test_what_is_said_at_feedback_is_heard_in_place_of_what_was_held() -> None:
+    settings = GameSettings(most=2, masks="near32")
+    actions, game = Actions(settings), BatchedGame(settings, episodes=1)
+    game.reset(seed=3)
+    game.step(said=np.array([[1, 1, 1]]))
+    turn = game.step(said=np.array([[2, 2, 0]]))
+    now = observe(turn.listener, "listener", actions, held=torch.tensor([[1, 1, 1]]))
+    assert turn.listener.feedback.all()
+    assert now.message.tolist() == turn.listener.message.tolist() != [[0, 0, 0]]

@@ -63,7 +63,10 @@ class Core(nn.Module):
         width: width of an input, D.
         output: width of an output.
         latent_width: width of what `latent` gives.
+        raw: whether it reads stimuli and messages as they are, so that networks leave out their perceptrons.
     """
+
+    raw = False
 
     def __init__(self, width: int, output: int, latent_width: int) -> None:
         super().__init__()

@@ -39,6 +39,8 @@ class PairMemory(SequenceCore):
         InvalidSettingError: parts that do not fit the input.
     """
 
+    raw = True
+
     def __init__(
         self,
         width: int,

@@ -1,0 +1,81 @@
+"""Steps and updates per second of R2D2 on S2B, and where the time goes: python benchmarks/s2b_r2d2.py [--steps 300].
+
+In CPU seconds of one thread. Steps are of all actors together; an update learns from one minibatch of sequences.
+"""
+
+from __future__ import annotations
+
+import argparse
+import cProfile
+import platform
+import pstats
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from icy.s2b import GameSettings
+from icy.s2b.agents.r2d2 import PRESETS, R2D2Learning, R2D2Settings
+
+PLAYERS: dict[str, dict[str, Any]] = {
+    "listener": {},
+    "both, with SAD": {"players": "both", "sad": True},
+}
+OF_STEPS = {"network": ("network.py", "step"), "game": ("game.py", "step"), "observations": ("agent.py", "_observe")}
+OF_UPDATES = {
+    "forward": ("r2d2.py", "_unrolled"), "backward": ("_tensor.py", "backward"), "replay": ("replay.py", "draw"),
+    "optimiser": ("adam.py", "step"),
+}  # fmt: skip
+
+
+def main() -> None:
+    """Print a table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--steps", type=int, default=300, help="steps of each actor to measure")
+    parser.add_argument("--updates", type=int, default=30, help="updates to measure")
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    print(f"R2D2 on one core of {platform.processor() or platform.machine()}; PyTorch {torch.__version__}\n")
+    print("| preset | players | steps a second | where | updates a second | where | an hour's observations, 1 in 320 |")
+    print("|---|---|---:|---|---:|---|---:|")
+    for preset in PRESETS:
+        for name, changes in PLAYERS.items():
+            settings = R2D2Settings.preset(preset, least=6_400, **changes)
+            learning = R2D2Learning(GameSettings(), settings)
+            learning.run(1)
+            step, of_steps = measured(learning.step, given.steps, OF_STEPS)
+            update, of_updates = measured(learning.update, given.updates, OF_UPDATES)
+            hour = 3600 / (step / settings.actors + update / settings.observations_per_update)
+            print(
+                f"| {preset} | {name} | {settings.actors / step:,.0f} | {of_steps} "
+                f"| {1 / update:.1f} | {of_updates} | {hour / 1e6:.1f} million |",
+                flush=True,
+            )
+
+
+def measured(act: Callable[[], Any], times: int, parts: dict[str, tuple[str, str]]) -> tuple[float, str]:
+    """Return the CPU seconds that something takes, and the shares of its parts in words."""
+    begun = time.process_time()
+    for _ in range(times):
+        act()
+    taken = (time.process_time() - begun) / times
+    profile = cProfile.Profile(time.process_time)
+    profile.enable()
+    for _ in range(max(times // 5, 5)):
+        act()
+    profile.disable()
+    stats = pstats.Stats(profile).stats  # type: ignore[attr-defined]
+    whole = sum(row[2] for row in stats.values())
+    shares = [f"{name} {100 * _cumulative(stats, *where) / whole:.0f} %" for name, where in parts.items()]
+    return taken, ", ".join(shares)
+
+
+def _cumulative(stats: Any, file: str, function: str) -> float:
+    """Return the time in a function, and in what it calls."""
+    found = [row[3] for (path, _, name), row in stats.items() if path.endswith(f"/{file}") and name == function]
+    return max(found, default=0.0)
+
+
+if __name__ == "__main__":
+    main()

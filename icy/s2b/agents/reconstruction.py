@@ -1,0 +1,83 @@
+"""The reconstruction loss: what a core holds is to tell what is seen and heard (s2b-facts 10.4)."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from icy.core.checks import whole_number
+from icy.core.errors import InvalidSettingError
+from icy.s2b.settings import GameSettings
+
+from .network import perceptron
+from .observations import Observation
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReconstructionSettings:
+    """Settings of the reconstruction loss.
+
+    Attributes:
+        weight: its weight beside the loss of values.
+        period: number of updates from one with it to the next.
+        hidden: size of the predictor's hidden layer.
+        message: whether the message is predicted too, each token among all.
+        near: how close a prediction must be to count as right.
+    """
+
+    weight: float = 1.0
+    period: int = 2
+    hidden: int = 512
+    message: bool = False
+    near: float = 0.05
+
+    def __post_init__(self) -> None:
+        for name in ("period", "hidden"):
+            whole_number(f"setting {name} of the reconstruction", getattr(self, name))
+        for name in ("weight", "near"):
+            if not getattr(self, name) > 0:
+                raise InvalidSettingError(f"{name} of the reconstruction is above 0, not {getattr(self, name)}.")
+
+
+class Reconstruction(nn.Module):
+    """Predicts the stimulus of a step from what the core holds after it, and its message if asked to.
+
+    Args:
+        latent: width of what the core holds.
+        game: settings of the game.
+        settings: settings of the loss.
+    """
+
+    def __init__(self, latent: int, game: GameSettings, settings: ReconstructionSettings) -> None:
+        super().__init__()
+        self.settings, self.tokens = settings, game.vocab_size + 1
+        self.stimulus = game.slots * game.width
+        words = game.length * self.tokens if settings.message else 0
+        self.hidden = perceptron(latent, (settings.hidden,))
+        self.out = nn.Linear(settings.hidden, self.stimulus + words)
+
+    def forward(self, latents: Float[Tensor, "*lead latent"]) -> Float[Tensor, "*lead predicted"]:
+        """Return the numbers of the stimuli, and then the logits of the tokens, position by position."""
+        found: Tensor = self.out(self.hidden(latents))
+        return found
+
+    def loss(
+        self, latents: Float[Tensor, "*lead latent"], seen: Observation, counted: Bool[Tensor, "*lead"]
+    ) -> Float[Tensor, ""]:
+        """Return the mean squared error of stimuli, and the mean cross-entropy of tokens, over the steps that count."""
+        predicted, some = self(latents[counted]), seen[counted]
+        loss = F.mse_loss(predicted[:, : self.stimulus], some.stimulus)
+        if self.settings.message:
+            logits = predicted[:, self.stimulus :].unflatten(-1, (-1, self.tokens))
+            loss = loss + F.cross_entropy(logits.flatten(0, 1), some.message.flatten())
+        weighed: Tensor = self.settings.weight * loss
+        return weighed
+
+    @torch.no_grad()
+    def right(self, latents: Float[Tensor, "*lead latent"], seen: Observation) -> Float[Tensor, "*lead"]:
+        """Return the share of a step's numbers that the prediction is close to."""
+        predicted = self(latents)[..., : self.stimulus]
+        close: Tensor = (predicted - seen.stimulus).abs() < self.settings.near
+        return close.float().mean(-1)

@@ -1,0 +1,160 @@
+"""Replay of sequences by priority: the last steps of some actors, and the state of the core where a sequence begins.
+
+Actors play one episode after the other, so that their steps are streams. Every `stride` steps a sequence begins in each
+stream, and goes on over ends of episodes. Steps are held once, however many sequences they belong to.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from jaxtyping import Bool, Float, Int, Shaped
+from torch import Tensor
+
+from icy.core.errors import InvalidSettingError
+
+LEAST = 1e-6  # priority of a sequence of which nothing is learned, so that all can be drawn
+
+OfActors = Mapping[str, Shaped[Tensor, "actor ..."]]
+
+
+@dataclass(frozen=True, eq=False)
+class Sequences:
+    """Sequences from a replay.
+
+    Attributes:
+        steps: what was recorded at their steps, by name, [T, B, ...].
+        states: what was held where they begin, by name, [B, ...].
+        weights: importance weights, the largest of which is 1, [B].
+        places: where they are in the replay, [B].
+    """
+
+    steps: dict[str, Shaped[Tensor, "step batch ..."]]
+    states: dict[str, Shaped[Tensor, "batch ..."]]
+    weights: Float[Tensor, " batch"]
+    places: Int[Tensor, " batch"]
+
+
+class Replay:
+    """The last steps of some actors, from which sequences are drawn by priority.
+
+    Args:
+        actors: number of actors, which step together.
+        capacity: number of steps of all actors that are held, at most.
+        length: number of steps of a sequence.
+        overlap: number of steps that a sequence shares with the next.
+        priority: exponent of priorities.
+        importance: exponent of importance weights.
+
+    Attributes:
+        stride: number of steps from the beginning of a sequence to that of the next.
+        count: number of steps of each actor so far.
+
+    Raises:
+        InvalidSettingError: no room for a sequence of each actor, or sequences that overlap whole.
+    """
+
+    def __init__(
+        self, actors: int, capacity: int, length: int, overlap: int, priority: float = 0.9, importance: float = 0.6
+    ) -> None:
+        if not 0 <= overlap < length:
+            raise InvalidSettingError(f"Sequences of {length} steps cannot overlap by {overlap}.")
+        self.actors, self.length, self.stride = actors, length, length - overlap
+        self.priority, self.importance = priority, importance
+        self.held = capacity // actors // self.stride * self.stride  # steps of each actor
+        if self.held < length:
+            raise InvalidSettingError(
+                f"A replay of {capacity:,} observations of {actors} actors has no room for sequences of {length}."
+            )
+        self.count = 0
+        self._steps: dict[str, Tensor] = {}
+        self._states: dict[str, Tensor] = {}
+        self._chances = torch.zeros(self.held // self.stride, actors, dtype=torch.float64)  # priorities, raised
+        self._highest = 1.0  # of all priorities given so far
+
+    @property
+    def begins(self) -> bool:
+        """Whether a sequence begins with the next step, so that states are wanted."""
+        return self.count % self.stride == 0
+
+    @property
+    def ready(self) -> bool:
+        """Whether it holds whole sequences."""
+        return self.count >= self.length
+
+    def add(self, step: OfActors, states: OfActors | None = None) -> None:
+        """Add a step of every actor, by name; the oldest makes room.
+
+        New sequences have the highest priority so far.
+
+        Args:
+            step: what was recorded.
+            states: what is held where a sequence begins, for steps at which one does.
+        """
+        place = self.count % self.held
+        if states is not None:
+            self._put(self._states, place // self.stride, len(self._chances), states)
+            self._chances[place // self.stride] = 0
+        self._put(self._steps, place, self.held, step)
+        self.count += 1
+        begun = self.count - self.length
+        if begun >= 0 and begun % self.stride == 0:
+            self._chances[begun % self.held // self.stride] = self._highest**self.priority
+
+    def _put(self, into: dict[str, Tensor], place: int, room: int, values: OfActors) -> None:
+        for name, value in values.items():
+            if name not in into:
+                into[name] = value.new_zeros(room, *value.shape)
+            into[name][place] = value
+
+    def draw(self, count: int, random: torch.Generator) -> Sequences:
+        """Draw sequences by their priorities, with replacement."""
+        chances = self._chances.flatten()
+        places = torch.multinomial(chances, count, replacement=True, generator=random)
+        begun, actor = places // self.actors, places % self.actors
+        weights = (int((chances > 0).sum()) * chances[places] / chances.sum()) ** -self.importance
+        steps = (begun * self.stride + torch.arange(self.length)[:, None]) % self.held
+        return Sequences(
+            steps={name: value[steps, actor] for name, value in self._steps.items()},
+            states={name: value[begun, actor] for name, value in self._states.items()},
+            weights=(weights / weights.max()).float(),
+            places=places,
+        )
+
+    def set_priorities(self, places: Int[Tensor, " batch"], priorities: Float[Tensor, " batch"]) -> None:
+        """Set the priorities of sequences that were drawn."""
+        given = priorities.detach().cpu().double().clamp(min=LEAST)
+        self._highest = max(self._highest, float(given.max()))
+        self._chances.view(-1)[places] = given**self.priority
+
+    def state(self) -> dict[str, Any]:
+        """Return all that it holds."""
+        return {
+            "count": self.count,
+            "highest": self._highest,
+            "chances": self._chances.clone(),
+            "steps": {name: value.clone() for name, value in self._steps.items()},
+            "states": {name: value.clone() for name, value in self._states.items()},
+        }
+
+    def load(self, state: dict[str, Any]) -> None:
+        """Hold what another of the same settings did."""
+        self.count, self._highest = state["count"], state["highest"]
+        self._chances = state["chances"].clone()
+        self._steps, self._states = ({n: v.clone() for n, v in state[part].items()} for part in ("steps", "states"))
+
+
+def mixed_priority(
+    errors: Float[Tensor, "step batch"], counted: Bool[Tensor, "step batch"], eta: float
+) -> Float[Tensor, " batch"]:
+    """Return the priority of sequences: a mixture of their highest error and the mean (Kapturowski et al. 2019).
+
+    Args:
+        errors: temporal-difference errors.
+        counted: which steps count.
+        eta: share of the highest.
+    """
+    size = errors.abs() * counted
+    mean = size.sum(0) / counted.sum(0).clamp(min=1)
+    return eta * size.max(0).values + (1 - eta) * mean
