@@ -15,7 +15,7 @@ from icy.grammars import make_language
 from icy.records.pack import Pack
 from icy.records.record import model_file
 from icy.training.engine import make_model
-from icy.training.weights import pack_weights, restore, state_of, unpack_weights
+from icy.training.weights import card_of, pack_weights, restore, state_of, unpack_weights
 from tests.training.helpers import SEEDS, SETTINGS, batches, stacked, step, task
 
 SMALL: dict[str, Any] = {
@@ -145,3 +145,13 @@ def test_errors_say_what_there_is(kept: Any, tmp_path: Path) -> None:
         restore(wider, state_of(kept.model("perm", model="FC2L")), "sender/FC2L")
     with pytest.raises(StoreError, match="damaged"):
         unpack_weights(b"nonsense")
+
+
+def test_a_card_goes_with_the_weights() -> None:
+    weights = {"a": torch.arange(3.0)}
+    content = pack_weights(weights, {"model": "x", "scores": {"zsct": 0.5}})
+    assert card_of(content) == {"model": "x", "scores": {"zsct": 0.5}}
+    assert torch.equal(unpack_weights(content)["a"], weights["a"])
+    assert card_of(pack_weights(weights)) == {}
+    with pytest.raises(StoreError, match="damaged"):
+        card_of(content[:40])

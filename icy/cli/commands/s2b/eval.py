@@ -46,7 +46,7 @@ EVAL_EPILOG = """\b
 Examples:
   icy s2b eval
   icy s2b eval --listener binding --listener random --shots 1,2,4 --samples 1,4,16
-  icy s2b eval --listener agents --where seed=123 --samples 1,4
+  icy s2b eval --listener memory --samples 1,4
   icy s2b eval --listener mine --plugin mine.py --compat near32 --out scores.csv
 """
 
