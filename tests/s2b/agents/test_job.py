@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -35,9 +36,20 @@ FEW: dict[str, Any] = {"episodes": 4}  # in a batch
 VARYING = ("seconds", "cpu_seconds", "finished", "filed")
 
 
+BY_VALUES: dict[str, Any] = {"actors": 2, "least": 0, "observations_per_update": 10}  # first update after 40
+
+
 def train(out: Path, **given: Any) -> ProbeResult:
     settings = {**FEW, **given.pop("settings", {})}
     return icy.train("s2b", out=out, settings=settings, **{**TINY, **given})
+
+
+def of_length(learner: str, updates: int) -> dict[str, Any]:
+    """Return what trains a learner, a core that it can train, for so many updates."""
+    core = "pairs" if LEARNERS[learner].memories else "LSTM"
+    if learner in ("r2d2", "vdn"):
+        return {"learner": learner, "core": core, "observations": 30 + 10 * updates, "settings": BY_VALUES}
+    return {"learner": learner, "core": core, "updates": updates, "settings": FEW}
 
 
 def numbers(folder: Path) -> list[dict[str, Any]]:
@@ -51,9 +63,10 @@ def numbers(folder: Path) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("learner", list(LEARNERS))
 def test_every_learner_trains_reads_and_plays(learner: str, tmp_path: Path) -> None:
-    core = "pairs" if LEARNERS[learner].memories else "LSTM"
-    result = train(tmp_path, learner=learner, core=core, seeds=1, updates=2, keep_models=True)
-    (record,) = result.records
+    how = of_length(learner, 2)
+    core = how["core"]
+    tiny = {name: value for name, value in TINY.items() if name != "updates"}
+    (record,) = icy.train("s2b", out=tmp_path, keep_models=True, **{**tiny, **how, "seeds": 1}).records
     assert not record["failed"], record.get("error")
     assert record["model"] == f"{core}+{learner}"
     assert record["grammar"] == ("learned" if LEARNERS[learner].both else "posdis")
@@ -67,6 +80,24 @@ def test_every_learner_trains_reads_and_plays(learner: str, tmp_path: Path) -> N
     played = evaluate(speaker, agent.player(LISTENER), game, episodes=20, seeds=1).table()
     assert record["accuracy"] == pytest.approx(float(played["zsct"][0]), abs=1e-6)
     assert record["support"] == pytest.approx(float(played["support"][0]), abs=1e-6)
+
+
+@pytest.mark.parametrize("learner", ["ppo", "supervised", "r2d2"])
+@pytest.mark.parametrize("core", ["LSTM-512", "DCEM", "PairMemory"])
+def test_cores_are_learned_by_their_names(core: str, learner: str, tmp_path: Path) -> None:
+    how = {**of_length(learner, 1), "core": core.lower(), "options": {"heads": 1} if core == "PairMemory" else {}}
+    preset = {"preset": "metarg24", "settings": {**BY_VALUES, "length": 4, "burn_in": 1, "overlap": 2}}
+    tiny = {name: value for name, value in TINY.items() if name != "updates"}
+    of = preset if learner == "r2d2" else {}
+    (record,) = icy.train("s2b", out=tmp_path, keep_models=True, **{**tiny, **how, **of, "seeds": 1}).records
+    assert not record["failed"], record.get("error")
+    assert record["model"] == f"{core}+{learner}"
+    assert (
+        evaluate("posdis", one_agent(tmp_path).player(LISTENER), most=2, episodes=2, seeds=1)
+        .table()["zsct"]
+        .notna()
+        .all()
+    )
 
 
 def test_a_record_says_what_was_measured(tmp_path: Path) -> None:
@@ -120,21 +151,22 @@ def test_a_deaf_twin_stands_beside_each(tmp_path: Path) -> None:
 # -- resumed -----------------------------------------------------------------------------------------------------------
 
 KILLED = """
-import sys
+import json, sys
 import icy
 from icy.s2b.agents import course
 course.CHECKPOINT_SECONDS = 0.0
-icy.train("s2b", out=sys.argv[1], learner=sys.argv[2], most=2, updates=150, seeds=1, episodes=20, workers=1,
-          keep_models=True, progress=False, report_every=50, settings={"episodes": 4})
+icy.train("s2b", out=sys.argv[1], progress=False, **json.loads(sys.argv[2]))
 """
 
 
-@pytest.mark.parametrize("learner", ["ppo", "pair"])
+@pytest.mark.parametrize("learner", ["ppo", "pair", "r2d2"])
 def test_killed_and_resumed_equals_uninterrupted(learner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A kill without warning, in the middle of a training, changes no bit of its numbers and weights."""
     out = tmp_path / "killed"
     environment = {**os.environ, "PYTHONPATH": str(Path(icy.__file__).parent.parent)}
-    process = subprocess.Popen([sys.executable, "-c", KILLED, str(out), learner], env=environment)
+    whole = of_length(learner, 150) | {"most": 2, "seeds": 1, "episodes": 20, "workers": 1}
+    whole |= {"keep_models": True, "report_every": 50}
+    process = subprocess.Popen([sys.executable, "-c", KILLED, str(out), json.dumps(whole)], env=environment)
     while not (found := list((out / CHECKPOINTS).glob("*.pt"))):
         assert process.poll() is None, "it ended before there was a checkpoint"
         time.sleep(0.005)
@@ -143,13 +175,12 @@ def test_killed_and_resumed_equals_uninterrupted(learner: str, tmp_path: Path, m
     reached = torch.load(found[0], weights_only=True)["training"]["updates"]
     assert 0 < reached < 150
     assert load_records_or_none(out) == []
-    whole = {"learner": learner, "seeds": 1, "updates": 150, "keep_models": True, "report_every": 50}
     seen: list[int] = []
     monkeypatch.setattr("icy.s2b.agents.course.Course._read", _noting(seen))
-    train(out, **whole)
+    icy.train("s2b", out=out, progress=False, **whole)
     assert seen[0] >= reached  # it went on from there
     assert not (out / CHECKPOINTS).exists()
-    train(tmp_path / "whole", **whole)
+    icy.train("s2b", out=tmp_path / "whole", progress=False, **whole)
     assert numbers(out) == numbers(tmp_path / "whole")
     weights = [next((folder / "models").iterdir()).read_bytes() for folder in (out, tmp_path / "whole")]
     assert weights[0] == weights[1]
@@ -214,7 +245,11 @@ def test_what_is_several_becomes_rows() -> None:
         ({"shots": "one"}, "whole number"),
         ({"learner": "pair", "most": 5, "game": {"vocab_size": 3}}, "token per value"),
         ({"speaker_options": {"heads": 2}}, "speaker that learns"),
-        ({"core": "LSTM"}, "not trained by the learner 'ppo' yet"),
+        ({"core": "LSTM", "options": {"size": 3}}, "core/LSTM cannot be made"),
+        ({"core": "pairs", "learner": "r2d2"}, "did you mean PairMemory"),
+        ({"core": "DCEM", "learner": "r2d2"}, "metarg24"),
+        ({"core": "LSTM", "learner": "r2d2", "settings": {"sad": True}}, "sad"),
+        ({"core": "LSTM", "learner": "r2d2", "updates": 3}, "by observations"),
     ],
 )
 def test_what_cannot_be_is_told_in_a_sentence(given: dict[str, Any], why: str) -> None:
