@@ -150,7 +150,10 @@ setup(
     ext_modules=native_libraries(),
     package_dir=FOLDERS,
     packages=packages(),
-    package_data={"icy": ["py.typed", "**/*.safetensors"], "icy.analysis": ["**/*.csv", "**/*.json", "**/*.parquet", "**/*.toml"]},
+    package_data={
+        "icy": ["py.typed", "**/*.safetensors"],
+        "icy.analysis": ["**/*.csv", "**/*.json", "**/*.parquet", "**/*.toml"],
+    },
     entry_points={"console_scripts": ["icy=icy.cli:main"]},
     python_requires=">=3.11",
     install_requires=[

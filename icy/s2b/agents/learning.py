@@ -79,6 +79,20 @@ class LearningSettings:
         return self.learning_rate * rate_factor(update, self.updates, self.warm_up, self.decay)
 
 
+@dataclass(frozen=True, eq=False)
+class _Tried:
+    """Decisions that were tried: which, their log-probability, and how much better they did than their phase's mean."""
+
+    drawn: Tensor
+    log: Tensor
+    gain: Tensor
+
+    def take(self, rows: Tensor, games: DealtGames) -> "_Tried":
+        """Return those of some episodes, cut to the length of their games."""
+        length = games.there.shape[1]
+        return _Tried(self.drawn[rows, :length], self.log[rows, :length], self.gain[rows, :length])
+
+
 class DealtLearning(Training):
     """A listener in training beside a speaker that does not learn.
 
@@ -180,7 +194,7 @@ class DealtLearning(Training):
     def _deal(self, seeds: range) -> tuple[DealtGames]:
         return (deal_games(self.practice, seeds, self.speaker()),)
 
-    def _loss(self, games: DealtGames, tried: "_Tried | None") -> Tensor:
+    def _loss(self, games: DealtGames, tried: _Tried | None) -> Tensor:
         """Return the loss of some episodes, on the right decisions or on those that were tried."""
         logs = decide(self.model, games)
         return self._supervised(games, logs) if tried is None else self._ppo(games, logs, tried)
@@ -189,7 +203,7 @@ class DealtLearning(Training):
         return F.nll_loss(logs[games.there], games.answers[games.there])
 
     @torch.no_grad()
-    def _tried(self, games: DealtGames) -> "_Tried":
+    def _tried(self, games: DealtGames) -> _Tried:
         """Decide all games at random as the model would, and weigh the rewards."""
         logs, drawn = self._drawn(games)
         gain = less_phase_mean(rewards(drawn == games.answers, games), games)
@@ -201,25 +215,11 @@ class DealtLearning(Training):
         drawn = torch.multinomial(logs.flatten(0, 1).exp(), 1, generator=self.random).view(logs.shape[:2])
         return logs, drawn
 
-    def _ppo(self, games: DealtGames, logs: Tensor, tried: "_Tried") -> Tensor:
+    def _ppo(self, games: DealtGames, logs: Tensor, tried: _Tried) -> Tensor:
         ratio = (log_of(logs, tried.drawn) - tried.log).exp()
         clipped = ratio.clamp(1 - self.settings.clip, 1 + self.settings.clip)
         gained = torch.minimum(ratio * tried.gain, clipped * tried.gain)
         return -(gained + self.settings.entropy * entropy(logs))[games.there].mean()
-
-
-@dataclass(frozen=True, eq=False)
-class _Tried:
-    """Decisions that were tried: which, their log-probability, and how much better they did than their phase's mean."""
-
-    drawn: Tensor
-    log: Tensor
-    gain: Tensor
-
-    def take(self, rows: Tensor, games: DealtGames) -> "_Tried":
-        """Return those of some episodes, cut to the length of their games."""
-        length = games.there.shape[1]
-        return _Tried(self.drawn[rows, :length], self.log[rows, :length], self.gain[rows, :length])
 
 
 @torch.no_grad()
