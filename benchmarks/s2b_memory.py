@@ -21,7 +21,7 @@ from icy.s2b.agents.shipped import FILE
 
 HERE = Path(__file__).parent
 # Of 32 tokens every episode uses a few others, so that all are known; and stimuli of a meaning vary.
-GAME = {"most": 5, "samples": 4, "game": {"query": "tss", "vocab_size": 32}}
+GAME = {"most": 5, "samples": 4, "game": {"vocab_size": 32}}
 VALUES = {"2-3": 3, "2-5": 5}
 SPEAKERS = ("posdis", "bosdis", "holistic")
 TSS = {"query": "tss"}
@@ -29,7 +29,7 @@ TSS = {"query": "tss"}
 
 def train(out: Path) -> None:
     """Train the listener, and put it in its place."""
-    result = icy.train("s2b", out=out, keep_models=True, seeds=1, updates=400, episodes=300, workers=1, **GAME)
+    result = icy.train("s2b", out=out, keep_models=True, seeds=1, updates=300, episodes=300, workers=1, **GAME)
     (record,) = result.records
     shutil.copy(out / "models" / f"{record['key']}.safetensors", FILE)
 
