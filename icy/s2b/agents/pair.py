@@ -55,7 +55,7 @@ class PairSettings:
         entropy: weight of the entropy of tokens and decisions.
         discount: discount of later rewards per game, for the speaker.
         speaker_weight: weight of the speaker's reward.
-        alignment_rate: learning rate of the alignment, as a multiple of the others.
+        alignment_rate: learning rate of both players' alignments, as a multiple of the others.
         memory_rate: that of how sharply the speaker attends, and of what counts as new, likewise.
         temperature: temperature of straight-through tokens.
         query: how much of the query training episodes show; see `icy.s2b.agents.schedule.practice`.
@@ -109,7 +109,7 @@ class Pair(Training):
         self.practice = practice(game, self.settings.query)
         first = first_episode(self.settings.seed)
         self._batches = Batches(first, self.settings.episodes, lambda seeds: deal_silent(self.practice, seeds))
-        times = {"alignment": self.settings.alignment_rate} | dict.fromkeys(SHARP, self.settings.memory_rate)
+        times = dict.fromkeys(("alignment", "listener.alignment"), self.settings.alignment_rate) | dict.fromkeys(SHARP, self.settings.memory_rate)
         named = [*self.speaking.named_parameters(), *self.listening.named_parameters(prefix="listener")]
         self.optimiser = torch.optim.Adam(grouped(named, times), self.settings.rate)
 
