@@ -109,7 +109,8 @@ class Pair(Training):
         self.practice = practice(game, self.settings.query)
         first = first_episode(self.settings.seed)
         self._batches = Batches(first, self.settings.episodes, lambda seeds: deal_silent(self.practice, seeds))
-        times = dict.fromkeys(("alignment", "listener.alignment"), self.settings.alignment_rate) | dict.fromkeys(SHARP, self.settings.memory_rate)
+        times = dict.fromkeys(("alignment", "listener.alignment"), self.settings.alignment_rate)
+        times |= dict.fromkeys(SHARP, self.settings.memory_rate)
         named = [*self.speaking.named_parameters(), *self.listening.named_parameters(prefix="listener")]
         self.optimiser = torch.optim.Adam(grouped(named, times), self.settings.rate)
 

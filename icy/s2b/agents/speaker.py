@@ -6,7 +6,7 @@ results. So what a game looks up depends on stimuli alone, and only the tokens a
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
@@ -20,7 +20,7 @@ from icy.s2b.settings import GameSettings
 from .memory import NUMBER, features
 
 KINDS = ("positions", "whole")
-ATTENTIONS = ("distance", "near", "square", "dot")
+ATTENTIONS = ("auto", "distance", "near", "square", "dot")
 NEARNESS = ("near", "square")  # of the numbers themselves
 ALIGNMENTS = ("drawn", "soft", "fixed")
 SHARPNESS = {"distance": 4.0, "near": 10.0, "square": 200.0}  # of attention at the start, by distance
@@ -40,6 +40,7 @@ class SpeakerSettings:
         memory: whether it looks up its own earlier games.
         attention: score of an earlier game: by the "distance" of what is learned of both numbers; by how "near" the
             numbers themselves are, or by the "square" of their distance; or by the "dot" product of queries and keys.
+            "auto" is "square" where a meaning has several samples, and "distance" elsewhere.
         alignment: which dimension a position speaks of: "drawn" in every episode from learned probabilities; "soft",
             the mean of all dimensions by those; or "fixed", in order.
         heads: number of attention heads.
@@ -50,7 +51,7 @@ class SpeakerSettings:
 
     kind: str = "positions"
     memory: bool = True
-    attention: str = "distance"
+    attention: str = "auto"
     alignment: str = "drawn"
     heads: int = 2
     width: int = 32
@@ -97,7 +98,11 @@ class MemorySpeaker(nn.Module):
 
     def __init__(self, game: GameSettings, settings: SpeakerSettings | None = None) -> None:
         super().__init__()
-        self.settings = settings = settings or SpeakerSettings()
+        settings = settings or SpeakerSettings()
+        if settings.attention == "auto":
+            whole = settings.kind == "whole"
+            settings = replace(settings, attention="square" if game.samples > 1 and not whole else "distance")
+        self.settings = settings
         _check(game)
         self.vocab, self.positions, self.dimensions = game.vocab_size, game.length, game.width
         seen = NUMBER if settings.kind == "positions" else self.dimensions * NUMBER + self.positions

@@ -130,3 +130,10 @@ def test_settings_that_are_unknown_or_do_not_go_together_are_refused() -> None:
 def test_a_game_of_other_messages_is_refused() -> None:
     with pytest.raises(IncompatibleError, match="3 tokens of 4"):
         probe_language(TrainedSpeaker(made()), GameSettings(most=5), metrics=["posdis"], episodes=1)
+
+
+def test_attention_goes_by_the_samples_of_a_meaning_unless_it_is_given() -> None:
+    assert MemorySpeaker(GameSettings()).settings.attention == "distance"
+    assert MemorySpeaker(GameSettings(samples=4)).settings.attention == "square"
+    assert MemorySpeaker(GameSettings(samples=4), SpeakerSettings(kind="whole")).settings.attention == "distance"
+    assert MemorySpeaker(GameSettings(samples=4), SpeakerSettings(attention="near")).settings.attention == "near"
