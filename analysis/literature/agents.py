@@ -25,11 +25,13 @@ class AgentTable:
     Attributes:
         preset: settings of learner and network.
         cores: names in icy of the agents' cores.
+        learner: how the agents learned.
         settings: changes to the learner's settings.
     """
 
     preset: str
     cores: Mapping[str, str]
+    learner: str = "r2d2"
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -41,10 +43,12 @@ AGENTS = {
     "metarg24/marl": AgentTable(
         "metarg24",
         MappingProxyType({"LSTM": "LSTM-512"}),
-        MappingProxyType({"players": "both", "sad": True, "reconstruction": {}}),
+        "vdn",
+        MappingProxyType({"sad": True, "reconstruction": {}}),
     ),
 }
-LEARNER = "r2d2"
+ACQUIRED = "ease_of_acquisition"
+EPISODES_ACQUIRED = 20  # whose languages new listeners acquire; the papers do not say of how many theirs are
 GAME = MappingProxyType({"compat": "near32"})  # the numbers are those of the authors' program
 
 
@@ -74,13 +78,14 @@ def agent_parts(
         runs = rows["n"].max()
         common = {
             "core": about.cores[agent],
-            "learner": LEARNER,
+            "learner": about.learner,
             "preset": about.preset,
             "least": int(least),
             "most": int(most),
             "game": dict(GAME),
             "seeds": (SEEDS if pd.isna(runs) else int(runs)) if seeds is None else seeds,
             "observations": int(count) if observations is None else observations,
+            **({"eoa": EPISODES_ACQUIRED} if rows["measure"].eq(ACQUIRED).any() else {}),
         }
         parts += [{**common, "settings": dict(about.settings), **games} for games in _games(rows)]
     return parts

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -115,7 +117,11 @@ TRAINED = {  # columns of the long table of trained agents, in per cent, and the
     "floor": DEAF,
     "support": "support",
 }
-LEARNED = ("topsim", "posdis", "bosdis", "distinct")  # of languages that are learned
+ACQUIRED = "ease_of_acquisition"
+LEARNED = {  # likewise, of languages that are learned
+    **{name: name for name in ("topsim", "posdis", "bosdis", "distinct")},
+    ACQUIRED: "EoA",
+}
 GAME = {"values": "V", "shots": "S", "samples": "O", "distractors": "K"}
 
 
@@ -141,10 +147,11 @@ def training_table(results: Results, spread: str = "sd", *, compare: Any = None,
     for one in told:
         for name in GAME:
             one.pop(name, None)
-    long = long.assign(further=[", ".join(f"{n}={v}" for n, v in one.items()) for one in told])
+    long = long.assign(further=[", ".join(_shown_settings(one)) for one in told])
     labels = {"model": "agent", "grammar": "speaker", **{name: GAME[name] for name in shown}}
+    labels |= {"preset": "preset"} if long["preset"].nunique() > 1 else {}
     labels |= {"further": "settings"} if (long["further"] != "").any() else {}
-    headings = {**TRAINED, **{name: name for name in LEARNED if long[name].notna().any()}}
+    headings = TRAINED | {name: said for name, said in LEARNED.items() if name in long and long[name].notna().any()}
     lines: list[Line] = []
     for key, part in long.groupby(list(labels), sort=False, dropna=False):
         cells = {
@@ -170,7 +177,12 @@ def _training_notes(long: pd.DataFrame, shown: Sequence[str], spread: str) -> li
         "listen, in some of the same episodes"
     ]
     if learned := [name for name in LEARNED if name in shown]:
-        notes.append(f"{', '.join(learned)}: times 100; distinct: share of meanings with messages of their own")
+        said = f"{', '.join(LEARNED[name] for name in learned)}: times 100"
+        notes.append(f"{said}; distinct: share of meanings with messages of their own")
+        if ACQUIRED in learned:
+            notes.append(
+                f"{LEARNED[ACQUIRED]}: ease of acquisition, what new listeners of the language read in the query"
+            )
     if long["seed"].nunique() > 1:
         notes.append(f"mean ± {SPREADS[spread][0]}")
     played = long[~long["failed"].astype(bool)]
@@ -182,8 +194,26 @@ def _training_notes(long: pd.DataFrame, shown: Sequence[str], spread: str) -> li
 
 
 def _told(text: str) -> dict[str, str]:
-    """Return what the options of a long table say, by name."""
-    return dict(part.split("=", 1) for part in text.split(", ") if "=" in part)
+    """Return what the options of a long table say, by name; values may be lists and dicts, with commas."""
+    return dict(part.split("=", 1) for part in re.split(r", (?=[\w.]+=)", text) if "=" in part)
+
+
+def _shown_settings(told: Mapping[str, str]) -> Iterator[str]:
+    """Yield settings as they are shown: without those that are None, and those of a dict one by one."""
+    for name, text in told.items():
+        inner = _dict_of(text)
+        if inner:
+            yield from (f"{name}.{n}={v}" for n, v in inner.items() if v is not None)
+        elif text != "None":
+            yield name if inner is not None else f"{name}={text}"
+
+
+def _dict_of(text: str) -> dict[Any, Any] | None:
+    try:
+        found = ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _whole(value: object) -> str:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +14,7 @@ import icy
 from icy.config.specs import ReproduceSpec
 from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.experiments.reproduce import Reproducing
+from icy.s2b import AcquisitionSettings, ease_of_acquisition
 
 
 def asked(table: str, **options: Any) -> Reproducing:
@@ -95,6 +99,41 @@ def test_names_of_other_tables_are_passed_over(caplog: pytest.LogCaptureFixture)
 def test_mistakes(options: dict[str, Any], kind: type[Exception], sentence: str) -> None:
     with pytest.raises(kind, match=sentence):
         icy.reproduce(**options)
+
+
+@pytest.mark.parametrize(
+    ("table", "only", "models", "count"),
+    [
+        ("metarg22/listener", ["lstm"], ["LSTM+r2d2"], 9),
+        ("metarg22/cores", [], ["LSTM-512+r2d2", "ESBN+r2d2", "DCEM+r2d2"], 3),
+        ("metarg24/marl", [], ["LSTM-512+vdn"], 2),
+        ("metarg24/eoa", [], ["LSTM-512+vdn"], 2),
+    ],
+)
+def test_agents_are_planned_with_their_learners(table: str, only: list[str], models: list[str], count: int) -> None:
+    rows = asked(table, only=only, observations=3000, seeds=1).plan().rows
+    assert (len(rows), list(dict.fromkeys(row.name for row in rows))) == (count, models)
+    for row in rows:
+        game, settings = row.job.setup.game_settings(), row.job.setup.learner_settings()
+        assert (settings.observations, game.query_of) == (3000, "speaker")
+        pair = settings.players == "both"
+        assert pair == settings.sad == (settings.reconstruction is not None) == bool(row.job.eoa)
+
+
+def test_a_pair_is_trained_again_and_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    quickly = partial(ease_of_acquisition, settings=AcquisitionSettings(epochs=2))
+    monkeypatch.setattr("icy.s2b.agents.course.ease_of_acquisition", quickly)
+    monkeypatch.setattr("icy.s2b.agents.course.READ_EPISODES", 2)
+    options = {"observations": 120, "seeds": 1, "workers": 1, "out": str(tmp_path)}
+    few = {"actors": 2, "least": 0, "length": 6, "burn_in": 2, "overlap": 2, "observations_per_update": 100}
+    reproducing = asked("metarg24/eoa", settings={**few, "reconstruction": {"hidden": 8}}, **options)
+    plan = reproducing.plan()
+    jobs = [replace(row.job, episodes=4, eoa=1) for row in plan.rows[:1]]
+    rows = tuple(replace(row, job=job) for row, job in zip(plan.rows, jobs, strict=False))
+    cells = reproducing.run(replace(plan, rows=rows)).cells
+    measured = cells[cells["verdict"] != "missing"]
+    assert set(measured["grammar"]) == {"S=1, O=4"}
+    assert {"zsct", "ease_of_acquisition"} <= set(measured["measure"])
 
 
 # -- the whole way -----------------------------------------------------------------------------------------------------

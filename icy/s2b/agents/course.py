@@ -12,12 +12,14 @@ from typing import Any, cast
 
 import torch
 
+from icy.core.errors import IncompatibleError
 from icy.core.files import write_atomically
 from icy.records.store import RECORDS
 from icy.s2b.evaluation import NEVER_LISTENING, never_listening
 from icy.s2b.settings import GameSettings
 from icy.training.job import Job, Outcome, Reading, Replicate, Report
 
+from .acquisition import ease_of_acquisition
 from .job import AgentJob
 from .kept import packed_networks
 from .setup import Setup
@@ -95,13 +97,25 @@ class Course:
         floor = deaf_floor(training.game, job.episodes)
         extra = {"support": scores["support"], "floor": floor, "observations": training.observations}
         self.seconds += time.perf_counter() - began
-        extra |= training.language()
+        extra |= training.language() | self._acquired()
         files = {}
         if job.keep_models:
             files[job.model_file(self.replicate)] = packed_networks(job, self.replicate, training, scores | extra)
         extra["cpu_seconds"] = round(self.cpu_seconds, 2)  # not on the card: its bytes are the same every time
         reason = "steps" if training.done else "budget"
         return self._outcome(reason, scores["zsct"], extra=extra, files=files)
+
+    def _acquired(self) -> dict[str, float]:
+        """Return the ease of acquisition of the speaker that has learned, if it is asked for."""
+        if not self.job.eoa:
+            return {}
+        training = self.training
+        try:
+            found = ease_of_acquisition(training.speaker(), training.game, episodes=self.job.eoa, seed=FINAL_SEED)
+        except IncompatibleError as error:  # the training itself is not lost
+            log.warning("No ease of acquisition: %s", error)
+            return {}
+        return {"ease_of_acquisition": float(found["zsct"].mean())}
 
     def _diverged(self) -> Outcome:
         return self._outcome("diverged", math.nan)

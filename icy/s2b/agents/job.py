@@ -35,12 +35,14 @@ class AgentJob(Job):
         episodes: number of episodes of the evaluation at the end.
         report_every: updates between two readings.
         checkpoints: whether checkpoints are left.
+        eoa: number of episodes whose languages new listeners are to acquire at the end.
     """
 
     setup: Setup
     episodes: int = 1000
     report_every: int = 20
     checkpoints: bool = True
+    eoa: int = 0
 
     kind = "s2b"
     trainer = "icy.s2b.agents.course:train"
@@ -64,7 +66,6 @@ class AgentJob(Job):
         setup, game = self.setup, self.setup.game
         usual = asdict(GameSettings(most=game["most"], dimensions=game["dimensions"]))
         own = {name: value for name, value in game.items() if name not in NAMED and value != usual[name]}
-        default = setup.how.complete(setup.core, {}, setup.preset)
         return {
             "model": self.name,
             "grammar": replicate.grammar,
@@ -75,10 +76,15 @@ class AgentJob(Job):
                 **{f"game.{name}": value for name, value in own.items()},
                 **setup.options,
                 **{f"speaker.{name}": value for name, value in setup.speaker_options.items()},
-                **{name: value for name, value in setup.settings.items() if value != default[name]},
+                **setup.how.changes(setup.core, setup.settings, setup.preset),
                 **({"observations": setup.observations} if setup.observations else {}),
             },
-            "settings": {"setup": setup.config(), "episodes": self.episodes, "report_every": self.report_every},
+            "settings": {
+                "setup": setup.config(),
+                "episodes": self.episodes,
+                "report_every": self.report_every,
+                **({"eoa": self.eoa} if self.eoa else {}),
+            },
         }
 
     def versions(self, replicate: Replicate) -> dict[str, str]:
@@ -136,6 +142,7 @@ def agent_jobs(spec: S2BSpec) -> list[AgentJob]:
     if spec.device not in ("auto", "cpu"):
         raise InvalidSettingError("Agents of S2B train on the CPU; leave out device (--device).")
     seeds, episodes = seed_list(spec.seeds), whole_number("number of episodes", spec.episodes)
+    eoa = whole_number("number of episodes of languages to acquire (eoa)", spec.eoa, least=0)
     jobs: dict[str, AgentJob] = {}
     for setup in _setups(spec):
         every = spec.report_every or max(1, setup.updates // READINGS)
@@ -146,8 +153,14 @@ def agent_jobs(spec: S2BSpec) -> list[AgentJob]:
             replicates=tuple(Replicate(setup.speaker, seed) for seed in seeds),
             parameters=_parameters(setup),
             preset=spec.preset,
+            eoa=eoa if setup.how.both else 0,
         )
         jobs.setdefault(job.row, job)  # a learner of both sides is the same beside every speaker
+    if eoa and not any(job.eoa for job in jobs.values()):
+        raise InvalidSettingError(
+            "Ease of acquisition (eoa) is measured of speakers that learn, as with the learner 'pair'; for others "
+            "there is `icy s2b eoa`."
+        )
     return list(jobs.values())
 
 

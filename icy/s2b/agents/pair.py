@@ -4,11 +4,9 @@ Neither player sees rewards or results while it plays, so an episode is two pass
 game, and the listener decides all games at once. `Player`s that play the same step by step are in `stepped`.
 """
 
-import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -17,7 +15,6 @@ from torch.nn import functional as F
 from icy.core.checks import whole_number
 from icy.core.errors import IncompatibleError, unknown
 from icy.s2b.evaluation import episode_seeds
-from icy.s2b.language_probe import probe_language
 from icy.s2b.options import Query
 from icy.s2b.players.base import Player
 from icy.s2b.settings import GameSettings
@@ -32,7 +29,6 @@ from .stepped import TrainedSpeaker
 from .training import Training
 
 ESTIMATORS = ("reinforce", "gumbel")
-LANGUAGE = ("topsim", "posdis", "bosdis")
 SHARP = ("sharpness", "new")  # weights of the speaker that say what counts as the same number
 EVALUATED_AT_ONCE = 4_000_000  # pairs of games, of all episodes of a batch
 
@@ -223,21 +219,6 @@ class Pair(Training):
             found.append(phase_means(right, some))
         query, support = torch.cat(found, 1).double().mean(1).tolist()
         return {"zsct": query, "support": support}
-
-    def language(self, episodes: int = 20, seed: int = 123) -> dict[str, float]:
-        """Return how compositional what the speaker says is (topsim, posdis, bosdis), and how distinct.
-
-        A code is compositional by position even where different values share a token, so `distinct`, the share of
-        meanings with messages of their own, stands beside it.
-
-        Args:
-            episodes: number of episodes.
-            seed: seed of the episodes.
-        """
-        table = probe_language(self.speaker(), self.game, metrics=LANGUAGE, episodes=episodes, seed=seed)
-        meanings = np.array([math.prod(map(int, space.split("x"))) for space in table["space"]])
-        means = {name: float(table[name].mean()) for name in LANGUAGE}
-        return means | {"distinct": float(np.minimum(table["messages"] / meanings, 1.0).mean())}
 
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ register_job_kind(
         table="icy.analysis.tables.s2b:training_table",
         measures=(
             *("support", "floor", "observations", "cpu_seconds", "topsim", "posdis", "bosdis", "distinct"),
-            *("shots", "samples", "distractors"),
+            *("ease_of_acquisition", "shots", "samples", "distractors"),
         ),
         curve=("steps", "accuracy", "support", "observations"),
         noun="agents",

@@ -2,7 +2,7 @@
 
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any, Self, cast
 
 import msgspec
@@ -67,6 +67,15 @@ class Learner:
         """Return all of its settings that stand nowhere else, by name. Errors as for `made`."""
         made, left_out = self.made(core, given, preset), {*self.fixed, *self.hidden}
         return {f.name: getattr(made, f.name) for f in fields(made) if f.name not in left_out}
+
+    def changes(self, core: str, given: Mapping[str, Any], preset: str = "default") -> dict[str, Any]:
+        """Return the settings that differ from the preset's; of one that is several, those that differ from the usual.
+
+        Errors as for `made`.
+        """
+        made, usual = self.made(core, given, preset), self.made(core, {}, preset)
+        changed = differing(made, usual)
+        return {n: differing(v, type(v)()) if is_dataclass(v) else v for n, v in changed.items()}
 
 
 _DEALT, _PAIR = f"{__package__}.makers:dealt", f"{__package__}.makers:pair"
@@ -178,6 +187,12 @@ class Setup:
         """
         make = cast("Callable[[Setup, int], Training]", load_object(self.how.make))
         return make(self, seed)
+
+
+def differing(made: Any, usual: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass that differ from those of another."""
+    found = {f.name: getattr(made, f.name) for f in fields(made)}
+    return {name: value for name, value in found.items() if value != getattr(usual, name)}
 
 
 def find_learner(name: str) -> Learner:

@@ -17,7 +17,8 @@ class S2BSpec(RunSpec):
         core: what the listener remembers an episode with: "pairs" or "joint", attention memories, or a core of
             `icy list cores`.
         learner: how it learns: "ppo", by reward alone; "supervised", on the right decisions; "pair", speaker and
-            listener together by reward alone; "pair-gumbel", both with gradients through the messages.
+            listener together by reward alone; "pair-gumbel", both with gradients through the messages; "r2d2", by
+            values learned from a replay; "vdn", both so.
         speaker: speakers that do not learn, as in `icy list players`; a learner of both sides takes none.
         shots: how often the support shows each value at least, S; one or several.
         samples: number of stimuli per meaning, O; one or several.
@@ -32,6 +33,8 @@ class S2BSpec(RunSpec):
         observations: number of observations after which training ends, if the updates are not over before.
         report_every: updates between two readings; by default a twentieth of all.
         episodes: number of episodes of the evaluation at the end.
+        eoa: number of episodes of the evaluation whose languages new listeners acquire (`icy s2b eoa`), where the
+            speaker learns; 0 for none.
         options: further arguments of the core, as in heads=4.
         speaker_options: further arguments of a speaker that learns.
         settings: changes to the learner's settings, as in learning_rate=0.002.
@@ -59,6 +62,7 @@ class S2BSpec(RunSpec):
     observations: int | None = None
     report_every: int | None = None
     episodes: int = 1000
+    eoa: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
     speaker_options: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)

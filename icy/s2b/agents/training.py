@@ -1,12 +1,17 @@
 """What every training of agents can do: go on by some updates, be left and taken up again, play, and be read."""
 
+import math
 from abc import ABC, abstractmethod
 from typing import Any
 
+import numpy as np
 from torch import nn
 
+from icy.s2b.language_probe import probe_language
 from icy.s2b.players.base import Player
 from icy.s2b.settings import GameSettings
+
+LANGUAGE = ("topsim", "posdis", "bosdis")
 
 
 class Training(ABC):
@@ -63,9 +68,23 @@ class Training(ABC):
         """Return the speaker beside it: the name of one that does not learn, or the learner as it is now."""
         return "posdis"
 
-    def language(self) -> dict[str, float]:
-        """Return scores of what is said, where that is learned."""
-        return {}
+    def language(self, episodes: int = 20, seed: int = 123) -> dict[str, float]:
+        """Return how compositional what is said is (topsim, posdis, bosdis), and how distinct; {} if it is not learned.
+
+        A code is compositional by position even where different values share a token, so `distinct`, the share of
+        meanings with messages of their own, stands beside it.
+
+        Args:
+            episodes: number of episodes.
+            seed: seed of the episodes.
+        """
+        speaker = self.speaker()
+        if isinstance(speaker, str):
+            return {}
+        table = probe_language(speaker, self.game, metrics=LANGUAGE, episodes=episodes, seed=seed)
+        meanings = np.array([math.prod(map(int, space.split("x"))) for space in table["space"]])
+        means = {name: float(table[name].mean()) for name in LANGUAGE}
+        return means | {"distinct": float(np.minimum(table["messages"] / meanings, 1.0).mean())}
 
     @abstractmethod
     def read(self, episodes: int = 200, seed: int = 123, game: GameSettings | None = None) -> dict[str, float]:

@@ -66,8 +66,9 @@ def test_cores_and_pairs() -> None:
         ("LSTM-512", 3, 3), ("ESBN", 3, 3), ("DCEM", 3, 3)
     ]  # fmt: skip
     (pair,) = agent_parts("metarg24/marl", published("metarg24/marl"))
-    assert pair["settings"] == {"players": "both", "sad": True, "reconstruction": {}}
-    assert (pair["observations"], pair["shots"], pair["samples"]) == (500_000, [1, 2], [4])
+    assert (pair["learner"], pair["settings"]) == ("vdn", {"sad": True, "reconstruction": {}})
+    assert (pair["observations"], pair["shots"], pair["samples"], pair["eoa"]) == (500_000, [1, 2], [4], 20)
+    assert all("eoa" not in part for part in cores)
 
 
 def test_a_cell_is_compared_in_per_cent() -> None:
@@ -100,8 +101,9 @@ def test_other_results_are_not_of_the_cell(changed: dict[str, Any], verdict: str
 
 def test_measures_of_a_language_are_their_own_columns() -> None:
     wanted = published("metarg24/marl").query("measure in ('topsim', 'ease_of_acquisition')")
-    results = long(model="LSTM-512+r2d2", topsim=[0.2, 0.25, 0.3])
+    results = long(model="LSTM-512+vdn", topsim=[0.2, 0.25, 0.3], ease_of_acquisition=0.5)
     cells = judged_agents("metarg24/marl", results, wanted).set_index(["measure", "grammar"])
     assert cells.loc[("topsim", "S=2, O=4"), "icy"] == pytest.approx(25.0)
-    assert cells.loc[("ease_of_acquisition", "S=2, O=4"), "verdict"] == "missing"
+    assert cells.loc[("ease_of_acquisition", "S=2, O=4"), "icy"] == pytest.approx(50.0)
+    assert cells.loc[("ease_of_acquisition", "S=1, O=4"), "verdict"] == "missing"
     assert cells.loc[("topsim", ""), "verdict"] == "missing"  # of the speaker that does not learn

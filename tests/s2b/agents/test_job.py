@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from icy.experiments.results import ProbeResult
 from icy.experiments.sweep import make_sweep, sweep_spec
 from icy.experiments.sweep_file import read_sweep
 from icy.records.load import load_records
-from icy.s2b import GameSettings, evaluate, never_listening
+from icy.s2b import AcquisitionSettings, GameSettings, ease_of_acquisition, evaluate, never_listening
 from icy.s2b.agents.course import CHECKPOINTS
 from icy.s2b.agents.kept import kept_agents, one_agent
 from icy.s2b.agents.setup import LEARNERS, Setup
@@ -135,7 +136,33 @@ def test_a_pair_has_scores_of_its_language(tmp_path: Path) -> None:
     (record,) = train(tmp_path, learner="pair", seeds=1, settings={"warmup": 2}).records
     for name in ("topsim", "posdis", "bosdis", "distinct"):
         assert -1 <= record[name] <= 1  # type: ignore[literal-required]
+    assert "ease_of_acquisition" not in record
     assert "distinct" in ProbeResult.load(tmp_path).table()
+
+
+@pytest.mark.parametrize("learner", ["pair", "pair-gumbel", "vdn"])
+def test_ease_of_acquisition_of_a_pair_is_measured_if_asked_for(
+    learner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    quickly = partial(ease_of_acquisition, settings=AcquisitionSettings(epochs=2))
+    monkeypatch.setattr("icy.s2b.agents.course.ease_of_acquisition", quickly)
+    tiny = {name: value for name, value in TINY.items() if name != "updates"}
+    how = {**tiny, **of_length(learner, 1), "seeds": 1, "most": 3, "episodes": 4}
+    result = icy.train("s2b", out=tmp_path, eoa=2, keep_models=True, **how)
+    (record,) = result.records
+    assert {"topsim", "posdis", "bosdis", "distinct"} <= set(record)
+    speaker = one_agent(tmp_path).player(SPEAKER)
+    alone = quickly(speaker, GameSettings(most=3), episodes=2, seed=123)
+    assert record["ease_of_acquisition"] == pytest.approx(alone["zsct"].mean())  # type: ignore[typeddict-item]
+    assert "EoA" in result.table()
+
+
+def test_without_ease_of_acquisition_a_training_is_not_lost(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    small = {"dimensions": 2}  # so that the query has a single meaning
+    (record,) = train(tmp_path, learner="pair", seeds=1, game=small, eoa=1).records
+    assert not record["failed"]
+    assert "ease_of_acquisition" not in record
+    assert "fewer than two meanings" in caplog.text
 
 
 def test_a_deaf_twin_stands_beside_each(tmp_path: Path) -> None:
@@ -146,6 +173,15 @@ def test_a_deaf_twin_stands_beside_each(tmp_path: Path) -> None:
         for speaker in ("posdis", "random")
     ]
     assert scores[0]["zsct"].tolist() == scores[1]["zsct"].tolist()  # whatever is said
+
+
+def test_settings_within_settings_are_shown_where_they_differ(tmp_path: Path) -> None:
+    own = {**BY_VALUES, "reconstruction": {"hidden": 8}}
+    (row,) = make_plan(
+        S2BSpec.asked(out=str(tmp_path), core="LSTM", learner="vdn", most=2, observations=60, settings=own)
+    ).rows
+    options = row.job.config(row.job.replicates[0])["options"]
+    assert options == {**BY_VALUES, "observations": 60, "reconstruction": {"hidden": 8}}
 
 
 # -- resumed -----------------------------------------------------------------------------------------------------------
@@ -250,6 +286,8 @@ def test_what_is_several_becomes_rows() -> None:
         ({"core": "DCEM", "learner": "r2d2"}, "metarg24"),
         ({"core": "LSTM", "learner": "r2d2", "settings": {"sad": True}}, "sad"),
         ({"core": "LSTM", "learner": "r2d2", "updates": 3}, "by observations"),
+        ({"eoa": 2}, "speakers that learn"),
+        ({"learner": "pair", "eoa": -1}, "eoa"),
     ],
 )
 def test_what_cannot_be_is_told_in_a_sentence(given: dict[str, Any], why: str) -> None:

@@ -12,7 +12,7 @@ from icy.cli.exit_codes import Interrupted
 from icy.cli.options import Seeds, SpecOptions, together
 from icy.cli.output import checked_rows_file, joined, print_table, write_rows
 from icy.core.checks import seed_list
-from icy.core.registry import SPEAKER, registry
+from icy.core.registry import SPEAKER
 from icy.core.text import counted
 from icy.s2b.agents.acquisition import LOSSES, AcquisitionSettings, ease_of_acquisition
 from icy.s2b.settings import GameSettings
@@ -25,10 +25,12 @@ from .options import (
     game_options,
     load,
     player_option,
+    players_of,
     plugins_and_quiet,
     progress,
     settings_of,
     shown,
+    where_option,
 )
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ EPILOG = """\b
 Examples:
   icy s2b eoa
   icy s2b eoa --speaker posdis,bosdis,holistic --vocab-size 15 --shots 1,2 --samples 4
+  icy s2b eoa --speaker results/pairs --where seed=124 --values 2-3
   icy s2b eoa --speaker mine --plugin mine.py --learning-rate 0.003 --out rows.csv
 """
 OF = SpecOptions(AcquisitionSettings)
@@ -60,6 +63,7 @@ learning_options = together(
 
 @click.command("eoa", short_help="Measure how easily languages are acquired.", epilog=EPILOG)
 @player_option("speaker", "posdis", several=True)
+@where_option
 @click.option("--episodes", type=int, default=20, show_default=True, help="Number of episodes per seed.")
 @click.option("--seeds", type=Seeds(), default=3, show_default=True, help="How many, from 123 on, or which.")
 @learning_options
@@ -72,6 +76,7 @@ def eoa_command(
     ctx: click.Context,
     /,
     speaker: tuple[str, ...],
+    where: tuple[tuple[str, Any], ...],
     episodes: int,
     seeds: int | str,
     format_: str,
@@ -92,7 +97,7 @@ def eoa_command(
     settings = AcquisitionSettings(**{name: given.pop(name) for name in LEARNING})
     numbers = seed_list(seeds)
     words = [word for given_at_once in speaker for word in given_at_once.split(",")]
-    speakers = [(entry.name, entry.name) for entry in registry.match(words, SPEAKER)]
+    speakers = players_of(words, SPEAKER, where)
     games = games_of(settings_of(ctx, given), given)
     rows = list(product(speakers, games))
     found: list[pd.DataFrame] = []

@@ -108,6 +108,9 @@ def test_trained_agents_play_speak_and_are_recorded(folder: Path, tmp_path: Path
     assert "2 agents" in several.output
     spoken = run("language", "--speaker", str(folder), *which, "--episodes", "2", "--metric", "posdis")
     assert "pairs+pair, seed 123" in spoken.stdout
+    quick = ["--episodes", "1", "--seeds", "1", "--epochs", "2"]
+    eoa = run("eoa", "--speaker", str(folder), *which, *quick)
+    assert "pairs+pair, seed 123" in eoa.stdout
     out = tmp_path / "games.parquet"
     kept = run("record", "--listener", str(folder), *which, "--episodes", "2", "--out", str(out))
     assert kept.exit_code == 0, kept.output

@@ -1,0 +1,57 @@
+"""Tables of trained agents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from icy.analysis.tables.s2b import training_table
+
+
+def long(options: str = "values=2-3, shots=1, samples=4", **changed: Any) -> pd.DataFrame:
+    """Return the results of an agent at two seeds."""
+    columns = {
+        "model": "LSTM+vdn", "grammar": "learned", "measure": "accuracy", "value": [0.5, 0.6], "seed": [1, 2],
+        "steps": 4, "kind": "s2b", "preset": "metarg24", "shots": 1.0, "samples": 4.0, "distractors": 0.0,
+        "support": 0.5, "floor": 0.5, "observations": 100.0, "failed": False, "cut": False, "options": options,
+    }  # fmt: skip
+    return pd.DataFrame(columns | changed)
+
+
+def shown(frame: pd.DataFrame, column: str) -> list[str]:
+    table = training_table(frame)
+    return [line[0][table.labels.index(column)] for line in table.rows]
+
+
+@pytest.mark.parametrize(
+    ("options", "settings"),
+    [
+        ("game={'ratio': None, 'query': 'tss'}, values=2-3", "game.query=tss"),
+        ("part={'hidden': 8, 'near': 0.1}, sad=True", "part.hidden=8, part.near=0.1, sad=True"),
+        ("reconstruction={}, sad=True", "reconstruction, sad=True"),
+        ("query=None, sizes=[256, 128], values=2-3", "sizes=[256, 128]"),
+        ("sizes=(64, 32)", "sizes=(64, 32)"),
+    ],
+)  # fmt: skip
+def test_settings_with_commas_are_shown_whole(options: str, settings: str) -> None:
+    assert shown(long(options), "settings") == [settings]
+
+
+def test_nothing_to_say_is_no_column() -> None:
+    assert "settings" not in training_table(long("game={'ratio': None}, values=2-3")).labels
+
+
+def test_presets_are_rows_of_their_own() -> None:
+    assert "preset" not in training_table(long()).labels
+    both = pd.concat([long(), long(preset="metarg22")])
+    assert shown(both, "preset") == ["metarg24", "metarg22"]
+
+
+def test_ease_of_acquisition_is_a_column_where_it_was_measured() -> None:
+    table = training_table(long(ease_of_acquisition=[0.5, 0.7]))
+    assert "EoA" in table.grammars
+    assert table.rows[0][1]["EoA"].mean == pytest.approx(60.0)
+    assert "EoA: ease of acquisition" in table.render("text")
+    assert "EoA" not in training_table(long()).grammars
