@@ -45,7 +45,7 @@ def main() -> None:
             learning = R2D2Learning(GameSettings(), settings)
             learning.run(1)
             step, of_steps = measured(learning.step, given.steps, OF_STEPS)
-            update, of_updates = measured(learning.update, given.updates, OF_UPDATES)
+            update, of_updates = measured(learning.learn, given.updates, OF_UPDATES)
             hour = 3600 / (step / settings.actors + update / settings.observations_per_update)
             print(
                 f"| {preset} | {name} | {settings.actors / step:,.0f} | {of_steps} "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from collections.abc import Iterable
@@ -132,3 +133,31 @@ def whole_number(what: str, given: Any, least: int = 1, most: int = LARGEST_NUMB
     if whole < least:
         raise InvalidSettingError(f"The {what} must be a whole number, at least {least}, not {quoted(given)}.")
     return whole
+
+
+def real_number(what: str, given: Any, least: float = 0.0, most: float = math.inf, *, above: bool = False) -> float:
+    """Return `given` as a Python float.
+
+    Args:
+        what: what it is, for the error.
+        given: the number.
+        least: the least that it may be.
+        most: the most that it may be.
+        above: whether it must be above the least.
+
+    Raises:
+        InvalidSettingError: `given` is not a number, or not a finite one in this range.
+
+    Example:
+        >>> real_number("setting decay", 1, most=1.0)
+        1.0
+    """
+    try:
+        number = math.nan if isinstance(given, (bool, str)) else float(given)
+    except (TypeError, ValueError):
+        number = math.nan
+    if math.isfinite(number) and least <= number <= most and not (above and number == least):
+        return number
+    accepted = f"above {least:g}" if above else f"at least {least:g}"
+    accepted = f"{accepted} and at most {most:g}" if math.isfinite(most) else accepted
+    raise InvalidSettingError(f"The {what} must be a number, {accepted}, not {quoted(given)}.")

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from icy.config.settings import TrainingSettings
-from icy.core.checks import whole_number
+from icy.core.checks import real_number, whole_number
 from icy.core.errors import IncompatibleError, InvalidSettingError, PluginError, unknown
 from icy.core.noise import Noise
 from icy.core.representations import one_hot
@@ -74,8 +74,7 @@ class AcquisitionSettings:
             whole_number(f"setting {name}", getattr(self, name))
         if not 0 < self.ratio < 1:
             raise InvalidSettingError(f"The ratio is a share between 0 and 1; not {self.ratio}.")
-        if not self.learning_rate > 0:
-            raise InvalidSettingError(f"The learning rate is more than 0; not {self.learning_rate}.")
+        real_number("setting learning_rate", self.learning_rate, above=True)
 
 
 Scores = Float[Tensor, "listener game token decision=2"]

@@ -4,15 +4,17 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
+from jaxtyping import Float
 from torch import Tensor
 
-from icy.core.errors import IncompatibleError, InvalidSettingError, unknown
+from icy.core.checks import real_number
+from icy.core.errors import IncompatibleError, unknown
 from icy.s2b.players.base import Player
 from icy.s2b.settings import GameSettings
 
+from .core_listener import CoreListener
 from .dealt import DealtGames
-from .learning import DealtLearning, LearningSettings, _Tried
-from .recurrent import CoreListener, CorePlayer
+from .learning import DealtLearning, LearningSettings, Tried
 from .rewards import generalised_advantages, log_of, normalised, rewards
 
 BASELINES = ("phase", "value")
@@ -40,8 +42,8 @@ class CoreLearningSettings(LearningSettings):
         if self.baseline not in BASELINES:
             raise unknown("baseline", self.baseline, BASELINES)
         for name in ("discount", "trace"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise InvalidSettingError(f"{name} is a factor from 0 to 1, not {getattr(self, name)}.")
+            real_number(f"setting {name}", getattr(self, name), most=1)
+        real_number("setting value_weight", self.value_weight)
         if self.discount and self.baseline == "phase":
             raise IncompatibleError("The mean of a phase knows nothing of later rewards; take discount=0, or 'value'.")
 
@@ -56,6 +58,17 @@ class SupervisedCoreSettings(CoreLearningSettings):
     minibatch: int = 16
     learning_rate: float = 2e-3
     decay: float = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Valued(Tried):
+    """Decisions that were tried, with what they returned, from which values are learned.
+
+    Attributes:
+        returned: the return of each decision.
+    """
+
+    returned: Float[Tensor, "batch game"]
 
 
 class CoreLearning(DealtLearning):
@@ -78,7 +91,7 @@ class CoreLearning(DealtLearning):
 
     def listener(self) -> Player:
         """Return the listener as it is now, to play."""
-        return CorePlayer(self.model)
+        return self.model.player()
 
     def _decided(self, games: DealtGames) -> tuple[Tensor, Tensor]:
         """Return the scores of whole episodes, [B, G, decisions + 1], and decisions that are drawn by them."""
@@ -93,7 +106,7 @@ class CoreLearning(DealtLearning):
         return scores[..., :-1].log_softmax(-1), drawn
 
     @torch.no_grad()
-    def _tried(self, games: DealtGames) -> _Tried:
+    def _tried(self, games: DealtGames) -> Tried:
         """Decide all games at random as the model would, and weigh the rewards."""
         if self.settings.baseline == "phase":
             return super()._tried(games)
@@ -101,28 +114,16 @@ class CoreLearning(DealtLearning):
         paid, values = rewards(drawn == games.answers, games), scores[..., -1]
         gain = generalised_advantages(paid, values, games.there, self.settings.discount, self.settings.trace)
         log = log_of(scores[..., :-1].log_softmax(-1), drawn)
-        return _Valued(drawn, log, normalised(gain - gain[games.there].mean(), games), gain + values)
+        return Valued(drawn, log, normalised(gain - gain[games.there].mean(), games), gain + values)
 
-    def _loss(self, games: DealtGames, tried: _Tried | None) -> Tensor:
+    def _loss(self, games: DealtGames, tried: Tried | None) -> Tensor:
         """Return the loss of some episodes; networks put episodes of like length together themselves."""
         scores = self.model.scored(games if tried is None else replace(games, decided=tried.drawn))
         logs = scores[..., :-1].log_softmax(-1)
         if tried is None:
             return self._supervised(games, logs)
         loss = self._ppo(games, logs, tried)
-        if isinstance(tried, _Valued):
+        if isinstance(tried, Valued):
             error = (scores[..., -1] - tried.returned)[games.there].square().mean()
             loss = loss + self.settings.value_weight * error
         return loss
-
-
-@dataclass(frozen=True, eq=False)
-class _Valued(_Tried):
-    """Decisions that were tried, and what they returned, from which values are learned."""
-
-    returned: Tensor
-
-    def take(self, rows: Tensor, games: DealtGames) -> "_Valued":
-        """Return those of some episodes, cut to the length of their games."""
-        tried = super().take(rows, games)
-        return _Valued(tried.drawn, tried.log, tried.gain, self.returned[rows, : games.there.shape[1]])

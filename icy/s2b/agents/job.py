@@ -143,13 +143,18 @@ def agent_jobs(spec: S2BSpec) -> list[AgentJob]:
         raise InvalidSettingError("Agents of S2B train on the CPU; leave out device (--device).")
     seeds, episodes = seed_list(spec.seeds), whole_number("number of episodes", spec.episodes)
     eoa = whole_number("number of episodes of languages to acquire (eoa)", spec.eoa, least=0)
+    for what, given in (("observations", spec.observations), ("updates between readings", spec.report_every)):
+        if given is not None:
+            whole_number(f"number of {what}", given)
     jobs: dict[str, AgentJob] = {}
     for setup in _setups(spec):
+        if not setup.updates:
+            raise InvalidSettingError(f"{setup.model} makes no update in so few observations; give it more.")
         every = spec.report_every or max(1, setup.updates // READINGS)
         job = AgentJob(
             setup,
             episodes,
-            whole_number("number of updates between readings", every),
+            every,
             replicates=tuple(Replicate(setup.speaker, seed) for seed in seeds),
             parameters=_parameters(setup),
             preset=spec.preset,
@@ -169,7 +174,7 @@ def _setups(spec: S2BSpec) -> Iterable[Setup]:
     games = [
         _game(spec, dict(zip(ON_AXES, one, strict=True))) for one in product(*(_numbers(spec, n) for n in ON_AXES))
     ]
-    for core, learner, speaker in product(_words(spec.core), _words(spec.learner), _words(spec.speaker)):
+    for core, learner, speaker in product(*(_words(spec, n) for n in ("core", "learner", "speaker"))):
         core = core_name(core, learner)
         settings = find_learner(learner).complete(core, _asked(spec, core, learner), spec.preset)
         for game, deaf in product(games, (False, True) if spec.deaf else (False,)):
@@ -195,12 +200,17 @@ def _asked(spec: S2BSpec, core: str, learner: str) -> dict[str, Any]:
         if "updates" in spec.given:
             raise InvalidSettingError(f"The learner '{learner}' is told its length by observations, not by updates.")
         lengths["observations"] = spec.observations or QUICK_OBSERVATIONS
-    return {**spec.settings, **{n: value for n, value in lengths.items() if value is not None and n in known}}
+    for name in sorted(set(lengths) & set(spec.settings) & spec.given):
+        raise InvalidSettingError(f"{name} was given twice: as an option of its own, and as a setting of the learner.")
+    return {**{n: value for n, value in lengths.items() if value is not None and n in known}, **spec.settings}
 
 
-def _words(given: Any) -> list[str]:
-    """Return names, also of text in which they stand between commas."""
-    return list(dict.fromkeys(str(name) for one in several(given) for name in several(one)))
+def _words(spec: S2BSpec, name: str) -> list[str]:
+    """Return the names that an argument gives, also of text in which they stand between commas."""
+    found = list(dict.fromkeys(str(word) for one in several(getattr(spec, name)) for word in several(one)))
+    if not found:
+        raise InvalidSettingError(f"{name} is a name, or several between commas; none was given.")
+    return found
 
 
 def _numbers(spec: S2BSpec, name: str) -> list[int]:
@@ -226,6 +236,8 @@ def _parameters(setup: Setup) -> dict[str, int]:
     """
     try:
         networks = setup.training(0).networks().values()
+    except IcyError:
+        raise
     except (TypeError, ValueError) as error:
         raise IcyError(f"{setup.model} cannot be made: {error}.") from error
     count = sum(weights.numel() for network in networks for weights in network.parameters())

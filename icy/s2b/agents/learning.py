@@ -5,15 +5,16 @@ whole episode is one pass.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, cast
+from dataclasses import dataclass, fields
+from typing import Any, Self, cast
 
 import torch
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from icy.core.checks import whole_number
-from icy.core.errors import InvalidSettingError, unknown
+from icy.core.checks import real_number, whole_number
+from icy.core.errors import unknown
 from icy.core.streams import stream_key
 from icy.s2b.evaluation import episode_seeds
 from icy.s2b.options import Query
@@ -23,7 +24,7 @@ from icy.s2b.settings import GameSettings
 from .dealt import DealtGames, deal_games, decide
 from .memory import MemoryListener
 from .player import MemoryPlayer
-from .rewards import entropy, less_phase_mean, log_of, normalised, phase_means, rewards
+from .rewards import accuracies, entropy, less_phase_mean, log_of, normalised, phase_means, rewards
 from .schedule import Batches, first_episode, grouped, practice, rate_factor
 from .training import Training
 
@@ -71,8 +72,12 @@ class LearningSettings:
             raise unknown("learner", self.learner, LEARNERS)
         for name in ("updates", "episodes", "epochs", "minibatch"):
             whole_number(f"setting {name}", getattr(self, name), least=1)
-        if not 0 <= self.decay <= 1:
-            raise InvalidSettingError(f"decay is a share of the updates, from 0 to 1; not {self.decay}.")
+        whole_number("setting warm_up", self.warm_up, least=0)
+        for name in ("clip", "learning_rate", "clip_norm"):
+            real_number(f"setting {name}", getattr(self, name), above=True)
+        for name in ("entropy", "alignment_rate"):
+            real_number(f"setting {name}", getattr(self, name))
+        real_number("setting decay", self.decay, most=1)
 
     def rate(self, update: int) -> float:
         """Return the learning rate of an update, counted from 0."""
@@ -80,17 +85,23 @@ class LearningSettings:
 
 
 @dataclass(frozen=True, eq=False)
-class _Tried:
-    """Decisions that were tried: which, their log-probability, and how much better they did than their phase's mean."""
+class Tried:
+    """Decisions that were tried on whole episodes, from which PPO learns.
 
-    drawn: Tensor
-    log: Tensor
-    gain: Tensor
+    Attributes:
+        drawn: what was decided.
+        log: its log-probability then.
+        gain: how much more it earned than was expected, normalised.
+    """
 
-    def take(self, rows: Tensor, games: DealtGames) -> "_Tried":
+    drawn: Int[Tensor, "batch game"]
+    log: Float[Tensor, "batch game"]
+    gain: Float[Tensor, "batch game"]
+
+    def take(self, rows: Int[Tensor, " some"], games: DealtGames) -> Self:
         """Return those of some episodes, cut to the length of their games."""
         length = games.there.shape[1]
-        return _Tried(self.drawn[rows, :length], self.log[rows, :length], self.gain[rows, :length])
+        return type(self)(**{f.name: getattr(self, f.name)[rows, :length] for f in fields(self)})
 
 
 class DealtLearning(Training):
@@ -103,6 +114,8 @@ class DealtLearning(Training):
         seed: of the episodes and of the decisions that are tried.
         speaker: a speaker that does not learn; its name, or a function that makes it.
     """
+
+    settings: LearningSettings
 
     def __init__(
         self,
@@ -120,11 +133,6 @@ class DealtLearning(Training):
         self.random = torch.Generator().manual_seed(stream_key(seed, "decisions") % 2**63)
         self.practice = practice(game, self.settings.query)
         self._batches = Batches(first_episode(seed), self.settings.episodes, self._deal)
-
-    @property
-    def total(self) -> int:
-        """Number of updates that it takes."""
-        return self.settings.updates
 
     @property
     def observations(self) -> int:
@@ -164,12 +172,13 @@ class DealtLearning(Training):
         """Return accuracies of the likeliest decisions; see Training."""
         return read(self.model, game or self.game, self.speaker(), episodes, seed)
 
-    def run(self, updates: int) -> float:
-        """Make some updates, or those that are left; return the mean loss."""
-        losses = [loss for _ in range(min(updates, self.total - self.updates)) for loss in self._update()]
-        return sum(losses) / max(len(losses), 1)
+    def update(self) -> float:
+        """Learn from a batch of new episodes; return the mean loss of its steps."""
+        losses = list(self._steps())
+        return sum(losses) / len(losses)
 
-    def _update(self) -> Iterator[float]:
+    def _steps(self) -> Iterator[float]:
+        """Make the steps of an update, and give the loss of each."""
         batch = self._batch(self.updates)
         for group in self.optimiser.param_groups:
             group["lr"] = self.settings.rate(self.updates) * group["times"]
@@ -194,7 +203,7 @@ class DealtLearning(Training):
     def _deal(self, seeds: range) -> tuple[DealtGames]:
         return (deal_games(self.practice, seeds, self.speaker()),)
 
-    def _loss(self, games: DealtGames, tried: _Tried | None) -> Tensor:
+    def _loss(self, games: DealtGames, tried: Tried | None) -> Tensor:
         """Return the loss of some episodes, on the right decisions or on those that were tried."""
         logs = decide(self.model, games)
         return self._supervised(games, logs) if tried is None else self._ppo(games, logs, tried)
@@ -203,11 +212,11 @@ class DealtLearning(Training):
         return F.nll_loss(logs[games.there], games.answers[games.there])
 
     @torch.no_grad()
-    def _tried(self, games: DealtGames) -> _Tried:
+    def _tried(self, games: DealtGames) -> Tried:
         """Decide all games at random as the model would, and weigh the rewards."""
         logs, drawn = self._drawn(games)
         gain = less_phase_mean(rewards(drawn == games.answers, games), games)
-        return _Tried(drawn, log_of(logs, drawn), normalised(gain, games))
+        return Tried(drawn, log_of(logs, drawn), normalised(gain, games))
 
     def _drawn(self, games: DealtGames) -> tuple[Tensor, Tensor]:
         """Return the log-probabilities of all decisions, and decisions that are drawn by them."""
@@ -215,7 +224,7 @@ class DealtLearning(Training):
         drawn = torch.multinomial(logs.flatten(0, 1).exp(), 1, generator=self.random).view(logs.shape[:2])
         return logs, drawn
 
-    def _ppo(self, games: DealtGames, logs: Tensor, tried: _Tried) -> Tensor:
+    def _ppo(self, games: DealtGames, logs: Tensor, tried: Tried) -> Tensor:
         ratio = (log_of(logs, tried.drawn) - tried.log).exp()
         clipped = ratio.clamp(1 - self.settings.clip, 1 + self.settings.clip)
         gained = torch.minimum(ratio * tried.gain, clipped * tried.gain)
@@ -243,5 +252,4 @@ def read(
     for rows in torch.arange(len(dealt)).split(READ_AT_ONCE):
         some = dealt.take(rows)
         parts.append(phase_means(decide(model, some).argmax(-1) == some.answers, some))
-    query, support = torch.cat(parts, 1).double().mean(1).tolist()
-    return {"zsct": query, "support": support}
+    return accuracies(parts)

@@ -10,12 +10,12 @@ from icy.core.registry import CORE, registry
 from icy.core.streams import stream_key
 
 from .core_learning import CoreLearning
+from .core_listener import DEFAULTS, CoreListener
 from .learning import DealtLearning
 from .memory import MemoryListener, MemorySettings
 from .network import NetworkSettings
 from .pair import Pair
 from .r2d2 import R2D2Learning
-from .recurrent import DEFAULTS, CoreListener
 from .setup import MEMORIES, Setup, checked
 from .speaker import SpeakerSettings
 

@@ -145,10 +145,7 @@ class MemoryListener(nn.Module):
         tokens = messages @ self.embedding.weight if straight else self.embedding(messages)
         if self.settings.kind == "joint":
             return torch.cat([numbers.flatten(-2), tokens.flatten(-2)], -1).unsqueeze(-2)
-        of_pair = (*stimuli.shape[:-1], self.dimensions, self.tokens)
-        numbers = numbers.unsqueeze(-2).expand(*of_pair, -1)
-        tokens = tokens.unsqueeze(-3).expand(*of_pair, -1)
-        return torch.cat([numbers, tokens], -1).flatten(-3, -2)
+        return paired(numbers, tokens)
 
     def forward(self, games: DealtGames) -> Float[Tensor, "batch game decision"]:
         """Return the logits of all decisions of whole episodes."""
@@ -186,12 +183,32 @@ class MemoryListener(nn.Module):
         """Return the log-odds that a stimulus is meant: in every dimension, by the position that is about it."""
         if self.settings.kind == "joint":
             return agree.squeeze(1)
-        by_pair = agree.unflatten(1, (self.dimensions, self.tokens))
         if self.settings.aligned:
             weights = torch.eye(self.dimensions, self.tokens, device=agree.device)
         else:
             weights = self.alignment.softmax(1)
-        return odds_of_all((by_pair * weights[..., None]).sum(2))
+        return odds_of_all(by_dimension(agree, weights))
+
+
+def paired(
+    numbers: Float[Tensor, "*lead dimension feature"],
+    tokens: Float[Tensor, "*lead token embedding"],
+    flags: Float[Tensor, "*lead flag"] | None = None,
+) -> Float[Tensor, "*lead pair entry"]:
+    """Return an entry for every pair of a dimension and a token: the features of both, and flags that all share."""
+    of_pair = (*numbers.shape[:-1], tokens.shape[-2])
+    parts = [numbers.unsqueeze(-2).expand(*of_pair, -1), tokens.unsqueeze(-3).expand(*of_pair, -1)]
+    if flags is not None:
+        parts.append(flags[..., None, None, :].expand(*of_pair, -1))
+    return torch.cat(parts, -1).flatten(-3, -2)
+
+
+def by_dimension(
+    of_pairs: Float[Tensor, "batch pair asked"], weights: Float[Tensor, "dimension token"]
+) -> Float[Tensor, "batch dimension asked"]:
+    """Return the score of each dimension: of its pairs with tokens, by how much each token is about it."""
+    scores: Tensor = (of_pairs.unflatten(1, weights.shape) * weights[..., None]).sum(2)
+    return scores
 
 
 def odds_of_all(odds: Float[Tensor, "batch each ..."]) -> Float[Tensor, "batch ..."]:

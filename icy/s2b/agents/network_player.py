@@ -30,13 +30,20 @@ class NetworkPlayer(Player):
         network: the network, on any device.
         role: "speaker" or "listener".
         reconstruction: predictor of stimuli from what the core holds, if it is to be judged.
+        own: whether it sees the results, the rewards and the choices of its own before.
 
     Attributes:
         partner: the other player, if it is a network too whose choices this one is told (SAD); without it, none are.
     """
 
-    def __init__(self, network: Network, role: str = LISTENER, reconstruction: Reconstruction | None = None) -> None:
-        self.network, self.role, self.reconstruction = network, role, reconstruction
+    def __init__(
+        self,
+        network: Network,
+        role: str = LISTENER,
+        reconstruction: Reconstruction | None = None,
+        own: bool = True,
+    ) -> None:
+        self.network, self.role, self.reconstruction, self.own = network, role, reconstruction, own
         self.partner: NetworkPlayer | None = None
         self.acts = 0  # steps played, at any table
 
@@ -89,6 +96,7 @@ class NetworkPlayer(Player):
             legal=actions.legal_where(torch.ones_like(last.fresh), torch.zeros_like(last.fresh)),
             fresh=torch.zeros_like(last.fresh),
         )
+        told = told if self.own else told.without_own()
         state = tuple(part[episode : episode + 1].expand(count, *part.shape[1:]) for part in self.state)
         (scores, _), _ = self.network.step(told.on(self.network.core.device), state)
         message, _ = actions.taken(actions.best(scores.cpu(), told.legal).numpy())
@@ -98,7 +106,8 @@ class NetworkPlayer(Player):
         earned = torch.as_tensor(seen.reward).float() * self.asked
         given = {"held": self.held} if self.network.settings.hold else {}
         previous = self.choices[self.steps - 1]
-        return observe(seen, self.role, self.network.actions, previous, earned, self._told_of_partner(), **given)
+        found = observe(seen, self.role, self.network.actions, previous, earned, self._told_of_partner(), **given)
+        return found if self.own else found.without_own()
 
     def _told_of_partner(self) -> Float[Tensor, "batch told"] | None:
         """Return the partner's choice at the step before, if this network takes it."""

@@ -1,7 +1,7 @@
 """What a network is told at a step."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import torch
@@ -56,6 +56,11 @@ class Observation:
     def on(self, device: Any) -> "Observation":
         """Return the observation on a torch device."""
         return Observation(**{f.name: getattr(self, f.name).to(device) for f in fields(self)})
+
+    def without_own(self) -> "Observation":
+        """Return the observation without the results, the rewards and the choices of the player's own before."""
+        nothing = {name: torch.zeros_like(getattr(self, name)) for name in ("result", "reward", "earned")}
+        return replace(self, **nothing, previous=torch.full_like(self.previous, NEVER))
 
     @classmethod
     def stack(cls, steps: Sequence["Observation"]) -> "Observation":

@@ -1,7 +1,7 @@
 """Train a speaker and a listener together, by reward alone, on whole dealt episodes.
 
 Neither player sees rewards or results while it plays, so an episode is two passes: the speaker finds its tokens game by
-game, and the listener decides all games at once. `Player`s that play the same step by step are in `stepped`.
+game, and the listener decides all games at once. `player` has players that do the same step by step.
 """
 
 from dataclasses import dataclass, field, replace
@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from icy.core.checks import whole_number
+from icy.core.checks import real_number, whole_number
 from icy.core.errors import IncompatibleError, unknown
 from icy.s2b.evaluation import episode_seeds
 from icy.s2b.options import Query
@@ -21,11 +21,10 @@ from icy.s2b.settings import GameSettings
 
 from .dealt import DealtGames, deal_silent, decide
 from .memory import MemoryListener, MemorySettings
-from .player import MemoryPlayer
-from .rewards import advantages, entropy, less_phase_mean, log_of, phase_means, returns, rewards
+from .player import MemoryPlayer, TrainedSpeaker
+from .rewards import accuracies, advantages, entropy, less_phase_mean, log_of, phase_means, returns, rewards
 from .schedule import Batches, first_episode, grouped, practice, rate_factor
 from .speaker import MemorySpeaker, SpeakerSettings, pick
-from .stepped import TrainedSpeaker
 from .training import Training
 
 ESTIMATORS = ("reinforce", "gumbel")
@@ -81,6 +80,13 @@ class PairSettings:
             raise unknown("estimator", self.estimator, ESTIMATORS)
         whole_number("number of episodes", self.episodes, least=2)
         whole_number("number of updates", self.updates)
+        whole_number("setting warmup", self.warmup, least=0)
+        for name in ("rate", "clip", "temperature"):
+            real_number(f"setting {name}", getattr(self, name), above=True)
+        for name in ("entropy", "speaker_weight", "alignment_rate", "memory_rate"):
+            real_number(f"setting {name}", getattr(self, name))
+        for name in ("decay", "discount"):
+            real_number(f"setting {name}", getattr(self, name), most=1)
 
 
 class Pair(Training):
@@ -93,6 +99,8 @@ class Pair(Training):
     Raises:
         IncompatibleError: a game that cannot be dealt whole, or that the speaker cannot speak in.
     """
+
+    settings: PairSettings
 
     def __init__(self, game: GameSettings, settings: PairSettings | None = None) -> None:
         self.game, self.settings = game, settings or PairSettings()
@@ -111,23 +119,13 @@ class Pair(Training):
         self.optimiser = torch.optim.Adam(grouped(named, times), self.settings.rate)
 
     @property
-    def total(self) -> int:
-        """Number of updates that it takes."""
-        return self.settings.updates
-
-    @property
     def observations(self) -> int:
         """Number of steps that the episodes had so far, played step by step."""
         return self._observations
 
     # -- training ------------------------------------------------------------------------------------------------------
 
-    def run(self, updates: int) -> float:
-        """Make some updates, or those that are left; return the mean loss."""
-        losses = [self._update() for _ in range(min(updates, self.total - self.updates))]
-        return sum(losses) / max(len(losses), 1)
-
-    def _update(self) -> float:
+    def update(self) -> float:
         """Play a batch of episodes, learn from it, and return the loss."""
         settings = self.settings
         games, heard = self._batches[self.updates]
@@ -217,8 +215,7 @@ class Pair(Training):
             messages = hear(self.speaking.speak(self.speaking.recall(some.shown, dimensions)), heard[rows])
             right = self.listening(replace(some, messages=messages)).argmax(-1) == some.answers
             found.append(phase_means(right, some))
-        query, support = torch.cat(found, 1).double().mean(1).tolist()
-        return {"zsct": query, "support": support}
+        return accuracies(found)
 
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 

@@ -1,18 +1,19 @@
-"""Trained listeners at the table: an attention memory that plays step by step."""
+"""Attention memories that have learned, as players: a listener and a speaker, step by step."""
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional as F
 
 from icy.core.errors import IncompatibleError
-from icy.s2b.players.base import Action, Decisions, Seat
+from icy.s2b.players.base import Action, Decisions, Meanings, Player, Seat, Sentences, Stimuli
 from icy.s2b.players.listeners import Decider
 from icy.s2b.turn import Seen
 
 from .memory import MemoryListener
-from .speaker import pick
+from .speaker import MemorySpeaker, pick
 
 Which = Bool[NDArray[np.bool_], " batch"]
 
@@ -105,3 +106,71 @@ class MemoryPlayer(Decider):
         known = memory.known[:, None, None]
         words = torch.as_tensor(self.words)[:, None]
         return model.logits(stimuli[:, None], words, stored, known, settings.descriptive)[:, 0]
+
+
+class TrainedSpeaker(Player):
+    """A speaker that has learned, step by step.
+
+    Args:
+        network: the speaker.
+        sampled: whether tokens, and the dimensions that positions speak of, are drawn; otherwise the likeliest.
+    """
+
+    def __init__(self, network: MemorySpeaker, sampled: bool = False) -> None:
+        self.network, self.sampled = network, sampled
+
+    def begin(self, seat: Seat) -> None:
+        """Take a seat; messages and vocabulary must be as the speaker learned them, and games of one round."""
+        super().begin(seat)
+        settings, network = seat.settings, self.network
+        if (settings.vocab_size, settings.length) != (network.vocab, network.positions) or settings.rounds != 1:
+            raise IncompatibleError(
+                f"This speaker has learned to say {network.positions} tokens of {network.vocab} in one round (length, "
+                "vocab_size, rounds)."
+            )
+        self.memory = EpisodeMemory(seat.episodes, settings.width, settings.length)
+        self.dimensions = torch.zeros(seat.episodes, settings.length, dtype=torch.long)
+
+    @torch.no_grad()
+    def acting(self, seen: Seen) -> Action:
+        """Say what the target's numbers are called in this episode, and remember it."""
+        if seen.fresh.any():
+            self.memory.forget(seen.fresh)
+            self.dimensions = torch.where(torch.as_tensor(seen.fresh)[:, None], self._dimensions(), self.dimensions)
+        speaks = seen.may_speak & (seen.round == 0)
+        if not speaks.any():
+            return Action()
+        target = torch.as_tensor(seen.stimulus[:, 0])
+        chances = self._chances(target[:, None], slice(None))[:, :, 0]
+        tokens = pick(chances, self._uniform("say")) if self.sampled else chances.argmax(-1)
+        self.memory.add(target, tokens, speaks)
+        return Action(message=(tokens.numpy() + 1) * speaks[:, None])
+
+    @torch.no_grad()
+    def utter(self, stimuli: Stimuli, meanings: Meanings, episode: int) -> Sentences:
+        """Return the likeliest message for each stimulus; see Player."""
+        asked = torch.as_tensor(np.asarray(stimuli, dtype=np.float32))[None]
+        tokens = self._chances(asked, slice(episode, episode + 1))[0].argmax(-1)
+        return np.asarray(tokens.T.numpy() + 1)
+
+    def _chances(self, stimuli: Tensor, rows: slice) -> Tensor:
+        """Return the probabilities of the tokens that would be said next of stimuli [b, n, W], [b, L, n, V]."""
+        network, memory, dimensions = self.network, self.memory, self.dimensions[rows]
+        asked = network.see(stimuli, dimensions)
+        there = memory.known[rows, None, :, None]
+        said = (F.one_hot(memory.messages[rows].mT, network.vocab) * there).to(asked.dtype)
+        weights = asked.new_zeros(*asked.shape[:3], said.shape[2])
+        if network.settings.memory:
+            stored = network.see(memory.stimuli[rows], dimensions)
+            weights = network.attend(asked, stored, memory.known[rows, None, None, None])
+        used = (said.sum(2, keepdim=True) > 0).to(asked.dtype)
+        return network.chances(weights @ said, used, weights.sum(-1), network.guess(asked))
+
+    def _dimensions(self) -> Tensor:
+        if self.sampled:
+            return self.network.draw_dimensions(self._uniform("dimensions"))
+        return self.network.likeliest_dimensions(self.seat.episodes)
+
+    def _uniform(self, name: str) -> Tensor:
+        length = self.network.positions
+        return torch.as_tensor(self.seat.streams.uniform(name, (length,), self.steps * length))

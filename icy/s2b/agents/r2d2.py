@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
-from icy.core.checks import whole_number
+from icy.core.checks import real_number, whole_number
 from icy.core.errors import IncompatibleError, InvalidSettingError, unknown
 from icy.core.registry import LISTENER, SPEAKER, registry
 from icy.core.streams import stream_key
@@ -29,9 +29,9 @@ from .network_player import NetworkPlayer, linked
 from .observations import Observation
 from .reconstruction import Reconstruction, ReconstructionSettings
 from .replay import Replay, Sequences, mixed_priority
-from .returns import n_step_targets, whole
 from .sad import told_width
 from .schedule import first_episode
+from .targets import n_step_targets, whole
 from .training import Training
 
 PLAYERS = (LISTENER, "both")
@@ -135,8 +135,11 @@ class R2D2Settings:
                 f"Of a sequence of {self.length} steps, a burn-in of {self.burn_in} leaves none to learn from."
             )
         for name in ("eta", "discount", "explore"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise InvalidSettingError(f"{name} is a number from 0 to 1, not {getattr(self, name)}.")
+            real_number(f"setting {name}", getattr(self, name), most=1)
+        for name in ("rate", "adam_epsilon", "clip"):
+            real_number(f"setting {name}", getattr(self, name), above=True)
+        for name in ("priority", "importance", "explore_exponent"):
+            real_number(f"setting {name}", getattr(self, name))
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> "R2D2Settings":
@@ -215,6 +218,8 @@ class R2D2Learning(Training):
         (2, 90, 3)
     """
 
+    settings: R2D2Settings
+
     def __init__(
         self, game: GameSettings, settings: R2D2Settings | None = None, seed: int = 0, device: Any = None
     ) -> None:
@@ -260,23 +265,15 @@ class R2D2Learning(Training):
     # -- what every training can do ------------------------------------------------------------------------------------
 
     @property
-    def total(self) -> int:
-        """Number of updates that it takes."""
-        return self.settings.updates
-
-    @property
     def observations(self) -> int:
         """Number of observations so far."""
         return self._steps * self.settings.actors
 
-    def run(self, updates: int) -> float:
-        """Make some updates, or those that are left, and the steps before each; return the mean loss."""
-        losses = []
-        for _ in range(min(updates, self.total - self.updates)):
-            while self.observations < self._due:
-                self.step()
-            losses.append(self.update())
-        return sum(losses) / max(len(losses), 1)
+    def update(self) -> float:
+        """Make the steps before an update, and learn; return the loss of the values."""
+        while self.observations < self._due:
+            self.step()
+        return self.learn()
 
     @property
     def _due(self) -> int:
@@ -392,7 +389,7 @@ class R2D2Learning(Training):
 
     # -- learning ------------------------------------------------------------------------------------------------------
 
-    def update(self) -> float:
+    def learn(self) -> float:
         """Learn from sequences of the replay, once; return the loss of the values."""
         drawn = self.replay.draw(self.settings.batch, self.random)
         errors, counted, others = self._errors(drawn)

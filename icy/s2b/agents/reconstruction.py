@@ -7,8 +7,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from icy.core.checks import whole_number
-from icy.core.errors import InvalidSettingError
+from icy.core.checks import real_number, whole_number
 from icy.s2b.settings import GameSettings
 
 from .network import perceptron
@@ -37,8 +36,7 @@ class ReconstructionSettings:
         for name in ("period", "hidden"):
             whole_number(f"setting {name} of the reconstruction", getattr(self, name))
         for name in ("weight", "near"):
-            if not getattr(self, name) > 0:
-                raise InvalidSettingError(f"{name} of the reconstruction is above 0, not {getattr(self, name)}.")
+            real_number(f"setting {name} of the reconstruction", getattr(self, name), above=True)
 
 
 class Reconstruction(nn.Module):

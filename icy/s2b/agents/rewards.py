@@ -1,5 +1,7 @@
 """What decisions earn on whole dealt episodes, and how much better that is than what was to be expected."""
 
+from collections.abc import Sequence
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -85,6 +87,12 @@ def entropy(logs: Float[Tensor, "*lead choice"]) -> Float[Tensor, "*lead"]:
 def log_of(logs: Float[Tensor, "*lead choice"], chosen: Int[Tensor, "*lead"]) -> Float[Tensor, "*lead"]:
     """Return the log-probability of what was chosen."""
     return logs.gather(-1, chosen.unsqueeze(-1)).squeeze(-1)
+
+
+def accuracies(parts: Sequence[Float[Tensor, "phase some"]]) -> dict[str, float]:
+    """Return the accuracies by their names, `zsct` and `support`, of the `phase_means` of all parts of the episodes."""
+    query, support = torch.cat(list(parts), 1).double().mean(1).tolist()
+    return {"zsct": query, "support": support}
 
 
 def phase_means(right: Bool[Tensor, "batch game"], games: DealtGames) -> Float[Tensor, "phase batch"]:

@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from icy.core.checks import real_number, whole_number
 from icy.core.errors import IncompatibleError, InvalidSettingError, unknown
 from icy.s2b.settings import GameSettings
 
@@ -66,6 +67,9 @@ class SpeakerSettings:
         ):
             if given not in accepted:
                 raise unknown(what, str(given), accepted)
+        for name in ("heads", "width", "hidden"):
+            whole_number(f"setting {name} of the speaker", getattr(self, name))
+        real_number("setting scale of the speaker", self.scale)
         if self.kind == "whole" and self.attention in NEARNESS:
             raise InvalidSettingError("Attention to near numbers is of one number, and a whole stimulus has several.")
 

@@ -22,17 +22,19 @@ class Training(ABC):
     Attributes:
         game: settings of the game.
         practice: settings of the game that training episodes are of, which may have a shorter query.
+        settings: how to train, with the number of `updates`.
         updates: number of updates made.
     """
 
     game: GameSettings
     practice: GameSettings
+    settings: Any
     updates: int
 
     @property
-    @abstractmethod
     def total(self) -> int:
         """Number of updates that it takes."""
+        return int(self.settings.updates)
 
     @property
     def done(self) -> bool:
@@ -44,9 +46,14 @@ class Training(ABC):
     def observations(self) -> int:
         """Number of observations that the learners were given so far: steps of the game, of all episodes together."""
 
-    @abstractmethod
     def run(self, updates: int) -> float:
         """Make some updates, or those that are left; return the mean loss."""
+        losses = [self.update() for _ in range(min(updates, self.total - self.updates))]
+        return sum(losses) / max(len(losses), 1)
+
+    @abstractmethod
+    def update(self) -> float:
+        """Make one update, with all that comes before it; return the loss."""
 
     @abstractmethod
     def state(self) -> dict[str, Any]:

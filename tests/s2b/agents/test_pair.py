@@ -17,10 +17,9 @@ from icy.s2b import BatchedGame, GameSettings
 from icy.s2b.agents.dealt import deal_games, deal_silent
 from icy.s2b.agents.memory import MemorySettings
 from icy.s2b.agents.pair import Pair, PairSettings, hear, hear_straight
-from icy.s2b.agents.player import MemoryPlayer
+from icy.s2b.agents.player import MemoryPlayer, TrainedSpeaker
 from icy.s2b.agents.rewards import advantages, entropy, less_phase_mean, returns, rewards
 from icy.s2b.agents.speaker import SpeakerSettings, pick
-from icy.s2b.agents.stepped import TrainedSpeaker
 from icy.s2b.evaluation import episode_seeds, evaluate, play
 from icy.s2b.streams import EpisodeStreams
 

@@ -248,7 +248,7 @@ def test_the_loss_is_weighed_and_clipped() -> None:
     errors, counted, _ = learning._errors(drawn)
     drawn.weights[:] = torch.tensor([1.0, 0.5, 0.25, 0.125])
     learning.replay.draw = lambda *_: drawn  # type: ignore[method-assign]
-    loss = learning.update()
+    loss = learning.learn()
     expected = 0.5 * (errors.detach().square() * counted * drawn.weights).sum() / errors.numel()
     torch.testing.assert_close(torch.tensor(loss), expected)
     gradient = torch.cat([w.grad.flatten() for w in learning.weights if w.grad is not None])
@@ -289,7 +289,7 @@ def test_reconstruction_reaches_the_core_at_its_period() -> None:
             core = [w.grad for w in learning.agents[0].network.core.parameters()]
             assert all(grad is not None and grad.any() for grad in core)
             assert learning.agents[0].network.head.value.weight.grad is None
-        learning.update()
+        learning.learn()
     assert losses == [0, 0, 1, 0, 0]
 
 
@@ -334,7 +334,7 @@ def test_updates_follow_from_observations() -> None:
         ({"speaker": "posdi"}, UnknownNameError, "did you mean posdis"),
         ({"sad": True}, InvalidSettingError, "cannot be told"),
         ({"burn_in": 7}, InvalidSettingError, "leaves none to learn from"),
-        ({"eta": 1.5}, InvalidSettingError, "from 0 to 1"),
+        ({"eta": 1.5}, InvalidSettingError, "eta must be .* at most 1"),
         ({"observations_per_update": 0}, InvalidSettingError, "observations_per_update"),
     ],
 )

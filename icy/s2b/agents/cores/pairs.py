@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError
-from icy.s2b.agents.memory import NUMBER, TOKEN, Lookup, MemorySettings, features, odds_of_all
+from icy.s2b.agents.memory import NUMBER, TOKEN, Lookup, MemorySettings, by_dimension, features, odds_of_all, paired
 
 from .base import CAPACITY, Inputs, Parts, Resets, SequenceCore, State, beginnings
 from .entries import appended, remembered, view
@@ -104,17 +104,9 @@ class PairMemory(SequenceCore):
         scores: Tensor = self.lookup(self._pairs(stimuli, words, flags), stored, earlier[:, None]).squeeze(-1)
         if self.parts.tokens == 1:
             return scores
-        by_pair = scores.unflatten(1, (self.dimensions, self.parts.tokens))
-        agree: Tensor = (by_pair * self.alignment.softmax(1)[..., None]).sum(2)
-        return agree
+        return by_dimension(scores, self.alignment.softmax(1))
 
     def _pairs(self, stimuli: Tensor, words: Tensor, flags: Tensor) -> Float[Tensor, "batch pair step entry"]:
         """Return an entry for each pair of a dimension and a token, of stimuli [B, T, dimensions] with words."""
         tokens = self.embedding(words.unflatten(-1, (self.parts.tokens, -1)))
-        of_pair = (*stimuli.shape[:2], self.dimensions, self.parts.tokens)
-        parts = [
-            features(stimuli).unsqueeze(-2).expand(*of_pair, -1),
-            tokens.unsqueeze(-3).expand(*of_pair, -1),
-            flags[:, :, None, None].expand(*of_pair, -1),
-        ]
-        return torch.cat(parts, -1).flatten(2, 3).transpose(1, 2)
+        return paired(features(stimuli), tokens, flags).transpose(1, 2)

@@ -15,22 +15,18 @@ from torch import Tensor, nn
 
 from icy.core.errors import IncompatibleError
 from icy.core.registry import LISTENER
-from icy.s2b.channel import END
 from icy.s2b.game import REWARDS
-from icy.s2b.players.base import Action, Player, Seat
 from icy.s2b.settings import GameSettings
-from icy.s2b.turn import Seen
 
 from .actions import NEVER, Actions
-from .cores.base import begun
 from .dealt import DealtGames, of_like_length
 from .network import Network, NetworkSettings, Scored
-from .observations import Observation, observe
+from .network_player import NetworkPlayer
+from .observations import Observation
 
 READ_TOGETHER = 32  # episodes, as more at once are no faster, and then the longer ones are with their like
 # The smaller of the papers' LSTMs behind the smaller of their encoders: of those, what learns most in a minute.
 DEFAULTS = NetworkSettings.preset("metarg24", core="LSTM", head="policy", mask="none")
-SHAPE = ("width", "slots", "rounds", "length", "descriptive")  # of a game that a network can play
 
 
 class CoreListener(nn.Module):
@@ -101,6 +97,10 @@ class CoreListener(nn.Module):
             decided = decided.index_copy(1, torch.tensor([number]), chosen[:, None])
         return torch.stack(scores, 1), decided
 
+    def player(self) -> NetworkPlayer:
+        """Return it as a player, which decides step by step what is likeliest."""
+        return NetworkPlayer(self.network, own=self.own)
+
     def observations(self, games: DealtGames, first: int = 0, end: int | None = None) -> Observation:
         """Return what the listener meets at every step of some games, up to the last decision, [T, B].
 
@@ -131,7 +131,7 @@ class CoreListener(nn.Module):
             fresh=part.rows(torch.zeros(there, dtype=torch.bool)),
         )
         found.fresh[0] = first == 0
-        return found if self.own else without_own(found)
+        return found if self.own else found.without_own()
 
 
 class _Part:
@@ -175,52 +175,3 @@ class _Part:
             "earned": self.rows(self.spread(reward, 0 * reward)),
             "previous": self.rows(previous[..., None]),
         }
-
-
-def without_own(seen: Observation) -> Observation:
-    """Return an observation without the results, the rewards and the choices of the player's own before."""
-    nothing = {name: torch.zeros_like(getattr(seen, name)) for name in ("result", "reward", "earned")}
-    return replace(seen, **nothing, previous=torch.full_like(seen.previous, NEVER))
-
-
-class CorePlayer(Player):
-    """Plays step by step what a listener with a core decides on dealt episodes: what is likeliest.
-
-    Args:
-        model: the listener.
-    """
-
-    def __init__(self, model: CoreListener) -> None:
-        self.model = model.eval()
-
-    def begin(self, seat: Seat) -> None:
-        """Take a seat; the game must be of the shape that the network was made for."""
-        super().begin(seat)
-        made, game, network = self.model.game, seat.settings, self.model.network
-        differ = [name for name in SHAPE if getattr(made, name) != getattr(game, name)]
-        if differ or game.vocab_size > made.vocab_size or game.listener_messages or not game.feedback:
-            raise IncompatibleError(
-                "This network was made for games with {}, a vocabulary of {} at most, and feedback, in which the "
-                "listener sends no messages.".format(
-                    ", ".join(f"{name} {getattr(made, name)}" for name in SHAPE), made.vocab_size
-                )
-            )
-        self.state = network.start(seat.episodes)
-        self.chosen: Tensor | None = None
-        self.held = torch.zeros(seat.episodes, game.length, dtype=torch.long)
-
-    @torch.no_grad()
-    def acting(self, seen: Seen) -> Action:
-        """Take in a step, and decide where a decision is asked for."""
-        network = self.model.network
-        told = seen.round == self.seat.settings.rounds + 1  # the step after a decision
-        met = observe(seen, LISTENER, network.actions, self.chosen, seen.reward * told)
-        if network.settings.hold:
-            silent = torch.as_tensor(told) & (met.message == END).all(1)
-            met = replace(met, message=torch.where(silent[:, None], self.held, met.message))
-        self.held = met.message
-        if met.fresh.any():
-            self.state = begun(self.state, network.start(self.seat.episodes), met.fresh)
-        (scores, _), self.state = network.step(met if self.model.own else without_own(met), self.state)
-        self.chosen = network.actions.best(scores, met.legal)
-        return Action(decision=network.actions.taken(self.chosen.numpy())[1])

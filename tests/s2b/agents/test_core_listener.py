@@ -11,12 +11,12 @@ import torch
 from icy.core.errors import IncompatibleError
 from icy.core.registry import CORE, SPEAKER, registry
 from icy.s2b import BatchedGame, GameSettings, evaluate
+from icy.s2b.agents.core_listener import DEFAULTS, CoreListener
 from icy.s2b.agents.cores.base import State
 from icy.s2b.agents.dealt import DealtGames, deal_games
 from icy.s2b.agents.learning import read
 from icy.s2b.agents.network import NetworkSettings
 from icy.s2b.agents.observations import Observation, observe
-from icy.s2b.agents.recurrent import DEFAULTS, CoreListener, CorePlayer, without_own
 from icy.s2b.players.base import seated
 
 SEEDS = range(40, 44)
@@ -54,7 +54,7 @@ def stepped(model: CoreListener) -> tuple[list[Observation], list[torch.Tensor],
         now = observe(turn.listener, "listener", network.actions, chosen, earned)
         now = replace(now, **{f.name: getattr(now, f.name).double() for f in fields(now) if
                               getattr(now, f.name).is_floating_point()})  # fmt: skip
-        now = now if model.own else without_own(now)
+        now = now if model.own else now.without_own()
         scored, state = network.step(now, state)
         chosen = network.actions.best(scored.scores, now.legal)
         seen.append(now)
@@ -119,7 +119,7 @@ def test_what_is_read_is_what_is_played(own: bool, hold: bool) -> None:
     game = GameSettings(most=3)
     model = listener(game, own, hold=hold).float()
     for name, value in read(model, game, episodes=20, seed=5).items():
-        played = evaluate("posdis", CorePlayer(model), game, episodes=20, seeds=[5]).table()[name][0]
+        played = evaluate("posdis", model.player(), game, episodes=20, seeds=[5]).table()[name][0]
         assert value == pytest.approx(float(played), abs=1e-6)
         assert 0.1 < value < 0.9
 
@@ -140,5 +140,5 @@ def test_games_that_dealt_episodes_cannot_stand_for() -> None:
         CoreListener(GameSettings(masks="near32"))
     with pytest.raises(IncompatibleError, match="extra=0"):
         CoreListener(GameSettings(), replace(DEFAULTS, extra=3))
-    with pytest.raises(IncompatibleError, match=r"width 3, .* vocabulary of 4"):
-        evaluate("posdis", CorePlayer(CoreListener(GameSettings(most=3))), GameSettings(), episodes=2)
+    with pytest.raises(IncompatibleError, match="made for 4 tokens, and the game has 6"):
+        evaluate("posdis", CoreListener(GameSettings(most=3)).player(), GameSettings(), episodes=2)
