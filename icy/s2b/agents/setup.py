@@ -75,7 +75,7 @@ class Learner:
         """
         made, usual = self.made(core, given, preset), self.made(core, {}, preset)
         changed = differing(made, usual)
-        return {n: differing(v, type(v)()) if is_dataclass(v) else v for n, v in changed.items()}
+        return {n: differing(v, cast(Any, type(v))()) if is_dataclass(v) else v for n, v in changed.items()}
 
 
 _DEALT, _PAIR = f"{__package__}.makers:dealt", f"{__package__}.makers:pair"
