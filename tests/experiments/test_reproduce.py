@@ -120,6 +120,7 @@ def test_agents_are_planned_with_their_learners(table: str, only: list[str], mod
         assert pair == settings.sad == (settings.reconstruction is not None) == bool(row.job.eoa)
 
 
+@pytest.mark.slow
 def test_a_pair_is_trained_again_and_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     quickly = partial(ease_of_acquisition, settings=AcquisitionSettings(epochs=2))
     monkeypatch.setattr("icy.s2b.agents.course.ease_of_acquisition", quickly)
