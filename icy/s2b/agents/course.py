@@ -1,5 +1,6 @@
 """The course of a training: updates, readings, checkpoints, and the evaluation at its end."""
 
+import contextlib
 import functools
 import io
 import logging
@@ -151,7 +152,7 @@ def _sweep(folder: Path) -> None:
 
 def _remove(path: Path) -> None:
     path.unlink(missing_ok=True)
-    if path.parent.is_dir() and not any(path.parent.iterdir()):
+    with contextlib.suppress(OSError):  # other processes may have theirs in the folder, or have removed it
         path.parent.rmdir()
 
 

@@ -15,7 +15,7 @@ import pytest
 import torch
 
 import icy
-from icy.core.errors import IcyError, StoreError
+from icy.core.errors import IcyError, StoreError, UnknownNameError
 from icy.core.registry import LISTENER, SPEAKER
 from icy.experiments.plan import make_plan
 from icy.experiments.results import ProbeResult
@@ -250,11 +250,28 @@ def test_what_is_several_becomes_rows() -> None:
         ({"core": "DCEM", "learner": "r2d2"}, "metarg24"),
         ({"core": "LSTM", "learner": "r2d2", "settings": {"sad": True}}, "sad"),
         ({"core": "LSTM", "learner": "r2d2", "updates": 3}, "by observations"),
+        ({"core": "LSTM", "learner": "r2d2", "observations": 100}, "makes no update"),
+        ({"core": ""}, "core is a name"),
+        ({"learner": []}, "learner is a name"),
+        ({"speaker": ""}, "speaker is a name"),
+        ({"observations": 0}, "observations must be .* at least 1"),
+        ({"report_every": 0}, "between readings must be .* at least 1"),
+        ({"updates": 3, "settings": {"updates": 2}}, "given twice"),
+        ({"quick": True, "settings": {"updates": 0}}, "updates must be .* at least 1"),
+        ({"options": {"heads": 0}}, r"^The setting heads must be a whole number, at least 1, not 0\.$"),
+        ({"core": "joint", "options": {"aligned": True}}, "has no alignment"),
+        ({"game": {"feedback": False}}, "end with feedback"),
+        ({"core": "LSTM", "game": {"masks": "near32"}}, r"^With masks .* take masks 'paper'\.$"),
     ],
 )
 def test_what_cannot_be_is_told_in_a_sentence(given: dict[str, Any], why: str) -> None:
     with pytest.raises(IcyError, match=why):
         rows(**given)
+
+
+def test_a_setting_of_the_learner_goes_before_quick() -> None:
+    (row,) = make_plan(S2BSpec.asked(out="nowhere", quick=True, settings={"updates": 7})).rows
+    assert row.job.setup.updates == 7
 
 
 def test_a_sweep_and_its_file(tmp_path: Path) -> None:
@@ -286,6 +303,8 @@ def test_kept_agents_are_those_that_were_trained(tmp_path: Path) -> None:
         one_agent(tmp_path)
     with pytest.raises(StoreError, match="seed=9"):
         kept_agents(tmp_path, seed=9)
+    with pytest.raises(UnknownNameError, match="did you mean seed"):
+        kept_agents(tmp_path, sed=123)
     file = next((tmp_path / "models").glob(f"{result.records[0]['key']}*"))
     card = card_of(file.read_bytes())
     assert card["scores"]["zsct"] == result.records[0]["accuracy"]
