@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import torch
 
+from icy.core.errors import StoreError
 from icy.core.files import write_atomically
 from icy.records.store import RECORDS
 from icy.s2b.evaluation import NEVER_LISTENING, never_listening
@@ -116,12 +117,15 @@ class Course:
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 
     def save(self) -> None:
-        """Leave a checkpoint, whole or not at all."""
+        """Leave a checkpoint, whole or not at all: a training that cannot leave one goes on without."""
         held = io.BytesIO()
         state = {"training": self.training.state(), "curve": self.curve, "loss": self.loss}
         state |= {"seconds": self.seconds, "cpu_seconds": self.cpu_seconds}
         torch.save(state, held)
-        write_atomically(self.path, held.getvalue())
+        try:
+            write_atomically(self.path, held.getvalue())
+        except StoreError as error:
+            log.warning("No checkpoint of %s, seed %s: %s", self.job.name, self.replicate.seed, error)
 
     def _resume(self) -> None:
         """Go on from the last checkpoint, if there is one that can be read."""

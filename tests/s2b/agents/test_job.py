@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -23,7 +24,7 @@ from icy.experiments.sweep import make_sweep, sweep_spec
 from icy.experiments.sweep_file import read_sweep
 from icy.records.load import load_records
 from icy.s2b import GameSettings, evaluate, never_listening
-from icy.s2b.agents.course import CHECKPOINTS
+from icy.s2b.agents.course import CHECKPOINTS, _remove
 from icy.s2b.agents.kept import kept_agents, one_agent
 from icy.s2b.agents.setup import LEARNERS, Setup
 from icy.s2b.agents.spec import S2BSpec
@@ -212,6 +213,30 @@ def test_a_damaged_checkpoint_is_begun_anew(tmp_path: Path) -> None:
     train(tmp_path / "whole")
     assert numbers(tmp_path) == numbers(tmp_path / "whole")
     assert not path.exists()
+
+
+def test_a_training_that_cannot_leave_a_checkpoint_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("icy.s2b.agents.course.CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr("icy.s2b.agents.course.SHARE", math.inf)
+    (tmp_path / CHECKPOINTS).write_text("no folder")
+    train(tmp_path, seeds=1)
+    assert "No checkpoint of pairs+ppo, seed 123" in caplog.text
+    train(tmp_path / "whole", seeds=1)
+    assert numbers(tmp_path) == numbers(tmp_path / "whole")
+
+
+def test_several_processes_may_remove_their_checkpoints(tmp_path: Path) -> None:
+    """Of one folder: it goes with the last of them, whoever is first."""
+    mine, other = (tmp_path / CHECKPOINTS / f"{name}.pt" for name in ("mine", "other"))
+    mine.parent.mkdir()
+    other.write_bytes(b"")
+    _remove(mine)  # which is not there
+    assert other.exists()
+    _remove(other)
+    assert not other.parent.exists()
+    _remove(other)  # nor is the folder
 
 
 # -- planned -----------------------------------------------------------------------------------------------------------
