@@ -158,6 +158,6 @@ def real_number(what: str, given: Any, least: float = 0.0, most: float = math.in
         number = math.nan
     if math.isfinite(number) and least <= number <= most and not (above and number == least):
         return number
-    accepted = f"above {least:g}" if above else f"at least {least:g}"
-    accepted = f"{accepted} and at most {most:g}" if math.isfinite(most) else accepted
-    raise InvalidSettingError(f"The {what} must be a number, {accepted}, not {quoted(given)}.")
+    accepted = f" above {least:g}" if above else f", at least {least:g}"
+    accepted += f" and at most {most:g}" if math.isfinite(most) else ""
+    raise InvalidSettingError(f"The {what} must be a number{accepted}, not {quoted(given)}.")

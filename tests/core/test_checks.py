@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from icy.core.checks import hidden_list, number_or_text, parse_whole, seed_list, whole_number
+from icy.core.checks import hidden_list, number_or_text, parse_whole, real_number, seed_list, whole_number
 from icy.core.errors import InvalidSettingError, quoted, unknown
 
 
@@ -103,6 +103,19 @@ def test_a_number_is_digits_and_few_of_them(text: str, number: int | None) -> No
 def test_whole_numbers_that_are_none(given: Any) -> None:
     with pytest.raises(InvalidSettingError, match=r"The size must be (a whole number|at most 2147483648)"):
         whole_number("size", given)
+
+
+@pytest.mark.parametrize("given", [True, "1", None, -0.5, 1.5, float("nan"), float("inf"), [1]])
+def test_numbers_that_are_none(given: Any) -> None:
+    with pytest.raises(InvalidSettingError, match=r"The share must be a number, at least 0 and at most 1, not "):
+        real_number("share", given, most=1)
+
+
+def test_a_number_may_be_at_its_limits_or_must_be_above() -> None:
+    assert [real_number("share", given, most=1) for given in (0, 1, 0.5)] == [0.0, 1.0, 0.5]
+    assert real_number("rate", 1e9, above=True) == 1e9
+    with pytest.raises(InvalidSettingError, match="The rate must be a number above 0, not 0"):
+        real_number("rate", 0, above=True)
 
 
 def test_a_sentence_holds_no_thousands_of_digits() -> None:

@@ -1,5 +1,6 @@
 """The course of a training: updates, readings, checkpoints, and the evaluation at its end."""
 
+import contextlib
 import functools
 import io
 import logging
@@ -12,7 +13,7 @@ from typing import Any, cast
 
 import torch
 
-from icy.core.errors import IncompatibleError
+from icy.core.errors import IncompatibleError, StoreError
 from icy.core.files import write_atomically
 from icy.records.store import RECORDS
 from icy.s2b.evaluation import NEVER_LISTENING, never_listening
@@ -129,12 +130,15 @@ class Course:
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 
     def save(self) -> None:
-        """Leave a checkpoint, whole or not at all."""
+        """Leave a checkpoint, whole or not at all: a training that cannot leave one goes on without."""
         held = io.BytesIO()
         state = {"training": self.training.state(), "curve": self.curve, "loss": self.loss}
         state |= {"seconds": self.seconds, "cpu_seconds": self.cpu_seconds}
         torch.save(state, held)
-        write_atomically(self.path, held.getvalue())
+        try:
+            write_atomically(self.path, held.getvalue())
+        except StoreError as error:
+            log.warning("No checkpoint of %s, seed %s: %s", self.job.name, self.replicate.seed, error)
 
     def _resume(self) -> None:
         """Go on from the last checkpoint, if there is one that can be read."""
@@ -165,7 +169,7 @@ def _sweep(folder: Path) -> None:
 
 def _remove(path: Path) -> None:
     path.unlink(missing_ok=True)
-    if path.parent.is_dir() and not any(path.parent.iterdir()):
+    with contextlib.suppress(OSError):  # other processes may have theirs in the folder, or have removed it
         path.parent.rmdir()
 
 

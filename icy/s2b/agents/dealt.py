@@ -109,7 +109,7 @@ def deal_games(settings: GameSettings, seeds: Iterable[int], speaker: str | Play
         IncompatibleError: a game in which the listener's actions change what follows.
         IcyError: a speaker that cannot play this game.
     """
-    _check_dealt(settings)
+    check_dealt(settings)
     numbers = [int(seed) for seed in seeds]
     game = BatchedGame(settings, episodes=len(numbers))
     turn = game.reset(seeds=numbers)
@@ -156,14 +156,19 @@ def deal_silent(settings: GameSettings, seeds: Iterable[int]) -> tuple[DealtGame
     Raises:
         IncompatibleError: a game in which the listener's actions change what follows.
     """
-    _check_dealt(settings)
+    check_dealt(settings)
     numbers = [int(seed) for seed in seeds]
     dealt = deal(settings, seeds_of(len(numbers), seeds=numbers))
     silence = np.zeros((len(dealt.query), settings.rounds * settings.length), dtype=np.int64)
     return _padded(dealt, silence), torch.as_tensor(dealt.heard)
 
 
-def _check_dealt(settings: GameSettings) -> None:
+def check_dealt(settings: GameSettings) -> None:
+    """Require that episodes of a game can be dealt whole.
+
+    Raises:
+        IncompatibleError: a game in which the listener's actions change what follows, or without feedback.
+    """
     if settings.listener_messages or not settings.feedback:
         raise IncompatibleError("Dealt games end with feedback, and their listeners send no messages.")
 

@@ -1,6 +1,6 @@
 """Trained agents in files: weights as safetensors, with a card that says what they are and how well they do."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 from jaxtyping import Shaped
 from torch import Tensor, nn
 
-from icy.core.errors import StoreError
+from icy.core.errors import StoreError, unknown
 from icy.core.provenance import git_revision, software
 from icy.core.registry import LISTENER
 from icy.core.text import listed
@@ -25,6 +25,7 @@ from .setup import Setup
 from .training import Training
 
 SUFFIX = ".safetensors"
+FACTS = ("model", "grammar", "seed", "key")
 Weights = Mapping[str, Shaped[Tensor, "..."]]
 
 
@@ -125,11 +126,23 @@ def kept_agents(path: str | Path, **where: Any) -> list[KeptAgent]:
         return [_of_file(path)]
     folder = path if path.is_dir() or is_pack(path) else path.parent
     records = [r for r in load_records(path) if kind_of(r).name == AgentJob.kind and model_file(r) is not None]
+    _check_facts(records, where)
     fits = [r for r in records if all(_said(r, name) == str(value) for name, value in where.items())]
     if not fits:
         lacking = "was kept with its weights (--keep-models)" if not records else f"is of {listed(_spelt(where))}"
         raise StoreError(f"No agent of {path} {lacking}.")
     return [KeptAgent(_card(record), (folder, str(model_file(record)))) for record in fits]
+
+
+def _check_facts(records: Sequence[Record], where: Mapping[str, Any]) -> None:
+    """Require that agents are asked for by what their records say.
+
+    Raises:
+        UnknownNameError: by anything else.
+    """
+    for name in where:
+        if records and all(_said(record, name) == "None" for record in records):
+            raise unknown("fact of an agent", name, list(dict.fromkeys((*FACTS, *records[0]["config"]))))
 
 
 def _said(record: Record, name: str) -> str:

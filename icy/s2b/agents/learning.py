@@ -21,7 +21,7 @@ from icy.s2b.options import Query
 from icy.s2b.players.base import Player
 from icy.s2b.settings import GameSettings
 
-from .dealt import DealtGames, deal_games, decide
+from .dealt import DealtGames, check_dealt, deal_games, decide
 from .memory import MemoryListener
 from .player import MemoryPlayer
 from .rewards import accuracies, entropy, less_phase_mean, log_of, normalised, phase_means, rewards
@@ -113,6 +113,9 @@ class DealtLearning(Training):
         settings: how to train.
         seed: of the episodes and of the decisions that are tried.
         speaker: a speaker that does not learn; its name, or a function that makes it.
+
+    Raises:
+        IncompatibleError: a game that cannot be dealt whole.
     """
 
     settings: LearningSettings
@@ -125,6 +128,7 @@ class DealtLearning(Training):
         seed: int = 0,
         speaker: str | Callable[[], Player] = "posdis",
     ) -> None:
+        check_dealt(game)
         self.model, self.game, self.settings = model, game, settings or LearningSettings()
         self.seed, self._speaker = seed, speaker
         self.updates = self._observations = 0
@@ -252,4 +256,4 @@ def read(
     for rows in torch.arange(len(dealt)).split(READ_AT_ONCE):
         some = dealt.take(rows)
         parts.append(phase_means(decide(model, some).argmax(-1) == some.answers, some))
-    return accuracies(parts)
+    return accuracies(torch.cat(parts, 1))

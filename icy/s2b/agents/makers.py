@@ -20,7 +20,7 @@ from .setup import MEMORIES, Setup, checked
 from .speaker import SpeakerSettings
 
 
-def dealt(setup: Setup, seed: int) -> DealtLearning:
+def make_dealt(setup: Setup, seed: int) -> DealtLearning:
     """Make the training of a listener on dealt episodes: an attention memory, or a network with a core."""
     _check_no_speaker_options(setup)
     game, settings = setup.game_settings(), setup.learner_settings()
@@ -32,7 +32,7 @@ def dealt(setup: Setup, seed: int) -> DealtLearning:
         return CoreLearning(listener, game, settings, seed=seed, speaker=setup.speaker)
 
 
-def valued(setup: Setup, seed: int) -> R2D2Learning:
+def make_r2d2(setup: Setup, seed: int) -> R2D2Learning:
     """Make the training of a listener, or of both players, by R2D2."""
     _check_no_speaker_options(setup)
     settings = setup.learner_settings()
@@ -41,7 +41,7 @@ def valued(setup: Setup, seed: int) -> R2D2Learning:
     return R2D2Learning(setup.game_settings(), replace(settings, network=network, **beside), seed)
 
 
-def pair(setup: Setup, seed: int) -> Pair:
+def make_pair(setup: Setup, seed: int) -> Pair:
     """Make the training of a pair that learns both sides."""
     of_speaker = checked(SpeakerSettings, setup.speaker_options, "setting of the speaker")
     players = {"speaker": SpeakerSettings(**of_speaker), "listener": _memory(setup)}

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from icy.core.checks import whole_number
-from icy.core.errors import unknown
+from icy.core.errors import IncompatibleError, unknown
 from icy.s2b.settings import GameSettings
 
 from .dealt import DealtGames
@@ -55,6 +55,8 @@ class MemorySettings:
             raise unknown("kind of memory", str(self.kind), KINDS)
         for name in ("heads", "width", "hidden"):
             whole_number(f"setting {name}", getattr(self, name), least=1)
+        if self.aligned and self.kind == "joint":
+            raise IncompatibleError("A joint memory is of whole games, and has no alignment that could be given.")
 
 
 def features(numbers: Float[Tensor, "*lead"], waves: bool = True) -> Float[Tensor, "*lead feature"]:

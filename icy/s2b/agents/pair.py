@@ -19,7 +19,7 @@ from icy.s2b.options import Query
 from icy.s2b.players.base import Player
 from icy.s2b.settings import GameSettings
 
-from .dealt import DealtGames, deal_silent, decide
+from .dealt import DealtGames, check_dealt, deal_silent, decide
 from .memory import MemoryListener, MemorySettings
 from .player import MemoryPlayer, TrainedSpeaker
 from .rewards import accuracies, advantages, entropy, less_phase_mean, log_of, phase_means, returns, rewards
@@ -103,6 +103,7 @@ class Pair(Training):
     settings: PairSettings
 
     def __init__(self, game: GameSettings, settings: PairSettings | None = None) -> None:
+        check_dealt(game)
         self.game, self.settings = game, settings or PairSettings()
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.settings.seed)
@@ -215,7 +216,7 @@ class Pair(Training):
             messages = hear(self.speaking.speak(self.speaking.recall(some.shown, dimensions)), heard[rows])
             right = self.listening(replace(some, messages=messages)).argmax(-1) == some.answers
             found.append(phase_means(right, some))
-        return accuracies(found)
+        return accuracies(torch.cat(found, 1))
 
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 

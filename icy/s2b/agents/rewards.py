@@ -1,7 +1,5 @@
 """What decisions earn on whole dealt episodes, and how much better that is than what was to be expected."""
 
-from collections.abc import Sequence
-
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -89,9 +87,9 @@ def log_of(logs: Float[Tensor, "*lead choice"], chosen: Int[Tensor, "*lead"]) ->
     return logs.gather(-1, chosen.unsqueeze(-1)).squeeze(-1)
 
 
-def accuracies(parts: Sequence[Float[Tensor, "phase some"]]) -> dict[str, float]:
-    """Return the accuracies by their names, `zsct` and `support`, of the `phase_means` of all parts of the episodes."""
-    query, support = torch.cat(list(parts), 1).double().mean(1).tolist()
+def accuracies(of_episodes: Float[Tensor, "phase batch"]) -> dict[str, float]:
+    """Return the means over episodes of what `phase_means` found: `zsct` in the query, and `support`."""
+    query, support = of_episodes.double().mean(1).tolist()
     return {"zsct": query, "support": support}
 
 

@@ -78,10 +78,10 @@ class Learner:
         return {n: differing(v, cast(Any, type(v))()) if is_dataclass(v) else v for n, v in changed.items()}
 
 
-_DEALT, _PAIR = f"{__package__}.makers:dealt", f"{__package__}.makers:pair"
+_DEALT, _PAIR = f"{__package__}.makers:make_dealt", f"{__package__}.makers:make_pair"
 _OF_DEALT, _OF_PAIR = f"{__package__}.learning:LearningSettings", f"{__package__}.pair:PairSettings"
 _SIDES = ("speaker", "listener", "seed")
-_VALUED, _OF_VALUED = f"{__package__}.makers:valued", f"{__package__}.r2d2:R2D2Settings"
+_R2D2, _OF_R2D2 = f"{__package__}.makers:make_r2d2", f"{__package__}.r2d2:R2D2Settings"
 _CORES = f"{__package__}.core_learning:"
 
 # A learner comes in with a line here and a function that makes its `Training`.
@@ -96,12 +96,12 @@ LEARNERS: dict[str, Learner] = {
     ),
     "r2d2": Learner(
         "By values learned from a replay, step by step.",
-        _VALUED, _OF_VALUED, {"players": "listener", "sad": False}, ("network", "speaker", "shared"),
+        _R2D2, _OF_R2D2, {"players": "listener", "sad": False}, ("network", "speaker", "shared"),
         presets=f"{__package__}.r2d2:PRESETS", memories=False,
     ),
     "vdn": Learner(
         "Speaker and listener together by R2D2, with summed values; with sad=true, each is told the other's choices.",
-        _VALUED, _OF_VALUED, {"players": "both"}, ("network", "speaker"),
+        _R2D2, _OF_R2D2, {"players": "both"}, ("network", "speaker"),
         presets=f"{__package__}.r2d2:PRESETS", memories=False, both=True,
     ),
     "pair": Learner(
@@ -244,6 +244,6 @@ def checked(of: type, given: Mapping[str, Any], what: str, without: Iterable[str
         try:
             found[name] = msgspec.convert(value, hints[name])
         except msgspec.ValidationError as error:
-            why = str(error)[:1].lower() + str(error)[1:]
+            why = str(error)[:1].lower() + str(error)[1:].rstrip(".")
             raise InvalidSettingError(f"{name} cannot be {quoted(value)}: {why}.") from error
     return found

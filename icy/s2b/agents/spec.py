@@ -16,9 +16,9 @@ class S2BSpec(RunSpec):
     Attributes:
         core: what the listener remembers an episode with: "pairs" or "joint", attention memories, or a core of
             `icy list cores`.
-        learner: how it learns: "ppo", by reward alone; "supervised", on the right decisions; "pair", speaker and
-            listener together by reward alone; "pair-gumbel", both with gradients through the messages; "r2d2", by
-            values learned from a replay; "vdn", both so.
+        learner: how it learns: "ppo", by reward alone; "supervised", on the right decisions; "r2d2", by values learned
+            from a replay, as in the papers; "vdn", speaker and listener together so; "pair", speaker and listener
+            together by reward alone; "pair-gumbel", both with gradients through the messages.
         speaker: speakers that do not learn, as in `icy list players`; a learner of both sides takes none.
         shots: how often the support shows each value at least, S; one or several.
         samples: number of stimuli per meaning, O; one or several.

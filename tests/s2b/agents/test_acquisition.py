@@ -202,7 +202,7 @@ def test_bad_input_is_answered_with_a_sentence() -> None:
         AcquisitionSettings(loss="hing")
     with pytest.raises(InvalidSettingError, match="share between 0 and 1"):
         AcquisitionSettings(ratio=1.0)
-    with pytest.raises(InvalidSettingError, match="learning rate"):
+    with pytest.raises(InvalidSettingError, match="learning_rate must be a number above 0"):
         AcquisitionSettings(learning_rate=0.0)
     with pytest.raises(InvalidSettingError):
         AcquisitionSettings(epochs=0)

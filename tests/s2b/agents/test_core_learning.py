@@ -110,7 +110,12 @@ def test_recurrent_ppo_learns_an_easy_game_and_a_deaf_core_does_not(baseline: st
 
 @pytest.mark.parametrize(
     ("given", "why"),
-    [({"baseline": "mean"}, "baseline"), ({"discount": 2}, "factor"), ({"discount": 0.5}, "later rewards")],
+    [
+        ({"baseline": "mean"}, "baseline"),
+        ({"discount": 2}, "discount must be .* at most 1"),
+        ({"value_weight": -1}, "value_weight"),
+        ({"discount": 0.5}, "later rewards"),
+    ],
 )
 def test_settings_that_cannot_be(given: dict[str, Any], why: str) -> None:
     with pytest.raises(IcyError, match=why):

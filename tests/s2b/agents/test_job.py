@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -16,7 +17,7 @@ import pytest
 import torch
 
 import icy
-from icy.core.errors import IcyError, StoreError
+from icy.core.errors import IcyError, StoreError, UnknownNameError
 from icy.core.registry import LISTENER, SPEAKER
 from icy.experiments.plan import make_plan
 from icy.experiments.results import ProbeResult
@@ -24,7 +25,7 @@ from icy.experiments.sweep import make_sweep, sweep_spec
 from icy.experiments.sweep_file import read_sweep
 from icy.records.load import load_records
 from icy.s2b import AcquisitionSettings, GameSettings, ease_of_acquisition, evaluate, never_listening
-from icy.s2b.agents.course import CHECKPOINTS
+from icy.s2b.agents.course import CHECKPOINTS, _remove
 from icy.s2b.agents.kept import kept_agents, one_agent
 from icy.s2b.agents.setup import LEARNERS, Setup
 from icy.s2b.agents.spec import S2BSpec
@@ -250,6 +251,30 @@ def test_a_damaged_checkpoint_is_begun_anew(tmp_path: Path) -> None:
     assert not path.exists()
 
 
+def test_a_training_that_cannot_leave_a_checkpoint_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("icy.s2b.agents.course.CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr("icy.s2b.agents.course.SHARE", math.inf)
+    (tmp_path / CHECKPOINTS).write_text("no folder")
+    train(tmp_path, seeds=1)
+    assert "No checkpoint of pairs+ppo, seed 123" in caplog.text
+    train(tmp_path / "whole", seeds=1)
+    assert numbers(tmp_path) == numbers(tmp_path / "whole")
+
+
+def test_several_processes_may_remove_their_checkpoints(tmp_path: Path) -> None:
+    """Of one folder: it goes with the last of them, whoever is first."""
+    mine, other = (tmp_path / CHECKPOINTS / f"{name}.pt" for name in ("mine", "other"))
+    mine.parent.mkdir()
+    other.write_bytes(b"")
+    _remove(mine)  # which is not there
+    assert other.exists()
+    _remove(other)
+    assert not other.parent.exists()
+    _remove(other)  # nor is the folder
+
+
 # -- planned -----------------------------------------------------------------------------------------------------------
 
 
@@ -288,11 +313,28 @@ def test_what_is_several_becomes_rows() -> None:
         ({"core": "LSTM", "learner": "r2d2", "updates": 3}, "by observations"),
         ({"eoa": 2}, "speakers that learn"),
         ({"learner": "pair", "eoa": -1}, "eoa"),
+        ({"core": "LSTM", "learner": "r2d2", "observations": 100}, "makes no update"),
+        ({"core": ""}, "core is a name"),
+        ({"learner": []}, "learner is a name"),
+        ({"speaker": ""}, "speaker is a name"),
+        ({"observations": 0}, "observations must be .* at least 1"),
+        ({"report_every": 0}, "between readings must be .* at least 1"),
+        ({"updates": 3, "settings": {"updates": 2}}, "given twice"),
+        ({"quick": True, "settings": {"updates": 0}}, "updates must be .* at least 1"),
+        ({"options": {"heads": 0}}, r"^The setting heads must be a whole number, at least 1, not 0\.$"),
+        ({"core": "joint", "options": {"aligned": True}}, "has no alignment"),
+        ({"game": {"feedback": False}}, "end with feedback"),
+        ({"core": "LSTM", "game": {"masks": "near32"}}, r"^With masks .* take masks 'paper'\.$"),
     ],
 )
 def test_what_cannot_be_is_told_in_a_sentence(given: dict[str, Any], why: str) -> None:
     with pytest.raises(IcyError, match=why):
         rows(**given)
+
+
+def test_a_setting_of_the_learner_goes_before_quick() -> None:
+    (row,) = make_plan(S2BSpec.asked(out="nowhere", quick=True, settings={"updates": 7})).rows
+    assert row.job.setup.updates == 7
 
 
 def test_a_sweep_and_its_file(tmp_path: Path) -> None:
@@ -324,6 +366,8 @@ def test_kept_agents_are_those_that_were_trained(tmp_path: Path) -> None:
         one_agent(tmp_path)
     with pytest.raises(StoreError, match="seed=9"):
         kept_agents(tmp_path, seed=9)
+    with pytest.raises(UnknownNameError, match="did you mean seed"):
+        kept_agents(tmp_path, sed=123)
     file = next((tmp_path / "models").glob(f"{result.records[0]['key']}*"))
     card = card_of(file.read_bytes())
     assert card["scores"]["zsct"] == result.records[0]["accuracy"]

@@ -88,7 +88,16 @@ def test_what_is_read_is_what_is_played() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "why"), [({"learner": "r2"}, "learner"), ({"updates": 0}, "updates"), ({"decay": 2}, "share")]
+    ("given", "why"),
+    [
+        ({"learner": "r2"}, "learner"),
+        ({"updates": 0}, "updates"),
+        ({"decay": 2}, "at most 1"),
+        ({"learning_rate": 0}, "above 0"),
+        ({"clip": -1}, "above 0"),
+        ({"warm_up": -3}, "at least 0"),
+        ({"entropy": float("nan")}, "entropy must be a number"),
+    ],
 )
 def test_settings_that_cannot_be(given: dict[str, Any], why: str) -> None:
     with pytest.raises(IcyError, match=why):

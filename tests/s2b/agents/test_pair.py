@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from icy.core.errors import IncompatibleError, UnknownNameError
+from icy.core.errors import IncompatibleError, InvalidSettingError, UnknownNameError
 from icy.core.registry import LISTENER, SPEAKER
 from icy.s2b import BatchedGame, GameSettings
 from icy.s2b.agents.dealt import deal_games, deal_silent
@@ -256,6 +256,35 @@ def test_a_deaf_listener_is_at_chance_whatever_it_learns() -> None:
 def test_an_unknown_estimator_is_refused() -> None:
     with pytest.raises(UnknownNameError, match="reinforce"):
         PairSettings(estimator="reinforced")
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"rate": -1.0}, "above 0"),
+        ({"temperature": 0.0}, "above 0"),
+        ({"warmup": -2}, "at least 0"),
+        ({"entropy": -1.0}, "at least 0"),
+        ({"decay": 7.0}, "at most 1"),
+        ({"discount": 1.1}, "at most 1"),
+    ],
+)
+def test_settings_that_cannot_be(given: dict[str, Any], why: str) -> None:
+    (name,) = given
+    with pytest.raises(InvalidSettingError, match=f"{name} must be .*{why}"):
+        PairSettings(**given)
+
+
+@pytest.mark.parametrize("given", [{"heads": 0}, {"width": 0}, {"hidden": 0}, {"scale": -1.0}])
+def test_speakers_that_cannot_be(given: dict[str, Any]) -> None:
+    with pytest.raises(InvalidSettingError, match=f"{next(iter(given))} of the speaker"):
+        SpeakerSettings(**given)
+
+
+@pytest.mark.parametrize("given", [{"feedback": False}, {"listener_messages": True}])
+def test_games_that_cannot_be_dealt_are_refused_at_the_beginning(given: dict[str, Any]) -> None:
+    with pytest.raises(IncompatibleError, match="Dealt games"):
+        Pair(replace(GAME, **given))
 
 
 @pytest.mark.slow

@@ -162,10 +162,10 @@ def player_of(asked: str, role: str, where: Sequence[tuple[str, Any]] = ()) -> s
 
 
 def _is_kept(name: str, role: str) -> bool:
-    """Whether a name is that of a file or folder of trained agents, and of no registered player."""
+    """Whether a name is that of a file or folder of trained agents, there or not, and of no registered player."""
     path = Path(name)
-    is_file = path.suffix in (".safetensors", ".parquet") and path.is_file()
-    return registry.find(role, name) is None and (path.is_dir() or is_file)
+    is_path = path.is_absolute() or name.startswith((".", "~")) or path.suffix in (".safetensors", ".parquet")
+    return registry.find(role, name) is None and (is_path or path.is_dir())
 
 
 shown = together(
