@@ -81,13 +81,14 @@ def serving(answering: Answering) -> Iterator[StandIn]:
                 now[0] += 1
                 here.most_at_once = max(here.most_at_once, now[0])
             try:
-                self.send(answering(one))
-            finally:
+                answer = answering(one)
+                time.sleep(answer.seconds)
+            finally:  # before the answer is sent, as the client may ask again before this thread goes on
                 with lock:
                     now[0] -= 1
+            self.send(answer)
 
         def send(self, answer: Answer) -> None:
-            time.sleep(answer.seconds)
             with contextlib.suppress(OSError):  # of a client that waited no longer
                 self.send_response(answer.status)
                 for name, value in answer.headers.items():
