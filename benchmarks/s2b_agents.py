@@ -20,8 +20,8 @@ HERE = Path(__file__).parent
 SWEEPS, PAGE = HERE / "sweeps", HERE / "s2b-agents.md"
 RESULTS, RECORDS = HERE / "agents" / "results", HERE / "agents" / "records.parquet"
 TITLES = {
-    "memory": "Attention memories, by reward alone",
-    "pair": "Pairs that learn both sides, by reward alone",
+    "memory": "Listeners, by reward alone",
+    "pair": "Pairs, by reward alone",
     "ablations": "What is needed",
     "papers": "The papers' cores and learners",
 }
@@ -64,10 +64,10 @@ def draw(results: dict[str, ProbeResult]) -> None:
             _, query, _, observations = zip(*record["curve"], strict=True)
             new = label not in colours
             colour = colours.setdefault(label, f"C{len(colours)}")
-            ys = [100 * y for y in query]
-            axis.plot(observations, ys, color=colour, linewidth=0.7, alpha=0.7, label=label if new else None)
+            xs, ys = [n / 1e6 for n in observations], [100 * y for y in query]
+            axis.plot(xs, ys, color=colour, linewidth=0.7, alpha=0.7, label=label if new else None)
         head(axis, TITLES[name], 2.3)
-        axis.set_xlabel("observations")
+        axis.set_xlabel("million observations")
         axis.set_ylim(40, 101)
         axis.legend(fontsize=SMALL, frameon=False, loc="lower right")
         tidy(axis, "y")
