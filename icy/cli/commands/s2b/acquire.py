@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from icy.cli.exit_codes import Interrupted
-from icy.cli.options import Seeds, SpecOptions, together
+from icy.cli.options import SpecOptions, together
 from icy.cli.output import checked_rows_file, joined, print_table, write_rows
 from icy.core.checks import seed_list
 from icy.core.registry import SPEAKER
@@ -24,6 +24,7 @@ from .options import (
     counting,
     game_options,
     load,
+    measured,
     player_option,
     players_of,
     plugins_and_quiet,
@@ -64,12 +65,10 @@ learning_options = together(
 @click.command("eoa", short_help="Measure how easily languages are acquired.", epilog=EPILOG)
 @player_option("speaker", "posdis", several=True)
 @where_option
-@click.option("--episodes", type=int, default=20, show_default=True, help="Number of episodes per seed.")
-@click.option("--seeds", type=Seeds(), default=3, show_default=True, help="How many, from 123 on, or which.")
+@measured(episodes=20, seeds=3, row="episode")
 @learning_options
 @game_options(several=True)
 @shown
-@click.option("--out", "-o", type=click.Path(), metavar="FILE", help="Write a row per episode, as csv or parquet.")
 @plugins_and_quiet
 @click.pass_context
 def eoa_command(

@@ -10,7 +10,6 @@ import click
 
 from icy.cli import completion
 from icy.cli.exit_codes import Interrupted
-from icy.cli.options import Seeds
 from icy.cli.output import checked_plot, checked_rows_file, joined, print_table, save_figure, write_rows
 from icy.core.checks import number_or_text, parse_whole, seed_list
 from icy.core.errors import InvalidSettingError
@@ -25,6 +24,7 @@ from .options import (
     floors,
     game_options,
     load,
+    measured,
     player_option,
     players_of,
     plugins_and_quiet,
@@ -55,11 +55,9 @@ Examples:
 @player_option("speaker", "posdis", several=True)
 @player_option("listener", "binding", several=True)
 @where_option
-@click.option("--episodes", type=int, default=64, show_default=True, help="Number of episodes per seed.")
-@click.option("--seeds", type=Seeds(), default=5, show_default=True, help="How many, from 123 on, or which.")
+@measured(episodes=64, seeds=5)
 @game_options(several=True)
 @shown
-@click.option("--out", "-o", type=click.Path(), metavar="FILE", help="Write a row per seed, as csv or parquet.")
 @plugins_and_quiet
 @click.pass_context
 def eval_command(

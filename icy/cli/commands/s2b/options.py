@@ -16,6 +16,7 @@ from icy.cli.options import (
     SPREADS,
     Assignment,
     Decorator,
+    Seeds,
     Sizes,
     SpecOptions,
     given_by_user,
@@ -166,6 +167,17 @@ def _is_kept(name: str, role: str) -> bool:
     path = Path(name)
     is_path = path.is_absolute() or name.startswith((".", "~")) or path.suffix in (".safetensors", ".parquet")
     return registry.find(role, name) is None and (is_path or path.is_dir())
+
+
+def measured(episodes: int, seeds: int, row: str = "seed") -> Decorator:
+    """Add the options of what is measured over episodes and seeds, by default so many, and written a row per `row`."""
+    return together(
+        click.option("--episodes", type=int, default=episodes, show_default=True, help="Number of episodes per seed."),
+        click.option("--seeds", type=Seeds(), default=seeds, show_default=True, help="How many, from 123, or which."),
+        click.option(
+            "--out", "-o", type=click.Path(), metavar="FILE", help=f"Write a row per {row}, as csv or parquet."
+        ),
+    )
 
 
 shown = together(

@@ -10,7 +10,7 @@ import click
 
 from icy.cli import completion
 from icy.cli.exit_codes import Interrupted
-from icy.cli.options import Assignment, Seeds, SpecOptions, together
+from icy.cli.options import Assignment, SpecOptions, together
 from icy.cli.output import checked_rows_file, joined, note, print_rows, print_table, write_rows
 from icy.core.checks import seed_list
 from icy.core.errors import IcyError, InvalidSettingError
@@ -27,6 +27,7 @@ from .options import (
     floors,
     game_options,
     load,
+    measured,
     player_option,
     plugins_and_quiet,
     progress,
@@ -85,13 +86,11 @@ text_options = together(
 @click.option("--model", "model", multiple=True, required=True, metavar="NAME|URL#MODEL",
               shell_complete=completion.text_models, help="See `icy list text-models`; repeatable.")  # fmt: skip
 @player_option("speaker", "posdis", trained=False)
-@click.option("--episodes", type=int, default=64, show_default=True, help="Number of episodes per seed.")
-@click.option("--seeds", type=Seeds(), default=5, show_default=True, help="How many, from 123 on, or which.")
+@measured(episodes=64, seeds=5)
 @click.option("--dry-run", is_flag=True, help="Show prompts and count tokens; ask nobody.")
 @text_options
 @game_options(several=True)
 @shown
-@click.option("--out", "-o", type=click.Path(), metavar="FILE", help="Write a row per seed, as csv or parquet.")
 @plugins_and_quiet
 @click.pass_context
 def text_command(
