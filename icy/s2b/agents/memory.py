@@ -74,10 +74,9 @@ class Lookup(nn.Module):
     Args:
         entry: width of entries and of what is asked for.
         settings: heads and widths.
-        out: number of scores.
     """
 
-    def __init__(self, entry: int, settings: MemorySettings, out: int = 1) -> None:
+    def __init__(self, entry: int, settings: MemorySettings) -> None:
         super().__init__()
         self.heads, self.width, self.difference = settings.heads, settings.width, settings.difference
         self.query = nn.Linear(entry, self.heads * self.width)
@@ -87,7 +86,7 @@ class Lookup(nn.Module):
         read = self.heads * entry * (2 if self.difference else 1)
         self.judge = nn.Sequential(
             nn.Linear(entry + read, settings.hidden), nn.ReLU(), nn.Linear(settings.hidden, settings.hidden), nn.ReLU(),
-            nn.Linear(settings.hidden, out),
+            nn.Linear(settings.hidden, 1),
         )  # fmt: skip
 
     def forward(
@@ -95,7 +94,7 @@ class Lookup(nn.Module):
         asked: Float[Tensor, "*lead asked entry"],
         entries: Float[Tensor, "*lead stored entry"],
         known: Bool[Tensor, "*#lead #asked stored"],
-    ) -> Float[Tensor, "*lead asked out"]:
+    ) -> Float[Tensor, "*lead asked"]:
         """Score what is asked for by the entries that are known to it."""
         query = self.query(asked).unflatten(-1, (self.heads, self.width)).transpose(-2, -3)
         key = self.key(entries).unflatten(-1, (self.heads, self.width)).transpose(-2, -3)
@@ -108,7 +107,7 @@ class Lookup(nn.Module):
         parts = [asked, read.flatten(-2)]
         if self.difference:
             parts.append((read - asked.unsqueeze(-2)).abs().flatten(-2))
-        found: Tensor = self.judge(torch.cat(parts, -1))
+        found: Tensor = self.judge(torch.cat(parts, -1)).squeeze(-1)
         return found
 
 
@@ -176,7 +175,7 @@ class MemoryListener(nn.Module):
         scores = []
         for slot in range(stimuli.shape[2]):
             asked = self.entries(stimuli[:, :, slot], messages).transpose(1, 2)
-            scores.append(self._pooled(self.lookup(asked, stored, known).squeeze(-1)))
+            scores.append(self._pooled(self.lookup(asked, stored, known)))
         if self.descriptive if descriptive is None else descriptive:
             scores.append(torch.zeros_like(scores[0]))
         return torch.stack(scores, -1)

@@ -14,7 +14,7 @@ from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError
 from icy.s2b.agents.memory import NUMBER, TOKEN, Lookup, MemorySettings, by_dimension, features, odds_of_all, paired
 
-from .base import CAPACITY, Inputs, Parts, Resets, SequenceCore, State, beginnings
+from .base import CAPACITY, Inputs, Parts, Resets, SequenceCore, State
 from .entries import appended, remembered, view
 
 
@@ -85,7 +85,7 @@ class PairMemory(SequenceCore):
         stimuli, words, flags = xs[..., : self.parts.width].split(self.parts.sizes, -1)
         stimuli = stimuli.unflatten(-1, (self.parts.stimuli, self.dimensions))
         before = torch.cat([heard[None], words[:-1]])
-        if any(beginnings(resets, len(xs))) and resets is not None:
+        if resets is not None:
             before = before.masked_fill(resets.unsqueeze(-1), 0.0)
         entries = appended(memory, torch.cat([stimuli[..., 0, :], before, flags], -1))
         stored = self._pairs(*entries.split((self.dimensions, self.parts.language, self.parts.flags), -1))
@@ -101,7 +101,7 @@ class PairMemory(SequenceCore):
         self, stimuli: Tensor, words: Tensor, flags: Tensor, stored: Tensor, earlier: Tensor
     ) -> Float[Tensor, "batch dimension step"]:
         """Return how well the numbers of a stimulus go with the tokens about them, by each dimension."""
-        scores: Tensor = self.lookup(self._pairs(stimuli, words, flags), stored, earlier[:, None]).squeeze(-1)
+        scores: Tensor = self.lookup(self._pairs(stimuli, words, flags), stored, earlier[:, None])
         if self.parts.tokens == 1:
             return scores
         return by_dimension(scores, self.alignment.softmax(1))
