@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from torch.nn import Module
 
     from icy.analysis.tables.table import BiasTable
+    from icy.metrics import Table
 
 
 MOST_NAMED = 5  # replicates in an error
@@ -218,17 +220,19 @@ class ProbeResult:
             raise StoreError(f"The model of {_replicate(record)} was not kept: ask for it with keep_models=True.")
         return kept_model(record, self.content(place))
 
-    def languages(self) -> list[tuple[Record, Callable[[], Language]]]:
+    def languages(self) -> list[tuple[Record, Callable[[], Language | Table]]]:
         """Return the languages that senders speak: those of kept senders, and those that emerged in games.
 
-        Each is a record and a function that makes its language, as a greedy message for every meaning takes a while.
+        Each is a record and a function that makes its language, as a greedy message for every meaning takes a while. Of
+        multi-target games it makes a table of what was said in some turns.
         """
-        found: list[tuple[Record, Callable[[], Language]]] = []
+        found: list[tuple[Record, Callable[[], Language | Table]]] = []
         for record in self.records:
             if record["failed"]:
                 continue
             if record.get("language"):
-                found.append((record, partial(self._emerged, record)))
+                in_turns = Path(record["language"]).suffix == ".jsonl"
+                found.append((record, partial(self._said if in_turns else self._emerged, record)))
             elif record["side"] == "sender" and model_file(record) is not None:
                 found.append((record, partial(self._spoken, record)))
         return found
@@ -239,12 +243,23 @@ class ProbeResult:
         return spoken(record, kept_model(record, self.content(str(model_file(record)))))
 
     def _emerged(self, record: Record) -> Language:
-        content = self.content(record["language"])
-        folder = scratch_folder("language")  # as the results may be in a pack
+        with self._copied(record["language"]) as file:
+            return Language.load(file)
+
+    def _said(self, record: Record) -> Table:
+        from icy.metrics import read_table
+
+        with self._copied(record["language"]) as file:
+            return read_table(file)
+
+    @contextlib.contextmanager
+    def _copied(self, place: str) -> Iterator[Path]:
+        """Yield a copy of a file that belongs to a record, as the results may be in a pack."""
+        content, folder = self.content(place), scratch_folder("language")
         try:
-            copy = folder / Path(record["language"]).name
+            copy = folder / Path(place).name
             copy.write_bytes(content)
-            return Language.load(copy)
+            yield copy
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 

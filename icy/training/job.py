@@ -35,6 +35,7 @@ CORES = "icy.models.native"  # the package of the native cores, which need not b
 
 Report = Callable[[list["Reading"]], None]
 ASSUMED_STEPS = 500  # of a baseline, in estimates, where none is on file
+GOES_ON = "a training that was under way goes on from its last checkpoint"  # of kinds that leave them
 IDENTITY = ("model", "grammar", "seed", "settings", "options")  # of a configuration: what no fact tells
 # Fields of records that neither a configuration nor the extra numbers of an outcome may overwrite.
 RESERVED = {
@@ -301,6 +302,10 @@ class Job(ABC):
     def conditions_text(self) -> str | None:
         """Return a sentence on what its replicates are trained on, if it says more than the row's name."""
         return None
+
+    def half_done_text(self) -> str:
+        """Return what becomes of a training that is interrupted, as the end of a sentence; "" if it begins anew."""
+        return ""
 
     def summary(self, record: Record) -> str:
         """Return the result of a replicate in a few words."""

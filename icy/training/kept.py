@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from icy.config.settings import TrainingSettings
 from icy.core.registry import registry
+from icy.core.representations import get_representation
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
 from icy.records.record import Record
@@ -49,6 +50,8 @@ def spoken(record: Record, sender: nn.Module) -> Language:
     config = record["config"]
     space = MeaningSpace.of(config["meanings"])
     meanings = torch.tensor(space.meanings(np.arange(space.size)))
-    tokens = torch.cat([sender(some).argmax(-1) for some in meanings.split(AT_ONCE)]).numpy()
+    representation = get_representation(config["representation"], **config["settings"])
+    words = [representation.greedy_words(sender(some)) for some in meanings.split(AT_ONCE)]
+    count = representation.word_count(config["vocab_size"])
     name = f"{record['model']} {config['representation']} on {record['grammar']}"
-    return Language.spoken(space, tokens, config["vocab_size"], name=name, seed=record["seed"])
+    return Language.spoken(space, torch.cat(words).numpy(), count, name=name, seed=record["seed"])

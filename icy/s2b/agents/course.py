@@ -1,23 +1,17 @@
 """The course of a training: updates, readings, checkpoints, and the evaluation at its end."""
 
-import contextlib
 import functools
-import io
 import logging
 import math
 import time
 from collections.abc import Iterator
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any, cast
 
-import torch
-
-from icy.core.errors import IncompatibleError, StoreError
-from icy.core.files import write_atomically
-from icy.records.store import RECORDS
+from icy.core.errors import IncompatibleError
 from icy.s2b.evaluation import NEVER_LISTENING, never_listening
 from icy.s2b.settings import GameSettings
+from icy.training.checkpoints import Checkpoint, sweep_checkpoints
 from icy.training.job import Job, Outcome, Reading, Replicate, Report
 
 from .acquisition import ease_of_acquisition
@@ -27,9 +21,6 @@ from .setup import Setup
 from .training import Training
 
 log = logging.getLogger(__name__)
-CHECKPOINTS = "checkpoints"  # folder in a results folder
-CHECKPOINT_SECONDS = 30.0  # between two checkpoints
-SHARE = 0.05  # of the time that checkpoints may take
 FLOOR_EPISODES = 250  # at most, of the evaluation at the end, for those who never listen
 READ_SEED = 99  # of the episodes of readings
 READ_EPISODES = 200
@@ -40,11 +31,11 @@ REHEARSED_SECONDS = 2.0
 def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
     """Train the agents of a job one after the other; see Job."""
     job = cast(AgentJob, job)
-    _sweep(Path(job.folder))
+    sweep_checkpoints(job.folder)
     for replicate in job.replicates:
         course = Course(job, replicate)
         yield course.outcome(report)
-        course.forget()  # only now, as its record is on file
+        course.checkpoint.forget()  # only now, as its record is on file
 
 
 class Course:
@@ -53,7 +44,8 @@ class Course:
     def __init__(self, job: AgentJob, replicate: Replicate) -> None:
         self.job, self.replicate = job, replicate
         self.training = job.setup.training(replicate.seed)
-        self.path = Path(job.folder) / CHECKPOINTS / f"{job.key(replicate)}.pt"
+        label = f"{job.name}, seed {replicate.seed}"
+        self.checkpoint = Checkpoint(job.folder, job.key(replicate), label, job.checkpoints)
         self.curve: list[list[float]] = []  # as `JobKind.curve` of this kind says
         self.seconds = self.cpu_seconds = 0.0  # of all sessions
         self.loss = 0.0
@@ -63,7 +55,6 @@ class Course:
         """Train to the end, and evaluate."""
         if not self.curve:
             self._read(report)
-        saved, cost = time.perf_counter(), 0.0
         while not self.over and math.isfinite(self.loss):
             began, used = time.perf_counter(), time.process_time()
             self.loss = self.training.run(1)
@@ -71,10 +62,8 @@ class Course:
             self.cpu_seconds += time.process_time() - used
             if self.training.updates % self.job.report_every == 0 or self.over:
                 self._read(report)
-            now = time.perf_counter()
-            if self.job.checkpoints and now - saved > max(CHECKPOINT_SECONDS, cost / SHARE):
+            if self.checkpoint.due:
                 self.save()
-                saved, cost = time.perf_counter(), time.perf_counter() - now
         return self._evaluated() if math.isfinite(self.loss) else self._diverged()
 
     @property
@@ -130,47 +119,24 @@ class Course:
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 
     def save(self) -> None:
-        """Leave a checkpoint, whole or not at all: a training that cannot leave one goes on without."""
-        held = io.BytesIO()
+        """Leave a checkpoint."""
         state = {"training": self.training.state(), "curve": self.curve, "loss": self.loss}
-        state |= {"seconds": self.seconds, "cpu_seconds": self.cpu_seconds}
-        torch.save(state, held)
-        try:
-            write_atomically(self.path, held.getvalue())
-        except StoreError as error:
-            log.warning("No checkpoint of %s, seed %s: %s", self.job.name, self.replicate.seed, error)
+        self.checkpoint.save(state | {"seconds": self.seconds, "cpu_seconds": self.cpu_seconds})
 
     def _resume(self) -> None:
         """Go on from the last checkpoint, if there is one that can be read."""
-        if not self.job.checkpoints or not self.path.exists():
+        state = self.checkpoint.load()
+        if state is None:
             return
         try:
-            state = torch.load(self.path, weights_only=True)
             self.training.load(state["training"])
-        except Exception as error:  # of whatever kind: what was half done is then done again
-            log.warning("The checkpoint %s cannot be read, so its training begins anew: %s.", self.path, error)
+        except Exception as error:  # as when it cannot be read at all
+            self.checkpoint.refuse(error)
             self.training = self.job.setup.training(self.replicate.seed)
             return
         self.curve, self.loss = state["curve"], state["loss"]
         self.seconds, self.cpu_seconds = state["seconds"], state["cpu_seconds"]
         log.info("%s, seed %s: going on after update %s.", self.job.name, self.replicate.seed, self.training.updates)
-
-    def forget(self) -> None:
-        """Remove the checkpoint."""
-        _remove(self.path)
-
-
-def _sweep(folder: Path) -> None:
-    """Remove checkpoints of what is on file, left by what was killed in between."""
-    for path in (folder / CHECKPOINTS).glob("*.pt"):
-        if (folder / RECORDS / f"{path.stem}.json").exists():
-            _remove(path)
-
-
-def _remove(path: Path) -> None:
-    path.unlink(missing_ok=True)
-    with contextlib.suppress(OSError):  # other processes may have theirs in the folder, or have removed it
-        path.parent.rmdir()
 
 
 # -- floors and times --------------------------------------------------------------------------------------------------

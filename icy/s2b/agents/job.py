@@ -13,7 +13,7 @@ from icy.core.registry import SPEAKER, registry
 from icy.core.text import counted, several
 from icy.records.record import Record
 from icy.s2b.settings import GameSettings
-from icy.training.job import ExpectedSteps, Job, Replicate
+from icy.training.job import GOES_ON, ExpectedSteps, Job, Replicate
 
 from .setup import Setup, core_name, find_learner, speaker_name
 from .spec import S2BSpec
@@ -115,6 +115,10 @@ class AgentJob(Job):
         """Return the seconds of one update of all seeds."""
         timed = cast("Callable[[Setup, int], float]", load_object(f"{__package__}.course:seconds_per_update"))
         return timed(self.setup, updates) * len(self.replicates)
+
+    def half_done_text(self) -> str:
+        """Return that it goes on from its checkpoint."""
+        return GOES_ON if self.checkpoints else ""
 
     def summary(self, record: Record) -> str:
         """Return the result of an agent in a few words."""

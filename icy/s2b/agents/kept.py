@@ -1,6 +1,6 @@
 """Trained agents in files: weights as safetensors, with a card that says what they are and how well they do."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,24 +8,22 @@ from typing import Any
 from jaxtyping import Shaped
 from torch import Tensor, nn
 
-from icy.core.errors import StoreError, unknown
+from icy.core.errors import StoreError
 from icy.core.provenance import git_revision, software
 from icy.core.registry import LISTENER
 from icy.core.text import listed
-from icy.records.kinds import kind_of
-from icy.records.load import load_records
-from icy.records.pack import file_in, is_pack
+from icy.records.kept import kept_records
+from icy.records.pack import file_in
 from icy.records.record import Record, as_json, model_file
 from icy.s2b.players.base import Player
 from icy.training.job import Replicate
-from icy.training.weights import card_of, pack_weights, restore, state_of, unpack_weights
+from icy.training.weights import card_of_file, pack_weights, restore, state_of, unpack_weights
 
 from .job import AgentJob
 from .setup import Setup
 from .training import Training
 
 SUFFIX = ".safetensors"
-FACTS = ("model", "grammar", "seed", "key")
 Weights = Mapping[str, Shaped[Tensor, "..."]]
 
 
@@ -123,51 +121,14 @@ def kept_agents(path: str | Path, **where: Any) -> list[KeptAgent]:
     """
     path = Path(path)
     if path.suffix == SUFFIX:
-        return [_of_file(path)]
-    folder = path if path.is_dir() or is_pack(path) else path.parent
-    records = [r for r in load_records(path) if kind_of(r).name == AgentJob.kind and model_file(r) is not None]
-    _check_facts(records, where)
-    fits = [r for r in records if all(_said(r, name) == str(value) for name, value in where.items())]
-    if not fits:
-        lacking = "was kept with its weights (--keep-models)" if not records else f"is of {listed(_spelt(where))}"
-        raise StoreError(f"No agent of {path} {lacking}.")
+        return [KeptAgent(card_of_file(path, "agent"), (path, ""))]
+    folder, fits = kept_records(path, AgentJob.kind, "agent", **where)
     return [KeptAgent(_card(record), (folder, str(model_file(record)))) for record in fits]
-
-
-def _check_facts(records: Sequence[Record], where: Mapping[str, Any]) -> None:
-    """Require that agents are asked for by what their records say.
-
-    Raises:
-        UnknownNameError: by anything else.
-    """
-    for name in where:
-        if records and all(_said(record, name) == "None" for record in records):
-            raise unknown("fact of an agent", name, list(dict.fromkeys((*FACTS, *records[0]["config"]))))
-
-
-def _said(record: Record, name: str) -> str:
-    found: Any = record.get(name, record["config"].get(name))
-    return str(found)
-
-
-def _spelt(where: Mapping[str, Any]) -> list[str]:
-    return [f"{name}={value}" for name, value in where.items()]
 
 
 def _card(record: Record) -> dict[str, Any]:
     names = ("model", "grammar", "seed")
     return {name: record.get(name) for name in names} | {"setup": record["config"]["settings"]["setup"]}
-
-
-def _of_file(path: Path) -> KeptAgent:
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise StoreError(f"{path} cannot be read: {error.strerror or error}.") from error
-    card = card_of(content)
-    if "setup" not in card:
-        raise StoreError(f"{path} does not say what agent its weights are of.")
-    return KeptAgent(card, (path, ""))
 
 
 def one_agent(path: str | Path, **where: Any) -> KeptAgent:

@@ -6,18 +6,19 @@ from typing import Any
 import torch
 
 from icy.core.errors import InvalidSettingError
+from icy.core.fields import checked
 from icy.core.registry import CORE, registry
 from icy.core.streams import stream_key
 
-from .core_learning import CoreLearning
-from .core_listener import DEFAULTS, CoreListener
-from .learning import DealtLearning
-from .memory import MemoryListener, MemorySettings
-from .network import NetworkSettings
-from .pair import Pair
-from .r2d2 import R2D2Learning
-from .setup import MEMORIES, Setup, checked
-from .speaker import SpeakerSettings
+from .memories.learning import DealtLearning
+from .memories.memory import MemoryListener, MemorySettings
+from .memories.pair import Pair
+from .memories.speaker import SpeakerSettings
+from .networks.learning import CoreLearning
+from .networks.listener import DEFAULTS, CoreListener
+from .networks.network import NetworkSettings
+from .r2d2.learning import R2D2Learning
+from .setup import MEMORIES, Setup
 
 
 def make_dealt(setup: Setup, seed: int) -> DealtLearning:

@@ -1,14 +1,12 @@
 """What tells one training of agents from another, as a configuration that a record holds and a training is made of."""
 
-import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any, Self, cast
 
-import msgspec
-
 from icy.core.entry import CORE
-from icy.core.errors import InvalidSettingError, quoted, unknown
+from icy.core.errors import unknown
+from icy.core.fields import checked, differing
 from icy.core.lazy import load_object
 from icy.core.registry import SPEAKER, registry
 from icy.s2b.settings import GameSettings
@@ -79,10 +77,10 @@ class Learner:
 
 
 _DEALT, _PAIR = f"{__package__}.makers:make_dealt", f"{__package__}.makers:make_pair"
-_OF_DEALT, _OF_PAIR = f"{__package__}.learning:LearningSettings", f"{__package__}.pair:PairSettings"
+_OF_DEALT, _OF_PAIR = f"{__package__}.memories.learning:LearningSettings", f"{__package__}.memories.pair:PairSettings"
 _SIDES = ("speaker", "listener", "seed")
-_R2D2, _OF_R2D2 = f"{__package__}.makers:make_r2d2", f"{__package__}.r2d2:R2D2Settings"
-_CORES = f"{__package__}.core_learning:"
+_R2D2, _OF_R2D2 = f"{__package__}.makers:make_r2d2", f"{__package__}.r2d2.learning:R2D2Settings"
+_CORES = f"{__package__}.networks.learning:"
 
 # A learner comes in with a line here and a function that makes its `Training`.
 LEARNERS: dict[str, Learner] = {
@@ -97,12 +95,12 @@ LEARNERS: dict[str, Learner] = {
     "r2d2": Learner(
         "By values learned from a replay, step by step.",
         _R2D2, _OF_R2D2, {"players": "listener", "sad": False}, ("network", "speaker", "shared"),
-        presets=f"{__package__}.r2d2:PRESETS", memories=False,
+        presets=f"{__package__}.r2d2.learning:PRESETS", memories=False,
     ),
     "vdn": Learner(
         "Speaker and listener together by R2D2, with summed values; with sad=true, each is told the other's choices.",
         _R2D2, _OF_R2D2, {"players": "both"}, ("network", "speaker"),
-        presets=f"{__package__}.r2d2:PRESETS", memories=False, both=True,
+        presets=f"{__package__}.r2d2.learning:PRESETS", memories=False, both=True,
     ),
     "pair": Learner(
         "Speaker and listener together, by reward alone.",
@@ -189,12 +187,6 @@ class Setup:
         return make(self, seed)
 
 
-def differing(made: Any, usual: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass that differ from those of another."""
-    found = {f.name: getattr(made, f.name) for f in fields(made)}
-    return {name: value for name, value in found.items() if value != getattr(usual, name)}
-
-
 def find_learner(name: str) -> Learner:
     """Return a learner by its name.
 
@@ -226,24 +218,3 @@ def speaker_name(given: str, learner: str) -> str:
         UnknownNameError: there is none.
     """
     return "learned" if find_learner(learner).both else registry.get(given, SPEAKER).name
-
-
-def checked(of: type, given: Mapping[str, Any], what: str, without: Iterable[str] = ()) -> dict[str, Any]:
-    """Return values for fields of a dataclass, each of its type.
-
-    Raises:
-        UnknownNameError: a field that there is not.
-        InvalidSettingError: a value of another type.
-    """
-    hints = typing.get_type_hints(of)
-    known = [f.name for f in fields(of) if f.name not in set(without)]
-    found = {}
-    for name, value in given.items():
-        if name not in known:
-            raise unknown(what, name, known)
-        try:
-            found[name] = msgspec.convert(value, hints[name])
-        except msgspec.ValidationError as error:
-            why = str(error)[:1].lower() + str(error)[1:].rstrip(".")
-            raise InvalidSettingError(f"{name} cannot be {quoted(value)}: {why}.") from error
-    return found

@@ -12,8 +12,8 @@ from icy.s2b.players.base import Player, Seat
 from icy.s2b.settings import GameSettings
 
 from .kept import one_agent
-from .memory import MemoryListener
-from .player import MemoryPlayer
+from .memories.memory import MemoryListener
+from .memories.player import MemoryPlayer
 
 FILE = Path(__file__).with_name("memory.safetensors")
 

@@ -19,7 +19,7 @@ from icy.s2b.agents.acquisition import (
     ease_of_acquisition,
     loss_of,
 )
-from icy.s2b.agents.pair import Pair, PairSettings
+from icy.s2b.agents.memories.pair import Pair, PairSettings
 from icy.s2b.evaluation import episode_seeds
 from icy.s2b.language_probe import FrozenLanguage, frozen_languages
 

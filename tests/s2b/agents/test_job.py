@@ -25,10 +25,10 @@ from icy.experiments.sweep import make_sweep, sweep_spec
 from icy.experiments.sweep_file import read_sweep
 from icy.records.load import load_records
 from icy.s2b import AcquisitionSettings, GameSettings, ease_of_acquisition, evaluate, never_listening
-from icy.s2b.agents.course import CHECKPOINTS, _remove
 from icy.s2b.agents.kept import kept_agents, one_agent
 from icy.s2b.agents.setup import LEARNERS, Setup
 from icy.s2b.agents.spec import S2BSpec
+from icy.training.checkpoints import FOLDER
 from icy.training.weights import card_of
 
 TINY: dict[str, Any] = {
@@ -190,8 +190,8 @@ def test_settings_within_settings_are_shown_where_they_differ(tmp_path: Path) ->
 KILLED = """
 import json, sys
 import icy
-from icy.s2b.agents import course
-course.CHECKPOINT_SECONDS = 0.0
+from icy.training import checkpoints
+checkpoints.SECONDS = 0.0
 icy.train("s2b", out=sys.argv[1], progress=False, **json.loads(sys.argv[2]))
 """
 
@@ -204,7 +204,7 @@ def test_killed_and_resumed_equals_uninterrupted(learner: str, tmp_path: Path, m
     whole = of_length(learner, 150) | {"most": 2, "seeds": 1, "episodes": 20, "workers": 1}
     whole |= {"keep_models": True, "report_every": 50}
     process = subprocess.Popen([sys.executable, "-c", KILLED, str(out), json.dumps(whole)], env=environment)
-    while not (found := list((out / CHECKPOINTS).glob("*.pt"))):
+    while not (found := list((out / FOLDER).glob("*.pt"))):
         assert process.poll() is None, "it ended before there was a checkpoint"
         time.sleep(0.005)
     process.send_signal(signal.SIGKILL)
@@ -216,7 +216,7 @@ def test_killed_and_resumed_equals_uninterrupted(learner: str, tmp_path: Path, m
     monkeypatch.setattr("icy.s2b.agents.course.Course._read", _noting(seen))
     icy.train("s2b", out=out, progress=False, **whole)
     assert seen[0] >= reached  # it went on from there
-    assert not (out / CHECKPOINTS).exists()
+    assert not (out / FOLDER).exists()
     icy.train("s2b", out=tmp_path / "whole", progress=False, **whole)
     assert numbers(out) == numbers(tmp_path / "whole")
     weights = [next((folder / "models").iterdir()).read_bytes() for folder in (out, tmp_path / "whole")]
@@ -242,7 +242,7 @@ def _noting(seen: list[int]) -> Any:
 def test_a_damaged_checkpoint_is_begun_anew(tmp_path: Path) -> None:
     spec = S2BSpec.asked(out=str(tmp_path), settings=FEW, **{n: v for n, v in TINY.items() if n != "progress"})
     job = make_plan(spec).rows[0].job
-    path = tmp_path / CHECKPOINTS / f"{job.key(job.replicates[0])}.pt"
+    path = tmp_path / FOLDER / f"{job.key(job.replicates[0])}.pt"
     path.parent.mkdir(parents=True)
     path.write_bytes(b"no checkpoint")
     train(tmp_path)
@@ -254,25 +254,13 @@ def test_a_damaged_checkpoint_is_begun_anew(tmp_path: Path) -> None:
 def test_a_training_that_cannot_leave_a_checkpoint_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("icy.s2b.agents.course.CHECKPOINT_SECONDS", 0.0)
-    monkeypatch.setattr("icy.s2b.agents.course.SHARE", math.inf)
-    (tmp_path / CHECKPOINTS).write_text("no folder")
+    monkeypatch.setattr("icy.training.checkpoints.SECONDS", 0.0)
+    monkeypatch.setattr("icy.training.checkpoints.SHARE", math.inf)
+    (tmp_path / FOLDER).write_text("no folder")
     train(tmp_path, seeds=1)
     assert "No checkpoint of pairs+ppo, seed 123" in caplog.text
     train(tmp_path / "whole", seeds=1)
     assert numbers(tmp_path) == numbers(tmp_path / "whole")
-
-
-def test_several_processes_may_remove_their_checkpoints(tmp_path: Path) -> None:
-    """Of one folder: it goes with the last of them, whoever is first."""
-    mine, other = (tmp_path / CHECKPOINTS / f"{name}.pt" for name in ("mine", "other"))
-    mine.parent.mkdir()
-    other.write_bytes(b"")
-    _remove(mine)  # which is not there
-    assert other.exists()
-    _remove(other)
-    assert not other.parent.exists()
-    _remove(other)  # nor is the folder
 
 
 # -- planned -----------------------------------------------------------------------------------------------------------

@@ -12,7 +12,16 @@ from torch import Tensor, nn
 
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError
-from icy.s2b.agents.memory import NUMBER, TOKEN, Lookup, MemorySettings, by_dimension, features, odds_of_all, paired
+from icy.s2b.agents.memories.memory import (
+    NUMBER,
+    TOKEN,
+    Lookup,
+    MemorySettings,
+    by_dimension,
+    features,
+    odds_of_all,
+    paired,
+)
 
 from .base import CAPACITY, Inputs, Parts, Resets, SequenceCore, State
 from .entries import appended, remembered, view

@@ -33,7 +33,7 @@ class Actions:
 
     Example:
         >>> from icy.s2b import GameSettings
-        >>> from icy.s2b.agents.actions import Actions
+        >>> from icy.s2b.agents.networks.actions import Actions
         >>> game = GameSettings()
         >>> [Actions(game, form).sizes for form in ("decision", "sentence", "tokens", "both")]
         [(3,), (260,), (7, 7, 7), (519,)]

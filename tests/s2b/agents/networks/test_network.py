@@ -10,9 +10,9 @@ import torch
 from icy.core.errors import IncompatibleError, InvalidSettingError, UnknownNameError
 from icy.core.registry import CORE, registry
 from icy.s2b import BatchedGame, GameSettings
-from icy.s2b.agents.actions import Actions
-from icy.s2b.agents.network import Network, NetworkSettings
-from icy.s2b.agents.observations import Observation, observe
+from icy.s2b.agents.networks.actions import Actions
+from icy.s2b.agents.networks.network import Network, NetworkSettings
+from icy.s2b.agents.networks.observations import Observation, observe
 
 SMALL = GameSettings(most=2)
 

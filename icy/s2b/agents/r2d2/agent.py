@@ -10,14 +10,13 @@ from jaxtyping import Bool, Int, Shaped
 from torch import Tensor
 
 from icy.core.registry import SPEAKER
+from icy.s2b.agents.cores.base import State, begun
+from icy.s2b.agents.networks.actions import NEVER, Actions
+from icy.s2b.agents.networks.network import Network
+from icy.s2b.agents.networks.observations import Observation, observe
+from icy.s2b.agents.networks.sad import told_of
 from icy.s2b.settings import GameSettings
 from icy.s2b.turn import Turn
-
-from .actions import NEVER, Actions
-from .cores.base import State, begun
-from .network import Network
-from .observations import Observation, observe
-from .sad import told_of
 
 KEPT = ("stimulus", "message", "query", "round", "result", "reward", "earned", "previous", "fresh")
 Recorded = Mapping[str, Shaped[Tensor, "..."]]

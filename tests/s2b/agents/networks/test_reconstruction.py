@@ -8,10 +8,10 @@ from torch.nn import functional as F
 
 from icy.core.errors import InvalidSettingError
 from icy.s2b import BatchedGame, GameSettings
-from icy.s2b.agents.actions import Actions
-from icy.s2b.agents.network import Network, NetworkSettings
-from icy.s2b.agents.observations import Observation, observe
-from icy.s2b.agents.reconstruction import Reconstruction, ReconstructionSettings
+from icy.s2b.agents.networks.actions import Actions
+from icy.s2b.agents.networks.network import Network, NetworkSettings
+from icy.s2b.agents.networks.observations import Observation, observe
+from icy.s2b.agents.networks.reconstruction import Reconstruction, ReconstructionSettings
 
 GAME = GameSettings(most=2)
 ACTIONS = Actions(GAME)

@@ -12,10 +12,10 @@ from torch import Tensor, nn
 from icy.core.checks import whole_number
 from icy.core.errors import IncompatibleError, unknown
 from icy.core.registry import CORE, registry
+from icy.s2b.agents.cores.base import CAPACITY, Core, Parts, State
+from icy.s2b.agents.cores.factory import made_of, takes
 
 from .actions import Actions, one_hot
-from .cores.base import CAPACITY, Core, Parts, State
-from .cores.factory import made_of, takes
 from .observations import Observation
 
 MASKS = ("input", "head", "none")
@@ -184,9 +184,9 @@ class Network(nn.Module):
 
     Example:
         >>> from icy.s2b import BatchedGame
-        >>> from icy.s2b.agents.actions import Actions
-        >>> from icy.s2b.agents.network import Network, NetworkSettings
-        >>> from icy.s2b.agents.observations import observe
+        >>> from icy.s2b.agents.networks.actions import Actions
+        >>> from icy.s2b.agents.networks.network import Network, NetworkSettings
+        >>> from icy.s2b.agents.networks.observations import observe
         >>> game = BatchedGame(episodes=4)
         >>> actions = Actions.of_role(game.settings, "listener")
         >>> network = Network(actions, NetworkSettings.preset("metarg24"))

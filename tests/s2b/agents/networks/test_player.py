@@ -12,14 +12,14 @@ import torch
 from icy.core.errors import IncompatibleError
 from icy.core.registry import LISTENER, SPEAKER
 from icy.s2b import BatchedGame, GameSettings, evaluate, probe_language
-from icy.s2b.agents.actions import Actions
-from icy.s2b.agents.learning import read
-from icy.s2b.agents.memory import MemoryListener
-from icy.s2b.agents.network import Network, NetworkSettings
-from icy.s2b.agents.network_player import NetworkPlayer
-from icy.s2b.agents.player import MemoryPlayer
-from icy.s2b.agents.r2d2 import R2D2Learning, R2D2Settings
-from icy.s2b.agents.reconstruction import Reconstruction, ReconstructionSettings
+from icy.s2b.agents.memories.learning import read
+from icy.s2b.agents.memories.memory import MemoryListener
+from icy.s2b.agents.memories.player import MemoryPlayer
+from icy.s2b.agents.networks.actions import Actions
+from icy.s2b.agents.networks.network import Network, NetworkSettings
+from icy.s2b.agents.networks.player import NetworkPlayer
+from icy.s2b.agents.networks.reconstruction import Reconstruction, ReconstructionSettings
+from icy.s2b.agents.r2d2.learning import R2D2Learning, R2D2Settings
 from icy.s2b.evaluation import play
 from icy.s2b.players.base import seated
 

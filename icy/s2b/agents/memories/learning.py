@@ -16,17 +16,17 @@ from torch.nn import functional as F
 from icy.core.checks import real_number, whole_number
 from icy.core.errors import unknown
 from icy.core.streams import stream_key
+from icy.s2b.agents.dealt import DealtGames, check_dealt, deal_games, decide
+from icy.s2b.agents.rewards import accuracies, entropy, less_phase_mean, log_of, normalised, phase_means, rewards
+from icy.s2b.agents.schedule import Batches, first_episode, grouped, practice, rate_factor
+from icy.s2b.agents.training import Training
 from icy.s2b.evaluation import episode_seeds
 from icy.s2b.options import Query
 from icy.s2b.players.base import Player
 from icy.s2b.settings import GameSettings
 
-from .dealt import DealtGames, check_dealt, deal_games, decide
 from .memory import MemoryListener
 from .player import MemoryPlayer
-from .rewards import accuracies, entropy, less_phase_mean, log_of, normalised, phase_means, rewards
-from .schedule import Batches, first_episode, grouped, practice, rate_factor
-from .training import Training
 
 LEARNERS = ("ppo", "supervised")
 READ_AT_ONCE = 64

@@ -11,12 +11,12 @@ import torch
 from icy.core.errors import IncompatibleError
 from icy.core.registry import CORE, SPEAKER, registry
 from icy.s2b import BatchedGame, GameSettings, evaluate
-from icy.s2b.agents.core_listener import DEFAULTS, CoreListener
 from icy.s2b.agents.cores.base import State
 from icy.s2b.agents.dealt import DealtGames, deal_games
-from icy.s2b.agents.learning import read
-from icy.s2b.agents.network import NetworkSettings
-from icy.s2b.agents.observations import Observation, observe
+from icy.s2b.agents.memories.learning import read
+from icy.s2b.agents.networks.listener import DEFAULTS, CoreListener
+from icy.s2b.agents.networks.network import NetworkSettings
+from icy.s2b.agents.networks.observations import Observation, observe
 from icy.s2b.players.base import seated
 
 SEEDS = range(40, 44)

@@ -15,11 +15,11 @@ from icy.core.errors import IncompatibleError, InvalidSettingError, UnknownNameE
 from icy.core.registry import LISTENER, SPEAKER
 from icy.s2b import BatchedGame, GameSettings
 from icy.s2b.agents.dealt import deal_games, deal_silent
-from icy.s2b.agents.memory import MemorySettings
-from icy.s2b.agents.pair import Pair, PairSettings, hear, hear_straight
-from icy.s2b.agents.player import MemoryPlayer, TrainedSpeaker
+from icy.s2b.agents.memories.memory import MemorySettings
+from icy.s2b.agents.memories.pair import Pair, PairSettings, hear, hear_straight
+from icy.s2b.agents.memories.player import MemoryPlayer, TrainedSpeaker
+from icy.s2b.agents.memories.speaker import SpeakerSettings, pick
 from icy.s2b.agents.rewards import advantages, entropy, less_phase_mean, returns, rewards
-from icy.s2b.agents.speaker import SpeakerSettings, pick
 from icy.s2b.evaluation import episode_seeds, evaluate, play
 from icy.s2b.streams import EpisodeStreams
 

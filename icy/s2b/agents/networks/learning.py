@@ -9,13 +9,13 @@ from torch import Tensor
 
 from icy.core.checks import real_number
 from icy.core.errors import IncompatibleError, unknown
+from icy.s2b.agents.dealt import DealtGames
+from icy.s2b.agents.memories.learning import DealtLearning, LearningSettings, Tried
+from icy.s2b.agents.rewards import generalised_advantages, log_of, normalised, rewards
 from icy.s2b.players.base import Player
 from icy.s2b.settings import GameSettings
 
-from .core_listener import CoreListener
-from .dealt import DealtGames
-from .learning import DealtLearning, LearningSettings, Tried
-from .rewards import generalised_advantages, log_of, normalised, rewards
+from .listener import CoreListener
 
 BASELINES = ("phase", "value")
 

@@ -13,11 +13,11 @@ from torch import Tensor
 from icy.core.errors import IncompatibleError, InvalidSettingError, UnknownNameError
 from icy.core.registry import LISTENER, SPEAKER
 from icy.s2b import GameSettings
-from icy.s2b.agents.actions import NEVER
-from icy.s2b.agents.network import NetworkSettings
-from icy.s2b.agents.r2d2 import R2D2Learning, R2D2Settings
-from icy.s2b.agents.reconstruction import ReconstructionSettings
-from icy.s2b.agents.replay import Sequences
+from icy.s2b.agents.networks.actions import NEVER
+from icy.s2b.agents.networks.network import NetworkSettings
+from icy.s2b.agents.networks.reconstruction import ReconstructionSettings
+from icy.s2b.agents.r2d2.learning import R2D2Learning, R2D2Settings
+from icy.s2b.agents.r2d2.replay import Sequences
 
 GAME = GameSettings(dimensions=2, most=2)
 SMALL = NetworkSettings.preset("metarg24", stimulus=(8,), message=(8,), options={"sizes": (8,)})

@@ -14,18 +14,27 @@ from torch.nn import functional as F
 
 from icy.core.checks import real_number, whole_number
 from icy.core.errors import IncompatibleError, unknown
+from icy.s2b.agents.dealt import DealtGames, check_dealt, deal_silent, decide
+from icy.s2b.agents.rewards import (
+    accuracies,
+    advantages,
+    entropy,
+    less_phase_mean,
+    log_of,
+    phase_means,
+    returns,
+    rewards,
+)
+from icy.s2b.agents.schedule import Batches, first_episode, grouped, practice, rate_factor
+from icy.s2b.agents.training import Training
 from icy.s2b.evaluation import episode_seeds
 from icy.s2b.options import Query
 from icy.s2b.players.base import Player
 from icy.s2b.settings import GameSettings
 
-from .dealt import DealtGames, check_dealt, deal_silent, decide
 from .memory import MemoryListener, MemorySettings
 from .player import MemoryPlayer, TrainedSpeaker
-from .rewards import accuracies, advantages, entropy, less_phase_mean, log_of, phase_means, returns, rewards
-from .schedule import Batches, first_episode, grouped, practice, rate_factor
 from .speaker import MemorySpeaker, SpeakerSettings, pick
-from .training import Training
 
 ESTIMATORS = ("reinforce", "gumbel")
 SHARP = ("sharpness", "new")  # weights of the speaker that say what counts as the same number

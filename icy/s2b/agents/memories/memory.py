@@ -15,9 +15,8 @@ from torch.nn import functional as F
 
 from icy.core.checks import whole_number
 from icy.core.errors import IncompatibleError, unknown
+from icy.s2b.agents.dealt import DealtGames
 from icy.s2b.settings import GameSettings
-
-from .dealt import DealtGames
 
 KINDS = ("pairs", "joint")
 OCTAVES = 6

@@ -15,14 +15,14 @@ from torch import Tensor, nn
 
 from icy.core.errors import IncompatibleError
 from icy.core.registry import LISTENER
+from icy.s2b.agents.dealt import DealtGames, of_like_length
 from icy.s2b.game import REWARDS
 from icy.s2b.settings import GameSettings
 
 from .actions import NEVER, Actions
-from .dealt import DealtGames, of_like_length
 from .network import Network, NetworkSettings, Scored
-from .network_player import NetworkPlayer
 from .observations import Observation
+from .player import NetworkPlayer
 
 READ_TOGETHER = 32  # episodes, as more at once are no faster, and then the longer ones are with their like
 # The smaller of the papers' LSTMs behind the smaller of their encoders: of those, what learns most in a minute.

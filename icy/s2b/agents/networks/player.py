@@ -11,12 +11,12 @@ from torch import Tensor
 from icy.core.errors import IncompatibleError
 from icy.core.registry import LISTENER, SPEAKER
 from icy.core.text import counted
+from icy.s2b.agents.cores.base import begun
 from icy.s2b.players.base import Action, Meanings, Player, Seat, Sentences, Stimuli
 from icy.s2b.settings import GameSettings
 from icy.s2b.turn import Seen
 
 from .actions import NEVER, Actions
-from .cores.base import begun
 from .network import Network
 from .observations import Observation, observe
 from .reconstruction import Reconstruction

@@ -9,9 +9,9 @@ import torch
 
 from icy.core.errors import IcyError, UnknownNameError
 from icy.s2b import GameSettings, evaluate
-from icy.s2b.agents.learning import DealtLearning, LearningSettings, read
-from icy.s2b.agents.memory import MemoryListener, MemorySettings
-from icy.s2b.agents.player import MemoryPlayer
+from icy.s2b.agents.memories.learning import DealtLearning, LearningSettings, read
+from icy.s2b.agents.memories.memory import MemoryListener, MemorySettings
+from icy.s2b.agents.memories.player import MemoryPlayer
 from icy.s2b.agents.schedule import TRAINING, first_episode, practice
 from icy.s2b.evaluation import episode_seeds
 

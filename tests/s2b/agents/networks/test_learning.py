@@ -10,10 +10,10 @@ import torch
 
 from icy.core.errors import IcyError
 from icy.s2b import GameSettings, evaluate
-from icy.s2b.agents.core_learning import CoreLearning, CoreLearningSettings, SupervisedCoreSettings
-from icy.s2b.agents.core_listener import CoreListener
-from icy.s2b.agents.learning import DealtLearning, LearningSettings, read
-from icy.s2b.agents.network import NetworkSettings
+from icy.s2b.agents.memories.learning import DealtLearning, LearningSettings, read
+from icy.s2b.agents.networks.learning import CoreLearning, CoreLearningSettings, SupervisedCoreSettings
+from icy.s2b.agents.networks.listener import CoreListener
+from icy.s2b.agents.networks.network import NetworkSettings
 from icy.s2b.game import REWARDS
 
 SMALL: dict[str, Any] = {"updates": 4, "episodes": 8, "minibatch": 4}

@@ -16,23 +16,23 @@ from icy.core.checks import real_number, whole_number
 from icy.core.errors import IncompatibleError, InvalidSettingError, unknown
 from icy.core.registry import LISTENER, SPEAKER, registry
 from icy.core.streams import stream_key
+from icy.s2b.agents.networks.actions import Actions
+from icy.s2b.agents.networks.network import Network, NetworkSettings
+from icy.s2b.agents.networks.observations import Observation
+from icy.s2b.agents.networks.player import NetworkPlayer, linked
+from icy.s2b.agents.networks.reconstruction import Reconstruction, ReconstructionSettings
+from icy.s2b.agents.networks.sad import told_width
+from icy.s2b.agents.schedule import first_episode
+from icy.s2b.agents.training import Training
 from icy.s2b.evaluation import evaluate
 from icy.s2b.game import BatchedGame
 from icy.s2b.players.base import Player, seated
 from icy.s2b.settings import GameSettings
 from icy.s2b.turn import Turn
 
-from .actions import Actions
 from .agent import Agent, Step
-from .network import Network, NetworkSettings
-from .network_player import NetworkPlayer, linked
-from .observations import Observation
-from .reconstruction import Reconstruction, ReconstructionSettings
 from .replay import Replay, Sequences, mixed_priority
-from .sad import told_width
-from .schedule import first_episode
 from .targets import n_step_targets, whole
-from .training import Training
 
 PLAYERS = (LISTENER, "both")
 TARGETS = ("hard", "soft")
@@ -153,7 +153,7 @@ class R2D2Settings:
             UnknownNameError: no such preset.
 
         Example:
-            >>> from icy.s2b.agents.r2d2 import R2D2Settings
+            >>> from icy.s2b.agents.r2d2.learning import R2D2Settings
             >>> later = R2D2Settings.preset("metarg24", observations=500_000)
             >>> later.length, later.burn_in, later.steps, later.network.core
             (40, 20, 7, 'LSTM-512')
@@ -210,7 +210,7 @@ class R2D2Learning(Training):
 
     Example:
         >>> from icy.s2b import GameSettings
-        >>> from icy.s2b.agents.r2d2 import R2D2Learning, R2D2Settings
+        >>> from icy.s2b.agents.r2d2.learning import R2D2Learning, R2D2Settings
         >>> settings = R2D2Settings.preset("metarg24", actors=2, least=0, observations=100, observations_per_update=10)
         >>> learning = R2D2Learning(GameSettings(most=2), settings)
         >>> loss = learning.run(2)

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 
 from icy.s2b import BatchedGame, GameSettings
-from icy.s2b.agents.memory import MemoryListener
-from icy.s2b.agents.player import MemoryPlayer
+from icy.s2b.agents.memories.memory import MemoryListener
+from icy.s2b.agents.memories.player import MemoryPlayer
 from icy.s2b.evaluation import play
 
 GAME = GameSettings(most=3)

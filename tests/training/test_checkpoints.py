@@ -1,0 +1,70 @@
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+
+from icy.records.store import RECORDS
+from icy.training import checkpoints
+from icy.training.checkpoints import FOLDER, Checkpoint, sweep_checkpoints
+
+STATE = {"updates": 3, "weights": torch.arange(4.0), "curve": [[0, 0.5]]}
+
+
+def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
+    Checkpoint(tmp_path, "key", "a training").save(STATE)
+    found = Checkpoint(tmp_path, "key", "a training").load()
+    assert found is not None
+    assert torch.equal(found.pop("weights"), STATE["weights"])
+    assert found == {"updates": 3, "curve": [[0, 0.5]]}
+
+
+def test_none_is_gone_on_from_that_is_not_used_missing_or_damaged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    one = Checkpoint(tmp_path, "key", "a training")
+    assert one.load() is None
+    one.save(STATE)
+    assert Checkpoint(tmp_path, "key", "a training", used=False).load() is None
+    one.path.write_bytes(one.path.read_bytes()[:50])
+    assert one.load() is None
+    assert "begins anew" in caplog.text
+
+
+def test_when_one_is_due(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """After some seconds, or more where they take long, so that they take no more than their share of the time."""
+    assert not Checkpoint(tmp_path, "key", "a training").due
+    monkeypatch.setattr(checkpoints, "SECONDS", 0.0)
+    one = Checkpoint(tmp_path, "key", "a training")
+    assert one.due
+    assert not Checkpoint(tmp_path, "key", "a training", used=False).due
+    monkeypatch.setattr(checkpoints, "SHARE", 1e-9)
+    one.save(STATE)
+    assert not one.due
+    monkeypatch.setattr(checkpoints, "SHARE", math.inf)
+    assert one.due
+
+
+def test_those_of_what_is_on_file_are_swept(tmp_path: Path) -> None:
+    done, other = (Checkpoint(tmp_path, key, key) for key in ("done", "other"))
+    for one in (done, other):
+        one.save(STATE)
+    (tmp_path / RECORDS).mkdir()
+    (tmp_path / RECORDS / "done.json").write_text("{}")
+    sweep_checkpoints(tmp_path)
+    assert not done.path.exists()
+    assert other.path.exists()
+
+
+def test_several_processes_may_remove_their_checkpoints(tmp_path: Path) -> None:
+    """Of one folder: it goes with the last of them, whoever is first."""
+    mine, other = (Checkpoint(tmp_path, name, name) for name in ("mine", "other"))
+    other.path.parent.mkdir()
+    other.path.write_bytes(b"")
+    mine.forget()  # which is not there
+    assert other.path.exists()
+    other.forget()
+    assert not (tmp_path / FOLDER).exists()
+    other.forget()  # nor is the folder
