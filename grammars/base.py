@@ -28,6 +28,7 @@ from icy.languages.meanings import MeaningSpace
 IntArray = NDArray[np.int64]
 Messages = Int64[IntArray, "meaning={space.size} length={space.attributes*word_length}"]  # of a function
 TableMessages = Int64[IntArray, "meaning={table.space.size} length={table.message_length}"]  # of a corruption
+Words = Int64[IntArray, "attr={space.attributes} value={space.values} word_length={word_length}"]
 
 LARGEST_DRAW = 2**62  # numbers up to this are drawn as one 64-bit integer, larger ones digit by digit
 
@@ -40,6 +41,8 @@ class Grammar(Protocol):
         vocab_size: number of tokens, V.
         word_length: tokens per attribute word, w; messages have length L = A * w.
         seed: every draw must come from `icy.core.streams.stream(seed, NAME)`, with a name of the grammar's own.
+
+    A function that can use given words, in place of those of the seed, also takes `words=None`: shape [A, K, w].
 
     Returns:
         A Language over `space`, or its messages: shape [N, L], tokens 0..V-1, rows in the order of meanings.
@@ -111,9 +114,7 @@ class Corruption(ABC):
         """
 
 
-def base_words(
-    space: MeaningSpace, vocab_size: int, word_length: int, seed: int
-) -> Int64[IntArray, "attr={space.attributes} value={space.values} word_length={word_length}"]:
+def base_words(space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> Words:
     """Draw the words of all attribute values: uniform, and distinct within and across attributes (Perkins21, Icy22).
 
     They depend on the seed and the sizes alone, so all grammars of a seed share them.
@@ -135,8 +136,17 @@ def base_words(
     return words.reshape(space.attributes, space.values, word_length)
 
 
-def base_messages(space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> Messages:
+def base_messages(
+    space: MeaningSpace, vocab_size: int, word_length: int, seed: int, words: Words | None = None
+) -> Messages:
     """Return the messages of the compositional language: the words of the values, in the order of attributes.
+
+    Args:
+        space: the meanings.
+        vocab_size: V.
+        word_length: w.
+        seed: of the words, unless they are given.
+        words: the words of all values, shape [A, K, w].
 
     Returns:
         Shape [N, A * w].
@@ -144,7 +154,8 @@ def base_messages(space: MeaningSpace, vocab_size: int, word_length: int, seed: 
     Raises:
         InvalidSettingError: as for `base_words`, or the table does not fit in memory.
     """
-    words = base_words(space, vocab_size, word_length, seed)
+    if words is None:
+        words = base_words(space, vocab_size, word_length, seed)
     space.check_fits(space.attributes * word_length)
     messages = np.empty((space.size, space.attributes, word_length), dtype=np.int64)
     for attribute, of_values in enumerate(words):
@@ -184,6 +195,31 @@ def digits(numbers: Int64[IntArray, "*axes"], base: int, length: int) -> Int64[I
     for place in range(length):
         numbers, shown[..., place] = np.divmod(numbers, base)
     return shown
+
+
+def given_words(words: Any, space: MeaningSpace, vocab_size: int, word_length: int) -> Words:
+    """Return a table of words that a user gives, as an array of its own.
+
+    Raises:
+        InvalidSettingError: it is no table [A, K, w] of tokens 0..V-1, or two values have the same word.
+    """
+    shape = (space.attributes, space.values, word_length)
+    try:
+        given = np.array(words)
+    except ValueError:  # rows of different lengths
+        given = np.array([])
+    if given.shape != shape or given.dtype.kind not in "iu":
+        raise InvalidSettingError(
+            f"The words of {space} are whole numbers of shape {shape}: attributes, values, tokens of a word; the given "
+            f"ones have shape {given.shape}."
+        )
+    if given.min() < 0 or given.max() >= vocab_size:
+        raise InvalidSettingError(
+            f"Tokens of words run from 0 to {vocab_size - 1}; found {given.min()} to {given.max()}."
+        )
+    if len(np.unique(given.reshape(-1, word_length), axis=0)) < space.attributes * space.values:
+        raise InvalidSettingError("Two attribute values have the same word; give each a word of its own.")
+    return given.astype(np.int64)
 
 
 def check_settings(space: MeaningSpace, vocab_size: int, word_length: int) -> None:

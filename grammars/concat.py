@@ -3,18 +3,19 @@
 from icy.core.registry import register_grammar
 from icy.languages.meanings import MeaningSpace
 
-from .base import Messages, base_messages
+from .base import Messages, Words, base_messages
 
 
 @register_grammar("concat", source="Perkins21 (COMP), Icy22 (concat)", aliases=("comp", "compositional"))
-def concat(space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> Messages:
+def concat(space: MeaningSpace, vocab_size: int, word_length: int, seed: int, words: Words | None = None) -> Messages:
     """Concatenates the words of the attribute values: fully compositional.
 
     Args:
         space: the meanings.
         vocab_size: V, with V ** w at least A * K.
         word_length: w.
-        seed: of the base words.
+        seed: of the base words, unless they are given.
+        words: the base words, shape [A, K, w].
 
     Returns:
         Messages, shape [N, A * w].
@@ -27,4 +28,4 @@ def concat(space: MeaningSpace, vocab_size: int, word_length: int, seed: int) ->
         >>> make_language("concat", "2x3", vocab_size=4, word_length=2).messages.shape
         (9, 4)
     """
-    return base_messages(space, vocab_size, word_length, seed)
+    return base_messages(space, vocab_size, word_length, seed, words)

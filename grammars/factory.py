@@ -1,8 +1,9 @@
 """Make languages by the names of grammars and chains."""
 
 import dataclasses
+import inspect
 import operator
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,11 @@ from icy.core.text import counted
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
 
-from .base import Corruption, Table, base_messages, check_settings
+from .base import Corruption, IntArray, Table, base_messages, check_settings, given_words
 
 WILDCARDS = "*?["
+Generators = Callable[..., np.random.Generator]
+"""What gives a corruption its generator, called as `icy.core.streams.stream` is: (seed, name, ...)."""
 
 
 def make_language(
@@ -26,6 +29,9 @@ def make_language(
     vocab_size: int = 4,
     word_length: int = 4,
     seed: int = 0,
+    *,
+    words: Any = None,
+    generators: Generators = stream,
 ) -> Language:
     """Make the language of a grammar.
 
@@ -38,13 +44,16 @@ def make_language(
         vocab_size: number of tokens, V.
         word_length: tokens per attribute word, w; messages have length A * w.
         seed: whole number.
+        words: the base words, in place of those of the seed: tokens, shape [A, K, w].
+        generators: what corruptions draw from, in place of streams of the seed; for languages of other programs.
 
     Returns:
         The language, under its canonical name.
 
     Raises:
         UnknownNameError: there is no such grammar; the message suggests similar names.
-        IncompatibleError: the chain holds a grammar that is not a corruption, or the space does not suit the grammar.
+        IncompatibleError: the chain holds a grammar that is not a corruption, the space does not suit the grammar, or
+            a plug-in's grammar takes no given words.
         InvalidSettingError: the sizes do not fit together, or the table does not fit in memory.
 
     Example:
@@ -59,10 +68,12 @@ def make_language(
     entries = resolve(name)
     check_settings(whole_space, vocab_size, word_length)
     vocab_size, word_length = int(vocab_size), int(word_length)  # NumPy's integers would overflow in V ** L
+    table = None if words is None else given_words(words, whole_space, vocab_size, word_length)
     if _is_corruption(entries[0]):
-        made = _corrupted(entries, whole_space, vocab_size, word_length, whole_seed)
+        base = base_messages(whole_space, vocab_size, word_length, whole_seed, table)
+        made = _corrupted(entries, base, (whole_space, vocab_size, word_length), whole_seed, generators)
     else:
-        made = entries[0].create(whole_space, vocab_size, word_length, whole_seed)
+        made = entries[0].create(whole_space, vocab_size, word_length, whole_seed, **_words_for(entries[0], table))
     canonical = "+".join(entry.name for entry in entries)
     return _finished(made, canonical, whole_space, vocab_size, word_length, whole_seed)
 
@@ -181,16 +192,31 @@ def _sides(entry: Entry) -> tuple[str, ...]:
     return tuple(getattr(entry.load(), "sides", SIDES))
 
 
+def _words_for(entry: Entry, words: IntArray | None) -> dict[str, IntArray]:
+    """Return the argument by which a grammar that is a function gets the words that were given.
+
+    Raises:
+        IncompatibleError: it has no such argument.
+    """
+    if words is None:
+        return {}
+    if "words" not in inspect.signature(entry.load()).parameters:
+        raise IncompatibleError(
+            f"The grammar '{entry.name}' makes words of its own and takes none that are given; its function would need "
+            "an argument `words=None`."
+        )
+    return {"words": words}
+
+
 def _corrupted(
-    entries: list[Entry], space: MeaningSpace, vocab_size: int, word_length: int, seed: int
+    entries: list[Entry], messages: IntArray, sizes: tuple[MeaningSpace, int, int], seed: int, generators: Generators
 ) -> NDArray[np.integer[Any]]:
-    messages = base_messages(space, vocab_size, word_length, seed)
     uses: dict[str, int] = {}
     for entry in entries:
         uses[entry.name] = uses.get(entry.name, 0) + 1
         # A second use in one chain draws from another stream; the first draws the same as the corruption alone.
         again = () if uses[entry.name] == 1 else (uses[entry.name],)
-        table = Table(space, vocab_size, word_length, stream(seed, entry.name, *again))
+        table = Table(*sizes, generators(seed, entry.name, *again))
         messages = np.asarray(entry.create().apply(messages, table))
     return messages
 

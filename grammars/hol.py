@@ -6,13 +6,13 @@ from icy.core.streams import stream
 from icy.core.text import counted
 from icy.languages.meanings import MeaningSpace
 
-from .base import Messages, distinct_digits
+from .base import Messages, Words, distinct_digits
 
 ROOM_FOR_REPEATS = 1000  # from this many possible messages per meaning, the authors draw with replacement
 
 
 @register_grammar("hol", source="Perkins21 (HOL), Icy22 (hol)", aliases=("holistic",))
-def hol(space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> Messages:
+def hol(space: MeaningSpace, vocab_size: int, word_length: int, seed: int, words: Words | None = None) -> Messages:
     """Gives every meaning a uniformly random message: nothing to learn but by heart.
 
     Messages are distinct if fewer than 1000 are possible per meaning. Otherwise they are drawn with replacement, as in
@@ -23,6 +23,7 @@ def hol(space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> Me
         vocab_size: V.
         word_length: w; messages have length L = A * w, as in other grammars.
         seed: of the messages.
+        words: base words; no message depends on them.
 
     Returns:
         Messages, shape [N, L].

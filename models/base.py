@@ -13,7 +13,11 @@ from icy.languages.meanings import MeaningSpace
 from .cells import Cell
 from .layers import Message
 
-Meanings = Integer[Tensor, "*#stack batch attr={self.space.attributes}"]
+# Values, or weights over the values of each attribute.
+Meanings = (
+    Integer[Tensor, "*#stack batch attr={self.space.attributes}"]
+    | Float[Tensor, "*#stack batch attr={self.space.attributes} value={self.space.values}"]
+)
 MessageScores = Float[Tensor, "*stack batch length={self.message_length} vocab={self.symbols}"]
 MeaningScores = Float[Tensor, "*stack batch attr={self.space.attributes} value={self.space.values}"]
 
@@ -72,7 +76,8 @@ class Model(nn.Module):
 
 
 class Sender(Model):
-    """A model from meanings to messages: `[batch, attr] -> scores [batch, length, vocab + 1]`."""
+    """A model from meanings, values `[batch, attr]` or weights over values `[batch, attr, value]`, to scores
+    `[batch, length, vocab + 1]`."""
 
     def forward(self, meanings: Meanings) -> MessageScores:
         """Return the scores of every symbol at every position."""

@@ -14,6 +14,7 @@ from icy.core.tracing import traceable
 
 from .kernels.products import product
 
+Meanings = Integer[Tensor, "*#lead attr"] | Float[Tensor, "*#lead attr value"]  # values, or weights over them
 Message = Integer[Tensor, "*stack batch length"] | Float[Tensor, "*stack batch length vocab"]  # tokens, or weights
 
 
@@ -73,8 +74,8 @@ class MeaningEmbedding(nn.Module):
         self.values = values
         self.weight = nn.Parameter(torch.randn(attributes * values, size))
 
-    def forward(self, meanings: Integer[Tensor, "*#stack batch attr"]) -> Float[Tensor, "*stack batch hidden"]:
-        """Return the sum of the rows of the attribute values."""
+    def forward(self, meanings: Meanings) -> Float[Tensor, "*lead_out hidden"]:
+        """Return the sum of the rows of the attribute values, or of all rows, weighted."""
         return rows_times(flat_one_hot(meanings, self.values, self.weight.dtype), self.weight)
 
 
@@ -91,11 +92,10 @@ class SymbolEmbedding(nn.Module):
 
 
 @traceable
-def flat_one_hot(
-    meanings: Integer[Tensor, "*lead attr"], values: int, dtype: torch.dtype
-) -> Float[Tensor, "*lead attr_values"]:
-    """Return the one-hot vectors of the attribute values, concatenated."""
-    return one_hot(meanings, values, dtype).flatten(-2)
+def flat_one_hot(meanings: Meanings, values: int, dtype: torch.dtype) -> Float[Tensor, "*lead attr_values"]:
+    """Return the one-hot vectors of the attribute values, or the weights over them, concatenated."""
+    weights = meanings.to(dtype) if meanings.is_floating_point() else one_hot(meanings, values, dtype)
+    return weights.flatten(-2)
 
 
 @traceable

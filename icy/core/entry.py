@@ -14,8 +14,11 @@ SIDES = ("sender", "receiver")
 PLAYERS = SPEAKER, LISTENER = ("speaker", "listener")  # of S2B's games
 TEXT_MODEL = "text-model"
 CORE = "core"  # of an agent that learns S2B
+WORLD = "world"  # of the multi-target games
+PERCEPTION = "perception"  # of an agent in them
+STUDY_PLAYER = "study-player"  # of Secret Spy Codes
 JOB = "job"
-ENTRY_KINDS = (*SIDES, "cell", "grammar", "metric", *PLAYERS, TEXT_MODEL, CORE, JOB)
+ENTRY_KINDS = (*SIDES, "cell", "grammar", "metric", *PLAYERS, TEXT_MODEL, CORE, WORLD, PERCEPTION, STUDY_PLAYER, JOB)
 
 
 class Card(TypedDict, total=False):
@@ -36,7 +39,8 @@ class Entry:
     """One registered thing: what it is called, how to make it, and where it comes from.
 
     Attributes:
-        kind: "sender", "receiver", "cell", "grammar", "metric", "speaker", "listener", "text-model", "core" or "job".
+        kind: "sender", "receiver", "cell", "grammar", "metric", "speaker", "listener", "text-model", "core", "world",
+            "perception", "study-player" or "job".
         name: the canonical name; once a family is bound to a cell, `Family:Cell`.
         factory: a callable, or "module:object" to import it from.
         description: one line.

@@ -1,5 +1,5 @@
 """The registry maps names to factories: senders, receivers, recurrent cells, grammars, metrics, players, text models
-and cores of S2B, and kinds of jobs.
+and cores of S2B, worlds and perceptions of games, players of the study, and kinds of jobs.
 
 Built-in models register here exactly as plug-ins do. An entry holds a factory, or the string "module:object", which is
 imported when the entry is first created; so listing names never imports torch.
@@ -19,7 +19,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeVar, Unpack
 
-from .entry import CORE, ENTRY_KINDS, LISTENER, PLAYERS, SIDES, SPEAKER, TEXT_MODEL, Card, Entry
+from .entry import (
+    CORE,
+    ENTRY_KINDS,
+    LISTENER,
+    PERCEPTION,
+    PLAYERS,
+    SIDES,
+    SPEAKER,
+    STUDY_PLAYER,
+    TEXT_MODEL,
+    WORLD,
+    Card,
+    Entry,
+)
 from .errors import DuplicateNameError, IcyError, PluginError, UnknownNameError, unknown
 from .plugins import FILE_PREFIX, import_file, import_text, source_digest
 from .text import natural
@@ -30,10 +43,13 @@ __all__ = [
     "ENTRY_KINDS",
     "ENTRY_POINT_GROUP",
     "LISTENER",
+    "PERCEPTION",
     "PLAYERS",
     "SIDES",
     "SPEAKER",
+    "STUDY_PLAYER",
     "TEXT_MODEL",
+    "WORLD",
     "Additions",
     "Card",
     "Entry",
@@ -48,16 +64,21 @@ __all__ = [
     "register_grammar",
     "register_listener",
     "register_metric",
+    "register_perception",
     "register_receiver",
     "register_sender",
     "register_speaker",
+    "register_study_player",
     "register_text_model",
+    "register_world",
     "registry",
 ]
 
 # Packages that register on import; they list themselves.
-BUILT_IN = ("icy.models", "icy.grammars", "icy.metrics", "icy.s2b", "icy.experiments")
+BUILT_IN = ("icy.models", "icy.grammars", "icy.metrics", "icy.s2b", "icy.games", "icy.study", "icy.experiments")
 ENTRY_POINT_GROUP = "icy.plugins"
+# Kinds that `icy list` lists by their own name.
+LISTED = ("grammar", "metric", "cell", TEXT_MODEL, CORE, WORLD, PERCEPTION, STUDY_PLAYER, "job")
 
 F = TypeVar("F")
 log = logging.getLogger(__name__)
@@ -199,11 +220,7 @@ class Registry:
 
     def _unknown(self, name: str, kinds: Sequence[str]) -> UnknownNameError:
         known = [n for e in self.entries(*kinds) for n in (e.name, *e.aliases)]
-        listing = (
-            f"{kinds[0]}s"
-            if tuple(kinds) in (("grammar",), ("metric",), ("cell",), (TEXT_MODEL,), (CORE,), ("job",))
-            else "models"
-        )
+        listing = f"{kinds[0]}s" if len(kinds) == 1 and kinds[0] in LISTED else "models"
         listing = "players" if set(kinds) <= set(PLAYERS) else listing
         return unknown(" or ".join(kinds), name, list(dict.fromkeys(known)), f"`icy list {listing}` shows all.")
 
@@ -455,6 +472,31 @@ def register_core(name: str, target: str | None = None, **card: Unpack[Card]) ->
     `icy.s2b.agents.cores.make_core`. Arguments and errors as for `register_sender`.
     """
     return _register(CORE, name, target, card)
+
+
+def register_world(name: str, target: str | None = None, **card: Unpack[Card]) -> Callable[[F], F]:
+    """Register a world of the multi-target games: a factory `(**options) -> icy.games.World`.
+
+    It must work without options; see `icy.games.make_world`. Arguments and errors as for `register_sender`.
+    """
+    return _register(WORLD, name, target, card)
+
+
+def register_perception(name: str, target: str | None = None, **card: Unpack[Card]) -> Callable[[F], F]:
+    """Register a perception of the games: a factory `(shape, size, **options) -> nn.Module`.
+
+    It is given the shape of an object and the size of what the module must put out for each, [batch, *shape] to [batch,
+    size]; `icy.games.perception` describes it. Arguments and errors as for `register_sender`.
+    """
+    return _register(PERCEPTION, name, target, card)
+
+
+def register_study_player(name: str, target: str | None = None, **card: Unpack[Card]) -> Callable[[F], F]:
+    """Register a simulated player of the study: a factory `(**options) -> icy.study.players.StudyPlayer`.
+
+    Arguments and errors as for `register_sender`.
+    """
+    return _register(STUDY_PLAYER, name, target, card)
 
 
 def list_models(pattern: str | Iterable[str] | None = None) -> list[str]:

@@ -34,6 +34,9 @@ CALLS: Mapping[str, Call] = {
     "listener": NOTHING,
     "text-model": Call("(name, settings)", 2),
     "core": Call("(width, **options)", 1),
+    "world": Call("options alone, each with a default", 0),
+    "perception": Call("(shape, size, **options)", 2),
+    "study-player": Call("(**options)", 0),
 }
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from icy.core.checks import whole_number
+from icy.core.checks import LARGEST_NUMBER, whole_number
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.text import counted
 
@@ -87,10 +87,13 @@ class Language:
             space: the meanings.
             messages: of every meaning in order, shape [N, L]; a sender may say the start symbol, which then counts as
                 one more token.
-            vocab_size: V, of the sender.
+            vocab_size: V, of the sender; if it is more than a language can have, tokens are numbered anew, in order.
             name: see Language.
             seed: see Language.
         """
+        if vocab_size > LARGEST_NUMBER:
+            used, messages = np.unique(messages, return_inverse=True)
+            vocab_size = len(used)
         return cls(space, messages, max(vocab_size, int(messages.max()) + 1), name=name, seed=seed)
 
     @classmethod

@@ -29,9 +29,19 @@ from .weights import pack_weights
 DRAWN_AT_ONCE = 64  # batches; bounds the memory they take, whatever the grid of checks
 
 
-def make_model(task: Task, seed: int, settings: TrainingSettings) -> nn.Module:
-    """Make the model of a task with the initial weights of a seed, whatever was drawn before."""
+def make_model(
+    task: Task, seed: int, settings: TrainingSettings, representation: Representation | None = None
+) -> nn.Module:
+    """Make the model of a task with the initial weights of a seed, whatever was drawn before.
+
+    Args:
+        task: what it is.
+        seed: of its weights.
+        settings: how it trains.
+        representation: in place of the one that the task names.
+    """
     published = task.entry.published if settings.published_models else {}
+    representation = representation_of(task, settings) if representation is None else representation
     with torch.random.fork_rng(devices=[]):
         names = ("weights", task.side) if task.paired else ("weights",)
         torch.default_generator.manual_seed(stream_key(seed, *names))  # the CPU's, and no other device's
@@ -41,7 +51,7 @@ def make_model(task: Task, seed: int, settings: TrainingSettings) -> nn.Module:
             task.message_length,
             task.vocab_size,
             task.hidden_size,
-            **{"representation": representation_of(task, settings), **published, **task.options},
+            **{"representation": representation, **published, **task.options},
         )
 
 

@@ -31,6 +31,7 @@ from .weights import state_of
 
 log = logging.getLogger(__name__)
 Loss = Callable[[Any, Tensor, Noise], Tensor]  # scores, targets, noise -> a loss per replicate
+Prepare = Callable[[Tensor], Tensor]  # inputs [replicate, ...] -> what the models take
 # Examples of a replicate in one forward pass of an evaluation: as many whatever its company, since kernels for products
 # choose by the number of rows. Never fewer than 128: the published Hier receivers read a batch by its first example.
 EXAMPLES_AT_ONCE = {"cpu": 512, "cuda": 1024}
@@ -114,6 +115,7 @@ def make_learner(
     device: torch.device,
     sample: Tensor,
     engine: str = "auto",
+    prepare: Prepare | None = None,
 ) -> Learner:
     """Make the learner that suits some models.
 
@@ -126,6 +128,8 @@ def make_learner(
         sample: a small batch of inputs [replicate, batch, ...], to try vmap on.
         engine: "auto", or "native", "broadcast", "vmap" or "loop"; with "+plain" or "+graph", how updates are issued
             too.
+        prepare: turns the inputs of a stack into what the models take, in every update and evaluation; `sample` is
+            what they take. Without it, inputs are that.
 
     Raises:
         IncompatibleError: there is nothing to train, or the engine asked for cannot run the model.
@@ -139,7 +143,9 @@ def make_learner(
             "`learns_by_gradient = False` and has a method `observe` (see icy.models.base.MemoryModel)."
         )
     asked, _, issue = engine.partition("+")
-    if asked in ("auto", "native"):
+    if asked == "native" and prepare is not None:
+        raise IncompatibleError(f"The engine 'native' cannot run {_name(models[0])}; choose another, or 'auto'.")
+    if asked in ("auto", "native") and prepare is None:
         try:
             return _native(models, seeds, loss, settings, device, sample)
         except IncompatibleError as error:
@@ -155,7 +161,7 @@ def make_learner(
     log.info("%s: replicates train by the engine '%s', %s.", _name(models[0]), stacking, why)
     if device.type != "cpu":
         log.info("%s: updates are issued as '%s', %s.", _name(models[0]), issue, why_so)
-    return GradientLearner(models, seeds, loss, settings, device, stacking, issue)
+    return GradientLearner(models, seeds, loss, settings, device, stacking, issue, prepare=prepare)
 
 
 def _native(models: Sequence[nn.Module], seeds: Sequence[int], loss: Loss, *how: Any) -> Learner:
@@ -264,6 +270,7 @@ class GradientLearner:
         stacking: "broadcast", "vmap" or "loop".
         issue: "plain" or "graph"; see icy.training.cuda_graphs.
         name: of the engine, if it is not just the stacking.
+        prepare: turns the inputs of the stack into what the models take.
     """
 
     def __init__(
@@ -276,7 +283,9 @@ class GradientLearner:
         stacking: str,
         issue: str = "plain",
         name: str | None = None,
+        prepare: Prepare | None = None,
     ) -> None:
+        self._prepare = prepare
         self._stacking, self._issue, self._engine = stacking, issue, name or stacking
         self._name = _name(models[0])
         self._on_cpu = device.type == "cpu"
@@ -328,6 +337,8 @@ class GradientLearner:
         if self._copies:
             filled = with_copies(range(self._count), self._copies)
             inputs, targets, keys = inputs[filled], targets[filled], keys[filled]
+        if self._prepare is not None:
+            inputs = self._prepare(inputs)
         with _products(self._tf32):
             self._stack.flat_grad.zero_()
             given = [inputs, targets] if self._teaches else [inputs]
@@ -371,6 +382,8 @@ class GradientLearner:
         if copies:
             filled = with_copies(range(count), copies)
             inputs = tuple(x[filled] for x in inputs)
+        if self._prepare is not None:
+            inputs = (self._prepare(inputs[0]), *inputs[1:])
         with _products(self._tf32):
             found = self._stack.forward(inputs, self._stacking, which=which)
         if not copies:
@@ -384,6 +397,28 @@ class GradientLearner:
     def losses(self) -> Tensor | None:
         """Return the loss of each replicate at the last update."""
         return self._last
+
+    def state(self, place: int) -> dict[str, Any]:
+        """Return a copy of all that the training of the replicate at a place goes on from, for `resume`."""
+        moments = {
+            moment: {name: view[place].clone() for name, view in self._stack.views(flat).items()}
+            for moment, flat in self._optimiser.moments.items()
+        }
+        of_cpu, of_device = self._stack.random_state(place)
+        random = {"cpu": of_cpu} if of_device is None else {"cpu": of_cpu, "device": of_device}
+        steps = self._optimiser.steps.clone()
+        return {"weights": self.weights(place), "moments": moments, "steps": steps, "random": random}
+
+    def resume(self, states: Sequence[dict[str, Any]]) -> None:
+        """Go on from what `state` returned of each replicate, after as many updates of each."""
+        for place, at in enumerate(with_copies(range(self._count), self._copies)):
+            state = states[at]
+            self._stack.load(place, state["weights"])
+            for moment, flat in self._optimiser.moments.items():
+                for name, view in self._stack.views(flat).items():
+                    view[place].copy_(state["moments"][moment][name])
+            self._stack.load_random_state(place, (state["random"]["cpu"], state["random"].get("device")))
+        self._optimiser.steps.copy_(states[0]["steps"])
 
     def keep(self, which: list[int]) -> None:
         """Keep only these replicates and their optimiser state."""

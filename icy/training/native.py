@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from icy.config.settings import TrainingSettings
 from icy.core import native
 from icy.core.errors import IncompatibleError
-from icy.core.representations import Discrete, Gumbel, Soft
+from icy.core.representations import Answering, Discrete, Gumbel, Soft
 from icy.models.native import core
 from icy.models.native.builder import NotNativeError
 from icy.models.native.program import Program
@@ -150,9 +150,10 @@ def native_loss(loss: Loss, program: Program) -> core.Loss:
     representation, places, choices = getattr(loss, "__self__", None), program.places, program.choices
     kind = type(representation)
     side = {"sender_loss": "sender", "receiver_loss": "receiver"}.get(getattr(loss, "__name__", ""))
-    if side is None or kind not in (Soft, Gumbel, Discrete):
-        raise NotNativeError("its loss is not one of icy's own")
-    if kind is Soft:
+    soft = kind is Soft or (side == "receiver" and getattr(kind, "receiver_loss", None) is Answering.receiver_loss)
+    if side is None or not (soft or kind in (Gumbel, Discrete)):
+        raise NotNativeError("its loss is not one that they know")
+    if soft:
         return core.Loss(core.CROSS_ENTROPY, places, choices, 1 / places if side == "sender" else 1.0, 1.0, 0.0, 0.0)
     if isinstance(representation, Gumbel):
         exact = side == "receiver" and representation.least_squares

@@ -26,6 +26,9 @@ class Stack:
 
     One vector, because then clearing gradients and the optimiser are one operation each, however many tensors a model
     has; a block of it per tensor, because batched matrix products want each tensor contiguous.
+
+    Buffers of submodules that say `stacks_buffers = True`, such as running averages, are stacked too; others are taken
+    to be the same in all modules, and the first module's are used.
     """
 
     def __init__(self, modules: list[nn.Module], device: torch.device, seeds: Sequence[int]) -> None:
@@ -33,6 +36,7 @@ class Stack:
         parameters = [dict(module.named_parameters()) for module in self.modules]
         self._trainable = {name: p.requires_grad for name, p in parameters[0].items()}
         self._attach({name: torch.stack([p[name].detach().float() for p in parameters]) for name in parameters[0]})
+        self._stack_buffers()
         # A module that draws (dropout, say) has a random state of its own when it runs alone, so that its numbers do
         # not depend on which replicates run beside it.
         self._random_states = [_start_state(stream_key(seed, "noise"), device) for seed in seeds]
@@ -46,6 +50,15 @@ class Stack:
         self.gradients = self.views(self.flat_grad)
         for name, parameter in self.parameters.items():
             parameter.grad = self.gradients[name]  # backward adds into it, in place
+
+    def _stack_buffers(self) -> None:
+        """Stack buffers as [replicate, ...], of which each module then has its own as a view."""
+        names = _stacking_buffers(self.modules[0])
+        self._buffers = {name: torch.stack([m.get_buffer(name) for m in self.modules]) for name in names}
+        for name, stacked in self._buffers.items():
+            owner, _, own = name.rpartition(".")
+            for module, buffer in zip(self.modules, stacked, strict=True):
+                setattr(module.get_submodule(owner), own, buffer)
 
     def pack(self, values: dict[str, Tensor]) -> Tensor:
         """Pack tensors into one vector, each zero-padded to a multiple of PADDING."""
@@ -72,6 +85,22 @@ class Stack:
         buffers = {name: value.clone() for name, value in self.modules[place].named_buffers()}
         return {name: p[place].detach().clone() for name, p in self.parameters.items()} | buffers
 
+    @torch.no_grad()
+    def load(self, place: int, state: dict[str, Tensor]) -> None:
+        """Give one module the parameters and buffers that `state` returned."""
+        for name, buffer in self.modules[place].named_buffers():
+            buffer.copy_(state[name])
+        for name, parameter in self.parameters.items():
+            parameter[place].copy_(state[name])
+
+    def random_state(self, place: int) -> RandomState:
+        """Return the state of the random generators of one module."""
+        return self._random_states[place]
+
+    def load_random_state(self, place: int, state: RandomState) -> None:
+        """Go on from a state of the random generators."""
+        self._random_states[place] = state
+
     def keep(self, which: list[int]) -> None:
         """Keep only these replicates."""
         index = torch.tensor(which, device=self.flat.device)
@@ -79,6 +108,7 @@ class Stack:
         # One that is kept twice becomes two, each with buffers of its own.
         before = self.modules
         self.modules = [copy.deepcopy(before[p]) if p in which[:i] else before[p] for i, p in enumerate(which)]
+        self._stack_buffers()
         self._random_states = [self._random_states[i] for i in which]
 
     def forward(
@@ -104,7 +134,8 @@ class Stack:
             index = torch.tensor(which, device=self.flat.device)
             values = {name: value[index] for name, value in values.items()}
         if engine == "broadcast":
-            return _call(one, values, keys, *inputs)
+            buffers = self._buffers if which is None else {name: b[index] for name, b in self._buffers.items()}
+            return _call(one, values | buffers, keys, *inputs)
         placed = (0, None if keys is None else 0, *[0] * len(inputs))
         found: Output = vmap(partial(_call, one), in_dims=placed)(values, keys, *inputs)
         return found
@@ -123,6 +154,16 @@ class Stack:
         if isinstance(outputs[0], tuple):
             return tuple(torch.stack(of_all) for of_all in zip(*outputs, strict=True))
         return torch.stack(outputs)
+
+
+def _stacking_buffers(module: nn.Module) -> list[str]:
+    """Return the names of buffers of which every replicate has its own."""
+    return [
+        f"{place}.{name}" if place else name
+        for place, part in module.named_modules()
+        if getattr(part, "stacks_buffers", False)
+        for name, _ in part.named_buffers(recurse=False)
+    ]
 
 
 def _call(module: nn.Module, parameters: dict[str, Tensor], keys: Tensor | None, *inputs: Tensor) -> Output:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -44,6 +45,26 @@ def card_of(content: bytes) -> dict[str, Any]:
     except ValueError as error:
         raise StoreError(f"The card of a kept model is damaged ({error}).") from error
     return found if isinstance(found, dict) else {}
+
+
+def card_of_file(path: Path, what: str) -> dict[str, Any]:
+    """Return the card of a .safetensors file of what a job with a `setup` has trained.
+
+    Args:
+        path: of the file.
+        what: was trained, as in "agent".
+
+    Raises:
+        StoreError: it cannot be read, is damaged, or has no such card.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise StoreError(f"{path} cannot be read: {error.strerror or error}.") from error
+    card = card_of(content)
+    if "setup" not in card:
+        raise StoreError(f"{path} does not say what {what} its weights are of.")
+    return card
 
 
 def unpack_weights(content: bytes) -> dict[str, Tensor]:

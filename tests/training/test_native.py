@@ -410,9 +410,35 @@ class Sharper(Soft):
     ],
 )
 def test_a_strangers_loss_is_refused(loss: Any) -> None:
-    with pytest.raises(IncompatibleError, match=r"\(its loss is not one of icy's own\)"):
+    with pytest.raises(IncompatibleError, match=r"\(its loss is not one that they know\)"):
         ask(Stranger(), loss=loss)
     assert ask(Stranger(), "auto", loss).engine == "broadcast"
+
+
+CHANNELS = ("gs", "qt", "cb")
+
+
+@pytest.mark.parametrize("channel", CHANNELS)
+def test_a_receiver_of_a_channel_is_one_under_soft_to_the_bit(channel: str) -> None:
+    data = batches("receiver", 2)
+    both = [learner(task("receiver/RNN1L:GRU", name)) for name in ("soft", channel)]
+    for one in both:
+        one.train(*data)
+    assert torch.equal(*(one.scores(data[0][0]) for one in both))
+
+
+@pytest.mark.parametrize("channel", CHANNELS)
+@pytest.mark.parametrize(
+    ("sender", "why"), [("FC2L", "its loss is not one that they know"), ("RNNAutoReg:GRU", "it calls emitted_")]
+)
+def test_senders_of_a_channel_train_by_pytorch(
+    channel: str, sender: str, why: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    of = task(f"sender/{sender}", channel)
+    with caplog.at_level(logging.INFO, "icy.training.learners"):
+        loss = supervised_loss(get_representation(channel), "sender")
+        assert ask(make_model(of, 1, SETTINGS), "auto", loss).engine == "broadcast"
+    assert f"not by the engine 'native' ({why}" in caplog.text
 
 
 def test_a_device_is_refused() -> None:

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from icy.config.protocols import SCRATCH
 from icy.config.settings import TrainingSettings
+from icy.core.checks import LARGEST_NUMBER
 from icy.core.devices import make_current
 from icy.core.noise import Noise
 from icy.core.representations import Representation, cross_entropy
@@ -53,7 +54,7 @@ class _Tally:
         if self.right is None:
             self.right = torch.zeros_like(right)
         self.right.add_(right)  # in place, as a captured update writes to the same place each time
-        self.messages = said.argmax(-1)
+        self.messages = self._link.greedy_words(said)
         self.meanings = seen
         return self._link.link_loss(sent, answered, meanings, noise)
 
@@ -106,7 +107,8 @@ class Game:
         device = torch.device(job.device)
         seeds = [p.replicate.seed for p in players]
         self.draws = Batches([_language(job.task, p.replicate) for p in players], seeds, device)
-        self.tally = _Tally(link_of(job.task, job.settings), len(players))
+        self.link = link_of(job.task, job.settings)
+        self.tally = _Tally(self.link, len(players))
         sample, _ = self.draws.batches("check", FAR, 1, 2)
         self.learner: GradientLearner = make_learner(
             [p.pair for p in players], seeds, self.tally, job.settings, device, sample[0], job.engine
@@ -155,9 +157,10 @@ class Game:
         right = (answered.argmax(-1) == meanings[0]).double().mean((-2, -1))
         # One by one, as the last bits of a mean may depend on what stands beside it.
         loss = torch.stack([cross_entropy(of_one, m).mean() for of_one, m in zip(answered, meanings[0], strict=True)])
-        of_sender = (sent.argmax(-1) == messages[0]).double().mean((-2, -1))
+        words, wanted = self.link.greedy_words(sent), self.link.token_words(messages[0], self.job.task.vocab_size)
+        of_sender = (words == wanted).double().mean((-2, -1))
         of_receiver = (told.argmax(-1) == meanings[0]).double().mean((-2, -1))
-        seen, said = meanings[0], sent.argmax(-1)
+        seen, said = meanings[0], words
         if self.settings.training_readings and self.tally.updates:
             right, seen, said = self.tally.accuracy(), self.tally.meanings, self.tally.messages
         alike = [_topsim(x, y, self.settings) for x, y in zip(seen.cpu(), said.cpu(), strict=True)]
@@ -225,16 +228,17 @@ class Game:
 
     def _languages(self, which: Sequence[int]) -> dict[int, Language]:
         """Return the greedy messages of some pairs' senders for every meaning."""
-        space, device = self.job.task.space, torch.device(self.job.device)
-        table = torch.from_numpy(space.meanings(np.arange(space.size))).to(device)
-        small = torch.uint8 if self.job.task.vocab_size < 256 else torch.int32
+        task, device = self.job.task, torch.device(self.job.device)
+        table = torch.from_numpy(task.space.meanings(np.arange(task.space.size))).to(device)
+        count = self.link.word_count(task.vocab_size)
+        small = torch.uint8 if count < 256 else torch.int32 if count < LARGEST_NUMBER else torch.int64
         said: list[Tensor] = []
         whole = table.expand(len(self.players), *table.shape)
         for some in whole.split(examples_at_once(whole), 1):
             sent = self.learner.run(some)[0]
-            said.append(sent[list(which)].argmax(-1).to(small).cpu())
-        tokens = torch.cat(said, 1).numpy()
-        return {i: _emerged(self.job.task, self.players[i].replicate, tokens[n]) for n, i in enumerate(which)}
+            said.append(self.link.greedy_words(sent[list(which)]).to(small).cpu())
+        words = torch.cat(said, 1).numpy()
+        return {i: _emerged(task, self.players[i].replicate, words[n], count) for n, i in enumerate(which)}
 
 
 def _language(task: PairTask, replicate: Replicate) -> Language:
@@ -245,11 +249,11 @@ def _language(task: PairTask, replicate: Replicate) -> Language:
     return shared_language(replicate.grammar, task.space, task.vocab_size, task.word_length, replicate.seed)
 
 
-def _emerged(task: PairTask, replicate: Replicate, tokens: np.ndarray[Any, Any]) -> Language:
-    """Return the messages of a pair's sender as a language."""
+def _emerged(task: PairTask, replicate: Replicate, words: np.ndarray[Any, Any], count: int) -> Language:
+    """Return the messages of a pair's sender as a language; there are so many words."""
     origin = "from scratch" if replicate.grammar == SCRATCH else f"after {replicate.grammar}"
     name = f"{task.entry.name} {task.representation} {origin}"
-    return Language.spoken(task.space, tokens, task.vocab_size, name=name, seed=replicate.seed)
+    return Language.spoken(task.space, words, count, name=name, seed=replicate.seed)
 
 
 def _topsim(meanings: Tensor, messages: Tensor, settings: TrainingSettings) -> float:

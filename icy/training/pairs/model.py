@@ -13,6 +13,7 @@ from icy.core.errors import IncompatibleError
 from icy.core.noise import current_noise
 from icy.core.registry import SIDES, registry
 from icy.core.representations import Representation, get_representation
+from icy.core.streams import stream_key
 from icy.languages.meanings import MeaningSpace
 from icy.models.native.module import NativeModule
 from icy.records.record import Record
@@ -29,7 +30,7 @@ class Pair(nn.Module):
     Args:
         sender: meanings to scores.
         receiver: a message to scores.
-        link: makes messages of the sender's scores.
+        link: makes messages of the sender's scores; see Representation.as_link.
     """
 
     def __init__(self, sender: nn.Module, receiver: nn.Module, link: Representation) -> None:
@@ -41,11 +42,13 @@ class Pair(nn.Module):
     def forward(self, meanings: Tensor, messages: Tensor | None = None) -> tuple[Tensor, ...]:
         """Return the scores of both; with `messages`, also the receiver's scores for those.
 
-        Messages are sampled in training and greedy in evaluation, where the link samples at all.
+        Messages are sampled in training and greedy in evaluation, where the link samples at all. The sender's scores
+        are as the link compares them with its words (`Representation.as_sent`).
         """
         sent = self.sender(meanings)
         noise = current_noise(sent.device) if self.training else None
         answered = self.receiver(self.link.message(sent, noise))
+        sent = self.link.as_sent(sent)
         return (sent, answered) if messages is None else (sent, answered, self.receiver(messages))
 
     def made_native(self, meanings: Tensor) -> Pair:
@@ -63,18 +66,34 @@ class Pair(nn.Module):
         return pair
 
 
-def make_pair(task: PairTask, seed: int, settings: TrainingSettings) -> Pair:
+def make_pair(task: PairTask, seed: int, settings: TrainingSettings, taught: bool = False) -> Pair:
     """Make a pair with the initial weights of a seed.
+
+    Args:
+        task: what it is.
+        seed: of its weights.
+        settings: how it trains.
+        taught: whether its sides get the weights that they have learnt a language with, as a link may have to know.
 
     Raises:
         IncompatibleError: a side does not learn by gradient, or cannot work with the link.
     """
-    sender = make_model(task.alone("sender", task.feedback(settings)), seed, settings)
+    link, feedback = made_link(task, seed, settings, taught), task.feedback(settings)
+    # What a sender reads of itself is what the link makes of it, with all that the link learns.
+    own = link if feedback == link.name else None
+    sender = make_model(task.alone("sender", feedback), seed, settings, own)
     receiver = make_model(task.alone("receiver", task.representation), seed, settings)
     for model, entry in ((sender, task.entry.sender), (receiver, task.entry.receiver)):
         if not getattr(model, "learns_by_gradient", True):
             raise IncompatibleError(f"{entry.qualified} stores examples and learns by no gradient: it cannot play.")
-    return Pair(sender, receiver, link_of(task, settings))
+    return Pair(sender, receiver, link)
+
+
+def made_link(task: PairTask, seed: int, settings: TrainingSettings, taught: bool) -> Representation:
+    """Make the link of a pair, with the initial weights of a seed if it has any."""
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(stream_key(seed, "weights", "link"))
+        return link_of(task, settings).as_link(task.vocab_size, taught)
 
 
 def link_of(task: PairTask, settings: TrainingSettings) -> Representation:
@@ -111,8 +130,10 @@ def try_pair(task: PairTask, settings: TrainingSettings) -> Pair:
 
     Raises:
         IncompatibleError: sender and receiver do not fit.
+        InvalidSettingError: there are more words than can be numbered.
     """
     pair = make_pair(task, 0, settings)
+    pair.link.word_count(task.vocab_size)  # raises if there are too many words to tell apart
     meanings = torch.zeros(2, task.space.attributes, dtype=torch.long)
     expected = {
         "sender": (2, task.message_length, task.vocab_size + 1),

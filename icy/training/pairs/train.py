@@ -78,7 +78,7 @@ def _ready_player(
         lost = {"diverged": " and ".join(diverged)} if diverged else {}
         steps = max(found.steps for found in sides.values())
         return _failure(replicate, NOT_LEARNT, steps, seconds, {**before, **readings, **lost})
-    pair = make_pair(job.task, replicate.seed, job.settings)
+    pair = make_pair(job.task, replicate.seed, job.settings, taught=True)
     for side, found in sides.items():
         assert found.weights is not None
         # Not strict: tied parameters have one name here, and buffers that are not saved have one too many.

@@ -1,0 +1,93 @@
+"""Representations: what a sender emits and reads back, and which loss trains it (Perkins21 section 4, Icy22, CBM24).
+
+A model always returns scores. What it emits is a function of the scores and the noise of the update (`icy.core.noise`),
+so a sender's feedback loop, the loss, and the receiver at the other end of the link all see the same sample.
+
+Every loss keeps leading axes, so the same call serves one model or a stack: scores `[..., batch, place, choice]` give
+losses `[...]`, one per model.
+"""
+
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
+
+from icy.core.errors import InvalidSettingError, unknown
+
+from .base import Answering, Symbols, Unlearnt
+from .codebook import COMMITMENT, Codebook, LearntCodebook
+from .discrete import ANSWERS, Discrete
+from .gumbel import TEMPERATURE, Gumbel, GumbelSoftmax
+from .losses import INSIDE_LOG, SMALLEST_DEVIATION, advantage, cross_entropy, entropy, squared_error
+from .protocol import Answered, Losses, Meanings, Representation, Scores, Sent, StepScores, Targets, Words
+from .quantised import Quantised
+from .samples import largest, one_hot, relaxed, sampled, straight_through
+from .soft import SOFT, Soft
+
+__all__ = [
+    "ANSWERS",
+    "COMMITMENT",
+    "INSIDE_LOG",
+    "REPRESENTATIONS",
+    "SMALLEST_DEVIATION",
+    "SOFT",
+    "TEMPERATURE",
+    "Answered",
+    "Answering",
+    "Codebook",
+    "Discrete",
+    "Gumbel",
+    "GumbelSoftmax",
+    "LearntCodebook",
+    "Losses",
+    "Meanings",
+    "Quantised",
+    "Representation",
+    "Scores",
+    "Sent",
+    "Soft",
+    "StepScores",
+    "Symbols",
+    "Targets",
+    "Unlearnt",
+    "Words",
+    "advantage",
+    "cross_entropy",
+    "entropy",
+    "get_representation",
+    "largest",
+    "one_hot",
+    "options_of",
+    "relaxed",
+    "sampled",
+    "squared_error",
+    "straight_through",
+]
+
+REPRESENTATIONS: dict[str, Representation] = {
+    r.name: r for r in (SOFT, Gumbel(), Discrete(), GumbelSoftmax(), Quantised(), Codebook())
+}
+
+
+def get_representation(name: str, **options: Any) -> Representation:
+    """Return the representation called `name`.
+
+    Args:
+        name: "soft", "gumb", "discr", "gs", "qt" or "cb", in any case.
+        **options: values of its attributes; others are ignored.
+
+    Raises:
+        InvalidSettingError: `name` is not text.
+        UnknownNameError: there is no such representation.
+    """
+    if not isinstance(name, str):
+        raise InvalidSettingError(f"A representation is given by name, not by {type(name).__name__}.")
+    found = REPRESENTATIONS.get(name.lower())
+    if found is None:
+        raise unknown("representation", name, list(REPRESENTATIONS))
+    own = {key: value for key, value in options.items() if key in options_of(found.name)}
+    return replace(found, **own) if own else found  # type: ignore[type-var]
+
+
+def options_of(name: str) -> tuple[str, ...]:
+    """Return the attributes of a representation that can be set."""
+    found = REPRESENTATIONS[name]
+    return tuple(f.name for f in fields(found)) if is_dataclass(found) else ()

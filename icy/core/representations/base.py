@@ -1,0 +1,56 @@
+"""What representations have in common."""
+
+from typing import Self
+
+from icy.core.noise import Noise
+
+from .losses import cross_entropy
+from .protocol import Answered, Losses, Meanings, Scores, Sent, Targets, Words
+
+
+class Answering:
+    """Losses of the answers of a receiver, which is the same whatever words are made of: cross-entropy."""
+
+    def receiver_loss(self, scores: Scores, meanings: Targets, noise: Noise | None = None) -> Losses:
+        """Return the cross-entropy, mean over the batch and summed over the attributes."""
+        return cross_entropy(scores, meanings).mean(-2).sum(-1)
+
+    def link_loss(self, sent: Sent, answered: Answered, meanings: Meanings, noise: Noise | None = None) -> Losses:
+        """Return the cross-entropy of the answers, mean over batch and attributes (Perkins21 table 6)."""
+        return cross_entropy(answered, meanings).mean((-2, -1))
+
+
+class Unlearnt:
+    """A representation without parameters."""
+
+    def as_link(self, vocab_size: int, taught: bool = False) -> Self:
+        """Return itself."""
+        return self
+
+    def as_sent(self, scores: Scores) -> Sent:
+        """Return the scores."""
+        return scores
+
+    def extra_loss(self, sent: Sent) -> Losses:
+        """Return 0: there is nothing else to learn."""
+        return sent.new_zeros(sent.shape[:-3])
+
+
+class Symbols(Unlearnt):
+    """A representation in which a word is one symbol."""
+
+    def words(self, message: Scores) -> Words:
+        """Return the symbol of the largest weight at each position."""
+        return message.argmax(-1)
+
+    def greedy_words(self, sent: Sent) -> Words:
+        """Return the symbol of the largest score at each position."""
+        return sent.argmax(-1)
+
+    def token_words(self, tokens: Targets, vocab_size: int) -> Words:
+        """Return the tokens."""
+        return tokens
+
+    def word_count(self, vocab_size: int) -> int:
+        """Return V."""
+        return vocab_size

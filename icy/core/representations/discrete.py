@@ -1,0 +1,65 @@
+"""DISCR: sampled tokens, trained by REINFORCE."""
+
+from dataclasses import dataclass
+
+from icy.core.noise import Noise
+
+from .base import Symbols
+from .losses import advantage, cross_entropy, entropy
+from .protocol import Answered, Losses, Meanings, Scores, Sent, StepScores, Targets
+from .samples import largest
+
+ANSWERS = 1  # noise channel of a receiver's values; tokens use the noise itself
+
+
+@dataclass(frozen=True)
+class Discrete(Symbols):
+    """DISCR: sampled tokens, trained by REINFORCE with the batch as baseline and an entropy term (Perkins21 section 4).
+
+    Losses are sums, as in the authors' program: over the batch and over positions or attributes.
+
+    Attributes:
+        reward_weight: factor of the reward term.
+        entropy_weight: factor of the entropy that is added to the reward.
+    """
+
+    name = "discr"
+    description = "Sampled tokens; REINFORCE."
+
+    reward_weight: float = 1.0
+    entropy_weight: float = 0.01
+
+    def feed_back(self, scores: StepScores, step: int = 0, training: bool = True) -> StepScores:
+        """Return the softmax of the scores: only senders that sample tokens themselves read tokens (see `sampled`)."""
+        return scores.softmax(-1)
+
+    def message(self, scores: Scores, noise: Noise | None) -> Scores:
+        """Return the sampled tokens as one-hot vectors, without a gradient; greedy if `noise` is None."""
+        return largest(scores) if noise is None else largest(scores.detach() + noise.gumbels(scores))
+
+    def sender_loss(self, scores: Scores, messages: Targets, noise: Noise) -> Losses:
+        """Return the REINFORCE loss; the reward of an example is its number of correct tokens."""
+        return self._supervised(scores, messages, noise)
+
+    def receiver_loss(self, scores: Scores, meanings: Targets, noise: Noise) -> Losses:
+        """Return the REINFORCE loss; the reward of an example is its number of correct attributes."""
+        return self._supervised(scores, meanings, noise)
+
+    def _supervised(self, scores: Scores, targets: Targets, noise: Noise) -> Losses:
+        drawn = self.message(scores, noise).argmax(-1)
+        rewards = (drawn == targets).sum(-1).to(scores.dtype)
+        gain = advantage(rewards, axes=1).unsqueeze(-1) * -cross_entropy(scores, drawn)
+        return -self.reward_weight * gain.sum((-2, -1)) - self.entropy_weight * entropy(scores)
+
+    def link_loss(self, sent: Sent, answered: Answered, meanings: Meanings, noise: Noise) -> Losses:
+        """Return the REINFORCE loss of both models; each correct attribute is a reward (Perkins21 table 6).
+
+        The advantage of a token is the mean over its example's attributes, that of a sampled value its own.
+        """
+        tokens = self.message(sent, noise).argmax(-1)
+        values = self.message(answered, noise.channel(ANSWERS)).argmax(-1)
+        gains = advantage((values == meanings).to(answered.dtype), axes=2)
+        of_tokens = gains.mean(-1, keepdim=True) * -cross_entropy(sent, tokens)
+        of_values = gains * -cross_entropy(answered, values)
+        reward = of_tokens.sum((-2, -1)) + of_values.sum((-2, -1))
+        return -self.reward_weight * reward - self.entropy_weight * (entropy(sent) + entropy(answered))

@@ -1,0 +1,112 @@
+"""GUMB and GS: symbols drawn by the Gumbel-softmax, one-hot or relaxed."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from icy.core.noise import Noise, current_noise
+from icy.core.tracing import traceable
+
+from .base import Answering, Symbols
+from .losses import cross_entropy, squared_error
+from .protocol import Answered, Losses, Meanings, Scores, Sent, StepScores, Targets, Words
+from .samples import largest, relaxed, straight_through
+
+TEMPERATURE = 1.2  # of the Gumbel-softmax, as in the authors' program
+
+
+@dataclass(frozen=True)
+class Gumbel(Symbols):
+    """GUMB: one-hot samples, straight-through Gumbel-softmax; the loss is their squared error (Perkins21 section 4).
+
+    Attributes:
+        temperature: of the softmax whose gradient is used.
+        least_squares: compute a receiver's squared error on the raw scores, without sampling, as the authors' program
+            does; so were all published receiver rows under GUMB.
+    """
+
+    name = "gumb"
+    description = "One-hot samples, straight-through Gumbel-softmax; squared error."
+
+    temperature: float = TEMPERATURE
+    least_squares: bool = False
+
+    def feed_back(self, scores: StepScores, step: int, training: bool) -> StepScores:
+        """Return the sample with the gradient of the softmax; greedy if not training."""
+        if not training:
+            return largest(scores)
+        return relaxed(scores, step, self.temperature)
+
+    def message(self, scores: Scores, noise: Noise | None) -> Scores:
+        """Return the samples of all positions; greedy if `noise` is None."""
+        return largest(scores) if noise is None else straight_through(scores, noise.gumbels(scores), self.temperature)
+
+    def sender_loss(self, scores: Scores, messages: Targets, noise: Noise) -> Losses:
+        """Return the squared error of the samples, mean over batch, positions and symbols."""
+        return squared_error(self.message(scores, noise), messages)
+
+    def receiver_loss(self, scores: Scores, meanings: Targets, noise: Noise) -> Losses:
+        """Return the squared error of the samples, mean over batch, attributes and values."""
+        return squared_error(scores if self.least_squares else self.message(scores, noise), meanings)
+
+    def link_loss(self, sent: Sent, answered: Answered, meanings: Meanings, noise: Noise | None = None) -> Losses:
+        """Return the cross-entropy of the answers, as under SOFT (Perkins21 table 6)."""
+        return cross_entropy(answered, meanings).mean((-2, -1))
+
+
+@dataclass(frozen=True)
+class GumbelSoftmax(Symbols, Answering):
+    """GS: relaxed one-hot samples in training, the most likely symbol afterwards (CBM24 section 2.2, as EGG has it).
+
+    The start symbol is never emitted: its weight is zero.
+
+    Attributes:
+        tau: temperature of the softmax.
+        straight_through: emit one-hot samples in training too, with the gradient of the relaxed ones.
+    """
+
+    name = "gs"
+    description = "Relaxed Gumbel-softmax samples, argmax after training; cross-entropy."
+
+    tau: float = 1.0
+    straight_through: bool = False
+
+    def feed_back(self, scores: StepScores, step: int, training: bool) -> StepScores:
+        """Return the sample of a step; greedy if not training."""
+        return emitted_gumbel(scores, step, training, self.tau, self.straight_through)
+
+    def message(self, scores: Scores, noise: Noise | None) -> Scores:
+        """Return the samples of all positions; greedy if `noise` is None."""
+        gumbels = None if noise is None else noise.gumbels(scores)
+        return _gumbel_softmax(scores, gumbels, self.tau, self.straight_through)
+
+    def greedy_words(self, sent: Sent) -> Words:
+        """Return the symbol of the largest score at each position, but for the start symbol."""
+        return sent[..., :-1].argmax(-1)
+
+    def sender_loss(self, scores: Scores, messages: Targets, noise: Noise) -> Losses:
+        """Return the cross-entropy of the relaxed samples, mean over batch and positions."""
+        noisy = (without_start(scores) + noise.gumbels(scores)) / self.tau
+        return cross_entropy(noisy, messages).mean((-2, -1))
+
+
+@traceable
+def emitted_gumbel(scores: StepScores, step: int, training: bool, tau: float, hard: bool) -> StepScores:
+    """Return what a sender under GS emits at a step."""
+    gumbel = current_noise(scores.device).gumbel(scores, step) if training else None
+    return _gumbel_softmax(scores, gumbel, tau, hard)
+
+
+def _gumbel_softmax(scores: Tensor, gumbel: Tensor | None, tau: float, hard: bool) -> Tensor:
+    allowed = without_start(scores)
+    if gumbel is None:
+        return largest(allowed)
+    return straight_through(allowed, gumbel, tau) if hard else ((allowed + gumbel) / tau).softmax(-1)
+
+
+def without_start(scores: Float[Tensor, "*places vocab"]) -> Float[Tensor, "*places vocab"]:
+    """Return scores with that of the start symbol, the last, so low that it is never drawn."""
+    last = torch.arange(scores.shape[-1], device=scores.device) == scores.shape[-1] - 1
+    return scores.masked_fill(last, -torch.inf)

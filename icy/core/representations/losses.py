@@ -1,0 +1,72 @@
+"""What losses are made of: cross-entropy, squared error, advantages, entropy."""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float, Integer
+from torch import Tensor
+from torch.autograd import Function
+
+from .protocol import Losses, Scores, Targets
+from .samples import one_hot
+
+SMALLEST_DEVIATION = 0.1  # if the rewards of a batch deviate less, advantages are not normalised
+INSIDE_LOG = 1e-8  # added to probabilities before their logarithm is taken
+
+
+def squared_error(found: Scores, targets: Targets) -> Losses:
+    """Return the mean squared difference from the one-hot targets."""
+    return (found - one_hot(targets, found.shape[-1], found.dtype)).square().mean((-3, -2, -1))
+
+
+def advantage(rewards: Float[Tensor, "*axes"], axes: int) -> Float[Tensor, "*axes"]:
+    """Subtract the mean of rewards over the last `axes` axes, and divide by their standard deviation unless small."""
+    over = tuple(range(-axes, 0))
+    centred = rewards - rewards.mean(over, keepdim=True)
+    deviation = rewards.std(over, keepdim=True)
+    return torch.where(deviation > SMALLEST_DEVIATION, centred / deviation, centred)
+
+
+def entropy(scores: Scores) -> Losses:
+    """Return the entropy of the softmax in nats, summed over batch and places."""
+    probabilities = scores.softmax(-1)
+    return -(probabilities * (probabilities + INSIDE_LOG).log()).sum((-3, -2, -1))
+
+
+class _CrossEntropy(Function):
+    """Cross-entropy with few choices. PyTorch's works along the last axis, which is only V + 1 or K long here; with the
+    choices on the first axis every operation runs along whole columns, in about half the time."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        columns = scores.t().contiguous()
+        largest = columns.amax(0)
+        probabilities = (columns - largest).exp_()
+        total = probabilities.sum(0)
+        probabilities.div_(total)
+        chosen = scores.gather(1, targets.unsqueeze(1)).squeeze(1)
+        return total.log().add_(largest).sub_(chosen), probabilities
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        ctx.mark_non_differentiable(output[1])
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(output[1], inputs[1])
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor, _: Any) -> Any:
+        probabilities, targets = ctx.saved_tensors
+        to_scores = probabilities.t().contiguous()
+        rows = torch.arange(len(targets), device=targets.device)
+        to_scores[rows, targets] -= 1
+        return to_scores.mul_(grad.unsqueeze(1)), None
+
+
+def cross_entropy(
+    scores: Float[Tensor, "*places choices"], targets: Integer[Tensor, "*places"]
+) -> Float[Tensor, "*places"]:
+    """Return the cross-entropy of each target, without a reduction."""
+    flat: Tensor = _CrossEntropy.apply(scores.flatten(0, -2), targets.flatten().long())[0]  # type: ignore[no-untyped-call]
+    return flat.view(targets.shape)

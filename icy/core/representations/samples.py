@@ -1,0 +1,48 @@
+"""What is emitted for scores: samples, the largest, one-hot vectors."""
+
+import torch
+from jaxtyping import Float, Integer
+from torch import Tensor
+
+from icy.core.noise import current_noise
+from icy.core.tracing import traceable
+
+from .protocol import StepScores
+
+
+@traceable
+def sampled(scores: StepScores, step: int, training: bool) -> StepScores:
+    """Return the token that a sampling sender emits at a step, one-hot and without a gradient; greedy if not training.
+
+    The loss of `Discrete` scores the same token.
+    """
+    if not training:
+        return largest(scores)
+    return largest(scores.detach() + current_noise(scores.device).gumbel(scores, step))
+
+
+@traceable
+def relaxed(scores: StepScores, step: int, temperature: float) -> StepScores:
+    """Return the token that is drawn at a step, one-hot, with the gradient of the Gumbel-softmax."""
+    return straight_through(scores, current_noise(scores.device).gumbel(scores, step), temperature)
+
+
+def straight_through(
+    scores: Float[Tensor, "*places choice"], gumbel: Float[Tensor, "*places choice"], temperature: float
+) -> Float[Tensor, "*places choice"]:
+    """Return the largest of scores plus noise, one-hot, with the gradient of their softmax at a temperature."""
+    soft = ((scores + gumbel) / temperature).softmax(-1)
+    return largest(soft.detach()) - soft.detach() + soft  # value of the one-hot, gradient of the softmax
+
+
+@traceable
+def largest(scores: Float[Tensor, "*places choice"]) -> Float[Tensor, "*places choice"]:
+    """Return the one-hot vector of the largest score."""
+    return one_hot(scores.argmax(-1), scores.shape[-1], scores.dtype)
+
+
+def one_hot(
+    index: Integer[Tensor, "*places"], size: int, dtype: torch.dtype = torch.float32
+) -> Float[Tensor, "*places size={size}"]:
+    """Return one-hot vectors on a new last axis, without PyTorch's range check, which waits for the device."""
+    return (index.unsqueeze(-1) == torch.arange(size, device=index.device)).to(dtype)

@@ -1,0 +1,29 @@
+"""SOFT: probabilities."""
+
+from icy.core.noise import Noise
+
+from .base import Answering, Symbols
+from .losses import cross_entropy
+from .protocol import Losses, Scores, StepScores, Targets
+
+
+class Soft(Symbols, Answering):
+    """SOFT: probability vectors are emitted and fed back; the loss is cross-entropy (Icy22 appendix B)."""
+
+    name = "soft"
+    description = "Probability vectors; cross-entropy."
+
+    def feed_back(self, scores: StepScores, step: int = 0, training: bool = True) -> StepScores:
+        """Return the softmax of the scores, with its gradient."""
+        return scores.softmax(-1)
+
+    def message(self, scores: Scores, noise: Noise | None = None) -> Scores:
+        """Return the softmax of the scores, in training and in evaluation."""
+        return scores.softmax(-1)
+
+    def sender_loss(self, scores: Scores, messages: Targets, noise: Noise | None = None) -> Losses:
+        """Return the cross-entropy, mean over batch and positions."""
+        return cross_entropy(scores, messages).mean((-2, -1))
+
+
+SOFT = Soft()

@@ -1,0 +1,162 @@
+"""CB: codes that are given, and codes that are learnt."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+from torch.func import functional_call, vmap
+from torch.nn import functional as F
+
+from icy.core.errors import InvalidSettingError
+from icy.core.representations import Codebook, LearntCodebook, Representation, get_representation
+
+CB = Codebook()
+
+
+def numbers(*shape: int, seed: int = 0) -> Tensor:
+    """Scores in double precision."""
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64, requires_grad=True)
+
+
+def gradients(of: Tensor, *at: Tensor) -> tuple[Tensor | None, ...]:
+    return torch.autograd.grad(of.sum(), at, allow_unused=True)
+
+
+def learnt(count: int = 7, size: int = 4, commitment: float = 0.25, seed: int = 3) -> LearntCodebook:
+    """A codebook somewhere in training."""
+    link = LearntCodebook(size, count, commitment).double()
+    with torch.no_grad():
+        link.codes.copy_(numbers(count, size, seed=seed))
+    return link
+
+
+def nearest_by_hand(scores: Tensor, codes: Tensor) -> list[list[int]]:
+    """The nearest code to every word, for scores [batch, length, V + 1]."""
+    return [
+        [min(range(len(codes)), key=lambda k: float((codes[k] - place[:-1]).square().sum())) for place in example]
+        for example in scores.detach()
+    ]
+
+
+def test_given_codes_are_unit_vectors() -> None:
+    scores, weight = numbers(6, 2, 5), numbers(6, 2, 5, seed=2).detach()
+    message, near = CB.message(scores), nearest_by_hand(scores, torch.eye(4, dtype=torch.float64))
+    assert torch.equal(message.detach(), F.pad(torch.eye(4, dtype=torch.float64)[torch.tensor(near)], (0, 1)))
+    assert CB.greedy_words(scores).tolist() == CB.words(message).tolist() == near
+    found, expected = gradients(weight * message, scores)[0], weight * torch.tensor([1.0, 1, 1, 1, 0])
+    assert found is not None
+    torch.testing.assert_close(found, expected)
+    for step in range(2):
+        assert torch.equal(CB.feed_back(scores[:, step], step, True), message[:, step])
+
+
+def test_sender_loss_is_the_squared_distance_from_the_token() -> None:
+    scores, tokens = numbers(6, 2, 5), torch.randint(4, (6, 2), generator=torch.Generator().manual_seed(1))
+    expected = (scores[..., :-1] - F.one_hot(tokens, 4)).square().sum(-1).mean()
+    torch.testing.assert_close(CB.sender_loss(scores, tokens), expected)
+
+
+def test_between_models_that_know_a_language_a_link_starts_from_the_given_codes() -> None:
+    scores = numbers(6, 2, 5).float()
+    link = CB.as_link(4, taught=True)
+    assert torch.equal(link.codes, torch.eye(4))
+    assert torch.equal(link.message(scores), CB.message(scores))
+    more = Codebook(codes=6).as_link(4, taught=True)
+    assert torch.equal(more.codes[:4], torch.eye(4))
+    torch.testing.assert_close(more.codes.norm(dim=-1), torch.ones(6))
+    assert (more.word_count(4), Codebook(codes=6).word_count(4), CB.word_count(4)) == (6, 6, 4)
+    assert torch.equal(Codebook(codes=3).as_link(4, taught=True).codes, torch.eye(4)[:3])
+
+
+def test_otherwise_codes_start_close_to_zero() -> None:
+    codes = Codebook(codes=20).as_link(40).codes
+    assert codes.shape == (20, 40)
+    assert 0.04 < codes.abs().max() <= 1 / 20
+
+
+def test_messages_are_the_nearest_codes_to_the_bit() -> None:
+    link, scores = learnt(), numbers(6, 2, 5)
+    near = torch.tensor(nearest_by_hand(scores, link.codes.detach()))
+    message = link.message(scores)
+    assert len(near.unique()) > 3
+    assert torch.equal(message.detach(), F.pad(link.codes.detach()[near], (0, 1)))
+    assert torch.equal(link.words(message), near)
+    assert torch.equal(link.greedy_words(link.as_sent(scores)), near)
+    assert torch.equal(CB.greedy_words(link.as_sent(scores)), near)
+    for step in range(2):
+        assert torch.equal(link.feed_back(scores[:, step]), message[:, step])
+
+
+def test_the_gradient_of_a_message_passes_to_the_scores_and_not_to_the_codes() -> None:
+    link, scores, weight = learnt(), numbers(6, 2, 5), numbers(6, 2, 5, seed=2).detach()
+    of_scores, of_codes = gradients(weight * link.message(scores), scores, link.codes)
+    torch.testing.assert_close(of_scores, weight * torch.tensor([1.0, 1, 1, 1, 0]))
+    assert of_codes is None
+
+
+def test_extra_loss_draws_codes_to_scores_and_scores_a_little_to_codes() -> None:
+    link, scores = learnt(commitment=0.3), numbers(6, 2, 5)
+    near = torch.tensor(nearest_by_hand(scores, link.codes.detach()))
+    given, codes = scores.detach()[..., :-1], link.codes.detach()[near]
+    loss = link.extra_loss(link.as_sent(scores))
+    assert loss.item() == pytest.approx(1.3 * (given - codes).square().mean().item())
+    of_scores, of_codes = gradients(loss, scores, link.codes)
+    torch.testing.assert_close(of_scores, F.pad(0.3 * 2 * (given - codes) / given.numel(), (0, 1)))
+    expected = torch.zeros_like(link.codes).index_add(
+        0, near.flatten(), (2 * (codes - given) / given.numel()).flatten(0, 1)
+    )
+    torch.testing.assert_close(of_codes, expected)
+
+
+def test_link_loss_is_that_of_the_answers_and_of_the_codes() -> None:
+    link, scores, answers = learnt(), numbers(6, 2, 5), numbers(6, 3, 4, seed=1)
+    meanings, sent = torch.randint(4, (6, 3), generator=torch.Generator().manual_seed(1)), link.as_sent(scores)
+    parts = get_representation("soft").link_loss(sent, answers, meanings, None) + link.extra_loss(sent)  # type: ignore[arg-type]
+    torch.testing.assert_close(CB.link_loss(sent, answers, meanings), parts)
+
+
+def test_a_stack_of_links_is_each_of_them() -> None:
+    links, scores = [learnt(seed=seed) for seed in (3, 4, 5)], numbers(3, 6, 2, 5)
+    codes = torch.stack([link.codes.detach() for link in links])
+
+    class Whole(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.link = learnt()
+
+        def forward(self, scores: Tensor) -> tuple[Tensor, ...]:
+            message, sent = self.link.message(scores), self.link.as_sent(scores)
+            return message, sent, self.link.words(message), self.link.extra_loss(sent)
+
+    whole = Whole()
+    together = functional_call(whole, {"link.codes": codes}, scores)
+    by_vmap = vmap(lambda c, s: functional_call(whole, {"link.codes": c}, s))(codes, scores)
+    for i in range(3):
+        alone = functional_call(whole, {"link.codes": codes[i]}, scores[i])
+        for part, (found, other, expected) in enumerate(zip(together, by_vmap, alone, strict=True)):
+            torch.testing.assert_close(found[i], expected, msg=f"part {part}")
+            torch.testing.assert_close(other[i], expected, msg=f"part {part}")
+
+
+def test_sender_loss_of_learnt_codes_is_least_at_the_code() -> None:
+    link, tokens = learnt(), torch.tensor([[0, 6], [3, 1]])
+    at = F.pad(link.codes.detach()[tokens], (0, 1))
+    assert link.sender_loss(at, tokens) < link.sender_loss(at.flip(0), tokens)
+    assert link.as_link(4) is link
+
+
+def test_other_representations_are_links_themselves_and_cost_nothing() -> None:
+    scores = numbers(3, 6, 2, 5)
+    for name in ("soft", "gumb", "discr", "gs", "qt"):
+        link: Representation = get_representation(name)
+        assert link.as_link(4) is link
+        assert link.as_sent(scores) is scores
+        assert torch.equal(link.extra_loss(scores), torch.zeros(3, dtype=torch.float64))
+
+
+def test_what_cannot_be_is_refused() -> None:
+    with pytest.raises(InvalidSettingError, match="at least 2 codes, not 1"):
+        get_representation("cb", codes=1)
+    with pytest.raises(InvalidSettingError, match="at least 0, not -1"):
+        get_representation("cb", commitment=-1.0)

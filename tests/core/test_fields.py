@@ -1,0 +1,35 @@
+"""Values for fields of dataclasses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+
+from icy.core.errors import InvalidSettingError, UnknownNameError
+from icy.core.fields import checked, differing
+
+
+@dataclass(frozen=True)
+class Sizes:
+    width: int = 3
+    rate: float = 0.5
+    name: str = "plain"
+
+
+def test_values_are_of_the_type_of_their_field() -> None:
+    assert checked(Sizes, {"width": 4, "rate": 1}, "size") == {"width": 4, "rate": 1.0}
+    with pytest.raises(InvalidSettingError, match=r"width cannot be 'wide': expected `int`, got `str`\."):
+        checked(Sizes, {"width": "wide"}, "size")
+
+
+def test_another_name_is_refused_and_so_is_one_that_is_left_out() -> None:
+    with pytest.raises(UnknownNameError, match="No size is called 'widht'; did you mean width"):
+        checked(Sizes, {"widht": 4}, "size")
+    with pytest.raises(UnknownNameError, match="No size is called 'name'"):
+        checked(Sizes, {"name": "x"}, "size", without=["name"])
+
+
+def test_what_differs() -> None:
+    assert differing(Sizes(4), Sizes()) == {"width": 4}
+    assert differing(Sizes(), Sizes()) == {}
