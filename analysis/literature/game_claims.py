@@ -1,0 +1,172 @@
+"""What the numbers of CBM24 claim beyond their digits, and whether measured games bear it out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+
+import pandas as pd
+
+from .games import WHICH
+
+NEARLY_NONE = 0.01  # of paraphrases; as printed
+COLLAPSED = 0.1  # AMI of rules of four concepts in Thing; printed are .03 and .05
+WIDE = 64  # bits of a word
+NEAR_PERFECT, NEAR_ZERO = 0.95, 0.1  # accuracy and CBM of wide words; printed are .97 and .99, .01 and .01
+HOLDS, FAILS, IN_PART, UNKNOWN = "holds", "does not hold", "holds in part", "not measured"
+
+
+@dataclass(frozen=True)
+class Game:
+    """Means over seeds of one game, or the printed numbers of one row, by measure."""
+
+    world: str
+    channel: str
+    rule_length: int
+    word_size: int
+    message_length: int
+    values: Mapping[str, float]
+
+    @property
+    def concepts(self) -> bool:
+        """Whether a message has a word for every concept of its phrase, as in table 1."""
+        return self.message_length == self.rule_length
+
+
+Finding = tuple[str, bool]  # what was compared, with numbers, and whether it is as claimed
+Games = list[Game]
+
+
+def claims(games: Games) -> pd.DataFrame:
+    """Judge the claims a to f of the printed numbers.
+
+    Args:
+        games: that were measured; see `games_of_results`.
+
+    Returns:
+        A row per claim, with the columns `claim`, `said`, `found` and `verdict`.
+    """
+    rows = []
+    for letter, (said, judge) in CLAIMS.items():
+        found = list(judge(games))
+        rows.append(
+            {"claim": letter, "said": said, "found": "; ".join(f for f, _ in found), "verdict": _verdict(found)}
+        )
+    return pd.DataFrame(rows)
+
+
+def _verdict(found: list[Finding]) -> str:
+    if not found:
+        return UNKNOWN
+    right = sum(as_claimed for _, as_claimed in found)
+    return HOLDS if right == len(found) else IN_PART if right else FAILS
+
+
+def games_of_results(long: pd.DataFrame) -> Games:
+    """Return the games of a long table of games, with the column `world`; failed runs are left out."""
+    good = long[~long["failed"].astype(bool)].rename(columns={"representation": "channel", "vocab_size": "word_size"})
+    measures = [name for name in MEASURES if name in good]
+    return [
+        _game(part, {str(name): float(value) for name, value in part[measures].astype(float).mean().dropna().items()})
+        for _, part in good.groupby(list(WHICH), sort=False)
+    ]
+
+
+def games_of_table(cells: pd.DataFrame) -> Games:
+    """Return the rows of a published table, of `icy.analysis.literature.games.with_names`, as games."""
+    return [
+        _game(rows, dict(zip(rows["measure"], rows["mean"], strict=True)))
+        for _, rows in cells.groupby("row", sort=False)
+    ]
+
+
+def _game(rows: pd.DataFrame, values: Mapping[str, float]) -> Game:
+    first = rows.iloc[0].to_dict()
+    length, size, words = (int(first[name]) for name in WHICH[2:])
+    return Game(str(first["world"]), str(first["channel"]), length, size, words, values)
+
+
+MEASURES = ("accuracy", "cbm", "ami", "paraphrase_rate", "unmatched_rate", "unique_words")
+
+
+def _pairs(
+    games: Games, measure: str, same: Callable[[Game], object], first: object, by: str
+) -> Iterator[tuple[Game, Game]]:
+    """Yield pairs of games that agree in `same`, one with a value `first` of an attribute and one with another."""
+    there = [game for game in games if measure in game.values]
+    for one, other in product(there, there):
+        if getattr(one, by) == first and getattr(other, by) != first and same(one) == same(other):
+            yield one, other
+
+
+def _channels(games: Games) -> Iterator[Finding]:
+    def same(game: Game) -> object:
+        return game.world, game.rule_length
+
+    for qt, gs in _pairs([g for g in games if g.concepts], "accuracy", same, "qt", "channel"):
+        if gs.channel == "gs":
+            yield _compared(f"{_title(qt)}: QT", qt, "GS", gs)
+
+
+def _lengths(games: Games) -> Iterator[Finding]:
+    def same(game: Game) -> object:
+        return game.world, game.channel
+
+    for short, long in _pairs([g for g in games if g.concepts], "accuracy", same, 1, "rule_length"):
+        yield _compared(f"{short.world} {short.channel}: l=1", short, f"l={long.rule_length}", long)
+
+
+def _compared(name: str, one: Game, other_name: str, other: Game) -> Finding:
+    a, b = one.values["accuracy"], other.values["accuracy"]
+    return f"{name} {a:.3f}, {other_name} {b:.3f}", a > b
+
+
+def _title(game: Game) -> str:
+    return f"{game.world} l={game.rule_length}"
+
+
+def _unused(games: Games) -> Iterator[Finding]:
+    for game in _of_one_concept(games):
+        words, missed = game.values["unique_words"], game.values["unmatched_rate"]
+        said = f"{game.channel} {game.world}: {words:.0f} words, {missed:.2f} unmatched"
+        if game.channel == "gs":
+            yield said, words < game.word_size and missed > NEARLY_NONE
+        elif game.channel == "qt":
+            yield said, missed <= NEARLY_NONE
+
+
+def _of_one_concept(games: Games) -> Iterable[Game]:
+    return [g for g in games if g.rule_length == 1 and g.concepts and "unmatched_rate" in g.values]
+
+
+def _paraphrases(games: Games) -> Iterator[Finding]:
+    for game in [g for g in games if g.concepts and "paraphrase_rate" in g.values]:
+        rate = game.values["paraphrase_rate"]
+        said = f"{game.channel} {_title(game)}: {rate:.2f}"
+        if game.channel == "gs":
+            yield said, rate <= NEARLY_NONE + 0.005
+        elif game.channel == "qt":
+            yield said, rate > NEARLY_NONE
+
+
+def _collapse(games: Games) -> Iterator[Finding]:
+    for game in [g for g in games if g.world == "thing" and g.rule_length == 4 and g.concepts and "ami" in g.values]:
+        yield f"{game.channel}: {game.values['ami']:.2f}", game.values["ami"] < COLLAPSED
+
+
+def _wide(games: Games) -> Iterator[Finding]:
+    for game in [g for g in games if g.channel == "qt" and g.word_size == WIDE and g.rule_length == 1]:
+        accuracy, score = game.values["accuracy"], game.values["cbm"]
+        said = f"{game.world}: accuracy {accuracy:.3f}, CBM {score:.3f}"
+        yield said, accuracy > NEAR_PERFECT and score < NEAR_ZERO
+
+
+CLAIMS: dict[str, tuple[str, Callable[[Games], Iterable[Finding]]]] = {
+    "a": ("QT is above GS in accuracy.", _channels),
+    "b": ("Longer rules lower accuracy.", _lengths),
+    "c": ("GS leaves words unused, so that concepts are unmatched; QT leaves none unmatched.", _unused),
+    "d": ("QT has paraphrases, GS nearly none.", _paraphrases),
+    "e": ("AMI collapses with rules of four concepts in Thing.", _collapse),
+    "f": ("Words of 64 bits give nearly perfect accuracy and CBM of about 0.", _wide),
+}

@@ -1,0 +1,163 @@
+"""Published games: what trains their agents again, how measured values compare, and what the paper claims of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+import pandas as pd
+
+from icy.analysis.cells import Cell, Reference
+
+from .agreement import NAMES, with_distance
+from .catalogue import find_table, published
+from .verdicts import COLUMNS, verdict_of
+
+Row = tuple[str, str, int, int, int]  # world, channel, rule length, word size, message length
+SEEDS = 3  # of a table whose rows were trained once
+WHICH = ("world", "channel", "rule_length", "word_size", "message_length")
+ARGUMENTS = MappingProxyType({"world": "world", "channel": "channel", "rule_length": "rule_length"})
+IN_LONG = MappingProxyType({"channel": "representation", "word_size": "vocab_size"})  # names in long tables
+
+
+@dataclass(frozen=True)
+class GameTable:
+    """How the agents of a published table of games were trained.
+
+    Attributes:
+        given: arguments of the kind of job "games" that all rows share.
+        by_size: whether the names of rows say the size of words.
+    """
+
+    given: Mapping[str, Any] = field(default_factory=dict)
+    by_size: bool = False
+
+
+GAMES = MappingProxyType(
+    {
+        "cbm24/table1": GameTable({"targets": 20}),
+        "cbm24/table3": GameTable({"targets": 8, "steps": 200_000}, by_size=True),  # its best epochs are 100 at most
+    }
+)
+
+
+def with_names(cells: pd.DataFrame, table: str) -> pd.DataFrame:
+    """Return the cells of a published table of games with the names of their rows, as in "thing-qt-l4".
+
+    Example:
+        >>> from icy.analysis import published
+        >>> with_names(published("cbm24/table3"), "cbm24/table3")["row"].iloc[0]
+        'shape-gs-l1-d8'
+    """
+    if "message_length" not in cells:
+        cells = cells.assign(message_length=cells["rule_length"])
+    names = cells["world"] + "-" + cells["channel"] + "-l" + cells["rule_length"].astype(str)
+    if GAMES[table].by_size:
+        names += "-d" + cells["word_size"].astype(str)
+    return cells.assign(row=names)
+
+
+def game_parts(table: str, wanted: pd.DataFrame, seeds: Any = None) -> list[dict[str, Any]]:
+    """Return what trains the agents of published cells again: arguments of the kind of job "games", a dict per row.
+
+    Args:
+        table: id of the table, one of GAMES.
+        wanted: its cells, with the names of their rows.
+        seeds: in place of SEEDS.
+    """
+    parts = []
+    for _, rows in wanted.groupby("row", sort=False):
+        first = rows.iloc[0]
+        own = {name: first[name] if name in ("world", "channel") else int(first[name]) for name in WHICH}
+        parts.append({**GAMES[table].given, **own, "seeds": SEEDS if seeds is None else seeds})
+    return parts
+
+
+# -- values side by side -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PublishedRow:
+    """The published values of a row, by measure."""
+
+    values: Mapping[str, float]
+    table: str
+
+    def beside(self, measure: str, cell: Cell) -> Cell:
+        """Return a cell with the published value of its measure, if there is one."""
+        if measure not in self.values or not cell.seeds:
+            return cell
+        value = self.values[measure]
+        error = cell.spread / math.sqrt(cell.seeds) if cell.seeds > 1 else math.nan
+        distance = (cell.mean - value) / error if error else math.nan
+        return replace(cell, reference=Reference(value, math.nan, distance, source=self.table))
+
+
+def references(table: str) -> dict[Row, PublishedRow]:
+    """Return the rows of a published table of games, by world, channel, rule length, word size and message length.
+
+    Raises:
+        UnknownNameError: there is no such table of games.
+    """
+    found = find_table(table)
+    if found.id not in GAMES:
+        from icy.core.errors import unknown
+
+        raise unknown("published table of games", table, list(GAMES))
+    cells = with_names(published(found.id), found.id)
+    return {
+        _row(rows.iloc[0].to_dict()): PublishedRow(dict(zip(rows["measure"], rows["mean"], strict=True)), found.id)
+        for _, rows in cells.groupby("row", sort=False)
+    }
+
+
+def _row(cell: Mapping[Any, Any]) -> Row:
+    numbers = (int(cell[name]) for name in WHICH[2:])
+    return (str(cell["world"]), str(cell["channel"]), *numbers)  # type: ignore[return-value]
+
+
+def judged_games(table: str, long: pd.DataFrame, wanted: pd.DataFrame) -> pd.DataFrame:
+    """Compare published cells of games with results, and judge each; see `icy.analysis.literature.verdicts.judged`.
+
+    Args:
+        table: id of the table, one of GAMES.
+        long: results of the kind of job "games" in long form, with the column `world`.
+        wanted: rows of `icy.analysis.published`, with the names of their rows.
+
+    Returns:
+        As `judged`: the world stands under `representation`, and the name of the row under `model`.
+    """
+    cells = wanted.rename(columns={**NAMES, "row": "model"}).copy()
+    found = [_measured(long, cell) for cell in cells.to_dict("records")]
+    cells = cells.assign(**{name: [one[name] for one in found] for name in found[0]})
+    cells = cells.assign(representation=cells["world"].str.title(), grammar="", side="pair", hidden_size=128, cut=0)
+    cells = with_distance(cells)
+    cells["verdict"] = [verdict_of(cell) for _, cell in cells.iterrows()]
+    return cells[COLUMNS].reset_index(drop=True)
+
+
+def _measured(long: pd.DataFrame, cell: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return mean, standard error and counts of the results that are of a cell."""
+    nothing = {"icy": math.nan, "icy_error": math.nan, "seeds": 0, "failed": 0, "tried": 0}
+    rows = rows_of(long, cell)
+    if rows.empty or cell["measure"] not in rows:
+        return nothing
+    failed = rows["failed"].astype(bool)
+    good = rows.loc[~failed, cell["measure"]].dropna().astype(float)
+    if good.empty and not failed.any():
+        return nothing
+    counts = {"seeds": len(good), "failed": int(failed.sum()), "tried": len(rows)}
+    return {"icy": good.mean(), "icy_error": good.sem(), **counts}
+
+
+def rows_of(long: pd.DataFrame, cell: Mapping[Any, Any]) -> pd.DataFrame:
+    """Return the results of the row of a published cell."""
+    if not len(long):
+        return long
+    same = pd.Series(True, index=long.index)
+    for name in WHICH:
+        same &= long[IN_LONG.get(name, name)].eq(cell[name])
+    return long[same]

@@ -1,0 +1,182 @@
+"""Sample sheets of the worlds of the multi-target games, and of turns (CBM24 figure 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure, SubFigure
+from numpy.typing import NDArray
+
+from icy.analysis import style
+
+GAP = 3  # pixels between images
+PAPER = 0.85  # the grey between images on black
+TARGET, DISTRACTOR = style.COLOURS[0], style.COLOURS[1]
+FREE, KEPT, LACKED = range(3)  # what a value is to a rule
+CELLS = ListedColormap(["white", "#b8d9ef", "#f5c9a5"])
+LABEL_HEIGHT, NAME_HEIGHT, CELL_HEIGHT = 0.22, 0.3, 0.24  # inches
+
+
+def plot_looks(images: NDArray[Any], rows: Sequence[str], columns: Sequence[str] = (), title: str = "") -> Figure:
+    """Draw a sheet of images in rows.
+
+    Args:
+        images: of objects, from 0 to 1, [row, column, channel, y, x].
+        rows: name of each row.
+        columns: name of each column; none unless given.
+        title: of the figure.
+
+    Example:
+        >>> import numpy as np
+        >>> figure = plot_looks(np.zeros((2, 5, 3, 32, 32)), ["red", "blue"])
+        >>> [label.get_text() for label in figure.axes[0].get_yticklabels()]
+        ['red', 'blue']
+    """
+    down, across = images.shape[:2]
+    room = 0.1 + 0.075 * max(map(len, rows))
+    side = (style.WIDTH - room) / across
+    figure = style.figure(style.WIDTH, side * down + (LABEL_HEIGHT if columns else 0) + (NAME_HEIGHT if title else 0))
+    axes = figure.subplots()
+    _tile(axes, images)
+    step = images.shape[-1] + GAP
+    axes.set_yticks(np.arange(down) * step + step / 2, rows, fontsize=style.MEDIUM)
+    axes.set_xticks(np.arange(len(columns)) * step + step / 2, columns, fontsize=style.MEDIUM)
+    axes.xaxis.tick_top()
+    axes.tick_params(length=0)
+    if title:
+        figure.suptitle(title, fontsize=style.LARGE)
+    return figure
+
+
+def plot_vectors(vectors: NDArray[Any], blocks: int, names: Sequence[str], title: str = "") -> Figure:
+    """Draw objects that are one-hot vectors: a panel per object, with a row per block of its vector.
+
+    Args:
+        vectors: of 0 and 1, [object, width].
+        blocks: number of blocks, one for each attribute.
+        names: of the objects.
+        title: of the figure.
+
+    Example:
+        >>> import numpy as np
+        >>> len(plot_vectors(np.eye(6)[:2], 2, ["first", "second"]).axes)
+        2
+    """
+    width = vectors.shape[-1] // blocks
+    each = style.WIDTH * 0.95 * blocks / width + NAME_HEIGHT
+    figure = style.figure(style.WIDTH, each * len(vectors) + LABEL_HEIGHT + (NAME_HEIGHT if title else 0))
+    panels = figure.subplots(len(vectors), 1, squeeze=False)[:, 0]
+    for axes, vector, name in zip(panels, vectors, names, strict=True):
+        _grid(axes, vector.reshape(blocks, width), ListedColormap(["white", style.COLOURS[0]]), 1)
+        axes.set_title(name, fontsize=style.MEDIUM, loc="left", pad=2)
+        axes.set_yticks(np.arange(blocks) + 0.5, [str(block + 1) for block in range(blocks)], fontsize=style.SMALL)
+    panels[len(panels) // 2].set_ylabel("attribute", fontsize=style.MEDIUM)
+    panels[-1].set_xlabel("entry of the attribute's block", fontsize=style.MEDIUM)
+    panels[-1].set_xticks(np.arange(9.5, width, 10), np.arange(10, width + 1, 10), fontsize=style.SMALL)
+    if title:
+        figure.suptitle(title, fontsize=style.LARGE)
+    return figure
+
+
+def plot_turns_of_images(images: NDArray[Any], rules: Sequence[str], targets: int) -> Figure:
+    """Draw turns whose objects are images: targets above, distractors below.
+
+    Args:
+        images: of the candidates, from 0 to 1, [turn, candidate, channel, y, x]; the targets are the first.
+        rules: each turn's rule in words.
+        targets: number of targets.
+
+    Example:
+        >>> import numpy as np
+        >>> figure = plot_turns_of_images(np.zeros((2, 8, 3, 16, 16)), ["red", "blue and left"], 4)
+        >>> [axes.get_title(loc="left") for axes in figure.axes]
+        ['red', '', 'blue and left', '']
+    """
+    counts = targets, images.shape[1] - targets
+    side = (style.WIDTH - 0.9) / max(counts)
+    figure = style.figure(style.WIDTH, len(images) * (2 * side + NAME_HEIGHT + 0.1))
+    for part, turn, rule in _turns(figure, images, rules):
+        shares = zip(part.subplots(2, 1), (turn[:targets], turn[targets:]), _sides(), strict=True)
+        for axes, candidates, (name, colour) in shares:
+            _tile(axes, candidates[None], wide=max(counts))
+            _name_side(axes, name, colour)
+        part.axes[0].set_title(rule, fontsize=style.LARGE, loc="left", pad=3)
+    return figure
+
+
+def plot_turns_of_values(
+    objects: NDArray[Any], demanded: NDArray[Any], rules: Sequence[str], attributes: Sequence[str], targets: int
+) -> Figure:
+    """Draw turns whose objects are tuples of values: a column per object, coloured where a rule demands a value.
+
+    Args:
+        objects: the candidates' values, from 0, [turn, candidate, attribute]; the targets are the first.
+        demanded: value that each turn's rule demands of each attribute, or -1, [turn, attribute].
+        rules: each turn's rule in words.
+        attributes: their names.
+        targets: number of targets.
+
+    Example:
+        >>> import numpy as np
+        >>> objects, demanded = np.array([[[1, 2], [3, 2]]]), np.array([[1, -1]])
+        >>> figure = plot_turns_of_values(objects, demanded, ["1.2"], ["first", "second"], 1)
+        >>> [text.get_text() for axes in figure.axes for text in axes.texts]
+        ['2', '3', '4', '3']
+    """
+    cell = (style.WIDTH - 1.1) / objects.shape[1]
+    figure = style.figure(style.WIDTH, len(objects) * (len(attributes) * CELL_HEIGHT + 2 * NAME_HEIGHT))
+    states = np.where(demanded[:, None] < 0, FREE, np.where(objects == demanded[:, None], KEPT, LACKED))
+    for part, (turn, state), rule in _turns(figure, list(zip(objects, states, strict=True)), rules):
+        cuts = slice(0, targets), slice(targets, None)
+        panels = part.subplots(1, 2, width_ratios=(targets, len(turn) - targets), squeeze=False)[0]
+        for axes, cut, (name, colour) in zip(panels, cuts, _sides(), strict=True):
+            _grid(axes, state[cut].T, CELLS, LACKED)
+            axes.set_aspect(CELL_HEIGHT / cell)
+            for (column, row), value in np.ndenumerate(turn[cut]):
+                axes.text(column + 0.5, row + 0.5, str(value + 1), ha="center", va="center", fontsize=style.SMALL)
+            axes.set_xlabel(name, color=colour, fontsize=style.MEDIUM, labelpad=2)
+        panels[0].set_yticks(np.arange(len(attributes)) + 0.5, attributes, fontsize=style.SMALL)
+        panels[0].set_title(rule, fontsize=style.LARGE, loc="left", pad=3)
+    return figure
+
+
+def _turns(
+    figure: Figure, turns: Sequence[Any] | NDArray[Any], rules: Sequence[str]
+) -> list[tuple[SubFigure, Any, str]]:
+    """Return a part of the figure for each turn, with the turn and its rule."""
+    parts = figure.subfigures(len(turns), 1, squeeze=False)[:, 0]
+    return list(zip(parts, turns, rules, strict=True))
+
+
+def _sides() -> tuple[tuple[str, str], tuple[str, str]]:
+    return ("targets", TARGET), ("distractors", DISTRACTOR)
+
+
+def _name_side(axes: Axes, name: str, colour: str) -> None:
+    axes.set_ylabel(name, color=colour, fontsize=style.MEDIUM, rotation=0, ha="right", va="center")
+    axes.set(xticks=[], yticks=[])
+
+
+def _tile(axes: Axes, images: NDArray[Any], wide: int = 0) -> None:
+    """Draw images [row, column, channel, y, x] side by side, in rows as wide as `wide` images at least."""
+    down, across, _, height, width = images.shape
+    sheet = np.ones((down * (height + GAP) + GAP, max(across, wide) * (width + GAP) + GAP, 3))
+    sheet[:, : across * (width + GAP) + GAP] = PAPER
+    for row, column in np.ndindex(down, across):
+        top, left = row * (height + GAP) + GAP, column * (width + GAP) + GAP
+        sheet[top : top + height, left : left + width] = images[row, column].transpose(1, 2, 0)
+    axes.imshow(sheet, interpolation="nearest")
+    axes.spines[:].set_visible(False)
+
+
+def _grid(axes: Axes, cells: NDArray[Any], colours: ListedColormap, most: int) -> None:
+    """Draw cells [row, column] as squares with thin lines between."""
+    down, across = cells.shape
+    axes.pcolormesh(cells, cmap=colours, vmin=0, vmax=most, edgecolors="#cccccc", linewidth=0.4)
+    axes.set(xlim=(0, across), ylim=(down, 0), xticks=[], yticks=[], aspect="equal")
+    axes.tick_params(length=0)
+    axes.spines[:].set_linewidth(0.6)

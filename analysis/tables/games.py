@@ -1,0 +1,170 @@
+"""Multi-target games as tables: trained agents, and agents that were evaluated side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from icy.analysis.cells import SPREADS, cell_of, cell_of_values, checked_spread
+from icy.analysis.literature.games import references
+from icy.core.errors import InvalidSettingError
+from icy.core.text import counted
+from icy.records.load import Results, long_of
+
+from .bias import failures
+from .options import shown_settings, told_options, whole_text
+from .table import BiasTable, Line
+
+SCORES = {  # columns of the long table, and their headings
+    "accuracy": "accuracy",
+    "soft_accuracy": "soft",
+    "seen_accuracy": "seen",
+    "cbm": "CBM",
+    "cbm_floor": "chance",
+    "cbm_holistic": "holistic",
+    "ambiguity_rate": "amb",
+    "paraphrase_rate": "para",
+    "unmatched_rate": "unm",
+    "ami": "AMI",
+    "topsim": "topsim",
+    "unique_words": "words",
+    "unique_messages": "messages",
+}
+LABELS = {  # what tells rows apart, and headings
+    "model": "agents",
+    "world": "world",
+    "representation": "channel",
+    "rule_length": "l",
+    "vocab_size": "d",
+    "message_length": "words said",
+    "targets": "T",
+    "distractors": "D",
+    "grammar": "distractors",
+}
+ALWAYS = ("world", "representation", "rule_length")  # labels that are shown even if all rows agree
+NOTES = (
+    "accuracy: candidates judged rightly, on held-out phrases if there are any; soft: the same with messages as "
+    "training makes them; seen: on phrases of training",
+    "CBM: concept best matching, with its rates of ambiguous words, paraphrases and unmatched concepts; chance: that "
+    "of random words; holistic: that of a random message for every phrase",
+)
+DECIMALS = 2
+
+
+def games_table(results: Results, spread: str = "sd", *, compare: Any = None, compared: str = "") -> BiasTable:
+    """Make a table with a row per game and pair of agents, and a column per score, over seeds.
+
+    Args:
+        results: of trainings in games (`icy games train`).
+        spread: "sd", "sem" or "ci95".
+        compare: None, or the name of a published table of games, whose values are shown beside.
+        compared: not used, as published values have the name of their table.
+
+    Raises:
+        InvalidSettingError: another spread, or something else to compare with.
+        UnknownNameError: no such published table of games.
+    """
+    checked_spread(spread)
+    if compare is not None and not isinstance(compare, str):
+        raise InvalidSettingError("Games are compared with a published table (--compare cbm24/table1).")
+    long = with_settings(long_of(results, empty=True))
+    labels = _labels(long)
+    shown = {name: said for name, said in SCORES.items() if _is_shown(long, name)}
+    beside = references(compare) if compare else {}
+    lines: list[Line] = []
+    for key, part in long.groupby(list(labels), sort=False, dropna=False):
+        cells = {said: cell_of(part.assign(value=part[name]), spread) for name, said in shown.items()}
+        own = beside.get(_row_of(part))
+        if own is not None:
+            cells = {said: own.beside(name, cells[said]) for name, said in shown.items()}
+        lines.append(([*map(whole_text, key), str(part["seed"].nunique())], cells))
+    headings = [*labels.values(), "seeds"]
+    notes = [*NOTES, *_further_notes(long, spread)]
+    what = compare or compared or "other"
+    return BiasTable(
+        "agents of multi-target games",
+        headings,
+        list(shown.values()),
+        lines,
+        notes,
+        DECIMALS,
+        compared=what,
+        spread=spread,
+    )
+
+
+def with_settings(long: pd.DataFrame) -> pd.DataFrame:
+    """Return a long table of games with what its options say: `world`, and as `further` what no column says."""
+    told = [told_options(str(text)) for text in long["options"]]
+    world = [one.pop("world", "") for one in told]
+    for one in told:
+        for name in LABELS:
+            one.pop(name, None)
+    return long.assign(world=world, further=[", ".join(shown_settings(one)) for one in told])
+
+
+def _labels(long: pd.DataFrame) -> dict[str, str]:
+    varies = {name for name in LABELS if long[name].nunique(dropna=False) > 1}
+    if (long["targets"] == long["distractors"]).all():
+        varies -= {"distractors"}
+    varies = varies - {"message_length"} if _alike(long) else varies | {"message_length"}
+    found = {name: said for name, said in LABELS.items() if name in varies or name in ALWAYS}
+    found |= {"preset": "preset"} if long["preset"].nunique() > 1 else {}
+    return found | ({"further": "settings"} if (long["further"] != "").any() else {})
+
+
+def _alike(long: pd.DataFrame) -> bool:
+    """Whether all messages have as many words as rules have concepts."""
+    return bool((long["message_length"] == long["rule_length"]).all())
+
+
+def _is_shown(long: pd.DataFrame, name: str) -> bool:
+    if name == "seen_accuracy":  # where no rules are held out, all are seen
+        return bool((long["rule_length"] > 1).any())
+    return name in long
+
+
+def _row_of(part: pd.DataFrame) -> tuple[str, str, int, int, int]:
+    first = part.iloc[0]
+    sizes = (int(first[name]) for name in ("rule_length", "vocab_size", "message_length"))
+    return (str(first["world"]), str(first["representation"]), *sizes)  # type: ignore[return-value]
+
+
+def _further_notes(long: pd.DataFrame, spread: str) -> list[str]:
+    notes = [f"mean ± {SPREADS[spread][0]}"] if long["seed"].nunique() > 1 else []
+    good = long[~long["failed"].astype(bool)]
+    if len(good):
+        steps = sorted({int(n) for n in good["steps"]})
+        said = " to ".join(counted(n, "update") for n in dict.fromkeys((steps[0], steps[-1])))
+        best = good["best_step"].astype(float).mean()
+        notes.append(f"after {said}, of which the best evaluation is that after {best:.0f} on average")
+    return [*notes, *failures(long)]
+
+
+def evaluation_table(rows: pd.DataFrame, spread: str = "sd", notes: Sequence[str] = ()) -> BiasTable:
+    """Make a table of agents that were evaluated side by side: a row for each in each game, over seeds.
+
+    Args:
+        rows: of `icy.games.compare`.
+        spread: "sd", "sem" or "ci95".
+        notes: sentences below the table.
+
+    Raises:
+        InvalidSettingError: another spread.
+    """
+    checked_spread(spread)
+    rows = rows.assign(agents=rows["agents"].str.partition(", seed ")[0])
+    labels: Mapping[str, str] = {
+        "agents": "agents", "world": "world", "rule_length": "l", "targets": "T", "distractors": "D",
+        "distractor_kind": "distractors",
+    }  # fmt: skip
+    shown = {name: said for name, said in SCORES.items() if rows[name].notna().any()}
+    lines: list[Line] = []
+    for key, part in rows.groupby(list(labels), sort=False):
+        cells = {said: cell_of_values(part[name], spread) for name, said in shown.items()}
+        lines.append(([*map(whole_text, key), str(len(part))], cells))
+    several = [f"mean ± {SPREADS[spread][0]}"] if rows["seed"].nunique() > 1 else []
+    headings = [*labels.values(), "seeds"]
+    return BiasTable("games", headings, list(shown.values()), lines, [*NOTES, *several, *notes], DECIMALS)

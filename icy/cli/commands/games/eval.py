@@ -1,0 +1,56 @@
+"""`icy games eval`: evaluate agents of multi-target games side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from icy.cli.options import FORMATS, SPREADS
+from icy.cli.output import checked_rows_file, print_table, write_rows
+
+from .options import changes_of, game_options
+
+EPILOG = """\b
+Examples:
+  icy games eval
+  icy games eval ideal holistic --game rule_length=4 --world shape
+  icy games eval games
+  icy games eval games literal --where seed=123 --game distractor_kind=uniform --game targets=5
+  icy games eval games --out scores.csv
+"""
+
+
+@click.command("eval", short_help="Evaluate agents side by side.", epilog=EPILOG)
+@click.argument("agents", nargs=-1, metavar="[FOLDER|FILE|ideal|literal|holistic|random]...")
+@click.option("--turns", "count", type=click.IntRange(min=2), default=None, metavar="N",
+              help="Number of turns.  [default: that of the agents' own evaluation, 1000]")  # fmt: skip
+@click.option("--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True)
+@click.option("--spread", type=click.Choice(SPREADS), default="sd", show_default=True, help="Of the seeds.")
+@click.option("--out", "-o", type=click.Path(), metavar="FILE", help="Write a row per seed, as csv or parquet.")
+@game_options
+def eval_command(
+    agents: tuple[str, ...],
+    count: int | None,
+    format_: str,
+    spread: str,
+    out: str | None,
+    where: tuple[tuple[str, Any], ...],
+    quiet: bool,
+    **given: Any,
+) -> None:
+    """Evaluate agents in games: those that were kept (--keep-models), and those that know the rules.
+
+    "ideal" has a word for every concept, "literal" says the first of them alone, "holistic" has a message of its own
+    for every phrase, and "random" says and answers anything. Agents play the game in which they learned, as far as
+    --game does not say otherwise.
+    """
+    from icy.analysis.tables.games import evaluation_table
+    from icy.games.comparison import compare
+    from icy.games.oracles import ORACLES
+
+    target = None if out is None else checked_rows_file(out)
+    rows = compare(agents or tuple(ORACLES), changes_of(given, count), **dict(where))
+    print_table(evaluation_table(rows, spread), format_)
+    if target is not None:
+        write_rows(rows, target, quiet)

@@ -1,0 +1,76 @@
+"""`icy games language`: what agents say, as a file, a translation and a picture."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from icy.cli.output import checked_file, checked_plot, format_option, note, print_rows, save_figure
+from icy.core.files import write_atomically
+
+from .options import changes_of, game_options
+
+if TYPE_CHECKING:
+    from icy.games.comparison import Player
+
+EPILOG = """\b
+Examples:
+  icy games language games --where seed=123
+  icy games language games --where seed=123 --out said.jsonl --plot translation.png
+  icy metrics said.jsonl -m cbm -m ami -m topsim
+"""
+
+
+@click.command("language", short_help="Translate what agents say.", epilog=EPILOG)
+@click.argument("agents", metavar="FOLDER|FILE|ideal|literal|holistic|random")
+@click.option("--turns", "count", type=click.IntRange(min=2), default=None, metavar="N",
+              help="Number of turns.  [default: that of the agents' own evaluation, 1000]")  # fmt: skip
+@click.option("--out", "-o", type=click.Path(), metavar="FILE",
+              help='Write a message and a phrase per line, ["w.w.0", "c.c"], as .jsonl.')  # fmt: skip
+@click.option("--plot", type=click.Path(), metavar="FILE", help="Draw the translation, as CBM24 figure 2.")
+@format_option
+@game_options
+def language_command(
+    agents: str,
+    count: int | None,
+    out: str | None,
+    plot: str | None,
+    format_: str,
+    where: tuple[tuple[str, Any], ...],
+    quiet: bool,
+    **given: Any,
+) -> None:
+    """Print which concept each word of a language means best, and how often (concept best matching).
+
+    `icy metrics` scores the file that --out writes, as does the program of the paper.
+    """
+    from icy.analysis.plots.translation import plot_translation
+    from icy.games.comparison import one_player
+    from icy.games.evaluation import matching
+
+    target = None if out is None else checked_file(out, (".jsonl",), "Messages and phrases are")
+    figure = None if plot is None else checked_plot(plot)
+    player = one_player(agents, changes_of(given, count), **dict(where))
+    scores, said = player.evaluate()
+    match = matching(said, player.setup.learning.unmatched, player.setup.word_name)
+    rows = [[str(cell) for cell in row] for row in match.details["translation"].itertuples(index=False)]
+    print_rows(["word", "concept", "together"], rows, format_)
+    if not quiet:
+        note(
+            f"{player.label}: CBM {match.value:.2f}, where random words have {scores['cbm_floor']:.2f} and a random "
+            f"message for every phrase {scores['cbm_holistic']:.2f}; accuracy {scores['accuracy']:.3f}."
+        )
+    if target is not None:
+        write_atomically(target, said.to_lines().encode())
+    if figure is not None:
+        save_figure(plot_translation(match, groups=_attributes(player)), figure, quiet)
+
+
+def _attributes(player: Player) -> dict[Hashable, int]:
+    """Return the number of each concept's attribute, for its colour."""
+    world = player.setup.made_world
+    numbers = [attribute for attribute, size in enumerate(world.sizes) for _ in range(size)]
+    concepts: tuple[Hashable, ...] = world.concepts
+    return dict(zip(concepts, numbers, strict=True))

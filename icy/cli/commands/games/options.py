@@ -1,0 +1,43 @@
+"""Options that `icy games eval`, `show` and `language` share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from icy.cli.options import Assignment, Decorator, plugin_option, together
+from icy.core.registry import registry
+
+if TYPE_CHECKING:
+    from icy.games.comparison import GameChanges
+
+where_option: Decorator = click.option(
+    "--where",
+    multiple=True,
+    type=Assignment(),
+    metavar="NAME=VALUE",
+    help="Of the trained agents in a folder only these, as in seed=124 or representation=qt; repeatable.",
+)
+game_options = together(
+    where_option,
+    click.option("--world", default="thing", show_default=True, metavar="NAME",
+                 help="World of agents that know the rules; others have theirs."),
+    click.option("--world-options", "world_options", multiple=True, type=Assignment(), metavar="NAME=VALUE",
+                 help="An argument of the world, as in canvas=32; repeatable."),
+    click.option("--game", "turn", multiple=True, type=Assignment(), metavar="NAME=VALUE",
+                 help="A setting of turns in the place of the agents' own, as in rule_length=4, targets=5, "
+                      "distractor_kind=near; repeatable. See icy.games.TurnSettings."),
+    plugin_option,
+    click.option("--quiet", "-q", is_flag=True, help="No progress, no remarks."),
+)  # fmt: skip
+
+
+def changes_of(given: dict[str, Any], count: int | None = None) -> GameChanges:
+    """Take the options of the game out of a command's arguments, and load plug-in files."""
+    from icy.games.comparison import GameChanges
+
+    for file in given.pop("plugin"):
+        registry.load_file(file)
+    turns, options = (dict(given.pop(name)) for name in ("turn", "world_options"))
+    return GameChanges(given.pop("world"), options, turns, count)

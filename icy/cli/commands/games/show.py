@@ -1,0 +1,65 @@
+"""`icy games show`: turns, and what is said in them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from icy.cli.output import checked_plot, save_figure, stdout
+from icy.core.escapes import in_a_line
+
+from .options import changes_of, game_options
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from icy.games.comparison import Player
+    from icy.games.showing import ShownTurn
+
+EPILOG = """\b
+Examples:
+  icy games show games --where seed=123
+  icy games show ideal --game rule_length=4 --turns 3
+  icy games show ideal --world shape --game rule_length=2 --game targets=8 --save turns.png
+"""
+
+
+@click.command("show", short_help="Show turns, and what is said.", epilog=EPILOG)
+@click.argument("agents", metavar="FOLDER|FILE|ideal|literal|holistic|random")
+@click.option("--turns", "count", type=click.IntRange(min=1, max=100), default=3, show_default=True, metavar="N",
+              help="Number of turns.")  # fmt: skip
+@click.option("--save", type=click.Path(), metavar="FILE", help="Draw the objects of the turns.")
+@game_options
+def show_command(
+    agents: str, count: int, save: str | None, where: tuple[tuple[str, Any], ...], quiet: bool, **given: Any
+) -> None:
+    """Show some turns: the rule, what was said and what its words mean best, and which objects were chosen."""
+    from icy.games.comparison import one_player
+    from icy.games.showing import show_turns
+
+    figure = None if save is None else checked_plot(save)
+    player = one_player(agents, changes_of(given), **dict(where))
+    console = stdout()
+    console.print(
+        in_a_line(f"{player.label}, {player.setup.world}, {player.distractor_kind} distractors"), style="bold"
+    )
+    turns = show_turns(player, count)
+    for number, turn in enumerate(turns, 1):
+        console.print()
+        for line in turn.lines(number):
+            console.print(in_a_line(line), markup=False)
+    if figure is not None:
+        save_figure(_drawn(player, turns), figure, quiet)
+
+
+def _drawn(player: Player, turns: list[ShownTurn]) -> Figure:
+    """Return a picture of the objects of turns."""
+    from icy.analysis.plots.worlds import plot_turns_of_images, plot_turns_of_values
+    from icy.games.showing import images_of, values_of
+
+    rules, targets = [turn.rule for turn in turns], player.setup.turns.targets
+    if (images := images_of(player, len(turns))) is not None:
+        return plot_turns_of_images(images, rules, targets)
+    objects, demanded = values_of(player, len(turns))
+    return plot_turns_of_values(objects, demanded, rules, player.setup.made_world.attributes, targets)

@@ -1,0 +1,55 @@
+"""Floors of published games: what random words would score with as many different words as were printed."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import pandas as pd
+
+TURNS, BATCH = 1000, 100
+LARGEST_LANGUAGE = 20_000  # words times concepts of which a floor is computed
+FLOOR = ["cbm", "ambiguity_rate", "paraphrase_rate", "unmatched_rate"]
+
+
+def printed_floors(wanted: pd.DataFrame) -> pd.DataFrame:
+    """Return the floors of the rows of a published table of games.
+
+    Args:
+        wanted: its cells, with the names of their rows (`icy.analysis.literature.games.with_names`).
+
+    Returns:
+        A row per row of the table: its name as `row`, the printed `cbm`, `chance`, the floor of random words, with its
+        rates, and `holistic`, that of a random message for every phrase.
+    """
+    rows = []
+    for name, cells in wanted.groupby("row", sort=False):
+        first = cells.iloc[0]
+        printed = dict(zip(cells["measure"], cells["mean"], strict=True))
+        if {"cbm", "unique_words"} <= set(printed):
+            sizes = int(first["rule_length"]), int(printed["unique_words"]), int(first["message_length"])
+            rows.append({"row": name, "printed": printed["cbm"], **_floors(str(first["world"]), *sizes)})
+    return pd.DataFrame(rows)
+
+
+@functools.cache
+def _floors(world: str, rule_length: int, words: int, length: int) -> dict[str, Any]:
+    from icy.games.floors import cbm_floor
+
+    said = _phrases(world, rule_length)
+    chance = cbm_floor(said, words, length, unmatched="assigned")
+    holistic = cbm_floor(said, words, length, "phrase", unmatched="assigned")["cbm"]
+    return {"chance": chance["cbm"], **{name: chance[name] for name in FLOOR[1:]}, "holistic": holistic}
+
+
+@functools.cache
+def _phrases(world: str, rule_length: int) -> Any:
+    """Return the phrases of an evaluation, with silent messages."""
+    import torch
+
+    from icy.games import Turns, TurnSettings, make_world
+    from icy.games.playing import batches, spoken
+
+    turns = Turns(make_world(world), TurnSettings(rule_length=rule_length, targets=1, distractors=1), [0])
+    numbers = torch.cat([batch.numbers[0, 0] for batch in batches(turns, "test", TURNS, BATCH)])
+    return spoken(turns, numbers, torch.zeros(len(numbers), 1, dtype=torch.long))

@@ -1,0 +1,211 @@
+"""The course of a training: updates, evaluations, checkpoints, and what was learned at its end."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from icy.config.settings import TrainingSettings
+from icy.core.devices import make_current
+from icy.core.noise import counter_hash
+from icy.core.streams import stream_key
+from icy.training.checkpoints import sweep_checkpoints
+from icy.training.job import Job, Outcome, Reading, Replicate, Report
+from icy.training.learners import GradientLearner, make_learner
+
+from .checkpoints import Checkpoints
+from .evaluation import matching, similarity
+from .final import evaluated
+from .job import GameJob
+from .model import game_loss, make_game_model
+from .playing import looks, packed, spoken
+from .runner import Runner
+from .turns import TEST, TRAINING, VALIDATION, Turns
+
+DRAWN_AT_ONCE = 64  # steps; bounds the memory they take
+
+
+def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
+    """Train the replicates of a job as a stack, or as several where checkpoints are of different steps; see Job."""
+    job = cast(GameJob, job)
+    make_current(job.device)
+    sweep_checkpoints(job.folder)
+    checkpoints = Checkpoints(job)
+    for group in checkpoints.groups():
+        for outcome in Course(job, group, checkpoints).outcomes(report):
+            yield outcome
+            checkpoints.forget(outcome.replicate)  # only now, as its record is on file
+
+
+class Course:
+    """A stack of replicates from its beginning, or from its last checkpoint, to its end.
+
+    Args:
+        job: whose replicates they are.
+        replicates: of which the checkpoints, if there are any, are of one step.
+        checkpoints: of the job.
+    """
+
+    def __init__(self, job: GameJob, replicates: Sequence[Replicate], checkpoints: Checkpoints | None = None) -> None:
+        setup, device = job.setup, torch.device(job.device)
+        self.job, self.setup, self.checkpoints = job, setup, checkpoints
+        self.world, self.device = setup.made_world, device
+        self.runners = [Runner(replicate) for replicate in replicates]
+        seeds = [r.seed for r in replicates]
+        self.turns = Turns(self.world, [setup.of_turns(r.grammar) for r in replicates], seeds, device)
+        self.keys = torch.tensor([stream_key(s, "games", "noise") for s in seeds], device=device)
+        self.learner = self._make_learner(seeds)
+        self.updates = 0
+        self._resume()
+
+    def _make_learner(self, seeds: Sequence[int]) -> GradientLearner:
+        learning = self.setup.learning
+        settings = TrainingSettings(
+            batch_size=learning.batch_size,
+            learning_rate=learning.learning_rate,
+            clip_norm=learning.clip_norm,
+            tf32=learning.tf32,
+        )
+        models = {seed: make_game_model(self.setup.of_model(), seed) for seed in sorted(set(seeds))}
+        sample = looks(self._objects(VALIDATION, 0, 1, 2)[0], self.world)
+        how = settings, self.device, sample, self.job.engine, self._looks
+        return cast(GradientLearner, make_learner([models[s] for s in seeds], seeds, game_loss, *how))
+
+    def _looks(self, objects: Tensor) -> Tensor:
+        return looks(objects, self.world)
+
+    def _objects(self, purpose: str, first: int, count: int, size: int) -> Tensor:
+        return packed(self.turns.batch(purpose, first, count, size))
+
+    # -- training ------------------------------------------------------------------------------------------------------
+
+    def outcomes(self, report: Report | None) -> Iterator[Outcome]:
+        """Train to the end; yield every replicate as it ends."""
+        if not self.updates:
+            self._evaluate(report)
+        epoch = self.setup.learning.epoch
+        while self.runners and self.updates < self.setup.steps:
+            began = time.perf_counter()
+            self.update(min(self.setup.steps, (self.updates // epoch + 1) * epoch, self.updates + DRAWN_AT_ONCE))
+            self._share_time(began)
+            if self.updates % epoch == 0 or self.updates == self.setup.steps:
+                yield from self._diverged()
+                self._evaluate(report)
+            if self.checkpoints is not None and self.checkpoints.due(r.replicate for r in self.runners):
+                self.save()
+        for runner in self.runners:
+            yield evaluated(self.job, runner, self.learner.engine, self.updates)
+
+    def update(self, until: int) -> None:
+        """Make updates."""
+        size = self.setup.learning.batch_size
+        while self.updates < until:
+            few = min(DRAWN_AT_ONCE, until - self.updates)
+            objects = self._objects(TRAINING, self.updates, few, size)
+            steps = torch.arange(self.updates, self.updates + few, device=self.device)
+            keys = counter_hash(self.keys, steps[:, None])
+            self.learner.train(objects, self.labels(size).expand(few, len(self.runners), -1, -1), keys)
+            self.updates += few
+
+    def labels(self, size: int) -> Float[Tensor, "turn candidate"]:
+        """Return 1 for targets and 0 for distractors."""
+        turns = self.setup.turns
+        targets = torch.arange(turns.targets + turns.distractors, device=self.device) < turns.targets
+        return targets.float().expand(size, -1)
+
+    def _share_time(self, began: float) -> None:
+        share = (time.perf_counter() - began) / len(self.runners)
+        for runner in self.runners:
+            runner.seconds += share
+
+    # -- evaluations ---------------------------------------------------------------------------------------------------
+
+    def _evaluate(self, report: Report | None) -> None:
+        """Read accuracy and language of every replicate, and keep what has been learned if it is the best so far."""
+        began = time.perf_counter()
+        selected_on = TEST if self.setup.learning.selected_on == "test" else VALIDATION
+        for place, (runner, accuracy, language) in enumerate(zip(self.runners, *self._read(selected_on), strict=True)):
+            runner.curve.append([self.updates, accuracy, runner.loss, *language])
+            if accuracy > runner.best:
+                runner.best, runner.best_step = accuracy, self.updates
+                runner.weights = self.learner.weights(place)
+        self._share_time(began)
+        if report is not None:
+            report([Reading(r.replicate, self.updates, r.curve[-1][1]) for r in self.runners])
+
+    def _read(self, purpose: str) -> tuple[list[float], list[list[float]]]:
+        """Return of every replicate the accuracy, and scores of its language: CBM, topsim, and words in use."""
+        size, turns = self.setup.learning.batch_size, self.setup.learning.turns
+        right: list[Tensor] = []
+        words: list[Tensor] = []
+        numbers: list[Tensor] = []
+        for step in range(max(1, turns // size)):
+            batch = self.turns.batch(purpose, step, 1, min(size, turns))
+            logits, _, said = self.learner.run(packed(batch)[0])[:3]
+            is_target = self.labels(logits.shape[-2]).bool()
+            right.append(((logits > 0) == is_target).flatten(1).sum(1))
+            words.append(said.cpu())
+            numbers.append(batch.numbers[0].cpu())
+        total = sum(len(n[0]) for n in numbers) * self.labels(1).shape[-1]
+        accuracy = (torch.stack(right).sum(0).double() / total).tolist()
+        rows = zip(torch.cat(numbers, 1), torch.cat(words, 1), strict=True)
+        return accuracy, [self._language(n, w) for n, w in rows]
+
+    def _language(self, numbers: Tensor, words: Tensor) -> list[float]:
+        said = spoken(self.turns, numbers, words)
+        return [matching(said).value, similarity(said).value, said.unique_words]
+
+    def _diverged(self) -> Iterator[Outcome]:
+        """End the replicates whose loss is no longer finite."""
+        for runner, loss in zip(self.runners, cast(Tensor, self.learner.losses()).tolist(), strict=True):
+            runner.loss = loss
+        lost = [not math.isfinite(runner.loss) for runner in self.runners]
+        if not any(lost):
+            return
+        ended = [r for r, is_lost in zip(self.runners, lost, strict=True) if is_lost]
+        staying = [i for i, is_lost in enumerate(lost) if not is_lost]
+        self.runners = [self.runners[i] for i in staying]
+        if staying:
+            self.learner.keep(staying)
+            self.turns.keep(staying)
+            self.keys = self.keys[staying]
+        for runner in ended:
+            about = self.learner.engine, runner.seconds
+            yield Outcome(runner.replicate, "diverged", self.updates, math.nan, runner.curve, *about)
+
+    # -- checkpoints ---------------------------------------------------------------------------------------------------
+
+    def save(self) -> None:
+        """Leave a checkpoint of every replicate."""
+        assert self.checkpoints is not None
+        for place, runner in enumerate(self.runners):
+            held = {name: value for name, value in vars(runner).items() if name != "replicate"}
+            state: dict[str, Any] = {"updates": self.updates, "learner": self.learner.state(place), "runner": held}
+            self.checkpoints.save(runner.replicate, state)
+
+    def _resume(self) -> None:
+        """Go on from the checkpoints, if there are any."""
+        if self.checkpoints is None:
+            return
+        states = [self.checkpoints.take(runner.replicate) for runner in self.runners]
+        found = [state for state in states if state is not None]
+        if len(found) < len(self.runners):
+            return
+        self.updates = found[0]["updates"]
+        self.learner.resume([state["learner"] for state in found])
+        self.runners = [Runner(r.replicate, **state["runner"]) for r, state in zip(self.runners, found, strict=True)]
+
+
+def seconds_per_update(job: GameJob, updates: int) -> float:
+    """Return the seconds of an update of all replicates, the first few left out."""
+    course = Course(job, job.replicates)
+    course.update(1)
+    began = time.perf_counter()
+    course.update(1 + max(updates, 1))
+    return (time.perf_counter() - began) / max(updates, 1)

@@ -1,0 +1,78 @@
+"""Scores of what was said: concept best matching beside its floor, AMI, topsim, and what is used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from icy.core.errors import InvalidSettingError, unknown
+from icy.metrics import ami, cbm, topsim
+from icy.metrics.score import Score
+
+from .floors import LANGUAGES, RATES, cbm_floor
+from .spoken import Spoken
+
+TOPSIM_OF = ("phrase", "targets", "embedding")
+UNMATCHED = ("matched", "assigned")
+UNIQUE = ("unique_words", "unique_messages", "unique_phrases", "unique_concepts")
+COUNTS = ("total", "good", "ambiguous", "paraphrase", "concept_tokens", "unmatched_concepts")  # of CBM24 table 3
+MEASURES = ("cbm", "cbm_floor", "cbm_holistic", *RATES, "ami", "topsim", *UNIQUE, *COUNTS)
+
+
+def matching(spoken: Spoken, unmatched: str = "matched", name: Callable[[int], str] | None = None) -> Score:
+    """Return the concept best matching of words and concepts.
+
+    Args:
+        spoken: phrases and messages.
+        unmatched: see `icy.metrics.cbm`.
+        name: gives words their names in the translation; by default they are numbered.
+    """
+    said = spoken.tokens if name is None else [[name(word) for word in row] for row in spoken.words.tolist()]
+    return cbm(spoken.named, said, concepts="items", unmatched=unmatched)
+
+
+def similarity(spoken: Spoken, of: str = "phrase") -> Score:
+    """Return the topographic similarity of messages to what they are about: cosine against edit distance (CBM24).
+
+    What a turn of several targets is about, the paper does not say. By default it is the phrase, as a vector with 1 at
+    each of its concepts. A word is an atom, of however many bits.
+
+    Args:
+        spoken: phrases and messages.
+        of: "phrase"; or "targets" or "embedding", which `spoken.objects` then are.
+
+    Raises:
+        UnknownNameError: another name.
+        InvalidSettingError: there are no objects.
+    """
+    if of not in TOPSIM_OF:
+        raise unknown("object of topsim", of, TOPSIM_OF)
+    if of != "phrase":
+        if spoken.objects is None:
+            raise InvalidSettingError(f"Topsim of {of} needs them, and only phrases and messages are there.")
+        return topsim(spoken.objects, spoken.tokens, meaning="cosine")
+    lengths = spoken.phrases.sum(1, keepdims=True)
+    if np.ptp(lengths) == 0:  # then the share of entries that differ is the same but for a factor, and soon counted
+        return topsim(spoken.phrases.astype(np.int64), spoken.tokens, meaning="cosine")
+    return topsim(spoken.phrases / np.sqrt(lengths), spoken.tokens, meaning="cosine")
+
+
+def language_scores(
+    spoken: Spoken, topsim_of: str = "phrase", unmatched: str = "matched", languages: int = LANGUAGES
+) -> dict[str, float]:
+    """Return all of MEASURES.
+
+    Args:
+        spoken: phrases and messages.
+        topsim_of: see `similarity`.
+        unmatched: see `icy.metrics.cbm`.
+        languages: of random words, of which a floor is the mean.
+    """
+    match = matching(spoken, unmatched)
+    found = {"cbm": match.value, **{name: float(match.details[name]) for name in (*RATES, *UNIQUE, *COUNTS)}}
+    for name, drawn_for in (("cbm_floor", "turn"), ("cbm_holistic", "phrase")):
+        found[name] = cbm_floor(spoken, drawn_for=drawn_for, languages=languages, unmatched=unmatched)["cbm"]
+    found["ami"] = ami(spoken.rules[:, None], spoken.tokens).value
+    found["topsim"] = similarity(spoken, topsim_of).value
+    return {name: found[name] for name in MEASURES}

@@ -1,0 +1,114 @@
+"""What was learned, evaluated: accuracies, scores of the language, and the files that are kept."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from icy.core.provenance import git_revision, software
+from icy.records.record import as_json
+from icy.training.job import Outcome
+from icy.training.weights import pack_weights, restore
+
+from .evaluation import language_scores, matching
+from .model import GameModel, make_game_model
+from .playing import Agents, Learned, Played, batches, play
+from .runner import Runner
+from .setup import Setup
+from .spoken import Spoken
+from .turns import TEST, TEST_SEEN, Turns
+
+if TYPE_CHECKING:
+    from .job import GameJob
+
+LANGUAGES = "languages"  # folder, beside the records, of what was said in the evaluation
+
+
+def evaluated(job: GameJob, runner: Runner, engine: str, updates: int) -> Outcome:
+    """Return the outcome of a training: its best weights, evaluated as a model by itself."""
+    setup, replicate = job.setup, runner.replicate
+    model = make_game_model(setup.of_model(), replicate.seed)
+    restore(model, {name: value.cpu() for name, value in runner.weights.items()}, setup.model)
+    agents = Learned(model.to(job.device).eval(), setup.made_world)
+    scores, said = evaluate_agents(agents, setup, replicate.grammar, job.device)
+    accuracy = scores.pop("accuracy")
+    place = f"{LANGUAGES}/{job.key(replicate)}.jsonl"
+    extra = {**scores, "best_step": runner.best_step, "language": place, **job.sizes}
+    files = {place: said.to_lines().encode()}
+    if job.keep_models:
+        card = {"accuracy": accuracy, **scores, "best_step": runner.best_step}
+        files[job.model_file(replicate)] = packed_model(job, runner, updates, card)
+    about: dict[str, Any] = {"engine": engine, "seconds": runner.seconds, "extra": extra, "files": files}
+    return Outcome(replicate, "steps", updates, accuracy, runner.curve, **about)
+
+
+def packed_model(job: GameJob, runner: Runner, updates: int, scores: dict[str, Any]) -> bytes:
+    """Return what was learned as the content of a .safetensors file, with a card."""
+    card = {
+        "kind": job.kind,
+        "model": job.name,
+        "grammar": runner.replicate.grammar,
+        "seed": runner.replicate.seed,
+        "setup": job.setup.config(),
+        "updates": updates,
+        "scores": scores,
+        "software": software(),
+        "git": git_revision(),
+    }
+    return pack_weights(runner.weights, as_json(card))
+
+
+def evaluate_agents(
+    agents: Agents, setup: Setup, distractor_kind: str, device: str = "cpu"
+) -> tuple[dict[str, float], Spoken]:
+    """Evaluate agents in a game, and return the scores and what was said.
+
+    Args:
+        agents: who plays.
+        setup: of the game, and of the evaluation.
+        distractor_kind: kind of the distractors.
+        device: where turns are drawn.
+
+    Returns:
+        `accuracy`, on phrases that training never showed, if there are any; `soft_accuracy`, of agents that learned the
+        same with messages as training makes them; `seen_accuracy` and `seen_cbm`, on phrases that it showed; and the
+        scores of `icy.games.evaluation.MEASURES`.
+    """
+    turns, learning = Turns(setup.made_world, setup.of_turns(distractor_kind), [0], device), setup.learning
+
+    def played(purpose: str, who: Agents = agents) -> Played:
+        return play(who, turns, setup.turns.targets, purpose, learning.turns, learning.batch_size)
+
+    test, seen = played(TEST), played(TEST_SEEN)
+    said, soft = test.spoken, math.nan
+    if isinstance(agents, Learned):
+        soft = played(TEST, replace(agents, sampling=True)).accuracy
+        if learning.topsim_of != "phrase":
+            said = replace(said, objects=_objects(agents, turns, setup))
+    scores = language_scores(said, learning.topsim_of, learning.unmatched)
+    of_seen = {"seen_accuracy": seen.accuracy, "seen_cbm": matching(seen.spoken, learning.unmatched).value}
+    return {"accuracy": test.accuracy, "soft_accuracy": soft, **of_seen, **scores}, said
+
+
+def _objects(agents: Learned, turns: Turns, setup: Setup) -> np.ndarray[Any, Any]:
+    """Return what topsim compares in the place of phrases [turn, size]."""
+    world, found = setup.made_world, []
+    first = torch.tensor(world.first_concepts)
+    for batch in batches(turns, TEST, setup.learning.turns, setup.learning.batch_size):
+        if setup.learning.topsim_of == "embedding":
+            found.append(agents.described(batch))
+            continue
+        shown = batch.objects if batch.sender_objects is None else batch.sender_objects
+        targets = shown[0, 0, :, : setup.turns.targets].cpu() + first
+        found.append(torch.nn.functional.one_hot(targets, len(world.concepts)).double().sum(2).mean(1))
+    return cast("np.ndarray[Any, Any]", torch.cat(found).double().cpu().numpy())
+
+
+def kept_model(setup: Setup, seed: int, weights: dict[str, Tensor]) -> GameModel:
+    """Return agents with these weights. Errors as for `icy.training.weights.restore`."""
+    return cast(GameModel, restore(make_game_model(setup.of_model(), seed), weights, setup.model))

@@ -1,0 +1,175 @@
+"""Formulas of concepts as rules: concepts, their negations, and pairs of these (Mu & Goodman 2021)."""
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Bool, Float, Integer
+from torch import Tensor
+
+from icy.core.errors import InvalidSettingError
+
+from .rules import MOST_RULES, Group, RuleSource
+from .worlds.base import World
+
+SINGLE, AND, OR = range(3)
+WORDS = {AND: "and", OR: "or"}
+Values = frozenset[int]
+GROUPS = ((True, True), (True, False), (False, True), (False, False))  # which of two literals hold
+
+
+class Literal(NamedTuple):
+    """A concept or its negation: the values of one attribute for which it holds."""
+
+    attribute: int
+    values: Values
+    name: str
+
+
+class Formulas(RuleSource):
+    """All formulas of one or two literals, which are concepts and their negations.
+
+    Two literals are joined by "and" or by "or". Formulas that hold for no object or for all, or that say the same as a
+    shorter or earlier one, are left out. There are 312 in the world of Mu & Goodman, of 5 shapes and 6 colours: 22
+    literals, 145 conjunctions and 145 disjunctions. The table gives two literals and how they are joined: 0 for the
+    first alone, 1 for "and", 2 for "or". A phrase is made of its literals, and of the word "or".
+
+    Raises:
+        InvalidSettingError: the world has too many of them to list.
+
+    Example:
+        >>> from icy.games import Formulas, make_world
+        >>> formulas = Formulas(make_world("shape", positions=0))
+        >>> formulas.count, formulas.name(0), formulas.name(30), formulas.name(311)
+        (312, 'circle', 'circle and not green', 'not triangle or not gray')
+    """
+
+    samplings = ("type-first", "uniform")
+
+    def __init__(self, world: World) -> None:
+        self.literals = _literals(world)
+        if len(self.literals) ** 2 > MOST_RULES:
+            raise InvalidSettingError(
+                f"There are about {len(self.literals) ** 2:,} formulas in this world, and at most {MOST_RULES:,} can "
+                "be listed; take fewer attributes or values."
+            )
+        super().__init__(world, torch.tensor(_formulas(self.literals, world.sizes)))
+        self.concepts = (*(literal.name for literal in self.literals), WORDS[OR])
+        self._attribute = torch.tensor([literal.attribute for literal in self.literals])
+        most = max(world.sizes)
+        self._holds = torch.tensor([[v in literal.values for v in range(most)] for literal in self.literals])
+        self._list_groups()
+
+    def _list_groups(self) -> None:
+        """List the objects of each rule's groups: of each attribute, the values that they have."""
+        sizes = self.world.sizes
+        parts = [_parts(self.literals, row, sizes) for row in self.table.tolist()]
+        distinct = list(dict.fromkeys(values for groups in parts for values in itertools.chain(*groups)))
+        number = {values: place for place, values in enumerate(distinct)}
+        self._sets = torch.tensor([[[number[values] for values in one] for one in groups] for groups in parts])
+        self._members = torch.tensor([(sorted(values) + [0] * max(sizes))[: max(sizes)] for values in distinct])
+        self._counts = torch.tensor([len(values) for values in distinct])
+        joins = self.table[:, 2].tolist()
+        self.groupings = tuple(
+            tuple(
+                Group(_obey(join, *held), 2 - sum(held), math.prod(map(len, one)))
+                for held, one in zip(GROUPS, groups, strict=True)
+            )
+            for join, groups in zip(joins, parts, strict=True)
+        )
+
+    def grouping(self, rules: Integer[Tensor, "*turn"]) -> Integer[Tensor, "*turn"]:
+        """Return the place in `groupings` of rules: each has its own."""
+        return rules
+
+    def draw(
+        self,
+        rules: Integer[Tensor, "*turn"],
+        groups: Integer[Tensor, "*turn object"],
+        uniform: Float[Tensor, "*turn object attr"],
+    ) -> Integer[Tensor, "*turn object attr"]:
+        """Draw objects of given groups; arguments as in the base class."""
+        sets = self._sets[rules[..., None], groups]
+        return self._members[sets, (uniform * self._counts[sets]).long()]
+
+    def phrases(self, rules: Integer[Tensor, "*turn"]) -> Bool[Tensor, "*turn concept"]:
+        """Return which literals each formula has, and whether they are joined by "or"."""
+        first, second, join = self.table[rules].unbind(-1)
+        found = torch.zeros(*rules.shape, len(self.concepts), dtype=torch.bool, device=rules.device)
+        found.scatter_(-1, torch.stack([first, second], -1), True)
+        found[..., -1] = join == OR
+        return found
+
+    def obeys(
+        self, rules: Integer[Tensor, "*turn"], objects: Integer[Tensor, "*turn object attr"]
+    ) -> Bool[Tensor, "*turn object"]:
+        """Return for which objects their turn's formula holds."""
+        first, second, join = self.table[rules].unbind(-1)
+        one, other = (self._hold(literal, objects) for literal in (first, second))
+        return torch.where((join == OR)[..., None], one | other, one & other)
+
+    def _hold(
+        self, literals: Integer[Tensor, "*turn"], objects: Integer[Tensor, "*turn object attr"]
+    ) -> Bool[Tensor, "*turn object"]:
+        attributes = self._attribute[literals][..., None, None].expand(*objects.shape[:-1], 1)
+        return self._holds[literals[..., None], objects.gather(-1, attributes)[..., 0]]
+
+    def name(self, rule: int) -> str:
+        """Return a formula in words, as in "square and not yellow"."""
+        first, second, join = self.table[rule].tolist()
+        names = [self.literals[first].name, self.literals[second].name]
+        return names[0] if join == SINGLE else f" {WORDS[join]} ".join(names)
+
+    def types(self) -> list[Integer[Tensor, " _"]]:
+        """Return the formulas of each type: single literals, conjunctions and disjunctions."""
+        types = ((self.table[:, 2] == join).nonzero()[:, 0] for join in (SINGLE, AND, OR))
+        return [members for members in types if len(members)]
+
+
+def _literals(world: World) -> list[Literal]:
+    """Return the concepts of a world and then their negations, those left out that say the same as an earlier one."""
+    concepts = [
+        Literal(attribute, frozenset([value]), world.concepts[world.first_concepts[attribute] + value])
+        for attribute, size in enumerate(world.sizes)
+        for value in range(size)
+    ]
+    everything = [frozenset(range(size)) for size in world.sizes]
+    negations = [Literal(one.attribute, everything[one.attribute] - one.values, f"not {one.name}") for one in concepts]
+    distinct: dict[tuple[int, Values], Literal] = {}
+    for literal in (*concepts, *negations):
+        distinct.setdefault(literal[:2], literal)
+    return list(distinct.values())
+
+
+def _formulas(literals: Sequence[Literal], sizes: Sequence[int]) -> list[tuple[int, int, int]]:
+    """Return the formulas as rows of the table; a single literal stands in both places."""
+    found = [(place, place, SINGLE) for place in range(len(literals))]
+    said = {literal[:2] for literal in literals}
+    for (i, one), (j, other) in itertools.combinations(enumerate(literals), 2):
+        for join in (AND, OR):
+            if one.attribute == other.attribute:
+                values = one.values & other.values if join == AND else one.values | other.values
+                if (one.attribute, values) in said or len(values) in (0, sizes[one.attribute]):
+                    continue
+                said.add((one.attribute, values))
+            found.append((i, j, join))
+    return sorted(found, key=lambda row: row[2])
+
+
+def _parts(literals: Sequence[Literal], row: Sequence[int], sizes: Sequence[int]) -> list[list[Values]]:
+    """Return the values of each attribute that objects have, for each choice of the literals that hold."""
+    everything = [frozenset(range(size)) for size in sizes]
+    found = []
+    for held in GROUPS:
+        part = list(everything)
+        for holds, place in zip(held, row, strict=False):
+            attribute, values, _ = literals[place]
+            part[attribute] &= values if holds else everything[attribute] - values
+        found.append(part)
+    return found
+
+
+def _obey(join: int, *held: bool) -> bool:
+    return any(held) if join == OR else all(held)

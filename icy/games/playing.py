@@ -1,0 +1,123 @@
+"""Agents play turns: what they say, and how often their listener is right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Integer
+from torch import Tensor
+
+from icy.core.noise import counter_hash
+from icy.core.streams import stream_key
+
+from .model import GameModel
+from .spoken import Spoken
+from .turns import EVALUATION_SEED, TurnBatch, Turns
+from .worlds.base import World
+
+
+class Answers(NamedTuple):
+    """What was said in some turns, and which candidates the listener took for targets."""
+
+    words: Integer[Tensor, "*stack turn length"]
+    chosen: Bool[Tensor, "*stack turn candidate"]
+
+
+class Agents(Protocol):
+    """A speaker and a listener."""
+
+    def play(self, batch: TurnBatch) -> Answers:
+        """Play turns [step, replicate, turn], of one step and one replicate."""
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """Agents that have learned.
+
+    Attributes:
+        model: of one replicate, in evaluation mode.
+        world: what their objects look like.
+        sampling: whether messages are what training makes of them, relaxed and with noise.
+    """
+
+    model: GameModel
+    world: World
+    sampling: bool = False
+
+    @torch.no_grad()
+    def play(self, batch: TurnBatch) -> Answers:
+        """Play turns."""
+        objects = looks(packed(batch)[0, 0], self.world)
+        logits, _, words, _ = self.model(objects, _noise_key(batch) if self.sampling else None)
+        return Answers(words, logits > 0)
+
+    @torch.no_grad()
+    def described(self, batch: TurnBatch) -> Float[Tensor, "turn size"]:
+        """Return what the sender makes of the objects of each turn."""
+        found: Tensor = self.model.described(looks(packed(batch)[0, 0], self.world))
+        return found
+
+
+def _noise_key(batch: TurnBatch) -> Integer[Tensor, ""]:
+    """Return the key of the noise of an evaluation, which its turns determine."""
+    return counter_hash(torch.tensor(stream_key(EVALUATION_SEED, "games", "noise")), batch.keys.flatten()[0].cpu())
+
+
+def packed(batch: TurnBatch) -> Integer[Tensor, "step replicate turn object columns"]:
+    """Return the objects of turns as numbers: their values, and the key of their look last.
+
+    Those of the sender come first, if the receiver sees others.
+    """
+    found = torch.cat([batch.objects, batch.keys[..., None]], -1)
+    if batch.sender_objects is None or batch.sender_keys is None:
+        return found
+    return torch.cat([torch.cat([batch.sender_objects, batch.sender_keys[..., None]], -1), found], 3)
+
+
+def looks(objects: Integer[Tensor, "*turns object columns"], world: World) -> Float[Tensor, "*turns_object_and_shape"]:
+    """Return how objects look that `packed` gave."""
+    return world.observe(objects[..., :-1], objects[..., -1])
+
+
+class Played(NamedTuple):
+    """Some turns after they were played: the share of right answers, and what was said."""
+
+    accuracy: float
+    spoken: Spoken
+
+
+def play(agents: Agents, turns: Turns, targets: int, purpose: str, count: int, size: int) -> Played:
+    """Let agents play turns of one replicate.
+
+    Args:
+        agents: who plays.
+        turns: where they come from.
+        targets: how many of the candidates are.
+        purpose: of the turns; see `Turns.batch`.
+        count: how many; the last of them are left out if they fill no batch.
+        size: of a batch.
+    """
+    right, numbers, words = [], [], []
+    for batch in batches(turns, purpose, count, size):
+        answers = agents.play(batch)
+        is_target = torch.arange(answers.chosen.shape[-1], device=answers.chosen.device) < targets
+        right.append((answers.chosen == is_target).double().mean((-2, -1)))
+        numbers.append(batch.numbers[0, 0].cpu())
+        words.append(answers.words.cpu())
+    return Played(float(torch.stack(right).mean()), spoken(turns, torch.cat(numbers), torch.cat(words)))
+
+
+def batches(turns: Turns, purpose: str, count: int, size: int) -> Iterator[TurnBatch]:
+    """Return the first turns of a purpose for the first replicate, in batches of one step."""
+    for step in range(max(1, count // size)):
+        yield turns.batch(purpose, step, 1, min(size, count), [0])
+
+
+def spoken(turns: Turns, numbers: Integer[Tensor, " turn"], words: Integer[Tensor, "turn length"]) -> Spoken:
+    """Return what was said of some rules."""
+    phrases = turns.rules.phrases(numbers.to(turns.device)).cpu().numpy()
+    return Spoken(numbers.numpy().astype(np.int64), phrases, words.numpy().astype(np.int64), turns.rules.concepts)

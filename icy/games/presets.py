@@ -1,0 +1,117 @@
+"""Presets of the games: named departures from the default, of papers and of what their printed numbers depend on.
+
+A departure sets arguments of `GamesSpec`, settings of turns (`game.repeat_target`) and of learning (`settings.epoch`);
+and with the name of a channel or a world, as in `qt.normalise`, an option of these where they are used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from icy.config.presets import Departure
+from icy.core.errors import unknown
+
+KINDS = ("games",)
+
+
+def _departs(settings: Mapping[str, Any], reason: str) -> Departure:
+    return Departure(settings, reason, KINDS)
+
+
+PUBLISHED: dict[str, Departure] = {
+    "long training": _departs({"steps": 400_000}, "200 epochs, of 2,000 updates by the size of Mu & Goodman's"),
+    "sizes": _departs({"shape.sizes": "published"}, "figures may be as small as in Mu & Goodman's images"),
+    "batch min-max": _departs(
+        {"qt.normalise": "batch"},
+        "the released layer subtracts the least score of a batch and divides by the largest, so that a message depends "
+        "on those beside it",
+    ),
+    "reserved end": _departs(
+        {"settings.reserved_end": True},
+        "a symbol of GS ends messages and is never said within those of several words, as the printed counts of words "
+        "and the library suggest",
+    ),
+    "assigned concepts": _departs(
+        {"settings.unmatched": "assigned"},
+        "the released program counts a concept as matched that is assigned to a word which never occurs with it",
+    ),
+    "selection": _departs(
+        {"settings.selected_on": "test"}, "the best epoch is chosen by the accuracy on the turns that are reported"
+    ),
+}
+
+_AGENTS = {
+    "channel": "gs",
+    "gs.straight_through": True,
+    "word_size": 14,
+    "message_length": 5,
+    "sender": "RNNAutoReg:GRU",
+    "receiver": "RNN1L:GRU",
+    "sender_hidden": 1024,
+    "receiver_hidden": 1024,
+    "sender_sees": "both",
+}
+_LEARNING = {
+    "steps": 16_000,
+    "settings.batch_size": 128,
+    "settings.learning_rate": 1e-4,
+    "settings.clip_norm": 100.0,
+    "settings.epoch": 160,
+}
+_COMMON: dict[str, Departure] = {
+    "world": _departs(
+        {"world": "shape", "shape.positions": 0, "shape.sizes": "published"},
+        "shapes and colours, anywhere in the image",
+    ),
+    "turns": _departs(
+        {"targets": 10, "distractors": 10, "distractor_kind": "groups", "game.held_out": 0.2},
+        "10 targets and 10 distractors, of each choice of lacking concepts alike; a fifth of the rules held out",
+    ),
+    "agents": _departs(_AGENTS, "GRUs of 1024 that see targets and distractors, and messages of 5 of 14 symbols"),
+    "learning": _departs(_LEARNING, "100 epochs of 20,000 games in batches of 128"),
+}
+_FORMULAS = _departs(
+    {"game.rules": "formulas", "game.rule_sampling": "type-first"},
+    "concepts, their negations, and pairs of these joined by and or or",
+)
+_PAIRS = _departs({"rule_length": 2}, "a shape and a colour")
+PRESETS: dict[str, Mapping[str, Departure]] = {
+    "default": {},
+    "published": PUBLISHED,
+    "mugoodman21/reference": {
+        **_COMMON,
+        "rules": _PAIRS,
+        "one target": _departs({"game.repeat_target": True}, "one image stands in the place of all targets"),
+    },
+    "mugoodman21/set-reference": {**_COMMON, "rules": _FORMULAS},
+    "mugoodman21/concept": {
+        **_COMMON,
+        "rules": _FORMULAS,
+        "other objects": _departs({"game.same_objects": False}, "the receiver sees other objects of the same rule"),
+    },
+}
+
+
+def find_preset(name: str) -> dict[str, Any]:
+    """Return what a preset sets.
+
+    Raises:
+        UnknownNameError: there is none of this name.
+    """
+    if name not in PRESETS:
+        raise unknown("preset of games", name, list(PRESETS), "`icy list presets` describes them.")
+    return {key: value for departure in PRESETS[name].values() for key, value in departure.settings.items()}
+
+
+def preset_changes(name: str, world: str, channel: str) -> dict[str, Any]:
+    """Return what a preset changes in a world with a channel, by the names of `Setup.changes`."""
+    found = {}
+    kinds = {world: "world.", channel: "channel.", "game": "", "settings": ""}
+    for key, value in find_preset(name).items():
+        where, dot, inner = key.partition(".")
+        if not dot:
+            found[key] = value
+        elif where in kinds:
+            found[kinds[where] + inner] = value
+    return found

@@ -1,0 +1,351 @@
+"""Rules of the multi-target games: which there are, how they are drawn, and which objects obey them.
+
+A rule divides the objects of a world into groups: those that obey it, and for each choice of concepts that an object
+may lack, those that lack just these. All objects of a group are alike to the rule, and a group is a product of sets of
+values, one of each attribute. So an object of a group is drawn by one draw per attribute, without rejection.
+"""
+
+import itertools
+import math
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Sequence
+from copy import copy
+from fractions import Fraction
+from typing import NamedTuple, Self
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Integer
+from numpy.typing import NDArray
+from torch import Tensor
+
+from icy.core.checks import whole_number
+from icy.core.errors import InvalidSettingError, unknown
+from icy.core.streams import stream
+from icy.core.text import counted
+
+from .worlds.base import World
+
+MOST_RULES = 1_000_000
+SPLIT_SEED = 0  # the split is the same whatever the seed of training
+MANY = 1000  # rules, from which on a tenth of them is held out
+SHARE_OF_MANY, SHARE_OF_FEW = 0.1, 0.125
+FREE = -1
+ATTEMPTS = 10  # to find two sets of rules that each show every concept
+
+Numbers = NDArray[np.int64]
+
+
+class Group(NamedTuple):
+    """Objects that are alike to a rule.
+
+    Attributes:
+        obeys: whether they obey it.
+        lacks: how many of its concepts they lack.
+        objects: how many there are.
+    """
+
+    obeys: bool
+    lacks: int
+    objects: int
+
+
+class Split(NamedTuple):
+    """Numbers of the rules that are trained on, and of those held out."""
+
+    seen: Integer[Tensor, " seen"]
+    held_out: Integer[Tensor, " held"]
+
+
+class RuleSource(ABC):
+    """All rules of one kind in a world.
+
+    Attributes:
+        world: the world.
+        concepts: names of the concepts that a rule's phrase is made of.
+        table: what each rule demands; its subclasses say how.
+        groupings: the groups of a rule, of each kind of rule that there is.
+        samplings: the ways to draw rules, the usual one first.
+    """
+
+    samplings: tuple[str, ...] = ("uniform",)
+    concepts: tuple[str, ...]
+    groupings: tuple[tuple[Group, ...], ...]
+
+    def __init__(self, world: World, table: Integer[Tensor, "rule column"]) -> None:
+        self.world = world
+        self.table = table
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    @property
+    def count(self) -> int:
+        """Number of rules."""
+        return len(self.table)
+
+    def to(self, device: torch.device) -> Self:
+        """Return the same rules on a device."""
+        moved = copy(self)
+        for name, member in vars(self).items():
+            if isinstance(member, Tensor):
+                setattr(moved, name, member.to(device))
+        return moved
+
+    # -- what a kind of rules says of itself -------------------------------------------------------------------------
+
+    @abstractmethod
+    def grouping(self, rules: Integer[Tensor, "*turn"]) -> Integer[Tensor, "*turn"]:
+        """Return the place in `groupings` of rules, given by their numbers."""
+
+    @abstractmethod
+    def draw(
+        self,
+        rules: Integer[Tensor, "*turn"],
+        groups: Integer[Tensor, "*turn object"],
+        uniform: Float[Tensor, "*turn object attr"],
+    ) -> Integer[Tensor, "*turn object attr"]:
+        """Draw objects of given groups, uniformly within each.
+
+        Args:
+            rules: numbers of the rules.
+            groups: place of each object's group in the rule's grouping.
+            uniform: numbers in [0, 1).
+        """
+
+    @abstractmethod
+    def phrases(self, rules: Integer[Tensor, "*turn"]) -> Bool[Tensor, "*turn concept"]:
+        """Return which concepts the phrase of each rule is made of."""
+
+    @abstractmethod
+    def obeys(
+        self, rules: Integer[Tensor, "*turn"], objects: Integer[Tensor, "*turn object attr"]
+    ) -> Bool[Tensor, "*turn object"]:
+        """Return which objects obey their turn's rule."""
+
+    @abstractmethod
+    def name(self, rule: int) -> str:
+        """Return a rule in words, as in "red and left"."""
+
+    @abstractmethod
+    def types(self) -> list[Integer[Tensor, " _"]]:
+        """Return the rules of each type, where types are drawn uniformly, and the rules of a type likewise."""
+
+    # -- how rules and objects are drawn -----------------------------------------------------------------------------
+
+    def weights(self, sampling: str, among: Integer[Tensor, " some"] | None = None) -> Float[Tensor, " rule"]:
+        """Return the probability of each rule.
+
+        Args:
+            sampling: the way to draw them.
+            among: numbers of the rules that are drawn from; all unless given.
+
+        Raises:
+            UnknownNameError: there is no such way to draw these rules.
+        """
+        if sampling not in self.samplings:
+            raise unknown("way to draw these rules", sampling, self.samplings)
+        some = torch.ones(len(self), dtype=torch.bool)
+        if among is not None:
+            some = torch.zeros_like(some).index_fill_(0, among, True)
+        types = [torch.arange(len(self))] if sampling == "uniform" else self.types()
+        types = [members[some[members]] for members in types if some[members].any()]
+        found = torch.zeros(len(self), dtype=torch.float64)
+        for members in types:
+            found[members] = 1 / (len(types) * len(members))
+        return found
+
+    def shares(self, kind: str) -> tuple[tuple[Fraction, ...], ...]:
+        """Return the probability of each group of each grouping, for targets or a kind of distractors.
+
+        Args:
+            kind: "targets", or "uniform", "near" or "groups" for distractors.
+        """
+        return tuple(_shares(grouping, kind) for grouping in self.groupings)
+
+    def split(self, share: float | None = None, seed: int = SPLIT_SEED) -> Split:
+        """Hold out a share of the rules, such that every concept occurs in both parts.
+
+        Args:
+            share: of the rules, rounded up. By default a tenth of a thousand rules or more and an eighth of fewer, but
+                at least as many as show every concept; and none if the rules left could not.
+            seed: of the choice.
+
+        Raises:
+            InvalidSettingError: the share leaves a part too small for all concepts.
+        """
+        covers = None if share == 0 else self._covers(seed)
+        if share == 0 or (share is None and covers is None):
+            return Split(torch.arange(len(self)), torch.arange(0))
+        if covers is None:
+            raise InvalidSettingError(
+                f"None of these {counted(len(self), 'rule')} can be held out, since every concept must occur in "
+                "training too; hold out 0."
+            )
+        order, first, other = covers
+        least, most = len(first), len(self) - len(other)
+        wanted = max(_part(len(self), _usual_share(len(self))), least) if share is None else _part(len(self), share)
+        if not least <= wanted <= most:
+            raise InvalidSettingError(
+                f"With {wanted} of {counted(len(self), 'rule')} held out, one part would lack some concept; hold out "
+                f"{least} to {most}, a share of {least / len(self):.3g} to {most / len(self):.3g}."
+            )
+        free = order[~np.isin(order, np.concatenate([first, other]))]
+        held_out = np.sort(np.concatenate([first, free])[:wanted])
+        seen = np.setdiff1d(np.arange(len(self)), held_out)
+        return Split(torch.from_numpy(seen), torch.from_numpy(held_out))
+
+    def _covers(self, seed: int) -> tuple[Numbers, Numbers, Numbers] | None:
+        """Return the rules in a random order, and two disjoint sets of them that each show every concept, if any do."""
+        for attempt in range(ATTEMPTS):
+            order = stream(seed, "games", "held-out rules", attempt).permutation(len(self))
+            first = self._cover(order)
+            other = self._cover(order[~np.isin(order, first)][::-1])
+            if len(first) and len(other):
+                return order, first, other
+        return None
+
+    def _cover(self, order: Numbers) -> Numbers:
+        """Return few of some rules that together show every concept, earlier ones rather than later; none if they
+        cannot."""
+        phrases = self.phrases(torch.from_numpy(np.ascontiguousarray(order))).numpy()
+        missing = np.ones(len(self.concepts), dtype=bool)
+        found: list[int] = []
+        while missing.any():
+            shown = (phrases & missing).sum(1) if len(phrases) else np.zeros(1)
+            if not shown.max():
+                return order[:0]
+            found.append(int(shown.argmax()))
+            missing &= ~phrases[found[-1]]
+        return order[found]
+
+
+def _usual_share(rules: int) -> float:
+    return SHARE_OF_MANY if rules >= MANY else SHARE_OF_FEW
+
+
+def _part(rules: int, share: float) -> int:
+    """Return a share of the rules, rounded up."""
+    return math.ceil(rules * share - 1e-9)
+
+
+def _shares(grouping: Sequence[Group], kind: str) -> tuple[Fraction, ...]:
+    wanted = [g.objects > 0 and g.obeys == (kind == "targets") for g in grouping]
+    if kind in ("targets", "uniform"):
+        weights = [Fraction(g.objects) for g in grouping]
+    elif kind == "groups":
+        weights = [Fraction(1)] * len(grouping)
+    else:  # near: how many concepts are lacking, and then which
+        ways = Counter(g.lacks for g, one in zip(grouping, wanted, strict=True) if one)
+        weights = [Fraction(1, max(ways[g.lacks], 1)) for g in grouping]
+    weights = [weight if one else Fraction(0) for weight, one in zip(weights, wanted, strict=True)]
+    return tuple(weight / sum(weights) for weight in weights)
+
+
+class Rules(RuleSource):
+    """All conjunctions of a number of concepts, each of another attribute (CBM24).
+
+    The table gives the value that each rule demands of each attribute, [rule, attr], or -1 where any will do. Group n
+    of a rule's grouping has the objects that lack the concepts whose bits are set in n: those of group 0 obey.
+
+    Example:
+        >>> from icy.games import Rules, make_world
+        >>> rules = Rules.of(make_world("thing"), 2)
+        >>> rules.count, rules.table[0].tolist(), rules.name(0)
+        (1000, [0, 0, -1, -1, -1], '1.1 and 2.1')
+    """
+
+    samplings = ("attribute-first", "uniform")
+
+    @classmethod
+    def of(cls, world: World, length: int) -> "Rules":
+        """Return the rules of `length` concepts in a world.
+
+        Raises:
+            InvalidSettingError: there are none, or too many to list.
+        """
+        whole_number("rule length", length)
+        if min(world.sizes) < 2:
+            raise InvalidSettingError("Every attribute of a world has at least two values, and one of this has fewer.")
+        if length > len(world.sizes):
+            raise InvalidSettingError(
+                f"A rule demands {counted(length, 'value')} of different attributes, and the world has "
+                f"{counted(len(world.sizes), 'attribute')}; take shorter rules."
+            )
+        chosen = list(itertools.combinations(range(len(world.sizes)), length))
+        count = sum(math.prod(world.sizes[a] for a in some) for some in chosen)
+        if count > MOST_RULES:
+            raise InvalidSettingError(
+                f"There are {count:,} rules of length {length} in this world, and at most {MOST_RULES:,} can be "
+                "listed; take shorter rules, or fewer attributes or values."
+            )
+        return cls(world, length, chosen)
+
+    def __init__(self, world: World, length: int, chosen: Sequence[Sequence[int]]) -> None:
+        tables = [_products(world.sizes, some) for some in chosen]
+        super().__init__(world, torch.from_numpy(np.concatenate(tables)))
+        self.length = length
+        self.concepts = world.concepts
+        self.groupings = tuple(_groups_of([world.sizes[a] for a in some]) for some in chosen)
+        self._grouping = torch.arange(len(chosen)).repeat_interleave(torch.tensor([len(t) for t in tables]))
+        self._sizes = torch.tensor(world.sizes)
+        self._first = torch.tensor(world.first_concepts)
+
+    def grouping(self, rules: Integer[Tensor, "*turn"]) -> Integer[Tensor, "*turn"]:
+        """Return the place in `groupings` of rules: that of the attributes which they demand."""
+        return self._grouping[rules]
+
+    def draw(
+        self,
+        rules: Integer[Tensor, "*turn"],
+        groups: Integer[Tensor, "*turn object"],
+        uniform: Float[Tensor, "*turn object attr"],
+    ) -> Integer[Tensor, "*turn object attr"]:
+        """Draw objects of given groups; arguments as in the base class."""
+        demanded = self.table[rules][..., None, :]
+        fixed = demanded != FREE
+        bit = fixed.cumsum(-1) - 1
+        lacking = fixed & ((groups[..., None] >> bit.clamp_(min=0)) & 1).bool()
+        drawn = (uniform * (self._sizes - lacking.long())).long()
+        drawn += (lacking & (drawn >= demanded)).long()  # any value but the one demanded
+        return torch.where(fixed & ~lacking, demanded, drawn)
+
+    def phrases(self, rules: Integer[Tensor, "*turn"]) -> Bool[Tensor, "*turn concept"]:
+        """Return which concepts each rule demands."""
+        demanded = self.table[rules]
+        found = torch.zeros(*rules.shape, len(self.concepts) + 1, dtype=torch.bool, device=rules.device)
+        places = torch.where(demanded == FREE, len(self.concepts), demanded + self._first)
+        return found.scatter_(-1, places, True)[..., :-1]
+
+    def obeys(
+        self, rules: Integer[Tensor, "*turn"], objects: Integer[Tensor, "*turn object attr"]
+    ) -> Bool[Tensor, "*turn object"]:
+        """Return which objects have all the values that their turn's rule demands."""
+        demanded = self.table[rules][..., None, :]
+        return ((demanded == FREE) | (demanded == objects)).all(-1)
+
+    def name(self, rule: int) -> str:
+        """Return the concepts of a rule, joined by "and"."""
+        return " and ".join(itertools.compress(self.concepts, self.phrases(torch.tensor(rule)).tolist()))
+
+    def types(self) -> list[Integer[Tensor, " _"]]:
+        """Return the rules of each choice of attributes."""
+        return [(self._grouping == place).nonzero()[:, 0] for place in range(len(self.groupings))]
+
+
+def _products(sizes: Sequence[int], some: Sequence[int]) -> Numbers:
+    """Return the rules that demand values of some attributes, [rule, attr]."""
+    values = np.indices([sizes[a] for a in some]).reshape(len(some), -1).T
+    table = np.full((len(values), len(sizes)), FREE)
+    table[:, list(some)] = values
+    return table
+
+
+def _groups_of(sizes: Sequence[int]) -> tuple[Group, ...]:
+    """Return the groups of a rule that demands one value of each of some attributes; free ones do not change shares."""
+    lacking = [[n >> place & 1 for place in range(len(sizes))] for n in range(2 ** len(sizes))]
+    return tuple(
+        Group(not any(bits), sum(bits), math.prod(s - 1 for s, bit in zip(sizes, bits, strict=True) if bit))
+        for bits in lacking
+    )

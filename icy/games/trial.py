@@ -1,0 +1,74 @@
+"""A trial of the agents of a game before they are trained: whether their parts fit together."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from icy.core.errors import IncompatibleError, InvalidSettingError
+from icy.core.registry import PERCEPTION, SIDES, Entry, registry
+
+from .model import GameModel, ModelSetup, make_game_model
+
+CHANNELS = ("gs", "qt", "cb", "soft", "gumb")  # through which gradients pass
+TURNS = 2
+
+
+@torch.no_grad()
+def require_fitting_parts(setup: ModelSetup) -> GameModel:
+    """Make the agents of a game and let each part do its work once; return them.
+
+    Raises:
+        InvalidSettingError: no gradient passes through the channel, or it has too many words.
+        IncompatibleError: a part does not learn by gradient, does not take what it is given, or puts out something else
+            than it must.
+    """
+    if setup.channel.lower() not in CHANNELS:
+        raise InvalidSettingError(
+            f"Agents learn from each other by gradients, which do not pass through '{setup.channel}'; choose the "
+            f"channel {', '.join(CHANNELS[:-1])} or {CHANNELS[-1]}."
+        )
+    for side in SIDES:
+        _require_channel(registry.get(getattr(setup, side), side), setup.channel)
+    model = make_game_model(setup, 0).eval()
+    model.channel.word_count(setup.vocab_size)  # raises if there are too many to tell apart
+    for side in SIDES:
+        _require_gradient(getattr(model, side), side, setup)
+    objects = torch.rand(TURNS, *setup.shape)
+    seen = _tried(f"{PERCEPTION}/{setup.perception}", model.sender_sees, objects, (setup.sender_hidden,))
+    name = registry.get(setup.sender, "sender").qualified
+    described = torch.cat([seen] * setup.parts, -1).unsqueeze(-2)
+    takes = f"the sender of a game takes weights over values, {tuple(described.shape)}"
+    scores = _tried(name, model.sender, described, (setup.message_length, setup.vocab_size + 1), takes)
+    name = registry.get(setup.receiver, "receiver").qualified
+    message = model.channel.message(scores, None)
+    takes = f"the receiver of a game takes weights over symbols, {tuple(message.shape)}"
+    _tried(name, model.receiver, message, (1, setup.receiver_hidden), takes)
+    return model
+
+
+def _require_channel(entry: Entry, channel: str) -> None:
+    if not entry.works_with(channel.lower()):
+        own = " or ".join(entry.representations)
+        raise IncompatibleError(
+            f"{entry.qualified} works in the representation {own} alone: it cannot play over {channel}."
+        )
+
+
+def _require_gradient(model: nn.Module, side: str, setup: ModelSetup) -> None:
+    if not getattr(model, "learns_by_gradient", True):
+        name = registry.get(getattr(setup, side), side).qualified
+        raise IncompatibleError(f"{name} stores examples and learns by no gradient: it cannot play.")
+
+
+def _tried(name: str, part: nn.Module, given: Tensor, expected: tuple[int, ...], takes: str = "") -> Tensor:
+    """Return what a part puts out; raise in a sentence if it fails, or puts out another shape per turn."""
+    try:
+        found: Tensor = part(given)
+    except Exception as error:
+        told = takes or f"it is given objects {tuple(given.shape)}"
+        why = str(error).strip().partition("\n")[0].rstrip(".")
+        raise IncompatibleError(f"{name} cannot play: {told}, and it failed ({why}).") from error
+    if tuple(found.shape) != (TURNS, *expected):
+        raise IncompatibleError(f"{name} puts out the shape {tuple(found.shape)}, not {(TURNS, *expected)}.")
+    return found

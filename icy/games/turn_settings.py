@@ -1,0 +1,73 @@
+"""Settings of the turns of a multi-target game."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from icy.core.checks import real_number, whole_number
+from icy.core.errors import InvalidSettingError, unknown
+
+RULE_KINDS = ("conjunctions", "formulas")
+DISTRACTOR_KINDS = ("auto", "near", "uniform", "groups")
+SAMPLINGS = ("attribute-first", "type-first", "uniform")
+MOST_CANDIDATES = 10_000
+
+
+@dataclass(frozen=True)
+class TurnSettings:
+    """What the turns of a game are like.
+
+    Attributes:
+        rule_length: number of concepts that a rule demands, l, each of another attribute.
+        targets: number of objects that obey the rule, T. They are drawn with replacement.
+        distractors: number of objects that do not, D, drawn likewise.
+        distractor_kind: how distractors are drawn. "uniform": uniformly from all objects that do not obey. "near":
+            first how many of the rule's concepts they lack, uniformly from 1 to l, and then which. "groups": which
+            concepts they lack, uniformly from all choices (Mu & Goodman). "auto": uniform for rules of one concept,
+            near for longer ones.
+        rule_sampling: "attribute-first": first the attributes, uniformly, and then their values; "uniform": all rules
+            alike; "type-first": first the type of a formula, and then the formula.
+        held_out: share of the rules that training never shows. By default none for rules of one concept, and for
+            others a tenth of a thousand rules or more and an eighth of fewer, as the counts of CBM24 suggest.
+        same_objects: whether the receiver sees the objects that the sender sees; else other objects of the same rule.
+        repeat_target: whether one object stands in the place of all targets.
+        rules: "conjunctions" of concepts, or the "formulas" of Mu & Goodman, for which `rule_length` is 1.
+    """
+
+    rule_length: int = 1
+    targets: int = 20
+    distractors: int = 20
+    distractor_kind: str = "auto"
+    rule_sampling: str = "attribute-first"
+    held_out: float | None = None
+    same_objects: bool = True
+    repeat_target: bool = False
+    rules: str = "conjunctions"
+
+    def __post_init__(self) -> None:
+        whole_number("rule length", self.rule_length)
+        whole_number("number of targets", self.targets, most=MOST_CANDIDATES)
+        whole_number("number of distractors", self.distractors, most=MOST_CANDIDATES)
+        if self.held_out is not None and real_number("share of rules held out", self.held_out, most=1.0) == 1.0:
+            raise InvalidSettingError("The share of rules held out is below 1: some must be left to train on.")
+        for what, given, accepted in (
+            ("kind of distractors", self.distractor_kind, DISTRACTOR_KINDS),
+            ("way to draw rules", self.rule_sampling, SAMPLINGS),
+            ("kind of rules", self.rules, RULE_KINDS),
+        ):
+            if given not in accepted:
+                raise unknown(what, str(given), accepted)
+        if self.rules == "formulas" and self.rule_length != 1:
+            raise InvalidSettingError("Formulas have no length to choose; leave the rule length at 1.")
+        for name in ("same_objects", "repeat_target"):
+            if not isinstance(getattr(self, name), bool):
+                raise InvalidSettingError(f"{name} is True or False, not {getattr(self, name)!r}.")
+
+    @property
+    def drawn_distractors(self) -> str:
+        """How distractors are drawn: `distractor_kind`, with "auto" resolved."""
+        if self.distractor_kind != "auto":
+            return self.distractor_kind
+        if self.rules == "formulas":
+            return "groups"
+        return "uniform" if self.rule_length == 1 else "near"

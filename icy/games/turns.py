@@ -1,0 +1,227 @@
+"""Turns of the multi-target games, drawn in batches for several replicates at once.
+
+In a turn there is a rule, T objects that obey it, and D that do not (CBM24, section 2). Every draw is a hash of the
+training seed, the purpose, the place of the turn in its stream, and the place of the object in its turn. So the turns
+of a step need none of those before it, and are the same on every device and for a replicate alone or in a stack.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+import torch
+from jaxtyping import Float, Integer
+from torch import Tensor
+
+from icy.core.errors import InvalidSettingError, unknown
+from icy.core.noise import counter_hash, shift
+from icy.core.streams import stream_key
+
+from .formulas import Formulas
+from .rules import Rules, RuleSource, Split
+from .turn_settings import TurnSettings
+from .worlds.base import World
+
+TRAINING, VALIDATION, TEST, TEST_SEEN = "training", "validation", "test", "test-seen"
+PURPOSES = (TRAINING, VALIDATION, TEST, TEST_SEEN)
+EVALUATION_SEED = 0  # evaluations are the same whatever the seed of training
+# Streams of a turn, and of an object.
+RULE, TARGETS, DISTRACTORS, SENDER_TARGETS, SENDER_DISTRACTORS = range(5)
+GROUP, LOOK, VALUES = range(3)
+
+
+@dataclass
+class TurnBatch:
+    """Turns of some steps and replicates.
+
+    Attributes:
+        rules: what each turn's rule demands, a row of the rules' table: of conjunctions the value demanded of each
+            attribute, or -1.
+        numbers: number of each turn's rule among all rules.
+        objects: the candidates, as the value of each attribute: first the targets, then the distractors.
+        keys: key of each candidate's look.
+        sender_objects: what the sender sees in their place, if it sees other objects than the receiver.
+        sender_keys: keys of their looks.
+    """
+
+    rules: Integer[Tensor, "step replicate turn column"]
+    numbers: Integer[Tensor, "step replicate turn"]
+    objects: Integer[Tensor, "step replicate turn candidate attr"]
+    keys: Integer[Tensor, "step replicate turn candidate"]
+    sender_objects: Integer[Tensor, "step replicate turn candidate attr"] | None = None
+    sender_keys: Integer[Tensor, "step replicate turn candidate"] | None = None
+
+    @classmethod
+    def joined(cls, parts: Sequence["TurnBatch"], which: Integer[Tensor, " chosen"]) -> "TurnBatch":
+        """Return the turns of some replicates, given by their places in several batches one behind the other."""
+        members = zip(*(vars(part).values() for part in parts), strict=True)
+        chosen: list[Any] = [None if some[0] is None else torch.cat(some, 1)[:, which] for some in members]
+        return cls(*chosen)
+
+
+class Turns:
+    """Turns for each replicate of a stack, step by step.
+
+    Args:
+        world: the world.
+        settings: what the turns are like; or one such for each replicate, where they differ in nothing that changes
+            the shapes of a batch.
+        seeds: seed of training of each replicate; equal seeds see equal turns.
+        device: where turns are drawn.
+
+    Attributes:
+        rules: all rules of the game.
+        split: numbers of the rules that are seen in training, and of those held out, by the first of the settings.
+
+    Raises:
+        InvalidSettingError: the world has no such rules or cannot hold so many out.
+
+    Example:
+        >>> from icy.games import Turns, TurnSettings, make_world
+        >>> turns = Turns(make_world("thing"), TurnSettings(rule_length=2, targets=3, distractors=4), [1, 2])
+        >>> turns.batch("training", first=0, count=5, size=10).objects.shape
+        torch.Size([5, 2, 10, 7, 5])
+    """
+
+    def __init__(
+        self,
+        world: World,
+        settings: TurnSettings | Sequence[TurnSettings],
+        seeds: Sequence[int],
+        device: torch.device | str = "cpu",
+    ) -> None:
+        each = [settings] * len(seeds) if isinstance(settings, TurnSettings) else list(settings)
+        if len(each) != len(seeds):
+            raise InvalidSettingError(f"There are {len(each)} settings of turns for {len(seeds)} replicates.")
+        self.world, self.device = world, torch.device(device)
+        self._games = [_Game(world, one, self.device) for one in dict.fromkeys(each)]
+        first = self._games[0]
+        self.rules, self.split = first.rules, first.split
+        pairs = list(dict.fromkeys(zip(each, seeds, strict=True)))
+        for game in self._games:
+            game.take([seed for one, seed in pairs if one == game.settings])
+        drawn = [pair for game in self._games for pair in pairs if pair[0] == game.settings]
+        self._place = torch.tensor([drawn.index(p) for p in zip(each, seeds, strict=True)], device=self.device)
+
+    def batch(self, purpose: str, first: int, count: int, size: int, which: Sequence[int] | None = None) -> TurnBatch:
+        """Return the turns of some steps.
+
+        Args:
+            purpose: "training"; or "validation", "test" or "test-seen", whose turns are the same for all training
+                seeds. Where rules are held out, "test" shows these, and all else the others.
+            first: number of the first step.
+            count: number of steps.
+            size: turns in each.
+            which: places of the replicates that they are for; all unless given.
+
+        Raises:
+            UnknownNameError: there is no such purpose.
+        """
+        if purpose not in PURPOSES:
+            raise unknown("purpose of turns", purpose, PURPOSES)
+        place = self._place if which is None else self._place[torch.tensor(which, device=self.device)]
+        found = [game.batch(purpose, first, count, size) for game in self._games]
+        return TurnBatch.joined(found, place)
+
+    def keep(self, which: Sequence[int]) -> None:
+        """Keep only these replicates, given by their places in the stack."""
+        self._place = self._place[torch.tensor(which, device=self.device)]
+
+
+def rules_of(world: World, settings: TurnSettings) -> RuleSource:
+    """Return the rules of a game.
+
+    Raises:
+        InvalidSettingError: the world has none such, or too many.
+    """
+    return Formulas(world) if settings.rules == "formulas" else Rules.of(world, settings.rule_length)
+
+
+class _Game:
+    """The turns of one setting, for some seeds."""
+
+    def __init__(self, world: World, settings: TurnSettings, device: torch.device) -> None:
+        self.settings, self._device = settings, device
+        source = rules_of(world, settings)
+        self.split: Split = source.split(settings.held_out)
+        held_out = self.split.held_out if len(self.split.held_out) else self.split.seen
+        self._pools = {
+            part: _Pool(numbers, source.weights(settings.rule_sampling, numbers), device)
+            for part, numbers in (("seen", self.split.seen), ("held out", held_out))
+        }
+        self.rules: RuleSource = source.to(device)
+        self._shares = {kind: _cumulative(source, kind, device) for kind in ("targets", settings.drawn_distractors)}
+        self._keys: dict[str, Tensor] = {}
+
+    def take(self, seeds: Sequence[int]) -> None:
+        """Draw for these seeds of training."""
+        for purpose in PURPOSES:
+            used = seeds if purpose == TRAINING else [EVALUATION_SEED] * len(seeds)
+            self._keys[purpose] = torch.tensor([stream_key(s, "turns", purpose) for s in used], device=self._device)
+
+    def batch(self, purpose: str, first: int, count: int, size: int) -> TurnBatch:
+        """Return the turns of some steps, for each of the seeds."""
+        seeds = self._keys[purpose] if purpose == TRAINING else self._keys[purpose][:1]
+        places = torch.arange(first * size, (first + count) * size, device=self._device).view(count, 1, size)
+        turns = counter_hash(seeds[:, None], places)
+        pool = self._pools["held out" if purpose == TEST else "seen"]
+        numbers = pool.draw(_unit(counter_hash(turns, _number(RULE, turns))))
+        objects, keys = self._candidates(numbers, turns, TARGETS, DISTRACTORS, purpose)
+        found = [self.rules.table[numbers], numbers, objects, keys]
+        if not self.settings.same_objects:
+            found += self._candidates(numbers, turns, SENDER_TARGETS, SENDER_DISTRACTORS, purpose)
+        return TurnBatch(*(m.expand(-1, len(self._keys[purpose]), *m.shape[2:]) for m in found))
+
+    def _candidates(
+        self, numbers: Tensor, turns: Tensor, targets: int, distractors: int, purpose: str
+    ) -> tuple[Tensor, Tensor]:
+        settings = self.settings
+        shown = 1 if settings.repeat_target else settings.targets
+        near, own = self._objects(numbers, counter_hash(turns, _number(targets, turns)), "targets", shown)
+        if settings.repeat_target:
+            near = near.expand(*near.shape[:-2], settings.targets, -1)
+            own = own.expand(*own.shape[:-1], settings.targets)
+        far, other = self._objects(
+            numbers, counter_hash(turns, _number(distractors, turns)), settings.drawn_distractors, settings.distractors
+        )
+        looks = torch.cat([own, other], -1)
+        # The last bit keeps looks of evaluations apart; see World.observe.
+        return torch.cat([near, far], -2), (looks & ~1) | int(purpose != TRAINING)
+
+    def _objects(self, numbers: Tensor, keys: Tensor, kind: str, count: int) -> tuple[Tensor, Tensor]:
+        """Draw objects of each turn, and the keys of their looks."""
+        each = counter_hash(keys[..., None], torch.arange(count, device=keys.device))
+        slots = torch.arange(VALUES + len(self.rules.world.sizes), device=keys.device)
+        bits = counter_hash(each[..., None], slots)
+        uniform = _unit(bits)
+        shares = self._shares[kind][self.rules.grouping(numbers)]
+        groups = (uniform[..., GROUP, None] >= shares[..., None, :]).sum(-1)
+        return self.rules.draw(numbers, groups, uniform[..., VALUES:]), bits[..., LOOK]
+
+
+class _Pool:
+    """Rules to draw from, by their weights."""
+
+    def __init__(self, numbers: Tensor, weights: Tensor, device: torch.device) -> None:
+        self._numbers = numbers.to(device)
+        ends = weights[numbers].cumsum(0)
+        self._ends = (ends / ends[-1])[:-1].to(device)
+
+    def draw(self, uniform: Float[Tensor, "*turn"]) -> Integer[Tensor, "*turn"]:
+        return self._numbers[torch.searchsorted(self._ends, uniform.contiguous(), right=True)]
+
+
+def _cumulative(source: RuleSource, kind: str, device: torch.device) -> Float[Tensor, "grouping group"]:
+    """Return where the share of each group but the last ends, of each grouping."""
+    ends = [[float(end) for end in accumulate(row)][:-1] for row in source.shares(kind)]
+    return torch.tensor(ends, dtype=torch.float64, device=device)
+
+
+def _number(stream: int, like: Tensor) -> Tensor:
+    return torch.full_like(like, stream)
+
+
+def _unit(bits: Integer[Tensor, "*axes"]) -> Float[Tensor, "*axes"]:
+    """Return numbers in [0, 1), of 53 bits."""
+    return shift(bits, 64 - 53).double() * 2.0**-53

@@ -1,0 +1,40 @@
+"""Make a world by its name."""
+
+from typing import Any
+
+from icy.core.errors import PluginError
+from icy.core.registry import WORLD, Entry, registry
+
+from .bank import Bank
+from .base import World
+
+
+def make_world(name: str, *, bank: int = 0, **options: Any) -> World:
+    """Make a world by its name.
+
+    Args:
+        name: name of a registered world (`icy list worlds`).
+        bank: number of looks of each object to keep in memory for training, beside others for evaluations; by default
+            every look is made anew.
+        **options: options of the world, as in `canvas=32`.
+
+    Raises:
+        UnknownNameError: no world has this name.
+        InvalidSettingError: the world refuses a value, or a bank of it does not fit into memory.
+        PluginError: the world does not take these options, or is no `World`.
+
+    Example:
+        >>> from icy.games import make_world
+        >>> make_world("thing", attributes=2, values=3).concepts
+        ('1.1', '1.2', '1.3', '2.1', '2.2', '2.3')
+    """
+    world = made_of(registry.get(name, WORLD), **options)
+    return Bank(world, bank) if bank else world
+
+
+def made_of(entry: Entry, **options: Any) -> World:
+    """Make the world of a registry entry; see `make_world`."""
+    made = entry.create(**options)
+    if not isinstance(made, World):
+        raise PluginError(f"{entry.qualified} makes a {type(made).__name__}; derive it from icy.games.World.")
+    return made

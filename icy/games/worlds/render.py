@@ -1,0 +1,130 @@
+"""Images of single figures, drawn by signed distances in torch.
+
+A figure is one of three forms: an ellipse, a box or a triangle, of any size, at any angle. The distance of a pixel's
+centre from the figure's edge, negative inside, gives how much of the pixel the figure covers: clamp(1/2 - distance, 0,
+1), which blurs edges by one pixel. Distances are exact but for ellipses, where the first order is enough at a pixel,
+and outside corners, which stay sharp. Each figure is computed in a window around it alone. Images have the 256 levels
+of image files, so that they can be kept as bytes without loss.
+"""
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Integer
+from torch import Tensor
+
+ELLIPSE, BOX, TRIANGLE = range(3)
+LEVELS = 255
+BORDER = 1.0  # pixels that a figure reaches beyond its circumscribed circle, at most: the tip of a blurred triangle
+AT_ONCE = 256  # images on a CPU: what is computed of them fits in its cache
+AT_ONCE_ON_GPU = 16_384
+Seen = Float[Tensor, "figure row column"]
+
+
+class Figures(NamedTuple):
+    """What some figures look like. Lengths are in pixels; the pixel in row r and column c has its centre at x = c + 1/2
+    and y = r + 1/2.
+
+    Attributes:
+        form: ELLIPSE, BOX or TRIANGLE (with equal sides).
+        centre: x and y of the centre of mass.
+        half: half axes or half sides; of a triangle the radius of its inner circle, twice.
+        angle: how far it is turned, in radians.
+        colour: red, green and blue, from 0 to 1.
+    """
+
+    form: Integer[Tensor, " figure"]
+    centre: Float[Tensor, "figure 2"]
+    half: Float[Tensor, "figure 2"]
+    angle: Float[Tensor, " figure"]
+    colour: Float[Tensor, "figure 3"]
+
+    def part(self, which: slice) -> "Figures":
+        """Return some of the figures."""
+        return Figures(*(member[which] for member in self))
+
+
+def radius(form: Integer[Tensor, " figure"], half: Float[Tensor, "figure 2"]) -> Float[Tensor, " figure"]:
+    """Return the radius of each figure's circumscribed circle."""
+    around = torch.where(form == BOX, half.square().sum(-1).sqrt(), half.amax(-1))
+    return torch.where(form == TRIANGLE, 2 * half[:, 0], around)
+
+
+def area(form: Integer[Tensor, " figure"], half: Float[Tensor, "figure 2"]) -> Float[Tensor, " figure"]:
+    """Return the area of each figure."""
+    per_product = torch.tensor([math.pi, 4.0, 3 * math.sqrt(3)], device=half.device)
+    return per_product[form] * half.prod(-1)
+
+
+def window_for(largest: float, canvas: int) -> int:
+    """Return the side of a window that holds any figure up to a radius, in whole pixels."""
+    return min(math.ceil(2 * (largest + BORDER) + 1), canvas)
+
+
+def render(figures: Figures, canvas: int, window: int) -> Float[Tensor, "figure 3 {canvas} {canvas}"]:
+    """Draw each figure on black, in an image of its own.
+
+    Args:
+        figures: the figures, which lie within their images.
+        canvas: side of an image.
+        window: side of the part of an image that is computed; see `window_for`.
+    """
+    images = torch.zeros(len(figures.form), 3, canvas * canvas, device=figures.form.device)
+    at_once = AT_ONCE_ON_GPU if images.is_cuda else AT_ONCE
+    for first in range(0, len(images), at_once):
+        some = slice(first, first + at_once)
+        _draw(figures.part(some), images[some], canvas, window)
+    return images.view(-1, 3, canvas, canvas)
+
+
+def _draw(figures: Figures, images: Float[Tensor, "figure 3 pixel"], canvas: int, window: int) -> None:
+    """Draw figures into black images."""
+    corner = (figures.centre - (window - 1) / 2).floor().clamp_(0, canvas - window)
+    inside = torch.arange(window, device=images.device)
+    x = inside + (corner[:, :1] - figures.centre[:, :1] + 0.5)
+    y = inside + (corner[:, 1:] - figures.centre[:, 1:] + 0.5)
+    levels = (figures.colour * LEVELS)[..., None, None] * _coverage(figures, x, y)[:, None]
+    levels = levels.round_().mul_(1 / LEVELS)
+    column, row = (corner[:, axis, None].long() + inside for axis in range(2))
+    places = (row * canvas)[:, :, None] + column[:, None, :]
+    images.scatter_(2, places.view(-1, 1, window * window).expand(-1, 3, -1), levels.flatten(2))
+
+
+def _coverage(figures: Figures, x: Float[Tensor, "figure column"], y: Float[Tensor, "figure row"]) -> Seen:
+    """Return how much of each pixel a figure covers, given the pixels' distances from its centre."""
+    cos, sin = figures.angle.cos()[:, None], figures.angle.sin()[:, None]
+    across = (cos * x)[:, None, :] + (sin * y)[:, :, None]  # in the directions of the figure's axes
+    along = (cos * y)[:, :, None] - (sin * x)[:, None, :]
+    distance = torch.empty_like(across)
+    for form, measure in DISTANCES.items():
+        of_form = (figures.form == form).nonzero()[:, 0]
+        half = figures.half[of_form].T[..., None, None]
+        distance[of_form] = measure(across[of_form], along[of_form], half[0], half[1])
+    return distance.neg_().add_(0.5).clamp_(0, 1)
+
+
+def _from_ellipse(across: Seen, along: Seen, a: Tensor, b: Tensor) -> Seen:
+    """Return the distance of the first order: f (f - 1) / |f's gradient times f|, where f is 1 on the edge."""
+    u, v = across / a, along / b
+    square = u * u + v * v
+    steepness = torch.hypot(u.div_(a), v.div_(b)).clamp_(min=1e-6)  # 0 in the centre alone
+    return (square - square.sqrt()).div_(steepness)
+
+
+def _from_box(across: Seen, along: Seen, a: Tensor, b: Tensor) -> Seen:
+    return torch.maximum(across.abs() - a, along.abs() - b)
+
+
+def _from_triangle(across: Seen, along: Seen, inner: Tensor, _: Tensor) -> Seen:
+    """Return the distance from the farthest of three lines, which surround a circle."""
+    sides = across.abs().mul_(math.sqrt(3) / 2).sub_(along, alpha=0.5)
+    return torch.maximum(along, sides).sub_(inner)
+
+
+DISTANCES: dict[int, Callable[[Seen, Seen, Tensor, Tensor], Seen]] = {
+    ELLIPSE: _from_ellipse,
+    BOX: _from_box,
+    TRIANGLE: _from_triangle,
+}

@@ -1,0 +1,143 @@
+"""Shape: images of one coloured figure on black (CBM24; the figures are those of Mu & Goodman)."""
+
+import torch
+from jaxtyping import Float, Integer
+from torch import Tensor
+
+from icy.core.checks import real_number, whole_number
+from icy.core.errors import InvalidSettingError, unknown
+from icy.core.noise import counter_hash, shift
+
+from .base import World
+from .render import BORDER, Figures, radius, render, window_for
+from .sizes import CANVAS, FORMS, SHAPES, SIZES
+
+COLOURS = {  # hue, saturation and value, from 0 to 1
+    "red": (0.0, 0.9, 0.9),
+    "blue": (2 / 3, 0.9, 0.9),
+    "green": (1 / 3, 0.9, 0.9),
+    "yellow": (1 / 6, 0.9, 0.9),
+    "white": (1 / 6, 0.0, 1.0),
+    "gray": (1 / 12, 0.0, 0.44),
+}
+NAMES_OF_THREE = (("left", "centre", "right"), ("top", "middle", "bottom"))
+NOISE = 0.02  # of colours: the hue varies by as much either way, saturation and value by ten times that
+MARGIN = 0.15  # of a cell, between any centre and the edges of its cell
+PUBLISHED_RANGE = (8, 48)  # of centres on either axis, where the position is no attribute
+FEWEST_PIXELS, MOST_PIXELS = 16, 512
+X, Y, SIZE, ASPECT, ANGLE, HUE, SATURATION, VALUE = range(8)  # draws of a look
+DRAWS = 8
+UNIFORM_BITS = 24
+
+
+class Shape(World):
+    """Images of one figure on black: 5 shapes, 6 colours, 3 places across and 3 down.
+
+    Images have three channels, red, green and blue, from 0 to 1. A place is that of the figure's centre, which keeps
+    away from the edges of its cell; figures lie within the image.
+
+    Args:
+        canvas: side of the images in pixels. Figures grow with it.
+        sizes: "clear", at which shapes can be told apart; or "published", Mu & Goodman's ranges.
+        positions: number of places across, and of places down; 0 if the position is no attribute, and the centre
+            anywhere (Mu & Goodman's world).
+        noise: how far colours vary: the hue by as much either way, saturation and value by ten times as much.
+
+    Raises:
+        UnknownNameError: there are no such sizes.
+        InvalidSettingError: the cells of so many places are too small for the figures, or a number is out of range.
+
+    Example:
+        >>> from icy.games import make_world
+        >>> world = make_world("shape", canvas=32)
+        >>> world.shape, world.sizes, world.values[2]
+        ((3, 32, 32), (5, 6, 3, 3), ('left', 'centre', 'right'))
+    """
+
+    def __init__(self, canvas: int = CANVAS, sizes: str = "clear", positions: int = 3, noise: float = NOISE) -> None:
+        if sizes not in SIZES:
+            raise unknown("sizes of figures", sizes, tuple(SIZES))
+        self.canvas = whole_number("canvas", canvas, least=FEWEST_PIXELS, most=MOST_PIXELS)
+        self.positions = whole_number("number of positions", positions, least=0)
+        self.noise = real_number("noise of colours", noise, most=0.1)
+        self.figure_sizes, self.figure_scale = SIZES[sizes](), self.canvas / CANVAS
+        self.published = sizes == "published"
+        self.attributes = ("shape", "colour", *(("x", "y") if positions else ()))
+        self.values = (tuple(SHAPES), tuple(COLOURS), *_places(self.positions))
+        self.shape = (3, self.canvas, self.canvas)
+        self._largest = self.figure_sizes.largest * self.figure_scale
+        self._window = window_for(self._largest, self.canvas)
+        self._refuse_small_cells()
+
+    def observe(
+        self, objects: Integer[Tensor, "*batch attr"], keys: Integer[Tensor, "*batch"]
+    ) -> Float[Tensor, "*batch 3 row column"]:
+        """Return images of objects, drawn anew."""
+        figures = self.figures(objects.flatten(0, -2), keys.flatten())
+        return render(figures, self.canvas, self._window).view(*keys.shape, *self.shape)
+
+    def figures(self, objects: Integer[Tensor, "figure attr"], keys: Integer[Tensor, " figure"]) -> Figures:
+        """Return the figures that images show."""
+        draws = torch.arange(DRAWS, device=keys.device)
+        uniform = shift(counter_hash(keys[:, None], draws), 64 - UNIFORM_BITS).float() * 2.0**-UNIFORM_BITS
+        shapes = objects[:, 0]
+        form = torch.tensor(FORMS, device=keys.device)[shapes]
+        half = self.figure_sizes.half(shapes, uniform[:, [SIZE, ASPECT]]) * self.figure_scale
+        return Figures(
+            form,
+            self._centres(objects, radius(form, half), uniform[:, [X, Y]]),
+            half,
+            self.figure_sizes.angle(uniform[:, ANGLE]),
+            self._colours(objects[:, 1], uniform[:, [HUE, SATURATION, VALUE]]),
+        )
+
+    def _centres(
+        self, objects: Tensor, radii: Float[Tensor, " figure"], uniform: Float[Tensor, "figure 2"]
+    ) -> Float[Tensor, "figure 2"]:
+        """Draw centres in the figures' cells, where the figures fit."""
+        if not self.positions and self.published:
+            first, end = PUBLISHED_RANGE
+            return (first + (uniform * (end - first)).floor()) * self.figure_scale
+        room = (radii + BORDER)[:, None].expand(-1, 2)
+        low, high = room, self.canvas - room
+        if self.positions:
+            cell = self.canvas / self.positions
+            low = torch.maximum(low, (objects[:, 2:] + MARGIN) * cell)
+            high = torch.minimum(high, (objects[:, 2:] + 1 - MARGIN) * cell)
+        return low + uniform * (high - low)
+
+    def _colours(
+        self, colours: Integer[Tensor, " figure"], uniform: Float[Tensor, "figure 3"]
+    ) -> Float[Tensor, "figure 3"]:
+        """Draw colours near those named, as red, green and blue."""
+        named = torch.tensor(list(COLOURS.values()), device=colours.device)[colours]
+        reach = self.noise * torch.tensor([1.0, 10.0, 10.0], device=colours.device)
+        hue, saturation, value = (named + (2 * uniform - 1) * reach).unbind(-1)
+        return rgb(hue, saturation.clamp(0, 1), value.clamp(0, 1))
+
+    def _refuse_small_cells(self) -> None:
+        """Require that the largest figure fits into a cell at the border of the image."""
+        room = self.canvas / self.positions * (1 - MARGIN) if self.positions else self.canvas / 2
+        if room < self._largest + BORDER:
+            raise InvalidSettingError(
+                f"The cells of {self.positions} positions across are too small for figures of these sizes; take fewer "
+                "positions."
+            )
+
+
+def rgb(
+    hue: Float[Tensor, " figure"], saturation: Float[Tensor, " figure"], value: Float[Tensor, " figure"]
+) -> Float[Tensor, "figure 3"]:
+    """Return red, green and blue of colours given by hue (which wraps around at 1), saturation and value."""
+    sixths = (torch.tensor([5.0, 3.0, 1.0], device=hue.device) + 6 * hue[:, None]) % 6
+    missing = torch.minimum(sixths, 4 - sixths).clamp(0, 1)
+    return value[:, None] * (1 - saturation[:, None] * missing)
+
+
+def _places(positions: int) -> tuple[tuple[str, ...], ...]:
+    """Return the names of the places across and down; none if the position is no attribute."""
+    if not positions:
+        return ()
+    if positions == 3:
+        return NAMES_OF_THREE
+    return tuple(tuple(f"{axis} {place + 1}" for place in range(positions)) for axis in "xy")

@@ -1,0 +1,129 @@
+"""How large the figures of the world Shape are, and how long for their width, on a canvas of 64 pixels."""
+
+import math
+from abc import ABC, abstractmethod
+from itertools import accumulate, product
+
+import torch
+from jaxtyping import Float, Integer
+from torch import Tensor
+
+from .render import BOX, ELLIPSE, TRIANGLE, radius
+
+CANVAS = 64  # pixels, of which the lengths are
+SHAPES = {"circle": ELLIPSE, "square": BOX, "rectangle": BOX, "ellipse": ELLIPSE, "triangle": TRIANGLE}
+FORMS = tuple(SHAPES.values())
+# Half sides, relative to the radius of the circle of equal area.
+FACTORS = {ELLIPSE: 1.0, BOX: math.sqrt(math.pi) / 2, TRIANGLE: math.sqrt(math.pi / (3 * math.sqrt(3)))}
+Halves = Float[Tensor, "figure 2"]
+
+
+class Sizes(ABC):
+    """A way to draw the half axes or half sides of figures, and their angles.
+
+    Attributes:
+        largest: radius of the largest circumscribed circle.
+    """
+
+    largest: float
+
+    @abstractmethod
+    def half(self, shapes: Integer[Tensor, " figure"], uniform: Float[Tensor, "figure 2"]) -> Halves:
+        """Return half axes or half sides; see `render.Figures`.
+
+        Args:
+            shapes: places in SHAPES.
+            uniform: numbers in [0, 1).
+        """
+
+    @abstractmethod
+    def angle(self, uniform: Float[Tensor, " figure"]) -> Float[Tensor, " figure"]:
+        """Return angles in radians, given numbers in [0, 1)."""
+
+
+class Clear(Sizes):
+    """Sizes at which shapes can be told apart: all shapes have the same areas, and long ones are clearly long.
+
+    A figure has the area of a circle of radius 4 to 6.5, and rectangles and ellipses a width of .45 to .65 of their
+    length. It is turned by any angle.
+    """
+
+    radii = (4.0, 6.5)
+    aspects = (0.45, 0.65)
+    long = ("rectangle", "ellipse")
+
+    def __init__(self) -> None:
+        self._factors = torch.tensor([FACTORS[form] for form in FORMS])
+        self._long = torch.tensor([name in self.long for name in SHAPES])
+        every = torch.arange(len(FORMS))
+        extreme = self.half(every, torch.tensor([1.0, 0.0]).expand(len(every), 2))
+        self.largest = radius(torch.tensor(FORMS), extreme).max().item()
+
+    def half(self, shapes: Integer[Tensor, " figure"], uniform: Float[Tensor, "figure 2"]) -> Halves:
+        """Return half axes or half sides of figures with areas from a range."""
+        size, aspect = _between(self.radii, uniform[:, 0]), _between(self.aspects, uniform[:, 1])
+        stretch = torch.where(self._long.to(shapes.device)[shapes], aspect.rsqrt(), 1.0)
+        factor = size * self._factors.to(shapes.device)[shapes]
+        return torch.stack([factor * stretch, factor / stretch], -1)
+
+    def angle(self, uniform: Float[Tensor, " figure"]) -> Float[Tensor, " figure"]:
+        """Return angles, uniform in the whole turn."""
+        return uniform * math.tau
+
+
+def _between(ends: tuple[float, float], uniform: Float[Tensor, " figure"]) -> Float[Tensor, " figure"]:
+    low, high = ends
+    return low + (high - low) * uniform
+
+
+class Published(Sizes):
+    """Sizes of Mu & Goodman's generator, in whole pixels: some figures are too small to tell their shape.
+
+    Circles have a radius of 2 to 7, squares and triangles a side of 4 to 9. The first axis of an ellipse and the first
+    side of a rectangle are drawn from these ranges, and the other is longer, or else shorter, by half or more; then the
+    two are swapped or not. Figures are turned by 0 to 89 whole degrees.
+    """
+
+    def __init__(self) -> None:
+        lists = [_published()[name] for name in SHAPES]
+        longest = max(map(len, lists))
+        self._halves = torch.tensor([one + [one[-1]] * (longest - len(one)) for one in lists])[..., :2]
+        ends = [list(accumulate(share for *_, share in one)) for one in lists]
+        self._ends = torch.tensor([one[:-1] + [2.0] * (longest - len(one) + 1) for one in ends])
+        self.largest = max(radius(torch.tensor(FORMS), half).max().item() for half in self._halves.unbind(1))
+
+    def half(self, shapes: Integer[Tensor, " figure"], uniform: Float[Tensor, "figure 2"]) -> Halves:
+        """Return half axes or half sides of whole figures."""
+        places = (uniform[:, :1] >= self._ends.to(shapes.device)[shapes]).sum(-1)
+        return self._halves.to(shapes.device)[shapes, places]
+
+    def angle(self, uniform: Float[Tensor, " figure"]) -> Float[Tensor, " figure"]:
+        """Return angles of 0 to 89 whole degrees."""
+        return (uniform * 90).floor() * (math.pi / 180)
+
+
+def _published() -> dict[str, list[tuple[float, float, float]]]:
+    """Return the halves that each shape may have, each with its probability."""
+    axes, sides = range(2, 8), range(4, 10)
+    return {
+        "circle": [(float(r), float(r), 1 / len(axes)) for r in axes],
+        "square": [(s / 2, s / 2, 1 / len(sides)) for s in sides],
+        "rectangle": [(a / 2, b / 2, share) for a, b, share in _unequal(sides)],
+        "ellipse": [(float(a), float(b), share) for a, b, share in _unequal(axes)],
+        "triangle": [(s / (2 * math.sqrt(3)),) * 2 + (1 / len(sides),) for s in sides],
+    }
+
+
+def _unequal(firsts: range) -> list[tuple[int, int, float]]:
+    """Return pairs of unequal lengths, each with its probability: the second is from 1.5 times the first to 7, or if
+    there is none such, from 2 to below the first divided by 1.5."""
+    found = []
+    for first, swapped in product(firsts, (False, True)):
+        longer, shorter = int(1.5 * first), int(first / 1.5)
+        others = range(longer, 8) if longer < 8 else range(2, shorter)
+        pairs = [(other, first) if swapped else (first, other) for other in others]
+        found += [(*pair, 1 / (2 * len(firsts) * len(others))) for pair in pairs]
+    return found
+
+
+SIZES: dict[str, type[Sizes]] = {"clear": Clear, "published": Published}

@@ -1,0 +1,43 @@
+"""Thing: objects as symbols, seen as one-hot vectors (CBM24)."""
+
+import torch
+from jaxtyping import Float, Integer
+from torch import Tensor
+
+from icy.core.checks import whole_number
+
+from .base import World
+
+SPECIAL = 4  # entries of the vocabulary that no value has: start, end, padding and unknown word
+
+
+class Thing(World):
+    """Objects of some attributes with as many values each, seen as one-hot vectors over one vocabulary.
+
+    Every attribute has a block of A * V + 4 numbers: the values of all attributes have entries of their own, and four
+    stay 0 (CBM24). So an object of 5 attributes of 10 values is a vector of 5 * 54 = 270 numbers, five of them 1.
+
+    Args:
+        attributes: number of attributes, A.
+        values: number of values of each, V.
+
+    Raises:
+        InvalidSettingError: not at least one attribute, or not at least two values.
+    """
+
+    def __init__(self, attributes: int = 5, values: int = 10) -> None:
+        count = whole_number("number of attributes", attributes)
+        each = whole_number("number of values", values, least=2)
+        self.attributes = tuple(f"attribute {a + 1}" for a in range(count))
+        self.values = tuple(tuple(f"{a + 1}.{v + 1}" for v in range(each)) for a in range(count))
+        self._block = count * each + SPECIAL
+        self.shape = (count * self._block,)
+
+    def observe(
+        self, objects: Integer[Tensor, "*batch attr"], keys: Integer[Tensor, "*batch"]
+    ) -> Float[Tensor, "*batch width"]:
+        """Return the one-hot vectors of objects; all objects of equal values look alike."""
+        attributes, each = len(self.sizes), self.sizes[0]
+        first = torch.arange(attributes, device=objects.device) * (self._block + each)
+        seen = torch.zeros(*objects.shape[:-1], *self.shape, device=objects.device)
+        return seen.scatter_(-1, objects + first, 1.0)

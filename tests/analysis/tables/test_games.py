@@ -1,0 +1,69 @@
+"""Tables of games, beside published rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from icy.analysis.tables.games import SCORES, evaluation_table, games_table
+from icy.core.errors import InvalidSettingError, UnknownNameError
+from icy.games.jobs import game_jobs
+from icy.games.spec import GamesSpec
+from icy.records.record import Record
+from icy.training.job import Outcome
+
+
+def records(**given: Any) -> list[Record]:
+    found = []
+    for job in game_jobs(GamesSpec.asked(**given)):
+        for place, replicate in enumerate(job.replicates):
+            extra = {name: 0.25 + place / 100 for name in SCORES if name != "accuracy"} | job.sizes | {"best_step": 6}
+            found.append(job.record(Outcome(replicate, "steps", 12, 0.7 + place / 10, [], extra=extra)))
+    return found
+
+
+def test_a_row_per_game_and_a_column_per_score() -> None:
+    table = games_table(records(channel=["gs", "qt"], rule_length=1, seeds=2))
+    assert table.labels == ["world", "channel", "l", "d", "seeds"]
+    assert [labels for labels, _ in table.rows] == [["thing", "gs", "1", "50", "2"], ["thing", "qt", "1", "6", "2"]]
+    assert "seen" not in table.grammars  # no rule is held out
+    cell = table.rows[0][1]["accuracy"]
+    assert (cell.mean, cell.seeds) == (pytest.approx(0.75), 2)
+
+
+def test_what_varies_is_shown() -> None:
+    table = games_table(
+        records(rule_length=4, targets=[5, 8], message_length=2, seeds=1, distractor_kind=["near", "uniform"],
+                settings={"epoch": 9})
+    )  # fmt: skip
+    assert table.labels == ["world", "channel", "l", "words said", "T", "distractors", "settings", "seeds"]
+    assert table.rows[0][0] == ["thing", "qt", "4", "2", "5", "near", "epoch=9", "1"]
+    assert "seen" in table.grammars
+
+
+def test_published_rows_stand_beside() -> None:
+    table = games_table(records(channel=["gs", "qt"], rule_length=1, seeds=2, steps=9), compare="cbm24/table1")
+    reference = table.rows[0][1]["CBM"].reference
+    assert reference is not None
+    assert reference.mean == 0.38
+    assert table.compared == "cbm24/table1"
+    assert table.rows[0][1]["soft"].reference is None
+    with pytest.raises(UnknownNameError, match="published table of games"):
+        games_table(records(seeds=1), compare="icy22/table3")
+    with pytest.raises(InvalidSettingError, match="published table"):
+        games_table(records(seeds=1), compare=pd.DataFrame())
+
+
+def test_agents_side_by_side() -> None:
+    about = {"world": "thing", "rule_length": 1, "targets": 3, "distractors": 3, "distractor_kind": "near"}
+    scores = dict.fromkeys(SCORES, 0.5) | {"soft_accuracy": float("nan")}
+    rows = pd.DataFrame(
+        [{"agents": f"a+b, seed {s}", "seed": s, **about, **scores, "accuracy": s / 10} for s in (4, 6)]
+        + [{"agents": "ideal", "seed": 0, **about, **scores}]
+    )
+    table = evaluation_table(rows, "sem")
+    assert [labels[0] for labels, _ in table.rows] == ["a+b", "ideal"]
+    assert table.rows[0][1]["accuracy"].mean == pytest.approx(0.5)
+    assert "soft" not in table.grammars

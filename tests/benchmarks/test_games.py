@@ -1,0 +1,38 @@
+"""The benchmark of games: its sweeps can be planned, and its page and pictures are made of records."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import icy
+from icy.experiments.sweep import make_sweep, sweep_spec
+from icy.experiments.sweep_file import read_sweep
+
+from .helpers import benchmark
+
+ROWS = {"thing": 4, "shape": 2, "targets": 5, "channels": 3, "speakers": 28}
+
+
+@pytest.mark.parametrize("name", [n if n != "speakers" else pytest.param(n, marks=pytest.mark.slow) for n in ROWS])
+def test_sweeps_can_be_planned(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    bench = benchmark("games", monkeypatch)
+    assert list(bench.TITLES) == list(ROWS) == list(bench.DRAWN)
+    given = read_sweep(bench.SWEEPS / f"games-{name}.toml")
+    rows = make_sweep(sweep_spec(**given, out=str(tmp_path))).rows
+    assert len(rows) == ROWS[name]
+    assert {row.job.kind for row in rows} == {"games"}
+
+
+def test_the_page_and_the_pictures_are_of_records(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    bench = benchmark("games", monkeypatch)
+    monkeypatch.setattr(bench, "PAGE", tmp_path / "games.md")
+    few = {"steps": 2, "seeds": 1, "workers": 1, "targets": [1, 3], "settings": {"epoch": 1, "turns": 20}}
+    found = icy.train("games", out=tmp_path / "results", progress=False, **few)
+    results = {"thing": found, "targets": found}
+    text = bench.page(results)
+    assert "## One target against several" in text
+    assert "What the printed rows claim:" in text
+    bench.draw(results)
+    assert all((tmp_path / f"games-{name}.png").stat().st_size > 5000 for name in results)

@@ -1,0 +1,171 @@
+"""What a spec of games asks for: presets, rows, and refusals before anything is trained."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from icy.core.errors import IcyError
+from icy.experiments.plan import make_plan
+from icy.experiments.sweep import make_sweep, sweep_spec
+from icy.games.job import GameJob
+from icy.games.jobs import game_jobs
+from icy.games.presets import PRESETS, find_preset
+from icy.games.setup import Setup, usual_word_size
+from icy.games.spec import GamesSpec
+from icy.records.long_table import to_long
+from icy.training.job import Outcome
+
+from .helpers import TINY
+
+
+def jobs(**given: Any) -> list[GameJob]:
+    return game_jobs(GamesSpec.asked(**given))
+
+
+def only(**given: Any) -> GameJob:
+    (job,) = jobs(**given)
+    return job
+
+
+def test_the_usual_game_is_that_of_the_paper() -> None:
+    setup = only().setup
+    assert (setup.world, setup.channel, setup.word_size, setup.message_length) == ("thing", "qt", 6, 1)
+    assert (setup.turns.targets, setup.turns.distractors, setup.learning.batch_size) == (20, 20, 10)
+    assert (setup.sender_hidden, setup.receiver_hidden, setup.learning.learning_rate) == (60, 40, 5e-4)
+    assert setup.changes() == {}
+    assert only(channel="gs", rule_length=4).setup.word_size == 50
+
+
+@pytest.mark.parametrize(
+    ("channel", "concepts", "width"), [("gs", 17, 17), ("qt", 17, 5), ("qt", 50, 6), ("qt", 64, 6)]
+)
+def test_words_are_enough_for_all_concepts(channel: str, concepts: int, width: int) -> None:
+    assert usual_word_size(channel, concepts) == width
+
+
+def test_what_is_several_becomes_rows_and_seeds_and_distractors_one_stack() -> None:
+    found = jobs(channel=["gs", "qt"], rule_length="1,4", targets=[5, 8], distractor_kind=["near", "auto", "uniform"])
+    assert len(found) == 8
+    assert {(job.setup.channel, job.setup.turns.rule_length, job.setup.turns.targets) for job in found} == {
+        (channel, length, targets) for channel in ("gs", "qt") for length in (1, 4) for targets in (5, 8)
+    }
+    assert all(job.setup.turns.distractors == job.setup.turns.targets for job in found)
+    for job in found:
+        kinds = [r.grammar for r in job.replicates]
+        assert kinds == ["near"] * 3 + ["uniform"] * 3
+        assert [r.seed for r in job.replicates] == [123, 124, 125] * 2
+
+
+def test_a_setup_is_made_again_of_its_configuration() -> None:
+    job = only(**{n: v for n, v in TINY.items() if n != "workers"}, settings={"epoch": 5}, game={"held_out": 0.25})
+    config = job.config(job.replicates[0])
+    again = Setup.of_config(config["settings"]["setup"])
+    assert again.config() == job.setup.config()
+    assert config["options"] == {
+        "world.attributes": 3, "world.values": 4, "sender_hidden": 8, "receiver_hidden": 8, "held_out": 0.25,
+        "epoch": 5,
+    }  # fmt: skip
+    assert (config["representation"], config["rule_length"], config["world"]) == ("qt", 2, "thing")
+
+
+def test_a_record_has_a_row_in_the_long_table() -> None:
+    job = only(**{n: v for n, v in TINY.items() if n != "workers"})
+    extra = dict.fromkeys(("cbm", "cbm_floor", "ami"), 0.5) | job.sizes
+    record = job.record(Outcome(job.replicates[0], "steps", 12, 0.75, [[0, 0.5, None, 0.1, 0.2, 3]], extra=extra))
+    long = to_long([record])
+    assert long[["value", "cbm", "rule_length", "targets", "vocab_size"]].iloc[0].tolist() == [0.75, 0.5, 2, 3, 4]
+    assert "world=thing" in long["options"].iloc[0]
+
+
+# -- presets -----------------------------------------------------------------------------------------------------------
+
+
+def test_published_departs_by_name_and_only_where_it_applies() -> None:
+    gs, qt = jobs(preset="published", channel=["gs", "qt"], rule_length=4)
+    assert (gs.setup.steps, gs.setup.word_size, gs.setup.words) == (400_000, 50, 49)
+    assert gs.setup.channel_options == {}
+    assert qt.setup.channel_options == {"normalise": "batch"}
+    assert (qt.setup.words, qt.setup.learning.selected_on, qt.setup.learning.unmatched) == (6, "test", "assigned")
+    assert qt.config(qt.replicates[0])["options"] == {}  # all of it is the preset's
+    assert only(preset="published", channel="gs").setup.words == 50  # a message of one word has no end
+
+
+def test_what_is_asked_for_goes_before_the_preset() -> None:
+    options = {"preset": "published", "channel_options": {"normalise": "sigmoid"}, "settings": {"unmatched": "matched"}}
+    setup = only(**options, steps=50, rule_length=4).setup
+    assert (setup.steps, setup.channel_options, setup.learning.unmatched) == (50, {"normalise": "sigmoid"}, "matched")
+    assert only(preset="mugoodman21/concept", steps=20_000, targets=20, quick=False).setup.turns.targets == 20
+
+
+@pytest.mark.parametrize("name", [name for name in PRESETS if name.startswith("mugoodman21/")])
+def test_the_games_of_mu_and_goodman(name: str) -> None:
+    given = {"world_options": {"canvas": 16}, "sender_hidden": 8, "receiver_hidden": 8}
+    setup = only(preset=name, **given).setup
+    assert (setup.world, setup.channel, setup.words, setup.message_length) == ("shape", "gs", 14, 5)
+    assert (setup.turns.targets, setup.sender_sees, setup.learning.batch_size) == (10, "both", 128)
+    assert setup.turns.same_objects == (name != "mugoodman21/concept")
+    assert setup.turns.repeat_target == (name == "mugoodman21/reference")
+    assert setup.turns.rules == ("conjunctions" if name == "mugoodman21/reference" else "formulas")
+    assert setup.made_world.attributes == ("shape", "colour")
+
+
+def test_presets_have_names_and_reasons() -> None:
+    assert all(departure.reason and departure.settings for found in PRESETS.values() for departure in found.values())
+    with pytest.raises(IcyError, match="did you mean published"):
+        find_preset("publisht")
+
+
+# -- refusals ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ({"world": "thong"}, "did you mean thing"),
+        ({"channel": "qd"}, "did you mean qt"),
+        ({"channel": "discr"}, "channel is called 'discr'"),
+        ({"sender": "HierZero:GRV"}, "did you mean HierZero:GRU"),
+        ({"receiver": "kNN"}, "kNN"),
+        ({"rule_length": 6}, "5 attributes"),
+        ({"game": {"held_out": 0.999}, "rule_length": 2}, "held out"),
+        ({"game": {"targets": 3}}, "No setting of turns is called 'targets'"),
+        ({"game": {"held_aut": 0.1}}, "held_out"),
+        ({"distractor_kind": "far"}, "distractors"),
+        ({"settings": {"epok": 3}}, "did you mean epoch"),
+        ({"settings": {"topsim_of": "phrases"}}, "did you mean phrase"),
+        ({"channel_options": {"tau": 1}}, "No attribute of the channel 'qt' is called 'tau'"),
+        ({"world_options": {"values": 1}}, "number of values"),
+        ({"sender_sees": "all"}, "what a sender sees"),
+        ({"perception": "conv5"}, "did you mean conv4"),
+        ({"preset": "publishe"}, "did you mean published"),
+        ({"word_size": 1, "channel": "gs"}, "choice of words"),
+        ({"word_size": 2, "channel": "gs", "preset": "published", "rule_length": 4}, "choice of words"),
+        ({"targets": 0}, "targets"),
+        ({"steps": 0}, "number of updates"),
+        ({"world": ()}, "none was given"),
+        ({"sender_hidden": 0}, "hidden size of the sender"),
+    ],
+    ids=lambda given: next(iter(given)) if isinstance(given, dict) else "",
+)
+def test_what_cannot_be_is_refused_in_a_sentence(given: dict[str, Any], why: str) -> None:
+    with pytest.raises(IcyError, match=why) as raised:
+        jobs(**given)
+    assert str(raised.value)[-1] in ".?"
+
+
+# -- planned -----------------------------------------------------------------------------------------------------------
+
+
+def test_sweeps_expand_and_are_sharded() -> None:
+    given = {"kind": "games", "channel": ["gs", "qt"], "rule_length": [1, 2], "seeds": 1, "out": "nowhere"}
+    whole = make_sweep(sweep_spec(**given)).rows
+    assert len(whole) == 4
+    shares = [make_sweep(sweep_spec(**given, shard=f"{i}/2")).rows for i in (1, 2)]
+    assert {row.job.row for share in shares for row in share} == {row.job.row for row in whole}
+
+
+def test_quick_is_small() -> None:
+    (row,) = make_plan(GamesSpec.asked(quick=True, out="nowhere")).rows
+    assert (row.job.setup.steps, len(row.job.replicates)) == (300, 2)

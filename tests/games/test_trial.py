@@ -1,0 +1,90 @@
+"""The trial of agents: what does not fit is said in a sentence before anything is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError
+from icy.core.registry import PERCEPTION, Entry, registry
+from icy.games.model import GameModel, ModelSetup
+from icy.games.trial import CHANNELS, require_fitting_parts
+
+SETUP = ModelSetup(
+    (6,), targets=3, distractors=2, message_length=3, vocab_size=4, sender_hidden=8, receiver_hidden=8, channel="qt"
+)
+
+
+def embedded(space: Any, message_length: int, vocab_size: int, hidden_size: int) -> nn.Module:
+    """A sender that looks values up, as many plug-ins do."""
+    size = message_length * (vocab_size + 1)
+    return nn.Sequential(
+        nn.Embedding(space.values, hidden_size), nn.Flatten(), nn.Linear(space.attributes * hidden_size, size),
+        nn.Unflatten(1, (message_length, vocab_size + 1)),
+    )  # fmt: skip
+
+
+def too_wide(shape: tuple[int, ...], size: int) -> nn.Module:
+    return nn.Linear(6, size + 1)
+
+
+@pytest.fixture(autouse=True)
+def strangers() -> Iterator[None]:
+    with (
+        registry.holding(Entry("sender", "embedded", embedded, "", "", origin=__name__)),
+        registry.holding(Entry(PERCEPTION, "wide", too_wide, "", "", origin=__name__)),
+    ):
+        yield
+
+
+def playable() -> list[tuple[str, str]]:
+    """All of the zoo, each with one cell, that does not sample tokens or store examples."""
+    entries = registry.entries("sender", "receiver")
+    return [
+        (entry.kind, entry.name)
+        for entry in entries
+        if entry.origin.startswith("icy.")
+        and (entry.cell is None or entry.cell.name == "GRU")
+        and entry.works_with("gs")
+        and entry.name not in ("Hashtable", "kNN")
+    ]
+
+
+@pytest.mark.parametrize(("side", "name"), playable())
+def test_all_that_learn_by_gradient_can_play(side: str, name: str) -> None:
+    model = require_fitting_parts(replace(SETUP, **{side: name}))  # type: ignore[arg-type]
+    assert isinstance(model, GameModel)
+    assert model.broadcasts
+    assert model(torch.rand(2, 5, 6))[0].shape == (2, 5)
+
+
+@pytest.mark.parametrize("channel", CHANNELS)
+def test_channels_through_which_gradients_pass(channel: str) -> None:
+    both = replace(SETUP, channel=channel.upper(), sender_sees="both", sender="HierAutoReg:GRU", receiver="CNN")
+    assert require_fitting_parts(both).channel.name == channel
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "said"),
+    [
+        ({"channel": "discr"}, InvalidSettingError, "do not pass through 'discr'; choose the channel gs, qt, cb, "),
+        ({"channel": "qt", "vocab_size": 65}, InvalidSettingError, "more than can be numbered in 64 bits"),
+        ({"sender": "HierSampling:GRU"}, IncompatibleError, "works in the representation discr alone"),
+        ({"sender": "Hashtable"}, IncompatibleError, "sender/Hashtable stores examples.*cannot play"),
+        ({"receiver": "kNN"}, IncompatibleError, "receiver/kNN stores examples.*cannot play"),
+        ({"sender": "embedded"}, IncompatibleError, r"embedded cannot play: .* takes weights over values, \(2, 1, 8\)"),
+        ({"perception": "wide"}, IncompatibleError, r"perception/wide puts out the shape \(2, 9\), not \(2, 8\)"),
+        ({"perception": "conv4"}, IncompatibleError, "not objects of shape"),
+        ({"perception": "convv4"}, IcyError, "did you mean conv4.*icy list perceptions"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_said_in_a_sentence(change: dict[str, Any], error: type[IcyError], said: str) -> None:
+    with pytest.raises(error, match=said) as caught:
+        require_fitting_parts(replace(SETUP, **change))
+    assert "\n" not in str(caught.value)
+    assert "--representation" not in str(caught.value)

@@ -1,0 +1,79 @@
+"""Banks: as many looks as asked for, those of evaluations apart, and the same images as the world's own."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from icy.core.errors import InvalidSettingError
+from icy.core.noise import counter_hash
+from icy.games import World, make_world
+from icy.games.worlds import Bank, Shape
+
+
+class Loud(World):
+    """A world whose looks are no images: the value and a number made of the key."""
+
+    attributes = ("a",)
+    values = (("a1", "a2"),)
+    shape = (2,)
+
+    def observe(self, objects: Tensor, keys: Tensor) -> Tensor:
+        return torch.cat([objects.float(), (keys % 10_007).float()[..., None] - 5000.5], -1)
+
+
+def looks_of(world: World, key_bit: int, obj: tuple[int, ...] = (2, 1, 0, 1), count: int = 400) -> Tensor:
+    """Return the different looks of an object under many keys."""
+    keys = counter_hash(torch.tensor(3), torch.arange(count)) & ~1 | key_bit
+    return world.observe(torch.tensor([obj]).expand(count, -1), keys).flatten(1).unique(dim=0)
+
+
+def test_an_object_has_so_many_looks_and_other_ones_in_evaluations() -> None:
+    world = make_world("shape", canvas=16, bank=8)
+    training, evaluation = looks_of(world, 0), looks_of(world, 1)
+    assert (len(training), len(evaluation)) == (8, 2)
+    assert not {str(one.tolist()) for one in training} & {str(one.tolist()) for one in evaluation}
+
+
+def test_its_images_are_those_of_the_world() -> None:
+    class Counted(Shape):
+        """Notes what it has drawn."""
+
+        def observe(self, objects: Tensor, keys: Tensor) -> Tensor:
+            seen.append(super().observe(objects, keys))
+            return seen[-1]
+
+    seen: list[Tensor] = []
+    bank = Bank(Counted(canvas=16), 1)
+    found = bank.observe(torch.tensor([[0, 0, 0, 0], [4, 5, 2, 2]]), torch.tensor([2, 3]))
+    every = torch.cat(seen)
+    assert len(every) == 540
+    assert torch.equal(found, every[[0, 539]])  # the one look for training of the first, for evaluation of the last
+    assert next(iter(bank._banks.values())).dtype == torch.uint8
+    bank.observe(torch.tensor([[0, 0, 0, 0]]), torch.tensor([5]))
+    assert sum(map(len, seen)) == 540  # it was drawn once
+
+
+def test_classes_are_told_apart() -> None:
+    bank = make_world("shape", canvas=16, bank=2)
+    objects = torch.cartesian_prod(*(torch.arange(size) for size in bank.sizes))
+    images = bank.observe(objects, torch.zeros(270, dtype=torch.long))
+    brightest = images.flatten(2).amax(2)
+    assert (brightest[objects[:, 1] == 1].argmax(1) == 2).all()  # what is blue is blue
+    assert images.shape == (270, 3, 16, 16)
+
+
+def test_what_is_no_image_is_kept_as_it_is() -> None:
+    bank = Bank(Loud(), 4)
+    looks = looks_of(bank, 0, (1,))
+    assert len(looks) == 4
+    assert (looks[:, 0] == 1).all()
+    assert looks[:, 1].abs().max() > 1
+
+
+def test_banks_that_are_too_large_are_refused() -> None:
+    with pytest.raises(InvalidSettingError, match=r"bank of 125 looks of each of 100,000 objects has 3,375,000,000"):
+        make_world("thing", bank=100)
+    with pytest.raises(InvalidSettingError, match="number of looks in a bank"):
+        make_world("shape", bank=-1)
