@@ -191,10 +191,12 @@ def test_the_catalogue_says_what_is_needed(table: PublishedTable) -> None:
     assert table.title
     assert table.measured
     assert table.citation
-    assert table.reproduce in ("probe", "e2e", "s2b", "metrics", "")
+    assert table.reproduce in ("probe", "e2e", "s2b", "games", "metrics", "")
     assert len(table.seeds) in (0, table.runs)
     if table.reproduce == "s2b":
         assert table.to_dataframe()["values"].str.fullmatch("2-[35]").all()
+    elif table.reproduce == "games":
+        assert table.to_dataframe()["world"].isin(["thing", "shape"]).all()
     elif table.reproduce:
         assert MeaningSpace.of(table.meanings).size >= 25
         assert table.vocab_size

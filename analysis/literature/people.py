@@ -1,0 +1,55 @@
+"""The published people of Icy22 as rows of the table of the study, with the counts behind the printed means."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pandas as pd
+
+from .catalogue import published
+
+PUBLISHED = "published"
+PEOPLE = "people (Icy22)"
+STUDY_COLUMNS = (
+    *("agent_kind", "agent", "protocol", "preset", "dataset", "grammar", "instance", "person", "metric", "split"),
+    *("value", "items", "persons", "low", "high", "printed", "version"),
+)
+
+
+def published_people() -> pd.DataFrame:
+    """Return the published accuracies on held-out items, scores and minutes: a row per dataset, grammar and metric.
+
+    An accuracy is what the counts give: where several counts fit what is printed, `value` is their middle and `low` and
+    `high` are the least and the largest. `persons` is the number of games.
+
+    Example:
+        >>> people = published_people()
+        >>> row = people[(people.dataset == "eng") & (people.grammar == "rot") & (people.metric == "exact")].iloc[0]
+        >>> round(float(row["value"] * row["items"])), int(row["persons"]), str(row["printed"])
+        (1, 21, '0.02±0.03')
+    """
+    tables = pd.concat([published(f"icy22/table{number}") for number in (21, 22)])
+    return pd.DataFrame([_row(found) for found in tables.to_dict("records")], columns=list(STUDY_COLUMNS))
+
+
+def _row(found: dict[Any, Any]) -> dict[str, Any]:
+    exact = found["measure"] == "acc_holdout"
+    least, most = (found[name] / found["items"] if exact else math.nan for name in ("correct_min", "correct_max"))
+    row = {
+        "agent_kind": PUBLISHED,
+        "agent": PEOPLE,
+        "protocol": "played",
+        "preset": PUBLISHED,
+        "dataset": found["dataset"],
+        "grammar": found["grammar"],
+        "metric": "exact" if exact else found["measure"],
+        "split": "held-out" if exact else "game",
+        "value": (least + most) / 2 if exact else found["mean"],
+        "items": found["items"] if exact else math.nan,
+        "persons": found["n"],
+        "low": least,
+        "high": most,
+        "printed": found["printed"],
+    }
+    return {**dict.fromkeys(STUDY_COLUMNS), **row}

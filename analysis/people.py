@@ -1,0 +1,292 @@
+"""Statistics of people who answer few items each: intervals by person, permutation tests, printed forms, power."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy  # loads its parts on first use
+from numpy.typing import ArrayLike, NDArray
+
+from icy.core.checks import real_number, whole_number
+from icy.core.errors import InvalidSettingError
+from icy.core.streams import stream
+
+from .statistics import CONFIDENCE, holm
+
+Values = NDArray[np.float64]
+RESAMPLES = 10_000
+POWER_RESAMPLES = 2000  # of one test in a simulated study
+AT_ONCE = 2_000  # resamples held in memory
+NORMAL = 1.96  # standard errors of the published half-widths
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate and its interval; NaN where there is none."""
+
+    value: float
+    low: float = math.nan
+    high: float = math.nan
+
+
+# -- intervals ---------------------------------------------------------------------------------------------------------
+
+
+def cluster_bootstrap(
+    values: ArrayLike, clusters: Sequence[object] | None = None, resamples: int = RESAMPLES, seed: int = 0
+) -> Interval:
+    """Return the mean of values and its 95 % interval, by resampling clusters: percentiles of the bootstrap.
+
+    Args:
+        values: one per game.
+        clusters: whose games they are; by default every value is a cluster of its own.
+        resamples: how many.
+        seed: of the resampling.
+
+    Example:
+        >>> found = cluster_bootstrap([0, 0, 1, 1])
+        >>> found.value, found.low, found.high
+        (0.5, 0.0, 1.0)
+    """
+    given = np.asarray(values, float)
+    if not len(given):
+        return Interval(math.nan)
+    names = range(len(given)) if clusters is None else clusters
+    _, places = np.unique(np.asarray(list(map(str, names))), return_inverse=True)
+    sums, counts = np.bincount(places, given).astype(float), np.bincount(places)
+    mean = float(given.mean())
+    if len(sums) < 2:
+        return Interval(mean)
+    rng = stream(seed, "cluster bootstrap")
+    means = np.concatenate(
+        [_resampled(sums, counts, rng, min(AT_ONCE, resamples - done)) for done in range(0, resamples, AT_ONCE)]
+    )
+    low, high = np.quantile(means, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
+    return Interval(mean, float(low), float(high))
+
+
+def _resampled(sums: Values, counts: NDArray[np.int64], rng: np.random.Generator, times: int) -> Values:
+    chosen = rng.integers(len(sums), size=(times, len(sums)))
+    found: Values = sums[chosen].sum(1) / counts[chosen].sum(1)
+    return found
+
+
+def exact_interval(right: int, count: int) -> Interval:
+    """Return a share and its exact 95 % interval (Clopper and Pearson 1934).
+
+    Example:
+        >>> found = exact_interval(1, 10)
+        >>> found.value, round(found.low, 4), round(found.high, 4)
+        (0.1, 0.0025, 0.445)
+    """
+    if not count:
+        return Interval(math.nan)
+    found = scipy.stats.binomtest(right, count).proportion_ci(CONFIDENCE, "exact")
+    return Interval(right / count, float(found.low), float(found.high))
+
+
+# -- tests -------------------------------------------------------------------------------------------------------------
+
+
+def permutation_p(ours: ArrayLike, theirs: ArrayLike, paired: bool, resamples: int = RESAMPLES, seed: int = 0) -> float:
+    """Return the two-sided p-value of a difference in means, by permutation: of persons, or of signs in pairs.
+
+    All permutations are counted where there are not more than resamples.
+
+    Args:
+        ours: one value per person.
+        theirs: likewise; of pairs, in the same order.
+        paired: whether they are pairs.
+        resamples: at most.
+        seed: of the permutations.
+
+    Example:
+        >>> permutation_p([1, 1, 1], [0, 0, 0], paired=False), permutation_p([1, 1, 1], [0, 0, 0], paired=True)
+        (0.1, 0.25)
+    """
+    a, b = np.asarray(ours, float), np.asarray(theirs, float)
+    if min(len(a), len(b)) < 2:
+        return math.nan
+    if np.ptp(np.concatenate([a, b])) == 0:
+        return 1.0
+    found = scipy.stats.permutation_test(
+        (a, b),
+        lambda x, y, axis: np.abs(np.mean(x, axis=axis) - np.mean(y, axis=axis)),
+        permutation_type="samples" if paired else "independent",
+        alternative="greater",
+        vectorized=True,
+        n_resamples=resamples,
+        rng=stream(seed, "permutation test"),
+    )
+    return float(found.pvalue)
+
+
+def equivalence_p(ours: ArrayLike, theirs: ArrayLike, margin: float, paired: bool) -> float:
+    """Return the p-value of two one-sided t-tests: that the means differ by less than a margin (Schuirmann 1987).
+
+    Args:
+        ours: one value per person.
+        theirs: likewise.
+        margin: the largest difference that does not matter.
+        paired: whether they are pairs; otherwise the tests are Welch's.
+
+    Example:
+        >>> equivalence_p([0.5, 0.6, 0.5, 0.6], [0.6, 0.5, 0.6, 0.5], margin=0.5, paired=False) < 0.001
+        True
+    """
+    a, b = np.asarray(ours, float), np.asarray(theirs, float)
+    if min(len(a), len(b)) < 2 or (np.ptp(a) == 0 and np.ptp(b) == 0):
+        return math.nan
+    if paired:
+        if np.ptp(a - b) == 0:
+            return math.nan
+        above = scipy.stats.ttest_1samp(a - b, -margin, alternative="greater").pvalue
+        below = scipy.stats.ttest_1samp(a - b, margin, alternative="less").pvalue
+    else:
+        above = scipy.stats.ttest_ind(a + margin, b, equal_var=False, alternative="greater").pvalue
+        below = scipy.stats.ttest_ind(a - margin, b, equal_var=False, alternative="less").pvalue
+    return float(max(above, below))
+
+
+def chance_p(right: int, count: int, chance: float) -> float:
+    """Return the probability of so many right answers or more, by chance alone (exact binomial).
+
+    Example:
+        >>> round(chance_p(2, 3, 0.5), 3)
+        0.5
+    """
+    return float(scipy.stats.binomtest(right, count, chance, alternative="greater").pvalue) if count else math.nan
+
+
+# -- as printed --------------------------------------------------------------------------------------------------------
+
+
+def half_width(values: ArrayLike) -> float:
+    """Return the published half-width of a mean: 1.96 s / sqrt(N), with s by N - 1 (spycodes-facts 7)."""
+    given = np.asarray(values, float)
+    return NORMAL * float(given.std(ddof=1)) / math.sqrt(len(given)) if len(given) > 1 else math.nan
+
+
+def as_printed(mean: float, half: float) -> str:
+    """Return a mean and its half-width as Icy22 prints them.
+
+    The half-width has one significant digit, and the mean ends at the same place. From a half-width of 10 on both are
+    cut, not rounded.
+
+    Example:
+        >>> as_printed(0.2222, 0.1234), as_printed(147.9, 19.8), as_printed(17.4, 3.6), as_printed(0, 0)
+        ('0.2±0.1', '140±10', '17±4', '0.000±0.000')
+    """
+    if not math.isfinite(half):
+        return f"{mean:.3f}"
+    if half == 0:
+        return f"{mean:.3f}±0.000"
+    if half >= 10:
+        place = 10 ** math.floor(math.log10(half))
+        return f"{math.floor(mean / place) * place:g}±{math.floor(half / place) * place:g}"
+    decimals = max(0, -math.floor(math.log10(half)))
+    if round(half, decimals) >= 10 ** (1 - decimals):  # 0.097 has the one digit of 0.1
+        decimals = max(0, decimals - 1)
+    return f"{mean:.{decimals}f}±{half:.{decimals}f}"
+
+
+def printed(values: ArrayLike) -> str:
+    """Return values of games as Icy22 prints them.
+
+    Example:
+        >>> printed([1 / 3, 1 / 3] + 15 * [0])
+        '0.04±0.05'
+    """
+    given = np.asarray(values, float)
+    return as_printed(float(given.mean()), half_width(given)) if len(given) else ""
+
+
+# -- power -------------------------------------------------------------------------------------------------------------
+
+
+def drawn_accuracies(
+    mean: float, spread: float, persons: int, items: int, rng: np.random.Generator, studies: int = 1
+) -> Values:
+    """Draw accuracies of persons who answer some items each, from a beta-binomial distribution: [studies, persons].
+
+    Args:
+        mean: of the accuracies.
+        spread: their standard deviation over persons, where it is possible; between that of persons who are all alike
+            and that of persons who are always or never right.
+        persons: how many.
+        items: that each answers.
+        rng: to draw from.
+        studies: how many studies.
+    """
+    size = (studies, persons)
+    if mean in (0.0, 1.0):
+        return np.full(size, mean)
+    alike = mean * (1 - mean) / items  # variance of persons who are all alike
+    shared = 0.0 if items == 1 else (spread**2 / alike - 1) / (items - 1)
+    shared = min(max(shared, 0.0), 0.999)
+    if shared == 0.0:
+        return rng.binomial(items, mean, size) / items
+    total = 1 / shared - 1
+    rates = rng.beta(mean * total, (1 - mean) * total, size)
+    return rng.binomial(items, rates) / items
+
+
+def power_of_study(
+    means: Mapping[str, float],
+    persons: int,
+    spread: float = 0.35,
+    items: int = 3,
+    baseline: str = "concat",
+    alpha: float = 0.05,
+    studies: int = 500,
+    seed: int = 0,
+) -> dict[str, float]:
+    """Return the power of a study to tell grammars from a baseline, by simulation: permutation tests, with Holm.
+
+    Args:
+        means: accuracy on held-out items by grammar, the baseline among them.
+        persons: per grammar.
+        spread: standard deviation of the accuracy over persons; see `drawn_accuracies`.
+        items: held-out items per person.
+        baseline: the grammar that others are compared with.
+        alpha: significance level.
+        studies: how many are simulated.
+        seed: of the simulation.
+
+    Returns:
+        The share of studies that find the difference, by grammar; and under "all", those that find every one.
+
+    Raises:
+        InvalidSettingError: an accuracy that is none, or no baseline among the grammars.
+
+    Example:
+        >>> power_of_study({"concat": 0.9, "rot": 0.0}, persons=12, studies=50)["rot"]
+        1.0
+    """
+    if baseline not in means or len(means) < 2:
+        raise InvalidSettingError(f"Give accuracies by grammar, '{baseline}' among them, and of another to compare.")
+    checked = {name: real_number(f"accuracy of {name}", value, most=1.0) for name, value in means.items()}
+    whole_number("number of persons", persons, least=2)
+    rng = stream(seed, "power of a study")
+    drawn = {name: drawn_accuracies(mean, spread, persons, items, rng, studies) for name, mean in checked.items()}
+    others = [name for name in means if name != baseline]
+    p = np.stack([_fast_p(drawn[baseline], drawn[name], rng) for name in others], 1)
+    found = np.array([holm(row) for row in p.tolist()]) <= alpha
+    return {**dict(zip(others, found.mean(0).tolist(), strict=True)), "all": float(found.all(1).mean())}
+
+
+def _fast_p(ours: Values, theirs: Values, rng: np.random.Generator) -> Values:
+    """Return two-sided p-values of permutation tests, one per study [studies]; all share the same permutations."""
+    both = np.concatenate([ours, theirs], 1)
+    half, whole = ours.shape[1], both.shape[1]
+    first = np.zeros((POWER_RESAMPLES, whole))
+    first[:, :half] = 1
+    first = rng.permuted(first, axis=1)
+    sums, total = both @ first.T, both.sum(1, keepdims=True)
+    gaps = np.abs(sums / half - (total - sums) / (whole - half))
+    seen = np.abs(ours.mean(1) - theirs.mean(1))[:, None]
+    found: Values = ((gaps >= seen - 1e-12).sum(1) + 1) / (POWER_RESAMPLES + 1)
+    return found

@@ -1,0 +1,204 @@
+"""Plots of the study: accuracy on held-out items by dataset and grammar, and accuracy over the course of a game."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from icy.analysis import style
+from icy.analysis.literature.people import PUBLISHED
+from icy.analysis.order import in_order
+from icy.core.errors import InvalidSettingError
+
+SPREAD = 0.72  # of the room of a grammar that its agents take
+PANEL_HEIGHT = 1.9  # inches
+WINDOW = 8  # examples that a curve is averaged over: as many as between two cards
+TITLE = "Secret Spy Codes: held-out items that are exactly right"
+
+
+def draw_study(report: pd.DataFrame, title: str | None = None, width: float = style.WIDTH) -> Figure:
+    """Draw accuracy on held-out items: a panel per dataset, a group per grammar, a mark per agent with its interval.
+
+    Args:
+        report: as `icy.analysis.tables.study.study_report` makes it.
+        title: by default what is shown; "" for none.
+        width: of the figure, in inches.
+
+    Raises:
+        InvalidSettingError: the report is empty.
+    """
+    if not len(report):
+        raise InvalidSettingError("There is nothing to draw: the report is empty.")
+    named = report.assign(label=_labels(report))
+    datasets = sorted(named["dataset"].unique(), reverse=True)
+    figure = style.figure(width, PANEL_HEIGHT * len(datasets) + 0.5)
+    axes = figure.subplots(len(datasets), 1, squeeze=False, sharex=True)[:, 0]
+    looks = _looks(named)
+    grammars = in_order(named["grammar"].unique())
+    for ax, dataset in zip(axes, datasets, strict=True):
+        _draw_dataset(ax, named[named["dataset"] == dataset], grammars, looks)
+        ax.set_title(dataset, fontsize=style.MEDIUM, loc="left", fontweight="bold")
+    handles = [_handle(label, look) for label, look in looks.items()]
+    style.legend(figure, list(axes), True, handles)
+    style.entitle(figure, list(axes), True, title, TITLE, _notes(named))
+    return figure
+
+
+def _labels(report: pd.DataFrame) -> list[str]:
+    """Return the names of agents, with protocol and preset where they differ within a kind of agents."""
+    labels = []
+    for row in report.to_dict("records"):
+        own = report[report["agent_kind"] == row["agent_kind"]]
+        more = [str(row[name]) for name in ("protocol", "preset") if own[name].nunique() > 1]
+        labels.append(f"{row['agent']} ({', '.join(more)})" if more else str(row["agent"]))
+    return labels
+
+
+def _looks(named: pd.DataFrame) -> dict[str, style.Look]:
+    """Return the look of every agent; the published people are black."""
+    others = list(dict.fromkeys(named.loc[named["agent_kind"] != PUBLISHED, "label"]))
+    people = list(dict.fromkeys(named.loc[named["agent_kind"] == PUBLISHED, "label"]))
+    colours = [colour for colour in style.COLOURS if colour != "#000000"]
+    found = {
+        label: style.Look(
+            colours[i % len(colours)], marker=style.MARKERS[i % len(style.MARKERS)], hollow=i >= len(colours)
+        )
+        for i, label in enumerate(others)
+    }
+    return {**{label: style.Look("#000000", marker="_") for label in people}, **found}
+
+
+def _draw_dataset(ax: Axes, part: pd.DataFrame, grammars: Sequence[str], looks: Mapping[str, style.Look]) -> None:
+    offsets = dict(zip(looks, np.linspace(-SPREAD / 2, SPREAD / 2, max(2, len(looks))), strict=False))
+    for row in part.to_dict("records"):
+        look, x = looks[row["label"]], grammars.index(row["grammar"]) + offsets[row["label"]]
+        mean, low, high = (100 * float(row[name]) for name in ("accuracy", "low", "high"))
+        ax.plot([x, x], [low, high], color=look.colour, linewidth=1.0, solid_capstyle="butt")
+        size = 7 if look.marker == "_" else 4
+        ax.plot(x, mean, look.marker, color=look.colour, markerfacecolor=look.face, markersize=size, clip_on=False)
+    for place in range(1, len(grammars)):
+        ax.axvline(place - 0.5, color="#dddddd", linewidth=0.6)
+    ax.set(xticks=range(len(grammars)), xticklabels=grammars, xlim=(-0.5, len(grammars) - 0.5), ylim=(0, 100))
+    ax.set_ylabel("right, %")
+    style.tidy(ax, "y")
+
+
+def _handle(label: str, look: style.Look) -> Line2D:
+    return Line2D([], [], color=look.colour, marker=look.marker, markerfacecolor=look.face, markersize=4, label=label)
+
+
+def _notes(named: pd.DataFrame) -> list[str]:
+    notes = ["lines: 95 % interval of the mean, by bootstrap of persons (of machines: instances)"]
+    if (named["agent_kind"] == PUBLISHED).any():
+        notes.append("people (Icy22): middle and range of the counts that fit what is printed")
+    return notes
+
+
+def draw_course(items: pd.DataFrame, title: str | None = None, width: float = style.WIDTH) -> Figure:
+    """Draw the share of right answers over the course of a game: a panel per dataset and grammar, a line per agent.
+
+    Lines are of ordinary items, averaged over as many examples as a number of cards lasts; crosses are held-out items.
+
+    Args:
+        items: one row per item: agent, dataset, grammar, example (from 1), correct and held_out, as
+            `icy.study.rows.items_of_records` makes them.
+        title: by default what is shown; "" for none.
+        width: of the figure, in inches.
+
+    Raises:
+        InvalidSettingError: there are no items.
+    """
+    if not len(items):
+        raise InvalidSettingError("There is nothing to draw: there are no items.")
+    datasets, grammars = sorted(items["dataset"].unique(), reverse=True), in_order(items["grammar"].unique())
+    names = [f"{dataset}, {grammar}" for dataset in datasets for grammar in grammars]
+    across = len(grammars)
+    figure, axes = style.panels(names, None, (width, 1.5 * len(datasets) + 0.6), across, sharex=True, sharey=True)
+    agents = list(dict.fromkeys(items["agent"]))
+    looks = style.model_looks(agents)
+    for ax, name in zip(axes, names, strict=True):
+        dataset, _, grammar = name.partition(", ")
+        part = items[(items["dataset"] == dataset) & (items["grammar"] == grammar)]
+        for agent, own in part.groupby("agent", sort=False):
+            _draw_line(ax, own, looks[str(agent)])
+        style.head(ax, name, width / across)
+        ax.set(ylim=(0, 102))
+        style.tidy(ax, "y")
+    style.outer_labels(axes, across, "example", ["right, %"] * len(axes))
+    handles: list[Any] = [_handle(agent, looks[agent]) for agent in agents]
+    style.legend(figure, axes, True, handles)
+    usual = "Secret Spy Codes: right answers over the course of a game"
+    style.entitle(figure, axes, True, title, usual, [f"lines: ordinary items, over {WINDOW} examples; marks: held-out"])
+    return figure
+
+
+def _draw_line(ax: Axes, own: pd.DataFrame, look: style.Look) -> None:
+    held_out = own["held_out"].astype(bool)
+    usual = 100 * own[~held_out].groupby("example")["correct"].mean()
+    smooth = usual.rolling(WINDOW, min_periods=1, center=True).mean()
+    ax.plot(smooth.index, smooth, color=look.colour, linestyle=look.dash, linewidth=1.0)
+    asked = 100 * own[held_out].groupby("example")["correct"].mean()
+    ax.plot(
+        asked.index, asked, look.marker, color=look.colour, markerfacecolor=look.face, markersize=3.5, clip_on=False
+    )
+
+
+def draw_design(design: pd.DataFrame, title: str | None = None, width: float = style.WIDTH) -> Figure:
+    """Draw what the order of cards makes answerable: a panel per dataset and preset, a bar per held-out item.
+
+    Bars are how many other cards had the item's colour, and its shape, when it was asked; the crosses are the share of
+    these items that a perfect composer gets right, with the codes of earlier held-out items told and not told.
+
+    Args:
+        design: one row per dataset, preset and held-out item: `item` (its name or number), `colour`, `shape`, `told`
+            and `untold`.
+        title: by default what is shown; "" for none.
+        width: of the figure, in inches.
+    """
+    keys = list(dict.fromkeys(zip(design["dataset"], design["preset"], strict=True)))
+    names = [f"{dataset}, {preset}" for dataset, preset in keys]
+    figure, axes = style.panels(names, None, (width, 2.4), len(names), sharey=True)
+    seconds = [ax.twinx() for ax in axes]
+    for ax, second, (dataset, preset) in zip(axes, seconds, keys, strict=True):
+        part = design[(design["dataset"] == dataset) & (design["preset"] == preset)]
+        _draw_items(ax, second, part)
+        style.head(ax, f"{dataset}, {preset}", width / len(names))
+    for second in seconds[:-1]:
+        second.tick_params(labelright=False)
+    seconds[-1].set_ylabel("composer right, %", fontsize=style.MEDIUM)
+    axes[0].set_ylabel("other cards that showed it")
+    style.legend(figure, axes, True, _design_handles(), loc="outside lower center", ncols=4)
+    style.entitle(figure, axes, True, title, "What the order of cards makes answerable")
+    return figure
+
+
+def _draw_items(ax: Axes, second: Axes, part: pd.DataFrame) -> None:
+    places = np.arange(len(part))
+    for offset, name, colour in ((-0.19, "colour", style.COLOURS[1]), (0.19, "shape", style.COLOURS[0])):
+        ax.bar(places + offset, part[name], 0.36, color=colour)
+    for name, face in (("told", "white"), ("untold", "black")):
+        second.plot(places, 100 * part[name], "D", color="black", markerfacecolor=face, markersize=4.5, clip_on=False)
+    ax.set_xticks(places, [text.replace(" ", "\n") for text in part["item"]])
+    ax.set(ylim=(0, 3.2), yticks=range(4))
+    second.set(ylim=(0, 160), yticks=[0, 50, 100])
+    style.tidy(ax, "y")
+    second.spines[["top"]].set_visible(False)
+    second.tick_params(labelsize=style.SMALL, length=2.5, pad=2)
+
+
+def _design_handles() -> list[Any]:
+    from matplotlib.patches import Patch
+
+    bars = [Patch(color=style.COLOURS[1], label="its colour"), Patch(color=style.COLOURS[0], label="its shape")]
+    marks = [
+        Line2D([], [], color="black", marker="D", linestyle="", markerfacecolor="white", markersize=4.5,
+               label="composer, errors corrected"),
+        Line2D([], [], color="black", marker="D", linestyle="", markersize=4.5, label="composer, not corrected"),
+    ]  # fmt: skip
+    return [*bars, *marks]

@@ -1,0 +1,310 @@
+"""The table of the study: people, simulated players and senders of the zoo, by dataset and grammar."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from icy.analysis.cells import Cell, cell_of, checked_spread, finite, p_text
+from icy.analysis.literature.people import PUBLISHED
+from icy.analysis.order import in_order
+from icy.analysis.people import (
+    Interval,
+    chance_p,
+    cluster_bootstrap,
+    equivalence_p,
+    exact_interval,
+    permutation_p,
+    printed,
+)
+from icy.analysis.statistics import holm
+from icy.config.protocols import BASELINE
+from icy.core.errors import InvalidSettingError
+from icy.core.text import counted
+from icy.records.load import Results, long_of
+
+from .bias import failures
+from .table import BiasTable, Line
+
+AGENT = ["agent_kind", "agent", "protocol", "preset", "dataset"]  # columns that tell rows of the report apart
+KINDS = ("published", "human", "simulated", "model")  # in the order of the report
+HELD_OUT, EXACT = "held-out", "exact"
+MARGIN = 0.2  # accuracies that differ by less are taken for equal, in tests of equivalence
+ANSWERABLE = {"first held-out": "first", "answerable": "answerable", "answerable twice": "answerable_twice"}
+
+
+# -- the report --------------------------------------------------------------------------------------------------------
+
+
+def study_report(rows: pd.DataFrame, seed: int = 0, margin: float = MARGIN) -> pd.DataFrame:
+    """Return the statistics of the study: one row per agent, protocol, preset, dataset and grammar.
+
+    Columns: `games`, `persons`; `right` of `items` held-out items; `accuracy` with `low` and `high`, by bootstrap of
+    persons; `printed`, the published rule; `any_right`, the share of persons with a held-out item right, and its exact
+    interval `any_low`, `any_high`; `p_chance`, of so many right answers by chance; `difference` from concat with its
+    `p` (permutation test) and `p_holm` (over the grammars of the row), and `p_equal`, of a difference beyond the
+    margin; accuracy on answerable items (`answerable`, `answerable_twice`), on the first held-out item (`first`) and on
+    `trained` items; `letters`, `distance`, `score`, `views`, `added`, `minutes`.
+
+    Args:
+        rows: in long form, as `icy.study.rows` and `published_people` make them.
+        seed: of resampling.
+        margin: of the test of equivalence.
+    """
+    found = []
+    for key, of_agent in rows.groupby(AGENT, sort=False, dropna=False):
+        about = dict(zip(AGENT, key, strict=True))
+        cells = {str(grammar): _cell(part, seed) for grammar, part in of_agent.groupby("grammar", sort=False)}
+        contrasts = {} if about["agent_kind"] == PUBLISHED else _contrasts(of_agent, seed, margin)
+        found += [{**about, "grammar": g, **cells[g], **contrasts.get(g, {})} for g in in_order(cells)]
+    report = pd.DataFrame(found)
+    return report.sort_values("agent_kind", key=lambda kinds: kinds.map(KINDS.index), kind="stable", ignore_index=True)
+
+
+def _cell(part: pd.DataFrame, seed: int) -> dict[str, Any]:
+    """Return the statistics of one agent on one grammar."""
+    held_out = _of(part, EXACT, HELD_OUT)
+    if (part["agent_kind"] == PUBLISHED).any():
+        return _published_cell(part, held_out)
+    mean = cluster_bootstrap(held_out["value"], list(held_out["person"]), seed=seed)
+    best = held_out.groupby("person")["value"].max()
+    some = exact_interval(int((best > 0).sum()), len(best))
+    right, items = round(float((held_out["value"] * held_out["items"]).sum())), int(held_out["items"].sum())
+    return {
+        "games": len(held_out),
+        "persons": held_out["person"].nunique(),
+        "right": right,
+        "items": items,
+        **dict(zip(("accuracy", "low", "high"), (mean.value, mean.low, mean.high), strict=True)),
+        "printed": printed(held_out["value"]),
+        **dict(zip(("any_right", "any_low", "any_high"), (some.value, some.low, some.high), strict=True)),
+        "p_chance": chance_p(right, items, float(_of(part, "chance", "game")["value"].mean())),
+        **_secondary(part),
+    }
+
+
+def _published_cell(part: pd.DataFrame, held_out: pd.DataFrame) -> dict[str, Any]:
+    """Return what is known of a published cell: counts, and what is printed."""
+    of_game = part[part["split"] == "game"].set_index("metric")["value"]
+    row = held_out.iloc[0]
+    return {
+        "games": int(row["persons"]),
+        "persons": math.nan,  # the service knew games only
+        "right": row["value"] * row["items"],
+        "items": int(row["items"]),
+        "accuracy": row["value"],
+        **{name: row[name] for name in ("low", "high", "printed")},
+        **{name: of_game.get(name, math.nan) for name in ("score", "minutes")},
+    }
+
+
+def _secondary(part: pd.DataFrame) -> dict[str, float]:
+    """Return further means: of items those over all items, of games those over games."""
+    found: dict[str, float] = {}
+    for split, name in {**ANSWERABLE, "trained": "trained"}.items():
+        some = _of(part, EXACT, split)
+        found |= {name: _weighted(some), f"{name}_items": float(some["items"].sum())}
+    found |= {"letters": _weighted(_of(part, "letters", HELD_OUT))}
+    found |= {"distance": _weighted(_of(part, "edit distance", HELD_OUT))}
+    for metric, name in (("score", "score"), ("views", "views"), ("cards added", "added"), ("minutes", "minutes")):
+        found[name] = float(_of(part, metric, "game")["value"].mean())
+    return found
+
+
+def _of(part: pd.DataFrame, metric: str, split: str) -> pd.DataFrame:
+    return part[(part["metric"] == metric) & (part["split"] == split)]
+
+
+def _weighted(some: pd.DataFrame) -> float:
+    items = float(some["items"].sum())
+    return float((some["value"] * some["items"]).sum()) / items if items else math.nan
+
+
+# -- contrasts ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """Accuracies per person on a grammar and on the baseline.
+
+    Attributes:
+        ours: on the grammar.
+        theirs: on the baseline.
+        paired: whether they are pairs, of one instance each.
+    """
+
+    ours: np.ndarray[Any, np.dtype[np.float64]]
+    theirs: np.ndarray[Any, np.dtype[np.float64]]
+    paired: bool
+
+
+def _contrasts(of_agent: pd.DataFrame, seed: int, margin: float) -> dict[str, dict[str, float]]:
+    """Return the difference of every grammar from the baseline, tested; p-values are corrected over the grammars."""
+    held_out = _of(of_agent, EXACT, HELD_OUT)
+    base = held_out[held_out["grammar"] == BASELINE]
+    pairs = {g: _pair(part, base) for g, part in held_out.groupby("grammar", sort=False) if g != BASELINE and len(base)}
+    p = {g: permutation_p(pair.ours, pair.theirs, pair.paired, seed=seed) for g, pair in pairs.items()}
+    corrected = dict(zip(p, holm(list(p.values())), strict=True))
+    return {
+        str(g): {
+            "difference": float(pair.ours.mean() - pair.theirs.mean()),
+            "p": p[g],
+            "p_holm": corrected[g],
+            "p_equal": equivalence_p(pair.ours, pair.theirs, margin, pair.paired),
+            "paired": float(pair.paired),
+        }
+        for g, pair in pairs.items()
+    }
+
+
+def _pair(part: pd.DataFrame, base: pd.DataFrame) -> _Pair:
+    """Return accuracies per person; those of machines, which play every instance once, are pairs of instances."""
+    once = all(some["instance"].is_unique for some in (part, base))
+    if once and (part["agent_kind"] != "human").all() and set(part["instance"]) == set(base["instance"]):
+        ours, theirs = (some.set_index("instance")["value"].sort_index() for some in (part, base))
+        return _Pair(ours.to_numpy(float), theirs.to_numpy(float), True)
+    means = [some.groupby("person")["value"].mean().to_numpy(float) for some in (part, base)]
+    return _Pair(means[0], means[1], False)
+
+
+# -- tables ------------------------------------------------------------------------------------------------------------
+
+
+def report_table(report: pd.DataFrame, value: str = "accuracy") -> BiasTable:
+    """Return the report as a table: a row per agent, a column per grammar, grouped by dataset.
+
+    Args:
+        report: as `study_report` makes it.
+        value: a column of it; of "accuracy" half the width of its interval stands beside it.
+    """
+    labels = [name for name in ("dataset", "agent", "protocol", "preset") if name == "dataset" or _tells(report, name)]
+    grammars = in_order(list(report["grammar"].unique()))
+    lines: list[Line] = []
+    for key, part in report.groupby(labels, sort=False):
+        cells = {row["grammar"]: _report_cell(row, value) for row in part.to_dict("records")}
+        lines.append(([*map(str, key), _range_of(part["games"])], cells))
+    lines.sort(key=lambda line: line[0][0], reverse=True)  # synth before eng; within, as in the report
+    return BiasTable(
+        "Secret Spy Codes: accuracy on held-out items" if value == "accuracy" else f"Secret Spy Codes: {value}",
+        [*labels, "games"],
+        grammars,
+        lines,
+        _report_notes(report, value),
+        grouped=("dataset",),
+    )
+
+
+def _tells(report: pd.DataFrame, name: str) -> bool:
+    return name == "agent" or report[name].nunique(dropna=False) > 1
+
+
+def _range_of(games: pd.Series[Any]) -> str:
+    least, most = int(games.min()), int(games.max())
+    return str(least) if least == most else f"{least}-{most}"
+
+
+def _report_cell(row: Mapping[Any, Any], value: str) -> Cell:
+    half = (row["high"] - row["low"]) / 2 if value == "accuracy" and finite(row["low"]) is not None else math.nan
+    p = row.get("p_holm", math.nan) if value == "accuracy" else math.nan
+    return Cell(float(row[value]), float(half), int(row["games"]), 0, 0, p=float(p))
+
+
+def _report_notes(report: pd.DataFrame, value: str) -> list[str]:
+    """Return what the numbers are."""
+    if value != "accuracy":
+        return []
+    notes = ["mean over persons ± half the 95 % interval, by bootstrap of persons"]
+    if (report["agent_kind"] == PUBLISHED).any():
+        notes.append("people (Icy22): the counts behind the printed means ± half the range of counts that fit them")
+    return notes
+
+
+def contrasts_table(report: pd.DataFrame) -> pd.DataFrame:
+    """Return the contrasts with concat as text: a row per agent and grammar."""
+    names = ["agent", "protocol", "preset", "dataset", "grammar", "difference"]
+    if "p_holm" not in report:
+        return pd.DataFrame(columns=[*names, "p (Holm)", "p (equal)"])
+    found = report[report["p_holm"].notna()]
+    shown = found[names].copy()
+    shown["difference"] = [f"{one:+.2f}" for one in found["difference"]]
+    shown["p (Holm)"] = [p_text(p) for p in found["p_holm"]]
+    shown["p (equal)"] = ["-" if math.isnan(p) else p_text(p) for p in found["p_equal"]]
+    return shown.reset_index(drop=True)
+
+
+# -- simulated games as they are filed ---------------------------------------------------------------------------------
+
+
+def simulated_table(results: Results, spread: str = "sd", *, compare: Any = None, compared: str = "") -> BiasTable:
+    """Make a table of simulated games: a row per player, dataset and protocol, a column per grammar, over instances.
+
+    Args:
+        results: of `icy study simulate`.
+        spread: "sd", "sem" or "ci95".
+        compare: None; `icy study report` shows published people beside.
+        compared: likewise.
+
+    Raises:
+        InvalidSettingError: another spread, or something to compare with.
+    """
+    checked_spread(spread)
+    if compare is not None:
+        raise InvalidSettingError("Simulated games are compared by `icy study report`; leave out compare (--compare).")
+    long = long_of(results, empty=True)
+    long = long.assign(dataset=[_option(text, "dataset") for text in long["options"]])
+    long = long.assign(further=[_further(text) for text in long["options"]])
+    labels = {
+        "dataset": "dataset",
+        "model": "player",
+        "protocol": "protocol",
+        "preset": "preset",
+        "further": "settings",
+    }
+    shown = [name for name in labels if name in ("dataset", "model") or long[name].nunique() > 1]
+    lines: list[Line] = []
+    for key, part in long.groupby(shown, sort=False, dropna=False):
+        cells = {str(g): cell_of(some, spread) for g, some in part.groupby("grammar", sort=False)}
+        lines.append(([*map(str, key), str(part["seed"].nunique())], cells))
+    notes = ["accuracy: share of held-out items that are exactly right", _games_note(long)]
+    return BiasTable(
+        "Secret Spy Codes: accuracy on held-out items",
+        [*(labels[name] for name in shown), "instances"],
+        in_order(list(long["grammar"].unique())),
+        lines,
+        [*notes, *failures(long)],
+        grouped=("dataset",),
+        spread=spread,
+    )
+
+
+def _games_note(long: pd.DataFrame) -> str:
+    games = counted(len(long), "game")
+    trained = long["trained"].mean() if "trained" in long and len(long) else math.nan
+    return games if math.isnan(trained) else f"{games}; {100 * trained:.0f} % of the other items are right"
+
+
+def _option(text: object, name: str) -> str:
+    found = re.search(rf"(?:^|, ){re.escape(name)}=([^,]*)", str(text))
+    return found[1] if found else ""
+
+
+def _further(text: object) -> str:
+    """Return the options of a player without what has a column of its own."""
+    parts = [part for part in re.split(r", (?=[\w.]+=)", str(text)) if part]
+    return ", ".join(part for part in parts if not part.startswith(("dataset=", "protocol=")))
+
+
+def interval_of(row: Mapping[str, Any]) -> Interval:
+    """Return the accuracy of a row of the report with its interval."""
+    return Interval(*(float(row[name]) for name in ("accuracy", "low", "high")))
+
+
+def study_agents(report: pd.DataFrame) -> Sequence[str]:
+    """Return the agents of a report, in its order."""
+    return list(dict.fromkeys(report["agent"]))

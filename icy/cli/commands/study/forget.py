@@ -1,0 +1,33 @@
+"""`icy study forget`: erase a person's ids, and data if wished."""
+
+from __future__ import annotations
+
+import click
+
+from icy.cli.exit_codes import DONE
+from icy.cli.output import note
+
+from .options import opened, study_argument
+
+EPILOG = """\b
+Examples:
+  icy study forget spy-codes 5F0C11
+  icy study forget spy-codes 60a1c9d5e8 --data
+
+\b
+PERSON is the opaque name, its first letters, or the id of the platform. Copies that you made (exports, backups) are
+yours to change.
+"""
+
+
+@click.command("forget", epilog=EPILOG)
+@study_argument
+@click.argument("person")
+@click.option("--data", is_flag=True, help="Also delete the game, answers and remarks.")
+def forget_command(study: str, person: str, data: bool) -> int:
+    """Erase the ids of a person, and with --data all that was recorded."""
+    from icy.study.service.persons import forget
+
+    name = forget(opened(study), person, data)
+    note(f"Erased the ids {'and the data ' if data else ''}of {name}.")
+    return DONE

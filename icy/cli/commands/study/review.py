@@ -1,0 +1,81 @@
+"""`icy study review`: look at finished games, decide on them, and write what platforms need to pay."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from icy.cli.exit_codes import DONE
+from icy.cli.output import format_option, note, print_rows
+from icy.core.errors import InvalidSettingError
+from icy.core.text import counted
+
+from .options import opened, study_argument
+
+if TYPE_CHECKING:
+    from icy.study.service.studies import Study
+
+EPILOG = """\b
+Examples:
+  icy study review spy-codes
+  icy study review spy-codes --approve all
+  icy study review spy-codes --approve 5F0C --reject "91AB=the same answer to every shape"
+  icy study review spy-codes --pay payments
+
+\b
+PERSON is the opaque name of a person, or its first letters; "all" are those with nothing odd who are not decided on.
+What is odd is for you to look at: nothing is rejected by itself, and no money is moved. --pay writes files for the
+platform, with ids of people; some days later, as the settings say, these ids are deleted from the database.
+"""
+HEADINGS = (
+    *("person", "condition", "score", "bonus", "minutes", "same", "median ms", "odd letters", "left", "pasted"),
+    *("odd", "decision"),
+)
+SHOWN = 8  # letters of a person's name
+
+
+@click.command("review", epilog=EPILOG)
+@study_argument
+@click.option("--approve", multiple=True, metavar="PERSON|all", help="Approve a finished game; repeatable.")
+@click.option("--reject", multiple=True, metavar="PERSON=REASON", help="Reject one, with a reason; repeatable.")
+@click.option("--pay", type=click.Path(), metavar="FOLDER", help="Write files to pay those who were decided on.")
+@format_option
+def review_command(study: str, approve: tuple[str, ...], reject: tuple[str, ...], pay: str | None, format_: str) -> int:
+    """List finished games and what is odd about them; approve, reject, and write payments."""
+    from icy.study.service.pay import money
+    from icy.study.service.review import export_payments, reviewed
+
+    found = opened(study)
+    _decide(found, approve, reject)
+    rows = [
+        [
+            *(one.person[:SHOWN], one.cell, str(one.score), money(one.bonus_cents, found.plan.people.currency)),
+            *(f"{one.minutes:.1f}", f"{one.alike:.0%}", "-" if one.reaction_ms is None else f"{one.reaction_ms:.0f}"),
+            *(str(one.strange), str(one.blurs), str(one.pastes), one.odd or "-", one.decision or "-"),
+        ]
+        for one in reviewed(found)
+    ]
+    print_rows(HEADINGS, rows, format_)
+    if pay:
+        files = export_payments(found, Path(pay))
+        note(f"Written: {', '.join(map(str, files))}. They hold ids of people; delete them once you have paid.")
+    return DONE
+
+
+def _decide(study: Study, approve: tuple[str, ...], reject: tuple[str, ...]) -> None:
+    """File the decisions of a command line."""
+    from icy.study.service.review import APPROVE, REJECT, decide, reviewed
+
+    for given in reject:
+        person, equals, reason = given.partition("=")
+        if not equals:
+            raise InvalidSettingError(f'A rejection needs a reason, as in --reject "{given}=why".')
+        decide(study, person.strip(), REJECT, reason)
+    for given in approve:
+        sound = [one.person for one in reviewed(study) if not one.odd and not one.decision]
+        names = sound if given == "all" else [given]
+        for name in names:
+            decide(study, name, APPROVE)
+        note(f"Approved: {counted(len(names), 'game')}.")

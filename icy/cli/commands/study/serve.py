@@ -1,0 +1,65 @@
+"""`icy study serve`: run studies on this machine."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from icy.cli.exit_codes import DONE
+from icy.cli.output import note
+
+PASSWORD = "ICY_STUDY_PASSWORD"
+EPILOG = f"""\b
+Examples:
+  icy study serve pilot
+  icy study serve pilot --researcher
+  icy study serve spy-codes --behind-proxy --base-url https://study.example --root-path /spy
+
+\b
+STUDY is a settings file of `icy study new`, or its name. Only this machine can reach the service unless --host says
+otherwise; put it behind a proxy with TLS to let people in. The page of the researcher is at STUDY/researcher, for this
+machine alone, or for who knows the password in the variable {PASSWORD}.
+"""
+
+
+@click.command("serve", epilog=EPILOG)
+@click.argument("study", nargs=-1, required=True, type=click.Path())
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address of this machine to listen at.")
+@click.option("--port", default=8000, show_default=True, help="Port to listen at.")
+@click.option("--base-url", default="", metavar="URL", help="Address that people use, as in https://study.example.")
+@click.option("--root-path", default="", metavar="PATH", help="Part of it before the study, as in /spy.")
+@click.option("--behind-proxy", is_flag=True, help="Believe what a proxy on this machine says of who asks.")
+@click.option("--researcher", is_flag=True, help="Have a page with the progress of every condition.")
+def serve_command(
+    study: tuple[str, ...],
+    host: str,
+    port: int,
+    base_url: str,
+    root_path: str,
+    behind_proxy: bool,
+    researcher: bool,
+) -> int:
+    """Run one or more studies as a web service, until Ctrl-C."""
+    from icy.study.service import open_study, read_plan
+    from icy.study.service.serve import Serving, serve
+
+    serving = Serving(
+        host=host,
+        port=port,
+        base_url=base_url,
+        root_path=root_path,
+        behind_proxy=behind_proxy,
+        researcher=researcher,
+        password=os.environ.get(PASSWORD, ""),
+    )
+    studies = [open_study(read_plan(one)) for one in study]
+    for one in studies:
+        note(f"{one.name} ({one.plan.state}): {serving.address(one.name)}")
+        if researcher:
+            note(f"Progress: {serving.address(one.name)}/researcher")
+    try:
+        serve(studies, serving)
+    except KeyboardInterrupt:  # which is how a service ends
+        note("Stopped; all that people did is on file.")
+    return DONE

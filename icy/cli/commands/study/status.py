@@ -1,0 +1,43 @@
+"""`icy study status`: how far a study is."""
+
+from __future__ import annotations
+
+import click
+
+from icy.cli.exit_codes import DONE
+from icy.cli.output import format_option, note, print_rows
+from icy.core.text import counted
+
+from .options import opened, pilot_option, study_argument
+
+EPILOG = """\b
+Examples:
+  icy study status pilot
+  icy study status spy-codes --format csv
+"""
+HEADINGS = ("condition", "wanted", "finished", "playing", "given up", "mean score", "median minutes")
+
+
+@click.command("status", epilog=EPILOG)
+@study_argument
+@pilot_option
+@format_option
+def status_command(study: str, pilot: bool | None, format_: str) -> int:
+    """Show how many people have finished, by condition."""
+    from icy.study.service.progress import progress
+
+    found = progress(opened(study), pilot)
+    rows = [
+        [
+            *(cell.name, str(cell.quota or "any"), str(cell.finished), str(cell.active), str(cell.dropped)),
+            "-" if cell.score is None else f"{cell.score:.0f}",
+            "-" if cell.minutes is None else f"{cell.minutes:.1f}",
+        ]
+        for cell in found.cells
+    ]
+    print_rows(HEADINGS, rows, format_)
+    note(
+        f"{counted(found.consented, 'person', 'have')} agreed to take part, {found.finished} finished, "
+        f"{found.screened} failed the questions, {found.withdrawn} withdrew; last action: {found.last or 'none'}."
+    )
+    return DONE

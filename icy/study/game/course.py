@@ -1,0 +1,79 @@
+"""The order of a game's cards, and what is drawn from them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+
+from icy.core.streams import stream
+
+from .instances import Instance
+from .settings import LEAST_DESIGNED, GameSettings
+from .state import Bag
+
+
+def card_order(settings: GameSettings, instance: Instance, seed: int) -> tuple[int, ...]:
+    """Return the meanings of all cards, in the order in which they are added.
+
+    Where held-out items are the next cards of the player's own course, these are all meanings.
+
+    Args:
+        settings: of the game.
+        instance: with the held-out items.
+        seed: of the person.
+    """
+    cards = [m for m in range(settings.content.space.size) if m not in instance.held_out]
+    if settings.card_order == "by-colour":
+        return tuple(cards)
+    first = designed(settings, instance, seed) if settings.card_order == "designed" else ()
+    rest = [m for m in cards if m not in first]
+    return (*first, *_shuffled(rest, seed, "cards"))
+
+
+def designed(settings: GameSettings, instance: Instance, seed: int) -> tuple[int, ...]:
+    """Return the cards that show every colour and shape of the held-out items in two cards.
+
+    Held-out item i has colour i and shape i, of a numbering of its own; where there are fewer than three, others
+    follow. The cards join two of these numbers, each pair both ways: (0, 1), (1, 0), (0, 2), (2, 0), (1, 2), (2, 1).
+    """
+    values = settings.content.values
+    colours = _first(values, [m // values for m in instance.held_out], seed, "colours")
+    shapes = _first(values, [m % values for m in instance.held_out], seed, "shapes")
+    pairs = combinations(range(max(len(instance.held_out), LEAST_DESIGNED)), 2)
+    return tuple(colours[a] * values + shapes[b] for pair in pairs for a, b in (pair, pair[::-1]))
+
+
+def _first(values: int, first: list[int], seed: int, name: str) -> list[int]:
+    """Return all values, some of them first, and the others shuffled."""
+    return [*first, *_shuffled([v for v in range(values) if v not in first], seed, name)]
+
+
+def _shuffled(of: Sequence[int], seed: int, *names: str | int) -> list[int]:
+    return [of[int(place)] for place in stream(seed, *names).permutation(len(of))]
+
+
+def draw(bag: Bag, cards: Sequence[int], last: int | None, seed: int, purpose: str) -> tuple[int, Bag]:
+    """Take a card from a bag, which is filled anew when it is empty or the cards are more or fewer.
+
+    Args:
+        bag: as the last draw left it.
+        cards: meanings of the cards available.
+        last: the card shown just before, which does not come again at once.
+        seed: of the person.
+        purpose: "test" or "train".
+
+    Returns:
+        The meaning, and what is left.
+    """
+    if not bag.left or bag.cards != len(cards):
+        number = bag.number + 1
+        left = _shuffled(cards, seed, purpose, number)
+        if left[0] == last and len(left) > 1:
+            left = [*left[1:], left[0]]
+        bag = Bag(number, len(cards), tuple(left))
+    return bag.left[0], replace(bag, left=bag.left[1:])
+
+
+def draw_anew(bag: Bag, cards: Sequence[int], seed: int, purpose: str) -> tuple[int, Bag]:
+    """Draw a card with replacement; the bag then only counts the draws."""
+    number = bag.number + 1
+    return cards[int(stream(seed, purpose, number).integers(len(cards)))], Bag(number, len(cards))

@@ -1,0 +1,110 @@
+"""What the codes of a game are of: coloured shapes, and the words of their values (Icy22 section 4.3, appendix K)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from icy.core.checks import whole_number
+from icy.core.errors import InvalidSettingError, unknown
+from icy.languages.language import LETTERS
+from icy.languages.meanings import MeaningSpace
+
+ATTRIBUTES = ("colour", "shape")  # in the order of the message
+COLOURS = ("red", "green", "blue", "yellow", "magenta")
+SHAPES = ("circle", "triangle", "square", "pentagon", "hexagon")
+
+WordTable = tuple[tuple[tuple[int, ...], ...], ...]
+"""Tokens of the words, by attribute and value."""
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Coloured shapes, and the letters that their codes are written in.
+
+    Meanings are numbered colour by colour, the shape fastest.
+
+    Attributes:
+        name: as users type it.
+        values: number of colours, and of shapes, K.
+        word_length: letters per word, w.
+        vocab_size: number of letters, V.
+        cents_per_ten: what ten points add to a person's pay.
+        words: English words of the values; none if every language draws its own.
+    """
+
+    name: str
+    values: int
+    word_length: int
+    vocab_size: int
+    cents_per_ten: float
+    words: WordTable | None = None
+
+    @property
+    def space(self) -> MeaningSpace:
+        """The meanings: a colour, then a shape."""
+        return MeaningSpace(len(ATTRIBUTES), self.values)
+
+    @property
+    def length(self) -> int:
+        """Letters per code, L."""
+        return len(ATTRIBUTES) * self.word_length
+
+    @property
+    def alphabet(self) -> str:
+        """The letters that codes are written in."""
+        return LETTERS[: self.vocab_size]
+
+    def changed(self, values: Any = None, word_length: Any = None, vocab_size: Any = None) -> "Dataset":
+        """Return the dataset in other sizes; None leaves one as it is.
+
+        Raises:
+            InvalidSettingError: a size that cannot be, or another word length of English words.
+        """
+        given = {
+            "values": values if values is None else whole_number("number of values", values, 2, len(COLOURS)),
+            "word_length": word_length if word_length is None else whole_number("word length", word_length, 1, 16),
+            "vocab_size": vocab_size if vocab_size is None else whole_number("vocabulary", vocab_size, 2, len(LETTERS)),
+        }
+        sizes: dict[str, Any] = {n: size for n, size in given.items() if size not in (None, getattr(self, n))}
+        if self.words is not None:
+            if set(sizes) - {"values"}:
+                raise InvalidSettingError(
+                    f"The words of the dataset '{self.name}' are given, so their length and letters cannot be others; "
+                    "take the dataset 'synth'."
+                )
+            sizes["words"] = tuple(of_values[: sizes.get("values", self.values)] for of_values in self.words)
+        return replace(self, **sizes)
+
+    def named(self, meaning: int) -> tuple[str, str]:
+        """Return the colour and the shape of a meaning in words, as in ("red", "circle").
+
+        Example:
+            >>> dataset("eng").named(24)
+            ('magenta', 'hexagon')
+        """
+        return COLOURS[meaning // self.values], SHAPES[meaning % self.values]
+
+
+def _tokens(words: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+    return tuple(tuple(map(LETTERS.index, word)) for word in words)
+
+
+ENGLISH: WordTable = _tokens(("red", "grn", "blu", "yel", "mag")), _tokens(("cir", "tri", "box", "pnt", "hex"))
+DATASETS = {
+    one.name: one
+    for one in (
+        Dataset("synth", values=3, word_length=2, vocab_size=4, cents_per_ten=4),
+        Dataset("eng", values=5, word_length=3, vocab_size=26, cents_per_ten=1, words=ENGLISH),
+    )
+}
+
+
+def dataset(name: str) -> Dataset:
+    """Return a dataset by its name.
+
+    Raises:
+        UnknownNameError: there is no such dataset.
+    """
+    if name not in DATASETS:
+        raise unknown("dataset", str(name), list(DATASETS))
+    return DATASETS[name]

@@ -1,0 +1,287 @@
+"""The game core: a state and an event give a state, without clock, database or web."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+from icy.core.checks import whole_number
+from icy.core.streams import stream_key
+
+from .answers import fault_of, normalised
+from .course import card_order, draw, draw_anew
+from .instances import Codes, Instance, codes_of
+from .settings import LEAST_CARDS, GameSettings
+from .shown import Card, Feedback, Shown
+from .state import TABS, Bag, Event, GameState, Pair, TrainView, Trial
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What is drawn for a player; it is secret, as it names the meaning.
+
+    Attributes:
+        colour: value of the colour.
+        shape: value of the shape.
+        seed: of size, place, rotation and shade.
+    """
+
+    colour: int
+    shape: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Game:
+    """The rules of one person's game; its states are values that `apply` makes of each other.
+
+    Attributes:
+        settings: of the game.
+        instance: the language and the held-out items.
+        seed: of the person; all draws come from streams of it.
+
+    Raises:
+        InvalidSettingError: the instance does not suit the settings.
+
+    Example:
+        >>> settings = GameSettings.of("published", dataset="eng", grammar="perm")
+        >>> game = Game(settings, Instance(0, language_seed=0), seed=1)
+        >>> state = game.apply(game.new(), Event("start"))
+        >>> game.shown(state).cards, game.shown(state).points, game.shown(state).feedback
+        (2, 1, None)
+        >>> state = game.apply(state, Event("answer", "rdecri", at=0))
+        >>> game.shown(state).feedback.correct is not None
+        True
+        >>> game.apply(state, Event("answer", "rdecri", at=0)) is state
+        True
+    """
+
+    settings: GameSettings
+    instance: Instance
+    seed: int
+
+    def __post_init__(self) -> None:
+        whole_number("seed of a person", self.seed, 0, 2**63 - 1)
+        self.instance.check(self.settings)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return settings, instance and seed as plain JSON."""
+        return {"settings": self.settings.to_json(), "instance": self.instance.to_json(), "seed": self.seed}
+
+    @classmethod
+    def of_json(cls, found: Mapping[str, Any]) -> "Game":
+        """Return the game that `to_json` gave."""
+        settings, instance = GameSettings(**found["settings"]), Instance.of_json(found["instance"])
+        return cls(settings, instance, int(found["seed"]))
+
+    @cached_property
+    def codes(self) -> Codes:
+        """The codes of all meanings; secret."""
+        return codes_of(self.settings, self.instance.language_seed)
+
+    @cached_property
+    def order(self) -> tuple[int, ...]:
+        """The meanings of all cards, in the order in which they are added; secret."""
+        return card_order(self.settings, self.instance, self.seed)
+
+    # -- state and event -> state --------------------------------------------------------------------------------------
+
+    def new(self) -> GameState:
+        """Return the state before the game starts."""
+        return GameState("new", self.settings.start, exposures=(0,) * self.settings.content.space.size)
+
+    def apply(self, state: GameState, event: Event) -> GameState:
+        """Return the state after an event; one that cannot happen now changes nothing: the very same state."""
+        if (event.kind == "start") != (state.phase == "new") or state.phase == "closed":
+            return state
+        return self._steps[event.kind](self, state, event)
+
+    def replay(self, events: Iterable[Event]) -> GameState:
+        """Return the state after all events of a game."""
+        state = self.new()
+        for event in events:
+            state = self.apply(state, event)
+        return state
+
+    def _start(self, state: GameState, event: Event) -> GameState:
+        return self._with_item(replace(state, phase="open"))
+
+    def _answer(self, state: GameState, event: Event) -> GameState:
+        trial = state.trial
+        if trial.graded or event.at not in (None, trial.example) or fault_of(event.text):
+            return state
+        text = normalised(event.text)
+        correct = text == trial.code
+        graded = replace(trial, raw=event.text, text=text, correct=correct, points=(trial.cards - 1) if correct else 0)
+        state = state.with_trial(graded)
+        return self._exposed(state, trial.meaning) if correct or self._discloses(trial) else state
+
+    def _next(self, state: GameState, event: Event) -> GameState:
+        trial = state.trial
+        if not trial.graded or event.at not in (None, trial.example):
+            return state
+        if self._is_last(trial):
+            return replace(state, phase="closed")
+        return self._with_item(self._with_due_card(state, trial.example + 1))
+
+    def _finish(self, state: GameState, event: Event) -> GameState:
+        done = state.trial.graded and self._is_last(state.trial)
+        return replace(state, phase="closed") if done else state
+
+    def _train_view(self, state: GameState, event: Event) -> GameState:
+        if event.at not in (None, state.views):
+            return state
+        last = None if state.train is None else state.train.meaning
+        meaning, bag = self._draw(state.train_bag, state.cards, last, "train")
+        number = state.views + 1
+        view = TrainView(number, meaning, self.codes[meaning], self._image("train", number))
+        return self._exposed(replace(state, train=view, train_bag=bag, tab="train"), meaning)
+
+    def _tab(self, state: GameState, event: Event) -> GameState:
+        if event.text not in TABS or event.text == state.tab:
+            return state
+        return self._train_view(state, Event("train_view")) if event.text == "train" else replace(state, tab="test")
+
+    def _add(self, state: GameState, event: Event) -> GameState:
+        if state.cards >= self.settings.cap or event.at not in (None, state.cards):
+            return state
+        return replace(state, cards=state.cards + 1, added=state.added + 1)
+
+    def _remove(self, state: GameState, event: Event) -> GameState:
+        if state.cards <= LEAST_CARDS or event.at not in (None, state.cards):
+            return state
+        return replace(state, cards=state.cards - 1, removed=state.removed + 1)
+
+    def _blur(self, state: GameState, event: Event) -> GameState:
+        return replace(state, blurs=state.blurs + 1)
+
+    def _paste(self, state: GameState, event: Event) -> GameState:
+        return replace(state, pastes=state.pastes + 1)
+
+    _steps: ClassVar[Mapping[str, Callable[["Game", GameState, Event], GameState]]] = {
+        "start": _start,
+        "answer": _answer,
+        "next": _next,
+        "finish": _finish,
+        "train_view": _train_view,
+        "tab": _tab,
+        "add": _add,
+        "remove": _remove,
+        "blur": _blur,
+        "paste": _paste,
+    }
+
+    # -- items ---------------------------------------------------------------------------------------------------------
+
+    def _with_due_card(self, state: GameState, example: int) -> GameState:
+        """Add a card, if one is due at an example; one only, even if the player has removed several."""
+        return replace(state, cards=state.cards + 1) if self.settings.due(example) > state.cards else state
+
+    def _with_item(self, state: GameState) -> GameState:
+        """Add the next test item."""
+        example = len(state.trials)
+        held_out, bag = self._held_out_at(example), state.test_bag
+        if held_out is None:
+            last = state.trial.meaning if state.trials else None
+            meaning, bag = self._draw(bag, state.cards, last, "test")
+        elif self.settings.held_out == "apart":
+            meaning = self.instance.held_out[held_out]
+        else:
+            meaning = self.order[state.cards + held_out]
+        trial = self.item(state, example, meaning, held_out)
+        return replace(state, trials=(*state.trials, trial), test_bag=bag, tab="test")
+
+    def item(self, state: GameState, example: int, meaning: int, held_out: int | None) -> Trial:
+        """Return a test item, as it is made in a state; secret."""
+        available = Counter(self.order[: state.cards])
+        exposures = Counter(dict(enumerate(state.exposures)))
+        return Trial(
+            example=example,
+            meaning=meaning,
+            code=self.codes[meaning],
+            cards=state.cards,
+            image=self._image("test", example),
+            held_out=held_out,
+            among_cards=self._of_values(meaning, available),
+            shown=self._of_values(meaning, dict.fromkeys(+exposures, 1)),
+            exposures=self._of_values(meaning, exposures),
+            own_exposures=state.exposures[meaning],
+        )
+
+    def _of_values(self, meaning: int, counts: Mapping[int, int]) -> Pair:
+        """Return the counts of all other meanings of the colour of a meaning, and of its shape."""
+        values = self.settings.content.values
+        colour, shape = divmod(meaning, values)
+        others = {m: n for m, n in counts.items() if m != meaning}
+        of_colour = sum(n for m, n in others.items() if m // values == colour)
+        return of_colour, sum(n for m, n in others.items() if m % values == shape)
+
+    def _held_out_at(self, example: int) -> int | None:
+        positions = self.settings.held_out_at
+        return positions.index(example) if example in positions else None
+
+    def _is_last(self, trial: Trial) -> bool:
+        return trial.example == self.settings.examples - 1
+
+    def _draw(self, bag: Bag, cards: int, last: int | None, purpose: str) -> tuple[int, Bag]:
+        available = self.order[:cards]
+        if self.settings.draws == "replacement":
+            return draw_anew(bag, available, self.seed, purpose)
+        return draw(bag, available, last, self.seed, purpose)
+
+    def _image(self, *of: str | int) -> int:
+        return stream_key(self.seed, "image", *of)
+
+    def _exposed(self, state: GameState, meaning: int) -> GameState:
+        counts = (n + (m == meaning) for m, n in enumerate(state.exposures))
+        return replace(state, exposures=tuple(counts))
+
+    def _discloses(self, trial: Trial) -> bool:
+        """Return whether the right code of an item is shown after an error."""
+        return trial.held_out is None or self.settings.held_out_feedback == "full"
+
+    def _tells(self, trial: Trial) -> bool:
+        """Return whether the player is told if the answer was right."""
+        return trial.held_out is None or self.settings.held_out_feedback != "none"
+
+    # -- what is shown -------------------------------------------------------------------------------------------------
+
+    def shown(self, state: GameState) -> Shown:
+        """Return what the player's page shows; nothing of it is secret."""
+        settings, trial = self.settings, state.trial if state.trials else None
+        may_change = state.phase == "open"
+        told = [one for one in state.trials if state.phase == "closed" or self._tells(one)]
+        return Shown(
+            phase=state.phase,
+            example=0 if trial is None else trial.example,
+            examples=settings.examples,
+            score=sum(one.points for one in told),
+            cards=state.cards,
+            points=state.cards - 1 if trial is None else trial.cards - 1,
+            may_add=may_change and state.cards < settings.cap,
+            may_remove=may_change and state.cards > LEAST_CARDS,
+            tab=state.tab,
+            feedback=None if trial is None or not trial.graded else self.feedback(trial),
+            card=None if state.train is None else Card(state.train.number, state.train.code),
+            last=trial is not None and self._is_last(trial),
+        )
+
+    def feedback(self, trial: Trial) -> Feedback:
+        """Return what a graded answer is told."""
+        if not self._tells(trial):
+            return Feedback(None, None, None, trial.text)
+        code = trial.code if not trial.correct and self._discloses(trial) else None
+        return Feedback(trial.correct, trial.points, code, trial.text)
+
+    def picture(self, state: GameState) -> Picture:
+        """Return the picture of the item on screen, to be drawn."""
+        return self._picture(state.trial)
+
+    def train_picture(self, state: GameState) -> Picture | None:
+        """Return the picture that Train shows, to be drawn; None before it was first opened."""
+        return None if state.train is None else self._picture(state.train)
+
+    def _picture(self, of: Trial | TrainView) -> Picture:
+        colour, shape = divmod(of.meaning, self.settings.content.values)
+        return Picture(colour, shape, of.image)

@@ -1,0 +1,102 @@
+"""Numbers of one game, the same for people, simulated players and senders of the zoo (spycodes-facts 11)."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from rapidfuzz.distance import Levenshtein
+
+from .game import Game, GameState, Trial, distinct_codes, is_degenerate
+
+HELD_OUT, GAME = "held-out", "game"
+EXACT = "exact"
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A number of a game, as a column of the long table of records and as rows of the table of the study.
+
+    Attributes:
+        metric: what is measured.
+        split: the items that it is a mean over; "game" for a number of the game itself.
+        items: column with the number of these items; "" for a number of the game itself.
+    """
+
+    metric: str
+    split: str
+    items: str = ""
+
+
+MEASURES: Mapping[str, Measure] = {
+    "accuracy": Measure(EXACT, HELD_OUT, "items"),
+    "letters": Measure("letters", HELD_OUT, "items"),
+    "distance": Measure("edit distance", HELD_OUT, "items"),
+    "first": Measure(EXACT, "first held-out", "first_items"),
+    "answerable": Measure(EXACT, "answerable", "answerable_items"),
+    "answerable_twice": Measure(EXACT, "answerable twice", "answerable_twice_items"),
+    "trained": Measure(EXACT, "trained", "trained_items"),
+    "agreement": Measure("agreement", HELD_OUT, "items"),
+    "score": Measure("score", GAME),
+    "cards": Measure("cards", GAME),
+    "views": Measure("views", GAME),
+    "added": Measure("cards added", GAME),
+    "identical": Measure("share of the commonest answer", GAME),
+    "minutes": Measure("minutes", GAME),
+    "chance": Measure("chance", GAME),
+    "distinct": Measure("distinct codes", GAME),
+    "degenerate": Measure("degenerate", GAME),
+}
+
+
+def item_measures(trials: Sequence[Trial]) -> dict[str, float]:
+    """Return the measures of some answered items; those of no items are NaN, with their number, 0."""
+    held_out = [trial for trial in trials if trial.held_out is not None]
+    parts = {
+        ("accuracy", "items"): held_out,
+        ("first", "first_items"): [trial for trial in held_out if trial.held_out == 0],
+        ("answerable", "answerable_items"): [trial for trial in held_out if trial.answerable()],
+        ("answerable_twice", "answerable_twice_items"): [trial for trial in held_out if trial.answerable(2)],
+        ("trained", "trained_items"): [trial for trial in trials if trial.held_out is None],
+    }
+    found: dict[str, float] = {}
+    for (name, count), part in parts.items():
+        found |= {name: _mean(part, lambda trial: trial.correct), count: len(part)}
+    return found | {"letters": _mean(held_out, _letters), "distance": _mean(held_out, _distance)}
+
+
+def game_measures(game: Game, state: GameState) -> dict[str, float]:
+    """Return all measures of a game; of one that is not at its end, those of what was answered."""
+    trials = [trial for trial in state.trials if trial.graded]
+    texts = [trial.text for trial in trials]
+    return item_measures(trials) | {
+        "score": state.score,
+        "cards": state.cards,
+        "views": state.views,
+        "added": state.added,
+        "identical": max(map(texts.count, texts)) / len(texts) if texts else math.nan,
+        **language_measures(game),
+    }
+
+
+def language_measures(game: Game) -> dict[str, float]:
+    """Return what is known of a language: distinct codes, whether it is degenerate, and the chance to hit a code."""
+    content = game.settings.content
+    return {
+        "distinct": distinct_codes(game.settings, game.instance),
+        "degenerate": float(is_degenerate(game.settings, game.instance)),
+        "chance": float(content.vocab_size**-content.length),
+    }
+
+
+def _mean(trials: Sequence[Trial], of: Callable[[Trial], float]) -> float:
+    return sum(map(of, trials)) / len(trials) if trials else math.nan
+
+
+def _letters(trial: Trial) -> float:
+    """Return the share of letters that are right at their places."""
+    return sum(a == b for a, b in zip(trial.text, trial.code, strict=False)) / len(trial.code)
+
+
+def _distance(trial: Trial) -> float:
+    """Return the edit distance to the right code, as a share of the longer of both."""
+    return float(Levenshtein.normalized_distance(trial.text, trial.code))

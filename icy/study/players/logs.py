@@ -1,0 +1,119 @@
+"""Logs of games: what was shown and asked in them, and files of them."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from icy.core.errors import InvalidSettingError, StoreError
+from icy.core.files import write_atomically
+from icy.study.game import Event, Game, Trial
+
+from .base import Item
+from .sitting import Played
+
+
+@dataclass(frozen=True)
+class Exposure:
+    """An item that was shown with its code."""
+
+    item: Item
+    code: str
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A test item that was answered, with the answer."""
+
+    trial: Trial
+
+
+def evidence(game: Game, events: Iterable[Event]) -> Iterator[Exposure | Asked]:
+    """Yield what a player was shown and asked, in order: cards of Train, items, and the codes that feedback told.
+
+    Example:
+        >>> from icy.study.game import GameSettings, instances
+        >>> settings = GameSettings()
+        >>> game = Game(settings, instances(settings, 1)[0], seed=1)
+        >>> events = [Event("start"), Event("train_view"), Event("answer", "abcd")]
+        >>> [type(step).__name__ for step in evidence(game, events)]
+        ['Exposure', 'Asked', 'Exposure']
+    """
+    state, values = game.new(), game.settings.content.values
+    for event in events:
+        before, state = state, game.apply(state, event)
+        if state.train is not None and state.views > before.views:
+            yield Exposure(divmod(state.train.meaning, values), state.train.code)
+        if event.kind == "answer" and state is not before:
+            yield Asked(state.trial)
+            if state.exposures != before.exposures:
+                yield Exposure(divmod(state.trial.meaning, values), state.trial.code)
+
+
+@dataclass(frozen=True)
+class Log:
+    """One person's game, as it is exported.
+
+    Attributes:
+        person: an opaque name.
+        game: the rules.
+        events: what was done.
+    """
+
+    person: str
+    game: Game
+    events: tuple[Event, ...]
+
+    def played(self) -> Played:
+        """Return the game with its state at the end."""
+        return Played(self.game, self.game.replay(self.events), self.events)
+
+
+def write_logs(path: str | Path, logs: Iterable[Log]) -> Path:
+    """Write logs of games, one JSON object per line: person, game and events.
+
+    Raises:
+        StoreError: the file cannot be written.
+    """
+    lines = [
+        json.dumps({"person": log.person, "game": log.game.to_json(), "events": [e.to_json() for e in log.events]})
+        for log in logs
+    ]
+    write_atomically(Path(path), ("\n".join(lines) + "\n").encode())
+    return Path(path)
+
+
+def read_logs(path: str | Path) -> list[Log]:
+    """Return the logs of games in a file.
+
+    Raises:
+        StoreError: it cannot be read.
+        InvalidSettingError: a line is no game.
+    """
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise StoreError(f"The games in '{path}' cannot be read: {error}.") from error
+    return [_log(line, f"line {number} of {path}") for number, line in enumerate(lines, 1) if line.strip()]
+
+
+def _log(line: str, where: str) -> Log:
+    try:
+        found = json.loads(line)
+        events = tuple(Event.of_json(event) for event in found["events"])
+        return Log(str(found["person"]), Game.of_json(found["game"]), events)
+    except (ValueError, KeyError, TypeError) as error:
+        raise InvalidSettingError(f"There is no game in {where}: {error}.") from error
+
+
+def digest_of(path: str | Path) -> str:
+    """Return a hash of a file of games.
+
+    Raises:
+        StoreError: it cannot be read.
+    """
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]
+    except OSError as error:
+        raise StoreError(f"The games in '{path}' cannot be read: {error}.") from error

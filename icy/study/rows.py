@@ -1,0 +1,171 @@
+"""Rows of the table of the study: people, simulated players and senders in one long form (spycodes-facts 18)."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from icy.core.entry import STUDY_PLAYER
+from icy.core.errors import InvalidSettingError, StoreError
+from icy.core.registry import registry
+from icy.core.text import listed
+from icy.records.record import Record
+from icy.version import __version__
+
+from .game import Game, GameState
+from .measures import MEASURES, game_measures
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+HUMAN, SIMULATED, MODEL = "human", "simulated", "model"
+COLUMNS = (
+    *("agent_kind", "agent", "protocol", "preset", "dataset", "grammar", "instance", "person", "metric", "split"),
+    *("value", "items", "persons", "low", "high", "printed", "version"),
+)
+"""A row is one number of one game.
+
+agent_kind: "human", "simulated", "model", or "published" for numbers of many games. agent: who played. protocol:
+"played", "converged" or "yoked". preset, dataset, grammar, instance: the condition, and the number of the instance in
+its list. person: an opaque name; of machines, the instance. metric: "exact", "letters", "edit distance", "score"
+and so on. split: the items that `value` is a mean over, "held-out", "first held-out", "answerable", "answerable twice",
+"trained", or "game" for a number of the game itself. items: their number. persons: 1; of published rows, the number
+of games. low, high, printed: of published rows alone. version: of icy.
+"""
+
+
+def rows_of_game(game: Game, state: GameState, identity: Mapping[str, Any], **beside: float) -> list[dict[str, Any]]:
+    """Return the rows of one game.
+
+    Args:
+        game: the rules.
+        state: what it has come to.
+        identity: agent_kind, agent, person, and what else is no default: protocol ("played") and preset ("clean").
+        **beside: further numbers of the game, such as its minutes.
+    """
+    about = {
+        "protocol": "played",
+        "preset": "clean",
+        "dataset": game.settings.dataset,
+        "grammar": game.settings.grammar,
+        "instance": game.instance.number,
+        **identity,
+    }
+    return list(_melted(about, {**game_measures(game, state), **beside}))
+
+
+def _melted(about: Mapping[str, Any], numbers: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Yield a row per measure that has a value."""
+    for name, measure in MEASURES.items():
+        value = numbers.get(name)
+        items = numbers.get(measure.items) if measure.items else math.nan
+        if value is None or math.isnan(value):
+            continue
+        found = {"metric": measure.metric, "split": measure.split, "value": float(value), "items": items}
+        yield {**dict.fromkeys(COLUMNS), "persons": 1, "version": __version__, **about, **found}
+
+
+def frame_of(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+    """Return rows as a table with all columns."""
+    import pandas as pd
+
+    return pd.DataFrame(list(rows), columns=list(COLUMNS))
+
+
+def rows_of_long(long: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of a long table of simulated games (kind of job "study"); those of other kinds are left out.
+
+    Agents are told apart by what varies among the settings of one player, which is added to its name.
+    """
+    games = long[(long["kind"] == "study") & ~long["failed"].astype(bool)]
+    varying = _varying(games)
+    return frame_of(row for _, game in games.iterrows() for row in _rows_of(game, varying))
+
+
+def _rows_of(game: Any, varying: Mapping[str, set[str]]) -> Iterator[dict[str, Any]]:
+    options, name = _options(game["options"]), game["model"]
+    own = [f"{key}={value}" for key, value in options.items() if key in varying.get(name, ())]
+    simulated = registry.find(STUDY_PLAYER, name) is not None
+    about = {
+        "agent_kind": SIMULATED if simulated else MODEL,
+        "agent": " ".join([name, *own]),
+        "protocol": game["protocol"],
+        "preset": game["preset"],
+        "dataset": options.get("dataset", ""),
+        "grammar": game["grammar"],
+        "instance": int(game["seed"]),
+        "person": str(game["seed"]),
+    }
+    numbers = {name: game[name] for name in {*MEASURES, *(m.items for m in MEASURES.values())} & set(game.index)}
+    return _melted(about, {**numbers, "accuracy": game["value"]})
+
+
+def _varying(games: pd.DataFrame) -> dict[str, set[str]]:
+    """Return the options in which the rows of each player differ, but those that are columns."""
+    found: dict[str, set[str]] = {}
+    for name, texts in games.groupby("model")["options"]:
+        tables = [_options(text) for text in texts.unique()]
+        keys = {key for table in tables for key in table} - {"dataset", "protocol", "preset"}
+        found[str(name)] = {key for key in keys if len({table.get(key) for table in tables}) > 1}
+    return found
+
+
+def _options(text: str) -> dict[str, str]:
+    """Return what the column of options says, by name."""
+    return dict(part.split("=", 1) for part in re.split(r", (?=[\w.]+=)", str(text)) if "=" in part)
+
+
+def read_rows(path: str | Path) -> pd.DataFrame:
+    """Return rows from a .csv or .parquet file.
+
+    Raises:
+        StoreError: it cannot be read.
+        InvalidSettingError: columns are missing.
+    """
+    import pandas as pd
+
+    try:
+        found = pd.read_parquet(path) if Path(path).suffix.lower() == ".parquet" else pd.read_csv(path)
+    except (OSError, ValueError) as error:
+        raise StoreError(f"The rows in '{path}' cannot be read: {error}.") from error
+    missing = [name for name in COLUMNS if name not in found]
+    if missing:
+        raise InvalidSettingError(f"'{path}' holds no rows of a study: it lacks {listed(missing)}.")
+    return found[list(COLUMNS)]
+
+
+def items_of_game(game: Game, state: GameState, identity: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return one row per answered item: identity, dataset, grammar, example (from 1), correct, cards and held_out."""
+    about = {"dataset": game.settings.dataset, "grammar": game.settings.grammar, **identity}
+    return [
+        {
+            **about,
+            "example": trial.example + 1,
+            "correct": float(trial.correct),
+            "cards": trial.cards,
+            "held_out": float(trial.held_out is not None),
+        }
+        for trial in state.trials
+        if trial.graded
+    ]
+
+
+def items_of_records(records: Iterable[Record]) -> pd.DataFrame:
+    """Return the items of games that were played, from the curves of their records."""
+    import pandas as pd
+
+    rows = [
+        {
+            "agent": record["model"],
+            "dataset": record["config"].get("dataset"),
+            "grammar": record["grammar"],
+            **dict(zip(("example", "correct", "cards", "held_out"), point, strict=True)),
+        }
+        for record in records
+        if record.get("kind") == "study" and not record["failed"] and record.get("protocol") == "played"
+        for point in record.get("curve", ())
+    ]
+    return pd.DataFrame(rows, columns=["agent", "dataset", "grammar", "example", "correct", "cards", "held_out"])

@@ -1,0 +1,158 @@
+"""The audit of a study: every game is played again from its log, and held against what is on file."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from icy.study.game import EVENT_KINDS, Event, Game, GameState, normalised
+
+from .database import Row
+from .play import DISPLAY, REFUSED, trial_columns
+from .studies import Study
+
+KNOWN_KINDS = (*EVENT_KINDS, REFUSED, DISPLAY)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something on file that is not as it should be.
+
+    Attributes:
+        person: whose; "" for the file as a whole.
+        what: in a sentence.
+    """
+
+    person: str
+    what: str
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What an audit found.
+
+    Attributes:
+        games: number of games that were played again.
+        trials: number of items that were graded again.
+        faults: what is wrong.
+    """
+
+    games: int
+    trials: int
+    faults: tuple[Fault, ...]
+
+
+def audit(study: Study) -> Audit:
+    """Recompute answers, points and scores, and play every game again from its log."""
+    with study.database.reading() as connection:
+        faults = list(_faults_of_file(connection))
+        games = connection.execute(
+            "SELECT game.* FROM game JOIN person ON person.id = game.person WHERE study = ? ORDER BY game.id",
+            (study.number,),
+        ).fetchall()
+        trials = 0
+        for game in games:
+            rows = connection.execute("SELECT * FROM trial WHERE game = ? ORDER BY example", (game["id"],)).fetchall()
+            trials += len(rows)
+            log = events_of(connection, game["id"])
+            faults += [Fault(game["person"], what) for what in _faults_of_game(game, rows, log)]
+    return Audit(len(games), trials, tuple(faults))
+
+
+def _faults_of_file(connection: sqlite3.Connection) -> Iterator[Fault]:
+    for (found,) in connection.execute("PRAGMA integrity_check"):
+        if found != "ok":
+            yield Fault("", f"The file is damaged: {found}.")
+    for table, *_ in connection.execute("PRAGMA foreign_key_check"):
+        yield Fault("", f"A row of the table {table} belongs to nothing.")
+
+
+def events_of(connection: sqlite3.Connection, game: int) -> list[Row]:
+    """Return the log of a game."""
+    return connection.execute("SELECT * FROM event WHERE game = ? ORDER BY number", (game,)).fetchall()
+
+
+def played_events(log: list[Row]) -> list[Event]:
+    """Return the events of a log that the game knows."""
+    known = (row for row in log if row["kind"] in EVENT_KINDS)
+    return [Event.of_json({"kind": row["kind"], **json.loads(row["payload_json"])}) for row in known]
+
+
+def _faults_of_game(row: Row, trials: list[Row], log: list[Row]) -> Iterator[str]:
+    """Yield what is wrong with a game."""
+    rules = Game.of_json(json.loads(row["rules_json"]))
+    state = rules.replay(played_events(log))
+    if state != GameState.of_json(json.loads(row["position_json"])):
+        yield "The log leads to another position than the one on file."
+    yield from _faults_of_log(row, log)
+    yield from _faults_of_columns(row, rules, state)
+    for trial in trials:
+        yield from _faults_of_grade(trial)
+    if [dict_of(trial) for trial in trials] != [columns_of(trial) for trial in state.trials]:
+        yield "The items on file are not those of the log."
+    if row["score"] != sum(trial["points"] or 0 for trial in trials):
+        yield f"The score on file is {row['score']}, and the points add up to another."
+
+
+def _faults_of_log(row: Row, log: list[Row]) -> Iterator[str]:
+    if [one["number"] for one in log] != list(range(row["events"])):
+        yield "The log has gaps."
+    if any(one["kind"] not in KNOWN_KINDS for one in log):
+        yield "The log holds events that no game has."
+    if [one["time"] for one in log] != sorted(one["time"] for one in log):
+        yield "The times of the log do not rise."
+
+
+def _faults_of_columns(row: Row, rules: Game, state: GameState) -> Iterator[str]:
+    """Yield columns of a game that are not what its rules and position say."""
+    instance, settings = rules.instance, rules.settings
+    phases = {"new": ("assigned", "dropped"), "open": ("open", "dropped"), "closed": ("closed",)}
+    wanted = {
+        "dataset": settings.dataset,
+        "grammar": settings.grammar,
+        "instance": instance.number,
+        "language_seed": instance.language_seed,
+        "person_seed": rules.seed,
+        "cards": state.cards,
+        "score": state.score,
+        "example": max(0, len(state.trials) - 1),
+    }
+    for name, value in wanted.items():
+        if row[name] != value:
+            yield f"The column {name} says {row[name]}, and the log {value}."
+    if row["state"] not in phases[state.phase]:
+        yield f"The game is '{row['state']}' on file, and by its log {state.phase}."
+    if (state.phase == "closed") != (row["finished"] is not None and row["completion_code"] is not None):
+        yield "A game has a time and a code of its end if and only if it is finished."
+
+
+def _faults_of_grade(trial: Row) -> Iterator[str]:
+    """Yield what is wrong with the grade of an item, by its code and the answer alone."""
+    if trial["state"] == "open":
+        if any(trial[name] is not None for name in ("answered", "raw", "answer", "correct", "points")):
+            yield f"Item {trial['example'] + 1} waits for an answer, and has one."
+        return
+    answer = normalised(trial["raw"] or "")
+    correct = answer == trial["code"]
+    grade = (answer, int(correct), trial["cards"] - 1 if correct else 0)
+    if (trial["answer"], trial["correct"], trial["points"]) != grade:
+        given = f"{trial['correct']}, {trial['points']}"
+        yield f"Item {trial['example'] + 1} is graded {given}, and should be {grade[1]}, {grade[2]}."
+
+
+ANSWER = ("raw", "answer", "correct", "points")
+
+
+def dict_of(trial: Row) -> dict[str, Any]:
+    """Return what is on file of an item, but for tokens and times."""
+    beside = ("id", "token", "game", "created", "state", "answered", "reaction_ms")
+    return {name: trial[name] for name in trial.keys() if name not in beside}  # noqa: SIM118  (a row gives values)
+
+
+def columns_of(trial: Any) -> dict[str, Any]:
+    """Return the same of an item of a game."""
+    answer = (trial.raw, trial.text, int(trial.correct), trial.points) if trial.graded else (None,) * len(ANSWER)
+    return {**trial_columns(trial), **dict(zip(ANSWER, answer, strict=True))}

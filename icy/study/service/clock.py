@@ -1,0 +1,40 @@
+"""Times in UTC with milliseconds, as they stand in the database."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+
+def utc_now() -> datetime:
+    """Return the time."""
+    return datetime.now(UTC)
+
+
+def stamp(moment: datetime) -> str:
+    """Return a time as text, which sorts like the times.
+
+    Example:
+        >>> stamp(datetime(2026, 11, 23, 3, 7, 56, 123456, UTC))
+        '2026-11-23T03:07:56.123Z'
+    """
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def moment(text: str) -> datetime:
+    """Return the time of a text that `stamp` made."""
+    return datetime.fromisoformat(text)
+
+
+def before(now: datetime, *, minutes: float = 0, days: float = 0) -> str:
+    """Return the text of a time so long ago."""
+    return stamp(now - timedelta(minutes=minutes, days=days))
+
+
+def minutes_between(first: str, last: str) -> float:
+    """Return the minutes from one time to another.
+
+    Example:
+        >>> minutes_between("2026-11-23T03:07:00.000Z", "2026-11-23T03:08:30.000Z")
+        1.5
+    """
+    return (moment(last) - moment(first)).total_seconds() / 60

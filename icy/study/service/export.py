@@ -1,0 +1,225 @@
+"""The export of a study: tables in long form with their codebook, without ids of people unless asked for."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from icy.core.errors import StoreError, unknown
+from icy.core.escapes import csv_table
+from icy.core.files import write_atomically
+from icy.study.game import Game, GameState
+from icy.study.measures import language_measures
+from icy.study.players.logs import Log, write_logs
+from icy.study.rows import HUMAN, frame_of, rows_of_game
+
+from .audit import events_of, played_events
+from .clock import minutes_between
+from .codebook import IDS, TABLES, codebook
+from .database import Row
+from .pay import bonus_cents
+from .play import REFUSED, game_of
+from .studies import Study
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMATS = ("csv", "parquet", "json")
+PEOPLE = "people"  # name of the agent
+
+PERSONS = """
+    SELECT person.*, external_id.external AS external_id, review.decision, game.id AS game, game.dataset, game.grammar,
+        game.slot, game.instance, game.language_seed, game.person_seed, game.rules_json, game.state, game.position_json,
+        game.cards, game.score, game.started, game.finished, game.palette, game.patterns, game.sound, game.viewport,
+        game.completion_code, (SELECT count(*) FROM event WHERE event.game = game.id AND kind = ?) AS refused
+    FROM person LEFT JOIN game ON game.person = person.id LEFT JOIN review ON review.game = game.id
+    LEFT JOIN external_id ON external_id.person = person.id
+    WHERE person.study = ? AND person.pilot = ? ORDER BY person.consented, person.id
+"""
+OF_GAMES = """
+    SELECT {table}.*, game.person, game.dataset, game.grammar, game.rules_json
+    FROM {table} JOIN game ON game.id = {table}.game JOIN person ON person.id = game.person
+    WHERE person.study = ? AND person.pilot = ? ORDER BY game.id, {table}.{order}
+"""
+OF_PERSONS = """
+    SELECT {table}.* FROM {table} JOIN person ON person.id = {table}.person
+    WHERE person.study = ? AND person.pilot = ? ORDER BY person.consented, person.id
+"""
+
+
+def tables(study: Study, pilot: bool | None = None, with_ids: bool = False) -> dict[str, pd.DataFrame]:
+    """Return the tables of an export by name.
+
+    Args:
+        study: the study.
+        pilot: whether to look at the pilot; by default if it is in that state.
+        with_ids: whether ids and completion codes of people are there.
+    """
+    which = (study.number, study.is_pilot if pilot is None else pilot)
+    with study.database.reading() as connection:
+        persons = connection.execute(PERSONS, (REFUSED, *which)).fetchall()
+        trials = connection.execute(OF_GAMES.format(table="trial", order="example"), which).fetchall()
+        events = connection.execute(OF_GAMES.format(table="event", order="number"), which).fetchall()
+        survey = connection.execute(OF_PERSONS.format(table="survey"), which).fetchall()
+        remarks = connection.execute(OF_PERSONS.format(table="feedback"), which).fetchall()
+    found = {
+        "games": [_game(study, row) for row in persons],
+        "trials": [_trial(row) for row in trials],
+        "events": [{**dict(row), "payload": row["payload_json"]} for row in events],
+        "survey": [dict(row) for row in survey],
+        "remarks": [dict(row) for row in remarks],
+    }
+    ids = IDS if with_ids else {}
+    frames = {name: _frame(rows, [*TABLES[name], *(ids if name == "games" else ())]) for name, rows in found.items()}
+    return {**frames, "rows": _rows(study, persons)}
+
+
+def _frame(rows: Iterable[Mapping[str, Any]], columns: list[str]) -> pd.DataFrame:
+    """Return rows as a table of some columns, whole numbers as such also where some are missing."""
+    import pandas as pd
+
+    found = list(rows)
+    return pd.DataFrame({name: _column([row.get(name) for row in found]) for name in columns}, columns=columns)
+
+
+def _column(values: list[Any]) -> Any:
+    import pandas as pd
+
+    is_whole = any(isinstance(value, int) for value in values) and not any(isinstance(v, (str, float)) for v in values)
+    return pd.array(values, dtype="Int64") if is_whole else pd.Series(values, dtype=object if not values else None)
+
+
+def _game(study: Study, row: Row) -> dict[str, Any]:
+    """Return the row of a person; who withdrew with all data has a person's columns alone."""
+    if row["game"] is None:
+        return {**dict(row), "person": row["id"]}
+    game, state = _played(row)
+    closed = row["state"] == "closed"
+    return dict(row) | {
+        "person": row["id"],
+        "degenerate": int(language_measures(game)["degenerate"]),
+        "distinct_codes": int(language_measures(game)["distinct"]),
+        "items": sum(trial.graded for trial in state.trials),
+        "views": state.views,
+        "added": state.added,
+        "removed": state.removed,
+        "blurs": state.blurs,
+        "pastes": state.pastes,
+        "minutes": minutes_between(row["first_seen"], row["finished"]) if closed else None,
+        "bonus_cents": bonus_cents(study, row) if closed else None,
+    }
+
+
+def _played(row: Row) -> tuple[Game, GameState]:
+    return game_of(row["rules_json"]), GameState.of_json(json.loads(row["position_json"]))
+
+
+def _trial(row: Row) -> dict[str, Any]:
+    colour, shape = game_of(row["rules_json"]).settings.content.named(row["meaning"])
+    least = min(row["shown_colour"], row["shown_shape"])
+    answerable = {f"answerable_{k}": int(least >= k) for k in (1, 2)}
+    return {**dict(row), "colour": colour, "shape": shape, **answerable}
+
+
+def _rows(study: Study, persons: Iterable[Row]) -> pd.DataFrame:
+    """Return the numbers of finished games of people who did not withdraw, in long form."""
+    rows = []
+    for row in _finished(persons):
+        game, state = _played(row)
+        about = {"agent_kind": HUMAN, "agent": PEOPLE, "person": row["id"], "preset": study.plan.conditions.preset}
+        rows += rows_of_game(game, state, about, minutes=minutes_between(row["first_seen"], row["finished"]))
+    return frame_of(rows)
+
+
+def _finished(persons: Iterable[Row]) -> list[Row]:
+    return [row for row in persons if row["state"] == "closed" and row["withdrawn"] is None]
+
+
+def logs(study: Study, pilot: bool | None = None) -> list[Log]:
+    """Return the logs of finished games of people who did not withdraw."""
+    which = (study.number, study.is_pilot if pilot is None else pilot)
+    with study.database.reading() as connection:
+        persons = _finished(connection.execute(PERSONS, (REFUSED, *which)))
+        found = [(row, events_of(connection, row["game"])) for row in persons]
+    return [Log(row["id"], game_of(row["rules_json"]), tuple(played_events(log))) for row, log in found]
+
+
+def about(study: Study) -> dict[str, Any]:
+    """Return the settings of a study, what ran it, and what people agreed to."""
+    with study.database.reading() as connection:
+        row = connection.execute("SELECT * FROM study WHERE id = ?", (study.number,)).fetchone()
+        consents = connection.execute(
+            "SELECT DISTINCT version, text FROM consent JOIN person ON consent_version = version WHERE study = ?",
+            (study.number,),
+        ).fetchall()
+    return {
+        "study": row["name"],
+        "settings": json.loads(row["settings_json"]),
+        "settings_hash": row["settings_hash"],
+        "software": row["software"],
+        "revision": row["revision"],
+        "created": row["created"],
+        "consents": {consent["version"]: consent["text"] for consent in consents},
+    }
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+
+
+def export(
+    study: Study, target: Path, format_: str = "csv", pilot: bool | None = None, with_ids: bool = False
+) -> list[str]:
+    """Write the tables of a study with their codebook, into a folder or a zip file.
+
+    Args:
+        study: the study.
+        target: a folder, which is made, or a file that ends in .zip.
+        format_: of the tables: one of FORMATS.
+        pilot: whether to look at the pilot; by default if the study is in that state.
+        with_ids: whether to write ids and completion codes, for payment.
+
+    Returns:
+        The names of the files.
+
+    Raises:
+        StoreError: they cannot be written.
+    """
+    if format_ not in FORMATS:
+        raise unknown("format of an export", format_, FORMATS)
+    if target.suffix != ".zip":
+        return _export(study, target, format_, pilot, with_ids)
+    with tempfile.TemporaryDirectory() as scratch:
+        names = _export(study, Path(scratch), format_, pilot, with_ids)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.make_archive(str(target.with_suffix("")), "zip", scratch)
+        except OSError as error:
+            raise StoreError(f"Cannot write {target}: {error.strerror or error}.") from error
+    return names
+
+
+def _export(study: Study, folder: Path, format_: str, pilot: bool | None, with_ids: bool) -> list[str]:
+    frames = tables(study, pilot, with_ids)
+    files = {f"{name}.{format_}": _content(frame, format_) for name, frame in frames.items()}
+    files["codebook.md"] = codebook().encode()
+    files["study.json"] = json.dumps(about(study), indent=1, ensure_ascii=False).encode()
+    for name, content in files.items():
+        write_atomically(folder / name, content)
+    write_logs(folder / "games.jsonl", logs(study, pilot))
+    return [*files, "games.jsonl"]
+
+
+def _content(frame: pd.DataFrame, format_: str) -> bytes:
+    """Return a table as the content of a file."""
+    if format_ == "csv":
+        return bytes(csv_table(frame).to_csv(index=False).encode())
+    if format_ == "json":
+        return (frame.to_json(orient="records", indent=1, force_ascii=False) or "").encode()
+    file = io.BytesIO()
+    frame.to_parquet(file, index=False)
+    return file.getvalue()

@@ -1,0 +1,50 @@
+"""What people are paid, and with what code they leave; the tool itself moves no money."""
+
+from __future__ import annotations
+
+from icy.core.errors import StoreError
+
+from .database import Row
+from .platforms import return_address
+from .play import game_of
+from .studies import Study
+
+
+def bonus_cents(study: Study, game: Row) -> int:
+    """Return the bonus of a finished game, at most that of the plan.
+
+    Raises:
+        StoreError: the game is not finished.
+    """
+    if game["state"] != "closed":
+        raise StoreError("A bonus is paid for a finished game.")
+    most = study.plan.people.most_bonus_cents
+    return min(most, round(game_of(game["rules_json"]).settings.bonus_cents(game["score"])))
+
+
+def money(cents: int, currency: str) -> str:
+    """Return an amount as text.
+
+    Example:
+        >>> money(305, "GBP")
+        '3.05 GBP'
+    """
+    return f"{cents // 100}.{cents % 100:02d} {currency}"
+
+
+def code_of(study: Study, outcome: str, own: str = "") -> str:
+    """Return the code that someone leaves with: the plan's for the outcome, or, at the end, one of their own."""
+    return study.plan.platform.codes.get(outcome, own if outcome == "complete" else "")
+
+
+def leave_address(study: Study, outcome: str, external: str = "", own: str = "") -> str:
+    """Return where someone goes back to with an outcome; "" for nowhere."""
+    platform, code = study.plan.platform, code_of(study, outcome, own)
+    if outcome != "complete" and not code:
+        return ""
+    return return_address(platform.name, platform.return_to, code, external)
+
+
+def outcome_of(stage: str) -> str:
+    """Return the outcome of someone who is at an end."""
+    return {"done": "complete", "screened": "failed_check", "withdrawn": "withdrawn"}[stage]

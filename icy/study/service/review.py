@@ -1,0 +1,241 @@
+"""The review of finished games: what is odd about one, decisions, and files for the platforms that pay."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import statistics
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+from icy.core.errors import InvalidSettingError, unknown
+from icy.core.escapes import csv_cell
+from icy.core.files import write_atomically
+
+from .clock import minutes_between
+from .database import Row
+from .pay import bonus_cents
+from .play import game_of
+from .studies import Study
+
+APPROVE, REJECT = "approve", "reject"
+MOST_ALIKE = 0.8  # share of identical answers above which a game is looked at
+LEAST_MS = 1000  # median reaction time below which it is
+LEAST_SCORE, OF_EXAMPLES = 100, 50  # that Icy22 pays without a look, in its games (spycodes-facts 6)
+
+
+@dataclass(frozen=True)
+class Reviewed:
+    """A finished game, as the researcher looks at it.
+
+    Attributes:
+        person: opaque name.
+        cell: the condition.
+        score: of the game.
+        bonus_cents: that it earned.
+        minutes: from first contact to the end.
+        alike: share of the commonest answer.
+        reaction_ms: median reaction time, as far as pages claimed one; None if none did.
+        strange: number of answers with letters that the codes of the game do not have.
+        blurs: how often the player left the window.
+        pastes: how often the player pasted.
+        odd: what to look at, in a few words; "" for nothing. Nothing is ever rejected by itself.
+        decision: "approve", "reject", or "" for none yet.
+    """
+
+    person: str
+    cell: str
+    score: int
+    bonus_cents: int
+    minutes: float
+    alike: float
+    reaction_ms: float | None
+    strange: int
+    blurs: int
+    pastes: int
+    odd: str
+    decision: str
+
+
+GAMES = """
+    SELECT game.*, person.first_seen, review.decision FROM game JOIN person ON person.id = game.person
+    LEFT JOIN review ON review.game = game.id
+    WHERE person.study = ? AND person.pilot = ? AND game.state = 'closed' ORDER BY game.finished
+"""
+
+
+def reviewed(study: Study) -> list[Reviewed]:
+    """Return all finished games with what is odd about them."""
+    with study.database.reading() as connection:
+        games = connection.execute(GAMES, (study.number, study.is_pilot)).fetchall()
+        trials = {
+            game["id"]: connection.execute("SELECT * FROM trial WHERE game = ?", (game["id"],)).fetchall()
+            for game in games
+        }
+    return [_reviewed(study, game, trials[game["id"]]) for game in games]
+
+
+def _reviewed(study: Study, game: Row, trials: list[Row]) -> Reviewed:
+    answers = [trial["answer"] for trial in trials]
+    times = [trial["reaction_ms"] for trial in trials if trial["reaction_ms"] is not None]
+    alphabet = set("".join(game_of(game["rules_json"]).codes))
+    position = json.loads(game["position_json"])
+    alike = max(Counter(answers).values()) / len(answers)
+    median = statistics.median(times) if times else None
+    strange = sum(not set(answer) <= alphabet for answer in answers)
+    is_low = game["score"] < LEAST_SCORE and len(answers) == OF_EXAMPLES
+    return Reviewed(
+        person=game["person"],
+        cell=f"{game['dataset']}/{game['grammar']}",
+        score=game["score"],
+        bonus_cents=bonus_cents(study, game),
+        minutes=minutes_between(game["first_seen"], game["finished"]),
+        alike=alike,
+        reaction_ms=median,
+        strange=strange,
+        blurs=position["blurs"],
+        pastes=position["pastes"],
+        odd=_odd(is_low, alike, median, strange / len(answers)),
+        decision=game["decision"] or "",
+    )
+
+
+def _odd(is_low: bool, alike: float, median: float | None, strange: float) -> str:
+    found = {
+        f"score below {LEAST_SCORE}": is_low,
+        "same answer": alike > MOST_ALIKE,
+        "very fast": median is not None and median < LEAST_MS,
+        "other letters": strange > 1 - MOST_ALIKE,
+    }
+    return ", ".join(what for what, is_so in found.items() if is_so)
+
+
+# -- decisions ---------------------------------------------------------------------------------------------------------
+
+
+def decide(study: Study, given: str, decision: str, reason: str = "") -> str:
+    """File a decision on a finished game; a later one replaces it until payments were exported.
+
+    Args:
+        study: the study.
+        given: opaque name of the person, or its first letters.
+        decision: "approve" or "reject".
+        reason: that the person is told; a rejection needs one.
+
+    Returns:
+        The opaque name.
+
+    Raises:
+        UnknownNameError: nobody with a finished game is called so.
+        InvalidSettingError: several are; there is no reason; or it was paid already.
+    """
+    if decision == REJECT and not reason.strip():
+        raise InvalidSettingError("A rejection needs a reason, which the person is told.")
+    with study.database.writing() as connection:
+        games = connection.execute(GAMES, (study.number, study.is_pilot)).fetchall()
+        game = _named(games, given)
+        filed = connection.execute(
+            "INSERT INTO review VALUES (?, ?, ?, ?, ?, NULL) ON CONFLICT (game) DO UPDATE SET "
+            "decision = excluded.decision, reason = excluded.reason, decided = excluded.decided WHERE exported IS NULL",
+            (game["id"], decision, reason.strip(), bonus_cents(study, game), study.time),
+        ).rowcount
+    if not filed:
+        raise InvalidSettingError(f"The payment of {game['person']} was exported; decide anew on the platform.")
+    return str(game["person"])
+
+
+def _named(games: list[Row], given: str) -> Row:
+    found = [game for game in games if given and game["person"].startswith(given.upper())]
+    if len(found) > 1:
+        raise InvalidSettingError(f"{len(found)} people begin with '{given}'; give more letters.")
+    if not found:
+        raise unknown("person with a finished game", given, [game["person"] for game in games])
+    return found[0]
+
+
+# -- payments ----------------------------------------------------------------------------------------------------------
+
+PAID = """
+    SELECT external_id.external, external_id.kept_json, person.id, review.*, game.completion_code
+    FROM review JOIN game ON game.id = review.game JOIN person ON person.id = game.person
+    LEFT JOIN external_id ON external_id.person = person.id
+    WHERE person.study = ? AND person.pilot = ? ORDER BY review.decided, person.id
+"""
+
+
+def export_payments(study: Study, folder: Path) -> list[Path]:
+    """Write what a platform needs to pay those who were decided on, and note that it was written.
+
+    Raises:
+        InvalidSettingError: nobody was decided on.
+        StoreError: a file cannot be written.
+    """
+    with study.database.reading() as connection:
+        rows = connection.execute(PAID, (study.number, study.is_pilot)).fetchall()
+    if not rows:
+        raise InvalidSettingError("There is nothing to pay: approve or reject finished games first.")
+    writer = {"prolific": _prolific, "mturk": _mturk}.get(study.plan.platform.name, _general)
+    files = writer(study, rows)
+    for name, content in files.items():
+        write_atomically(folder / name, content.encode())
+        (folder / name).chmod(0o600)  # they hold ids
+    with study.database.writing() as connection:
+        connection.executemany(
+            "UPDATE review SET exported = ? WHERE game = ? AND exported IS NULL",
+            [(study.time, row["game"]) for row in rows],
+        )
+    return [folder / name for name in files]
+
+
+def _amount(cents: int) -> str:
+    return f"{cents / 100:.2f}"
+
+
+def _table(*rows: tuple[object, ...]) -> str:
+    file = io.StringIO()
+    csv.writer(file, lineterminator="\n").writerows([csv_cell(cell) for cell in row] for row in rows)
+    return file.getvalue()
+
+
+def _prolific(study: Study, rows: list[Row]) -> dict[str, str]:
+    """Write ids to approve, bonuses as "id,amount", and rejections, as Prolific's bulk forms take them."""
+    approved = [row for row in rows if row["decision"] == APPROVE and row["external"]]
+    bonuses = [f"{row['external']},{_amount(row['bonus_cents'])}\n" for row in approved if row["bonus_cents"]]
+    rejected = [(row["external"], row["reason"]) for row in rows if row["decision"] == REJECT and row["external"]]
+    return {
+        f"{study.name}-prolific-approve.txt": "".join(f"{row['external']}\n" for row in approved),
+        f"{study.name}-prolific-bonus.txt": "".join(bonuses),
+        f"{study.name}-prolific-reject.csv": _table(("participant_id", "reason"), *rejected),
+    }
+
+
+def _mturk(study: Study, rows: list[Row]) -> dict[str, str]:
+    """Write a table like that of MTurk's results, with the columns that it reads back, and the bonus beside."""
+    head = ("AssignmentId", "WorkerId", "HITId", "Approve", "Reject", "BonusAmount")
+    found = [
+        (
+            *(json.loads(row["kept_json"]).get("assignment", ""), row["external"]),
+            *(json.loads(row["kept_json"]).get("hit", ""), "x" if row["decision"] == APPROVE else ""),
+            *(row["reason"] if row["decision"] == REJECT else "", _amount(row["bonus_cents"])),
+        )
+        for row in rows
+        if row["external"]
+    ]
+    return {f"{study.name}-mturk.csv": _table(head, *found)}
+
+
+def _general(study: Study, rows: list[Row]) -> dict[str, str]:
+    """Write a table of codes and amounts; people without an id are paid by the code that they hand in."""
+    head = ("id", "completion_code", "decision", "reason", "base", "bonus", "currency")
+    base, currency = _amount(study.plan.people.base_cents), study.plan.people.currency
+    found = [
+        (
+            *(row["external"] or "", row["completion_code"], row["decision"], row["reason"]),
+            *((base, _amount(row["bonus_cents"])) if row["decision"] == APPROVE else ("0.00", "0.00")),
+            currency,
+        )
+        for row in rows
+    ]
+    return {f"{study.name}-payments.csv": _table(head, *found)}

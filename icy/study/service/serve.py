@@ -1,0 +1,140 @@
+"""Running the service: one process, on this machine alone unless told otherwise."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from icy.core.checks import whole_number
+from icy.core.errors import InvalidSettingError, quoted
+
+from .studies import Study
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
+
+INSTALL = 'The service needs the packages of the extra "study": pip install "icy-toolkit[study]".'
+LOCAL = ("localhost", "127.0.0.1", "[::1]", "::1")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Serving:
+    """Where the service listens.
+
+    Attributes:
+        host: address of this machine to listen at.
+        port: likewise.
+        base_url: address that people use.
+        root_path: part of it before the names of studies.
+        behind_proxy: whether a proxy on this machine tells who asks, and by what scheme.
+        researcher: whether there is a page for the researcher.
+        password: of that page.
+
+    Raises:
+        InvalidSettingError: values that are not accepted, or a page for the researcher that others could see.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    base_url: str = ""
+    root_path: str = ""
+    behind_proxy: bool = False
+    researcher: bool = False
+    password: str = ""
+
+    def __post_init__(self) -> None:
+        whole_number("port", self.port, 1, 65_535)
+        parts = urlsplit(self.base_url)
+        if self.base_url and (parts.scheme not in ("http", "https") or not parts.netloc or parts.path not in ("", "/")):
+            raise InvalidSettingError(
+                f"The address that people use is like https://study.example, not {quoted(self.base_url)}; "
+                "what follows the name is --root-path."
+            )
+        if self.root_path and not self.root_path.startswith("/"):
+            raise InvalidSettingError(f"The root path begins with a slash, as in /spy, not {quoted(self.root_path)}.")
+        if self.researcher and not self.password and not self.is_local:
+            raise InvalidSettingError(
+                "Others can reach this service, so the page for the researcher needs a password: set the variable "
+                "ICY_STUDY_PASSWORD."
+            )
+
+    @property
+    def is_local(self) -> bool:
+        """Whether only this machine can reach the service."""
+        return is_loopback(self.host) and not self.base_url and not self.behind_proxy
+
+    def address(self, study: str) -> str:
+        """Return the address of a study."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        base = self.base_url.rstrip("/") or f"http://{host}:{self.port}"
+        return f"{base}{self.root_path.rstrip('/')}/{study}"
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Names under which it may be reached."""
+        named = urlsplit(self.base_url).hostname
+        if named:
+            return (named, *LOCAL)
+        return LOCAL if self.is_local else ("*",)
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether an address is one that only this machine can reach.
+
+    Example:
+        >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
+        (True, True, False)
+    """
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def app_of(studies: Sequence[Study], serving: Serving) -> ASGIApp:
+    """Return the application of some studies.
+
+    Raises:
+        InvalidSettingError: the extra "study" is not installed.
+    """
+    try:
+        from .web.app import make_app
+        from .web.desk import Web
+    except ImportError as error:
+        raise InvalidSettingError(INSTALL) from error
+    web = Web(
+        base_url=serving.base_url,
+        root_path=serving.root_path,
+        researcher=serving.researcher,
+        password=serving.password,
+    )
+    return make_app(studies, web, serving.hosts)
+
+
+def serve(studies: Sequence[Study], serving: Serving) -> None:
+    """Serve some studies until the process is told to end.
+
+    No addresses of people are logged; those of pages would let others into their games.
+
+    Raises:
+        InvalidSettingError: the extra "study" is not installed.
+    """
+    app = app_of(studies, serving)
+    import uvicorn
+
+    logging.getLogger("icy").setLevel(logging.WARNING)
+    uvicorn.run(
+        app,
+        host=serving.host,
+        port=serving.port,
+        proxy_headers=serving.behind_proxy,
+        access_log=False,
+        server_header=False,
+        log_level="warning",
+        root_path="",
+        timeout_graceful_shutdown=5,
+    )

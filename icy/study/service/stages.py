@@ -1,0 +1,131 @@
+"""The order of pages, from consent to the end, and what is kept of those beside the game."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Mapping, Sequence
+
+from icy.study.game import COLOURS, Event
+
+from .persons import Person, person_of_token
+from .play import act, load, set_display
+from .studies import Study
+
+ORDER = ("demographics", "instructions", "comprehension", "colours", "game", "feedback", "done")
+ENDS = ("done", "screened", "withdrawn")
+ATTEMPTS = 2  # at the questions on the instructions
+MOST_REMARKS = 2000  # letters of feedback
+MOST_ANSWER = 100  # letters of an answer on the other pages
+VIEWPORT = re.compile(r"[0-9]{2,5}x[0-9]{2,5}")
+
+
+def stages_of(study: Study) -> tuple[str, ...]:
+    """Return the pages of a study in their order."""
+    pages = study.plan.pages
+    left_out = {
+        "demographics": not pages.demographics,
+        "comprehension": not pages.comprehension,
+        "colours": not pages.colour_check,
+        "feedback": not pages.feedback,
+    }
+    return tuple(stage for stage in ORDER if not left_out.get(stage, False))
+
+
+def stage_of(study: Study, person: Person) -> str:
+    """Return the page that a person is at: that on file, or the next one that the study has."""
+    stages = stages_of(study)
+    if person.stage in ENDS or person.stage in stages:
+        return person.stage
+    return next(stage for stage in stages if ORDER.index(stage) > ORDER.index(person.stage))
+
+
+def advance(connection: sqlite3.Connection, study: Study, person: Person, stage: str) -> bool:
+    """Bring a person from a page to the next; return whether they were there, which a second click is not."""
+    current = stage_of(study, person)
+    if current != stage or stage in ENDS:
+        return False
+    stages = stages_of(study)
+    return _moved(connection, person, stages[stages.index(stage) + 1])
+
+
+def _moved(connection: sqlite3.Connection, person: Person, stage: str) -> bool:
+    changed = connection.execute(
+        "UPDATE person SET stage = ? WHERE id = ? AND stage = ?", (stage, person.id, person.stage)
+    ).rowcount
+    return changed == 1
+
+
+def keep(connection: sqlite3.Connection, study: Study, person: Person, answers: Mapping[str, str]) -> None:
+    """File answers of a page; skipped ones are not filed."""
+    rows = [(person.id, key, value[:MOST_ANSWER], study.time) for key, value in answers.items() if value]
+    connection.executemany("INSERT OR REPLACE INTO survey VALUES (?, ?, ?, ?)", rows)
+
+
+# -- the pages ---------------------------------------------------------------------------------------------------------
+
+
+def answer_page(study: Study, person: Person, stage: str, answers: Mapping[str, str]) -> None:
+    """File a page of plain answers, and go on."""
+    with study.database.writing() as connection:
+        if advance(connection, study, person, stage):
+            keep(connection, study, person, answers)
+
+
+def read_instructions(study: Study, person: Person, display: Mapping[str, object], viewport: str) -> None:
+    """File how the game is to look, and go on from the instructions."""
+    set_display(study, person.id, display)
+    with study.database.writing() as connection:
+        advance(connection, study, person, "instructions")
+        if VIEWPORT.fullmatch(viewport):
+            connection.execute("UPDATE game SET viewport = ? WHERE person = ?", (viewport, person.id))
+
+
+def answer_questions(study: Study, person: Person, given: Sequence[str], right: Sequence[str]) -> bool:
+    """Grade the questions on the instructions; after the last attempt the person is thanked and leaves.
+
+    Returns:
+        Whether all answers were right.
+    """
+    if stage_of(study, person) != "comprehension":
+        return True
+    passed, attempt = list(given) == list(right), person.attempts + 1
+    with study.database.writing() as connection:
+        counted = connection.execute(
+            "UPDATE person SET attempts = ? WHERE id = ? AND attempts = ?", (attempt, person.id, person.attempts)
+        ).rowcount
+        if not counted:  # a second click
+            return True
+        keep(connection, study, person, {f"question {n}, attempt {attempt}": text for n, text in enumerate(given, 1)})
+        if passed:
+            advance(connection, study, person, "comprehension")
+        elif attempt >= ATTEMPTS:
+            _moved(connection, person, "screened")
+            connection.execute("UPDATE game SET state = 'dropped' WHERE person = ?", (person.id,))
+    return passed
+
+
+def name_colours(study: Study, person: Person, given: Sequence[str]) -> None:
+    """File the names that a person has for the colours of the game, and go on."""
+    answer_page(study, person, "colours", {f"colour {name}": text for name, text in zip(COLOURS, given, strict=False)})
+
+
+def begin_game(study: Study, person: Person) -> None:
+    """Start the game of someone who came to its page."""
+    act(study, person.id, Event("start"))
+
+
+def end_game(study: Study, person: Person) -> Person:
+    """Go on from a game that is finished, and return the person at the next page."""
+    with study.database.writing() as connection:
+        if load(connection, person.id).is_closed:
+            advance(connection, study, person, "game")
+        return person_of_token(connection, study, person.token) or person
+
+
+def leave_remarks(study: Study, person: Person, text: str) -> None:
+    """File remarks, and go on."""
+    with study.database.writing() as connection:
+        if advance(connection, study, person, "feedback") and text.strip():
+            row = (person.id, text.strip()[:MOST_REMARKS], study.time)
+            connection.execute("INSERT OR REPLACE INTO feedback VALUES (?, ?, ?)", row)

@@ -1,0 +1,129 @@
+"""A study that is open: its plan, its database, its key and a clock."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from icy.core.errors import InvalidSettingError, StoreError
+from icy.core.provenance import git_revision
+from icy.core.text import counted
+from icy.version import __version__
+
+from .clock import stamp, utc_now
+from .database import Database
+from .keys import Key
+from .plan import Plan
+
+KEY_SUFFIX = ".key"
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study that is open.
+
+    Attributes:
+        plan: its settings.
+        number: its id in the database.
+        database: where everything is on file.
+        key: of hashes and marks.
+        now: the clock.
+    """
+
+    plan: Plan
+    number: int
+    database: Database
+    key: Key
+    now: Callable[[], datetime] = utc_now
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.plan.name
+
+    @property
+    def time(self) -> str:
+        """The time, as it stands in the database."""
+        return stamp(self.now())
+
+    @property
+    def is_pilot(self) -> bool:
+        """Whether those who come now are marked as of a pilot."""
+        return self.plan.state == "pilot"
+
+
+def key_path(plan: Plan) -> Path:
+    """Return the path of the key, beside the database."""
+    return plan.database_path.with_suffix(KEY_SUFFIX)
+
+
+def open_study(plan: Plan, now: Callable[[], datetime] = utc_now) -> Study:
+    """Open a study to be run, and file its settings.
+
+    Raises:
+        StoreError: the database or the key cannot be read or made.
+        InvalidSettingError: something is not written yet, or settings changed after people took part.
+    """
+    plan.check_ready()
+    if not plan.database_path.parent.is_dir():
+        raise StoreError(f"The folder {plan.database_path.parent} does not exist.")
+    database = Database(plan.database_path, make=True)
+    key = Key.of_file(key_path(plan))
+    with database.writing() as connection:
+        number = _filed(connection, plan, stamp(now()))
+        connection.execute("INSERT OR IGNORE INTO consent VALUES (?, ?)", (plan.consent_version, plan.information_text))
+    return Study(plan, number, database, key, now)
+
+
+def look_at_study(plan: Plan, now: Callable[[], datetime] = utc_now) -> Study:
+    """Open a study that has been run, to look at its data.
+
+    Raises:
+        StoreError: it has not been run.
+    """
+    database = Database(plan.database_path)
+    with database.reading() as connection:
+        row = connection.execute("SELECT id FROM study WHERE name = ?", (plan.name,)).fetchone()
+        names = [name for (name,) in connection.execute("SELECT name FROM study ORDER BY name")]
+    if row is None:
+        known = f"; it holds {', '.join(names)}" if names else ""
+        raise StoreError(f"The database {plan.database_path} holds no study '{plan.name}'{known}.")
+    return Study(plan, row["id"], database, Key.of_file(key_path(plan)), now)
+
+
+def _filed(connection: sqlite3.Connection, plan: Plan, time: str) -> int:
+    """File the settings of a study, and return its id."""
+    row = connection.execute("SELECT * FROM study WHERE name = ?", (plan.name,)).fetchone()
+    own = (json.dumps(plan.to_json(), sort_keys=True), plan.digest, __version__, git_revision(), plan.state)
+    if row is None:
+        found = connection.execute(
+            "INSERT INTO study (settings_json, settings_hash, software, revision, state, name, created) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (*own, plan.name, time),
+        )
+        return int(found.lastrowid or 0)
+    if row["settings_hash"] != plan.digest:
+        _check_unused(connection, row["id"], plan)
+    connection.execute(
+        "UPDATE study SET settings_json = ?, settings_hash = ?, software = ?, revision = ?, state = ? WHERE id = ?",
+        (*own, row["id"]),
+    )
+    return int(row["id"])
+
+
+def _check_unused(connection: sqlite3.Connection, number: int, plan: Plan) -> None:
+    """Require that nobody took part but in the pilot.
+
+    Raises:
+        InvalidSettingError: someone did.
+    """
+    (count,) = connection.execute("SELECT count(*) FROM person WHERE study = ? AND NOT pilot", (number,)).fetchone()
+    if count:
+        raise InvalidSettingError(
+            f"{counted(count, 'person', 'have')} taken part in '{plan.name}', and settings that decide what people see "
+            "have changed since. Put them back, or copy the file to a study of another name."
+        )

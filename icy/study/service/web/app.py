@@ -1,0 +1,229 @@
+"""The service as an ASGI application."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.body_limit import RequestBodyLimitMiddleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from icy.core.errors import StoreError
+from icy.study.service.persons import delete_old_ids
+from icy.study.service.progress import progress
+from icy.study.service.studies import Study
+
+from . import views
+from .desk import STATIC, Desk, Web, render
+from .guard import MOST_BODY, MOST_FIELDS, Headers, is_password, is_same_site
+from .limits import Limit
+from .words import fill
+
+log = logging.getLogger(__name__)
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
+FORWARDED = ("forwarded", "via", "x-forwarded-for", "x-real-ip")  # headers of a request that came by a proxy
+TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+HOUR = 3600.0  # seconds
+WORDS_OF = {400: "hurry", 403: "forbidden", 404: "not_found", 405: "not_found", 413: "large", 429: "often"}
+
+Shown = Callable[[Desk, Request], Response]
+Done = Callable[[Desk, Request, views.Form], Response]
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def make_app(studies: Sequence[Study], web: Web, hosts: Sequence[str] = ("*",)) -> ASGIApp:
+    """Return the service of some studies.
+
+    Args:
+        studies: that are open; each has an address of its name.
+        web: how it is reached.
+        hosts: names under which it may be reached.
+    """
+    desks = {study.name: Desk(study, web) for study in studies}
+    for desk in desks.values():
+        _ = desk.words, [game.cap for _, game in desk.study.plan.conditions.cells]  # that they can be had
+    app = Starlette(
+        routes=_routes(desks),
+        middleware=[
+            Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False),
+            Middleware(RequestBodyLimitMiddleware, max_body_size=MOST_BODY),
+        ],
+        exception_handlers={HTTPException: _failed, StoreError: _failed, Exception: _failed},
+        lifespan=_tidying(studies),
+    )
+    app.state.first = next(iter(desks.values()))
+    return Headers(app)
+
+
+def _routes(desks: dict[str, Desk]) -> list[Route]:
+    def get(address: str, shown: Shown) -> Route:
+        return Route(address, _getting(desks, shown), methods=["GET"])
+
+    def post(address: str, done: Done) -> Route:
+        return Route(address, _posting(desks, done), methods=["POST"])
+
+    return [
+        Route("/", _front(desks), methods=["GET"]),
+        Route("/static/{file}", _static, methods=["GET"]),
+        get("/{study}", views.entry),
+        get("/{study}/declined", views.declined),
+        get("/{study}/researcher", _researcher(Limit(rate=0.2, burst=10.0))),
+        post("/{study}/enter", views.enter),
+        get("/{study}/p/{token}", views.show),
+        get("/{study}/p/{token}/stop", views.show_stop),
+        get("/{study}/p/{token}/picture/{mark}", views.show_picture),
+        post("/{study}/p/{token}/{action}", views.do),
+    ]
+
+
+# -- endpoints ---------------------------------------------------------------------------------------------------------
+
+
+def _desk(desks: dict[str, Desk], request: Request) -> Desk:
+    """Return the study of an address.
+
+    Raises:
+        HTTPException: there is none.
+    """
+    if (desk := desks.get(request.path_params["study"])) is None:
+        raise HTTPException(404)
+    return desk
+
+
+def _getting(desks: dict[str, Desk], shown: Shown) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        return await run_in_threadpool(shown, _desk(desks, request), request)
+
+    return endpoint
+
+
+def _posting(desks: dict[str, Desk], done: Done) -> Endpoint:
+    async def endpoint(request: Request) -> Response:
+        desk = _desk(desks, request)
+        if not is_same_site(request.headers, desk.web.base_url):
+            raise HTTPException(403)
+        if request.path_params.get("action", "") not in ("", *views.ACTIONS):
+            raise HTTPException(404)
+        return await run_in_threadpool(done, desk, request, await _form(request))
+
+    return endpoint
+
+
+async def _form(request: Request) -> dict[str, str]:
+    """Return the fields of a form; files are not taken."""
+    async with request.form(max_files=0, max_fields=MOST_FIELDS, max_part_size=MOST_BODY) as form:
+        return {name: value for name, value in form.multi_items() if isinstance(value, str)}
+
+
+def _front(desks: dict[str, Desk]) -> Endpoint:
+    """Lead to the study, if there is but one; else tell nothing of what there is."""
+
+    async def endpoint(request: Request) -> Response:
+        if len(desks) != 1:
+            raise HTTPException(404)
+        (desk,) = desks.values()
+        query = f"?{request.url.query}" if request.url.query else ""
+        return RedirectResponse(desk.address() + query, 303)
+
+    return endpoint
+
+
+async def _static(request: Request) -> Response:
+    path = STATIC / request.path_params["file"]
+    if path.parent != STATIC or path.suffix not in TYPES or not path.is_file():
+        raise HTTPException(404)
+    headers = {"cache-control": "public, max-age=31536000, immutable"}  # the address changes with the content
+    return Response(path.read_bytes(), media_type=TYPES[path.suffix], headers=headers)
+
+
+# -- the researcher's page ---------------------------------------------------------------------------------------------
+
+
+def _researcher(attempts: Limit) -> Shown:
+    """Return what shows the progress of a study to who may see it.
+
+    Args:
+        attempts: how often a wrong password may be tried.
+    """
+
+    def shown(desk: Desk, request: Request) -> Response:
+        web = desk.web
+        if not web.researcher or not (web.password or is_local(request)):
+            raise HTTPException(404)
+        if web.password and not _knows(web.password, request):
+            if request.headers.get("authorization") and not attempts.allows(desk.study.name):
+                raise HTTPException(429)
+            raise HTTPException(401, headers={"www-authenticate": 'Basic realm="researcher", charset="UTF-8"'})
+        t, study = desk.words.researcher, desk.study
+        given = {"heading": fill(t.title, name=study.name), "found": progress(study)}
+        return desk.page("researcher", given | {"state": getattr(t.states, study.plan.state)})
+
+    return shown
+
+
+def is_local(request: Request) -> bool:
+    """Return whether a request comes from this machine itself, and by no proxy."""
+    client = request.client.host if request.client else ""
+    return (
+        client in LOOPBACK
+        and (request.url.hostname or "") in LOOPBACK
+        and not any(name in request.headers for name in FORWARDED)
+    )
+
+
+def _knows(password: str, request: Request) -> bool:
+    """Return whether a request brings the password."""
+    scheme, _, given = request.headers.get("authorization", "").partition(" ")
+    try:
+        text = base64.b64decode(given, validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError, ValueError):
+        return False
+    return scheme.lower() == "basic" and is_password(text.partition(":")[2], password)
+
+
+# -- faults and upkeep -------------------------------------------------------------------------------------------------
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    """Return a page that tells what did not work, and nothing else."""
+    status = error.status_code if isinstance(error, HTTPException) else 503 if isinstance(error, StoreError) else 500
+    if status >= 500:
+        log.error("A request failed: %s: %s", type(error).__name__, error)
+    desk: Desk = request.app.state.first
+    t, plan = desk.words, desk.study.plan
+    text = getattr(t.error, WORDS_OF.get(status, "failed"))
+    given = {"heading": t.error.title, "texts": [text], "address": "", "code": ""}
+    headers = dict(getattr(error, "headers", None) or {}) | ({"retry-after": "5"} if status == 429 else {})
+    return HTMLResponse(render("end", desk.web, t, plan.language, plan.title, given), status, headers)
+
+
+def _tidying(studies: Sequence[Study]) -> Callable[[Starlette], contextlib.AbstractAsyncContextManager[None]]:
+    """Return what deletes old ids every hour while the service runs."""
+
+    async def tidy() -> None:
+        while True:
+            for study in studies:
+                await run_in_threadpool(delete_old_ids, study)
+            await asyncio.sleep(HOUR)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        task = asyncio.create_task(tidy())
+        yield
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+    return lifespan

@@ -1,0 +1,86 @@
+"""The words of the pages: one file per language."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markupsafe import Markup
+
+from icy.core.errors import unknown
+
+FOLDER = Path(__file__).with_name("texts")
+MARKDOWN = MarkdownIt("commonmark", {"html": False})  # tags are shown, and do nothing
+
+
+def languages() -> list[str]:
+    """Return the languages that there are words in."""
+    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+
+
+@cache
+def words(language: str) -> Any:
+    """Return the words of a language, by names that follow one another, as in `words("en").game.send`.
+
+    Raises:
+        UnknownNameError: there are none.
+    """
+    if language not in languages():
+        raise unknown("language of the pages", language, languages())
+    return _named(tomllib.loads((FOLDER / f"{language}.toml").read_text(encoding="utf-8")))
+
+
+def _named(found: Any) -> Any:
+    if isinstance(found, dict):
+        return SimpleNamespace(**{name: _named(value) for name, value in found.items()})
+    return [_named(one) for one in found] if isinstance(found, list) else found
+
+
+def fill(text: str, **given: Any) -> str:
+    """Return a text with its {names} filled in."""
+    return text.format(**given)
+
+
+def counted(number: int, forms: Sequence[str]) -> str:
+    """Return a number with its noun.
+
+    Example:
+        >>> counted(1, ["{n} point", "{n} points"]), counted(2, ["{n} point", "{n} points"])
+        ('1 point', '2 points')
+    """
+    return forms[number != 1].format(n=number)
+
+
+def inline(text: str) -> Markup:
+    """Return a line of Markdown as HTML."""
+    return Markup(MARKDOWN.renderInline(text))  # of our own words, and escaped
+
+
+def block(text: str, top: int = 1) -> Markup:
+    """Return a text of Markdown as HTML, in which tags are shown as they are typed.
+
+    Args:
+        text: of Markdown.
+        top: the highest level that a heading may have; where one is higher, all are lowered.
+    """
+    tokens = MARKDOWN.parse(text)
+    headings = [token for token in tokens if token.type in ("heading_open", "heading_close")]
+    lower = max(0, top - min((int(token.tag[1]) for token in headings), default=top))
+    for token in headings:
+        token.tag = f"h{min(6, int(token.tag[1]) + lower)}"
+    return Markup(MARKDOWN.renderer.render(tokens, MARKDOWN.options, {}))
+
+
+def numbered(options: Sequence[str]) -> list[tuple[str, str]]:
+    """Return options with their places as values."""
+    return [(str(place), option) for place, option in enumerate(options)]
+
+
+def zipped(options: Sequence[str]) -> list[tuple[str, str]]:
+    """Return options with themselves as values."""
+    return [(option, option) for option in options]

@@ -1,0 +1,167 @@
+"""Pictures of coloured shapes, as SVG: sharp at any size, a function of their seed (Icy22 section 4.3).
+
+The text of a picture names neither colour nor shape: every figure is a path, ids are of the seed alone, and the
+alternative text is the one it is given.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Literal
+
+import numpy as np
+
+from icy.core.errors import unknown
+from icy.core.streams import stream, stream_key
+
+from .game.datasets import SHAPES
+from .game.game import Picture
+
+Colour = tuple[int, int, int]
+Point = tuple[float, float]
+PaletteName = Literal["primary", "safe"]
+
+SIZE = 400  # side of a picture, in units of its drawing
+BACKGROUND = (230, 230, 230)
+RADII = (50, 150)  # of the circle around a figure
+OFFSETS = (-50, 50)  # of its centre, to both sides
+SHADES = (-10, 10)  # which every channel of the colour is off by
+TURNS = (0, 360)  # degrees
+CORNERS = (0, 3, 4, 5, 6)  # of the shapes; a circle has none
+SPACING = 24  # between the lines of a pattern
+LABEL = "Picture"
+
+
+@dataclass(frozen=True)
+class Palette:
+    """Colours of the figures.
+
+    Attributes:
+        colours: of the values, in their order.
+        outline: of the line around a figure; None for the figure's own colour.
+    """
+
+    colours: tuple[Colour, ...]
+    outline: Colour | None = None
+
+
+PALETTES: Mapping[str, Palette] = {
+    "primary": Palette(((255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 0), (255, 0, 255))),
+    # Okabe and Ito 2008, "Color Universal Design": vermillion, bluish green, blue, yellow, reddish purple
+    "safe": Palette(
+        ((213, 94, 0), (0, 158, 115), (0, 114, 178), (240, 228, 66), (204, 121, 167)), outline=(40, 40, 40)
+    ),
+}
+STROKE = 6  # width of the outline
+PATTERNS: tuple[tuple[int, ...], ...] = ((), (0,), (90,), (45,), (0, 90))  # directions of lines, by value of the colour
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Place, size and shade of one figure, none of which means anything.
+
+    Attributes:
+        centre: of the figure.
+        radius: of the circle around it.
+        turn: in degrees; a circle has none.
+        shade: what is added to the channels of its colour.
+    """
+
+    centre: Point
+    radius: int
+    turn: int
+    shade: Colour
+
+
+def figure_of(picture: Picture) -> Figure:
+    """Draw place, size and shade of a picture's figure, from its seed."""
+    rng = stream(picture.seed, "figure")
+    radius, turn = _within(rng, RADII), _within(rng, TURNS)
+    x, y = (SIZE / 2 + _within(rng, OFFSETS) for _ in range(2))
+    shade = _within(rng, SHADES), _within(rng, SHADES), _within(rng, SHADES)
+    return Figure((x, y), radius, turn, shade)
+
+
+def svg(
+    picture: Picture, palette: PaletteName = "primary", *, label: str = LABEL, patterns: bool = False, side: int = SIZE
+) -> str:
+    """Return a picture as the text of an SVG element.
+
+    Args:
+        picture: what to draw.
+        palette: "primary", the published colours; or "safe", which most colour-blind people can tell apart, with a dark
+            outline.
+        label: the alternative text, which should tell nothing.
+        patterns: whether every colour also has a pattern of lines.
+        side: width and height, in pixels.
+
+    Raises:
+        UnknownNameError: there is no such palette.
+
+    Example:
+        >>> text = svg(Picture(colour=0, shape=1, seed=7))
+        >>> text.startswith("<svg "), "triangle" in text, "red" in text
+        (True, False, False)
+    """
+    if palette not in PALETTES:
+        raise unknown("palette", str(palette), list(PALETTES))
+    chosen, figure = PALETTES[palette], figure_of(picture)
+    fill = _hex(_shaded(chosen.colours[picture.colour], figure.shade))
+    outline = f' stroke="{_hex(chosen.outline)}" stroke-width="{STROKE}"' if chosen.outline else ""
+    outline += ' stroke-linejoin="round"' if chosen.outline else ""
+    path = outline_of(SHAPES[picture.shape], figure)
+    lines = _pattern(picture, path) if patterns else ""
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {SIZE} {SIZE}" width="{side}" height="{side}" '
+        f'role="img" aria-label="{escape(label)}"><path fill="{_hex(BACKGROUND)}" d="M0 0H{SIZE}V{SIZE}H0Z"/>'
+        f'<path fill="{fill}"{outline} d="{path}"/>{lines}</svg>'
+    )
+
+
+def outline_of(shape: str, figure: Figure) -> str:
+    """Return the path of a figure: a circle of two arcs, or a regular polygon."""
+    corners = CORNERS[SHAPES.index(shape)]
+    (x, y), radius = figure.centre, figure.radius
+    if not corners:
+        arc = f"A{radius} {radius} 0 1 0 "
+        return f"M{_number(x - radius)} {_number(y)}{arc}{_number(x + radius)} {_number(y)}" + (
+            f"{arc}{_number(x - radius)} {_number(y)}Z"
+        )
+    return "M" + "L".join(f"{_number(a)} {_number(b)}" for a, b in _polygon(figure, corners)) + "Z"
+
+
+def _polygon(figure: Figure, corners: int) -> list[Point]:
+    (x, y), first = figure.centre, math.radians(figure.turn) - math.pi / 2
+    angles = [first + 2 * math.pi * corner / corners for corner in range(corners)]
+    return [(x + figure.radius * math.cos(angle), y + figure.radius * math.sin(angle)) for angle in angles]
+
+
+def _pattern(picture: Picture, path: str) -> str:
+    """Return the lines over a figure that stand for its colour, cut off at its edge."""
+    directions = PATTERNS[picture.colour]
+    if not directions:
+        return ""
+    clip = f"c{stream_key(picture.seed, 'id'):x}"
+    half = SIZE  # lines are longer than the picture's diagonal
+    rows = "".join(f"M{-half} {y}H{2 * half}" for y in range(-half, 2 * half, SPACING))
+    turned = "".join(f'<path d="{rows}" transform="rotate({angle} {SIZE // 2} {SIZE // 2})"/>' for angle in directions)
+    dark = 'stroke="#000000" stroke-opacity="0.55" stroke-width="4"'
+    return f'<clipPath id="{clip}"><path d="{path}"/></clipPath><g clip-path="url(#{clip})" {dark}>{turned}</g>'
+
+
+def _within(rng: np.random.Generator, ends: tuple[int, int]) -> int:
+    """Draw a whole number, both ends included."""
+    return int(rng.integers(ends[0], ends[1] + 1))
+
+
+def _shaded(colour: Colour, shade: Colour) -> Sequence[int]:
+    return [min(255, max(0, channel + off)) for channel, off in zip(colour, shade, strict=True)]
+
+
+def _hex(colour: Sequence[int]) -> str:
+    return "#" + "".join(f"{channel:02x}" for channel in colour)
+
+
+def _number(value: float) -> str:
+    return f"{value:.2f}".rstrip("0").rstrip(".")

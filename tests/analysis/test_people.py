@@ -1,0 +1,179 @@
+"""Statistics of people: intervals, tests, printed forms and power, against known values."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from icy.analysis.literature.catalogue import published
+from icy.analysis.people import (
+    as_printed,
+    chance_p,
+    cluster_bootstrap,
+    drawn_accuracies,
+    equivalence_p,
+    exact_interval,
+    half_width,
+    permutation_p,
+    power_of_study,
+    printed,
+)
+from icy.core.errors import InvalidSettingError
+
+
+def test_bootstrap_agrees_with_the_normal_interval() -> None:
+    values = np.random.default_rng(0).normal(5, 2, 200)
+    found = cluster_bootstrap(values)
+    error = values.std(ddof=1) / 200**0.5
+    assert found.value == pytest.approx(values.mean())
+    assert found.low == pytest.approx(values.mean() - 1.96 * error, abs=0.06)
+    assert found.high == pytest.approx(values.mean() + 1.96 * error, abs=0.06)
+
+
+def test_games_of_one_person_go_together() -> None:
+    values = [0.0] * 10 + [1.0] * 10
+    persons = [n // 5 for n in range(20)]  # four persons, each always the same
+    by_game, by_person = cluster_bootstrap(values), cluster_bootstrap(values, persons)
+    assert by_game.value == by_person.value == 0.5
+    assert by_person.high - by_person.low > 1.8 * (by_game.high - by_game.low)
+
+
+def test_bootstraps_repeat_and_know_what_they_cannot_tell() -> None:
+    assert cluster_bootstrap([0, 1, 1]) == cluster_bootstrap([0, 1, 1])
+    assert math.isnan(cluster_bootstrap([1, 1], ["a", "a"]).low)
+    assert math.isnan(cluster_bootstrap([]).value)
+
+
+def test_exact_intervals() -> None:
+    """Clopper and Pearson's closed form for 0 of n: 1 - (alpha / 2) ** (1 / n)."""
+    assert exact_interval(0, 20).high == pytest.approx(1 - 0.025 ** (1 / 20))
+    assert exact_interval(0, 20).low == 0
+    assert exact_interval(20, 20).low == pytest.approx(0.025 ** (1 / 20))
+    assert math.isnan(exact_interval(0, 0).value)
+
+
+def all_permutations(ours: list[float], theirs: list[float]) -> float:
+    both, seen = ours + theirs, abs(np.mean(ours) - np.mean(theirs))
+    gaps = []
+    for chosen in itertools.combinations(range(len(both)), len(ours)):
+        first = [both[i] for i in chosen]
+        rest = [both[i] for i in range(len(both)) if i not in chosen]
+        gaps.append(abs(np.mean(first) - np.mean(rest)) >= seen - 1e-12)
+    return float(np.mean(gaps))
+
+
+def test_permutation_tests_count_all_permutations_of_few() -> None:
+    ours, theirs = [0.0, 1 / 3, 1 / 3, 1.0], [2 / 3, 1.0, 1.0]
+    assert permutation_p(ours, theirs, paired=False) == pytest.approx(all_permutations(ours, theirs))
+    gaps = np.array([1.0, 1.0, 2.0, -0.5])
+    signs = np.array(list(itertools.product([-1, 1], repeat=4)))
+    expected = np.mean(abs((signs * gaps).mean(1)) >= abs(gaps.mean()) - 1e-12)
+    assert permutation_p(gaps, np.zeros(4), paired=True) == pytest.approx(expected)
+
+
+def test_permutation_tests_hold_their_level() -> None:
+    rng = np.random.default_rng(3)
+    p = [permutation_p(rng.binomial(3, 0.4, 12) / 3, rng.binomial(3, 0.4, 12) / 3, False, 199) for _ in range(200)]
+    assert np.mean(np.array(p) <= 0.05) < 0.1
+
+
+def test_permutation_tests_that_have_nothing_to_tell() -> None:
+    assert permutation_p([1.0, 1.0], [1.0, 1.0], False) == 1.0
+    assert math.isnan(permutation_p([1.0], [0.0, 1.0], False))
+
+
+def test_equivalence() -> None:
+    rng = np.random.default_rng(1)
+    ours, theirs = rng.normal(0.5, 0.1, 50), rng.normal(0.5, 0.1, 50)
+    assert equivalence_p(ours, theirs, 0.2, paired=False) < 0.001
+    assert equivalence_p(ours, theirs + 0.3, 0.2, paired=False) > 0.5
+    assert equivalence_p(ours, ours + rng.normal(0, 0.01, 50), 0.05, paired=True) < 0.001
+    assert math.isnan(equivalence_p([1, 1, 1], [1, 1, 1], 0.2, paired=False))
+
+
+def test_chance() -> None:
+    assert chance_p(1, 3, 0.5) == pytest.approx(7 / 8)
+    assert chance_p(0, 3, 0.1) == pytest.approx(1)
+    assert math.isnan(chance_p(0, 0, 0.1))
+
+
+# -- the published reduction -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mean", "half", "text"),
+    [
+        (147.2, 19.9, "140±10"),  # cut, not rounded
+        (299.9, 199.9, "200±100"),
+        (243, 86, "240±80"),
+        (17.4, 9.4, "17±9"),
+        (0.2, 0.097, "0.2±0.1"),
+        (0.0392, 0.0534, "0.04±0.05"),
+        (0.5, 0, "0.500±0.000"),
+        (3.0, math.nan, "3.000"),
+    ],
+)
+def test_printed_forms(mean: float, half: float, text: str) -> None:
+    assert as_printed(mean, half) == text
+
+
+def test_half_widths_are_of_the_sample() -> None:
+    assert half_width([0, 1]) == pytest.approx(1.96 * 0.5**0.5 / 2**0.5)
+    assert math.isnan(half_width([1]))
+
+
+def test_counts_give_the_printed_cells() -> None:
+    """Every outcome of the games of a cell, by how many had 1, 2 or 3 right: those that print as the paper's."""
+    for row in published("icy22/table2").to_dict("records"):
+        games, fitting = row["n"], set()
+        for ones in range(games + 1):
+            for twos in range(games + 1 - ones):
+                for threes in range(games + 1 - ones - twos):
+                    right = ones + 2 * twos + 3 * threes
+                    if not row["correct_min"] - 3 <= right <= row["correct_max"] + 3:
+                        continue
+                    values = [1 / 3] * ones + [2 / 3] * twos + [1.0] * threes + [0.0] * (games - ones - twos - threes)
+                    if printed(values) == row["printed"]:
+                        fitting.add(right)
+        assert (min(fitting), max(fitting)) == (row["correct_min"], row["correct_max"])
+        assert games * 3 == row["items"]
+
+
+# -- power -------------------------------------------------------------------------------------------------------------
+
+
+def test_drawn_persons_have_the_mean_and_the_spread() -> None:
+    rng = np.random.default_rng(0)
+    for mean, spread in ((0.5, 0.35), (0.2, 0.3), (0.5, 0.29)):
+        drawn = drawn_accuracies(mean, spread, 40_000, 3, rng)
+        assert drawn.mean() == pytest.approx(mean, abs=0.01)
+        assert drawn.std() == pytest.approx(spread, abs=0.01)
+    assert set(np.unique(np.round(drawn * 3, 9))) == {0.0, 1.0, 2.0, 3.0}
+    assert drawn_accuracies(0.5, 0.0, 40_000, 3, rng).std() == pytest.approx((0.25 / 3) ** 0.5, abs=0.01)
+    assert (drawn_accuracies(1.0, 0.3, 5, 3, rng) == 1).all()
+
+
+@pytest.mark.parametrize(("persons", "gap", "power"), [(16, 0.35, 0.70), (48, 0.2, 0.77)])
+def test_power_is_near_the_normal_approximation(persons: int, gap: float, power: float) -> None:
+    """That has 80 % for both (spycodes-facts 11); with answers in thirds, ties cost a permutation test some of it."""
+    found = power_of_study({"concat": 0.5 + gap / 2, "rot": 0.5 - gap / 2}, persons, spread=0.35, studies=600)
+    assert found["rot"] == pytest.approx(power, abs=0.06)
+
+
+def test_holm_costs_power() -> None:
+    means = {"concat": 0.6, "perm": 0.3, "proj": 0.3, "rot": 0.3, "shufdet": 0.6}
+    alone = power_of_study({"concat": 0.6, "perm": 0.3}, 24, studies=200)["perm"]
+    found = power_of_study(means, 24, studies=200)
+    assert found["perm"] < alone
+    assert found["shufdet"] < 0.1
+    assert found["all"] <= min(found.values())
+    assert found == power_of_study(means, 24, studies=200)
+
+
+@pytest.mark.parametrize("means", [{"rot": 0.1, "perm": 0.2}, {"concat": 0.5}, {"concat": 1.5, "rot": 0.1}])
+def test_power_needs_a_baseline_and_shares(means: dict[str, float]) -> None:
+    with pytest.raises(InvalidSettingError):
+        power_of_study(means, 10)

@@ -1,0 +1,176 @@
+"""The commands of a study that is run: from its files to payments, and what they say of mistakes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from icy.study.service import open_study, read_plan
+from icy.study.service import serve as serving
+from tests.cli.helpers import assert_one_sentence, run
+from tests.study.service.helpers import GAME, finish, person, rows, started
+
+SETTINGS = f"""
+[conditions]
+dataset = ["eng"]
+grammar = ["concat"]
+game = {{examples = {GAME["examples"]}, held_out_at = {GAME["held_out_at"]}}}
+[people]
+most_bonus_cents = 100
+[platform]
+name = "prolific"
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a study that one person has finished, and another has begun."""
+    monkeypatch.chdir(tmp_path)
+    assert run("study", "new", "pilot").exit_code == 0
+    (tmp_path / "pilot.toml").write_text(SETTINGS)
+    of = open_study(read_plan("pilot"))
+    finish(of, started(of, "WORKER-1"), "redcir")
+    started(of, "WORKER-2")
+    return tmp_path
+
+
+def test_a_new_study_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run("study", "new", "first.toml", "--platform", "mturk", "--language", "de")
+    assert result.exit_code == 0
+    assert "icy study serve first.toml" in result.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "first-debriefing.md",
+        "first-information.md",
+        "first.toml",
+    ]
+    assert read_plan("first").platform.name == "mturk"
+
+
+def test_status_counts(home: Path) -> None:
+    (found,) = json.loads(run("study", "status", "pilot", "--format", "json").stdout)
+    assert (found["condition"], found["wanted"], found["finished"], found["playing"]) == ("eng/concat", "20", "1", "1")
+    assert "2 persons have agreed to take part, 1 finished" in run("study", "status", "pilot.toml").stderr
+    (found,) = json.loads(run("study", "status", "pilot", "--no-pilot", "--format", "json").stdout)
+    assert found["finished"] == "0"
+
+
+def test_check_tells_and_fails(home: Path) -> None:
+    result = run("study", "check", "pilot")
+    assert (result.exit_code, result.stdout) == (0, "2 games and 7 items: all as it should be.\n")
+    of = open_study(read_plan("pilot"))
+    with of.database.writing() as connection:
+        connection.execute("UPDATE game SET score = 99")
+    result = run("study", "check", "pilot")
+    assert result.exit_code == 1
+    assert "The score on file is 99" in result.stdout
+
+
+def test_export_and_report_go_together(home: Path) -> None:
+    result = run("study", "export", "pilot", "-o", "data")
+    assert result.exit_code == 0, result.output
+    assert (home / "data" / "codebook.md").exists()
+    assert "WORKER" not in "".join(path.read_text() for path in (home / "data").iterdir())
+    assert "WORKER-1" not in (home / "data" / "games.csv").read_text()
+    report = run("study", "report", "--rows", "data/rows.csv")
+    assert report.exit_code == 0, report.output
+    assert "people" in report.stdout
+    assert run("study", "export", "pilot", "--with-ids", "--format", "json").exit_code == 0
+    assert "WORKER-1" in (home / "pilot-data" / "games.json").read_text()
+    assert run("study", "export", "pilot", "--backup", "copy.sqlite").exit_code == 0
+    assert_one_sentence(run("study", "export", "pilot", "--backup", "copy.sqlite"), "is there already", code=1)
+
+
+def test_review_decides_and_pays(home: Path) -> None:
+    (shown,) = json.loads(run("study", "review", "pilot", "--format", "json").stdout)
+    assert (shown["condition"], shown["odd"], shown["decision"]) == ("eng/concat", "same answer", "-")
+    name = shown["person"]
+    assert "Approved: 0 games." in run("study", "review", "pilot", "--approve", "all").stderr  # as it is odd
+    (shown,) = json.loads(
+        run("study", "review", "pilot", "--reject", f"{name}=always the same", "--format", "json").stdout
+    )
+    assert shown["decision"] == "reject"
+    result = run("study", "review", "pilot", "--approve", name, "--pay", "pay")
+    assert result.exit_code == 0, result.output
+    assert (home / "pay" / "pilot-prolific-approve.txt").read_text() == "WORKER-1\n"
+    assert_one_sentence(run("study", "review", "pilot", "--approve", name), "was exported")
+    assert_one_sentence(run("study", "review", "pilot", "--reject", name), "A rejection needs a reason")
+    assert_one_sentence(run("study", "review", "pilot", "--approve", "zz"), "No person with a finished game")
+
+
+@pytest.mark.parametrize("data", [(), ("--data",)])
+def test_forget_erases(data: tuple[str, ...], home: Path) -> None:
+    result = run("study", "forget", "pilot", "WORKER-1", *data)
+    assert result.exit_code == 0, result.output
+    of = open_study(read_plan("pilot"))
+    assert [row["external"] for row in rows(of, "SELECT external FROM external_id")] == ["WORKER-2"]
+    assert len(rows(of, "SELECT * FROM game")) == (1 if data else 2)
+    assert_one_sentence(run("study", "forget", "pilot", "WORKER-1"), "No person is called")
+
+
+def test_serve_says_where_and_hands_over(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[Any] = []
+
+    def serve(studies: Any, how: Any) -> None:
+        given.extend([*studies, how])
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(serving, "serve", serve)
+    monkeypatch.setenv("ICY_STUDY_PASSWORD", "secret")
+    words = ("--base-url", "https://study.example", "--root-path", "/spy", "--behind-proxy", "--researcher")
+    result = run("study", "serve", "pilot", *words)
+    assert result.exit_code == 0, result.output
+    assert "pilot (pilot): https://study.example/spy/pilot\n" in result.stderr
+    assert "secret" not in result.output
+    study, how = given
+    assert (study.name, how.password, how.behind_proxy) == ("pilot", "secret", True)
+    assert person(study, "WORKER-1").stage == "game"
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "code"),
+    [
+        (("status", "nothing"), "`icy study new nothing.toml` makes one", 1),
+        (("serve", "nothing"), "`icy study new nothing.toml` makes one", 1),
+        (("serve", "pilot", "--host", "0.0.0.0", "--researcher"), "needs a password", 2),
+        (("serve", "pilot", "--base-url", "x"), "is like https://study.example", 2),
+        (("new", "Pilot"), "small letters, digits and hyphens", 2),
+        (("new", "pilot"), "is there already", 1),
+        (("new", "other", "--platform", "prolifc"), "did you mean prolific", 2),
+        (("forget", "pilot", "nobody"), "No person is called 'nobody'", 2),
+        (("review", "pilot", "--pay", "x"), "There is nothing to pay", 2),
+    ],
+    ids=lambda one: " ".join(one) if isinstance(one, tuple) else None,
+)
+def test_mistakes_are_told_in_a_sentence(words: tuple[str, ...], said: str, code: int, home: Path) -> None:
+    result = run("study", *words)
+    assert result.exit_code == code, result.output
+    assert said in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_a_study_that_was_never_served_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run("study", "new", "pilot")
+    assert_one_sentence(run("study", "status", "pilot"), "`icy study serve` makes it", code=1)
+    run("study", "new", "other")
+    open_study(read_plan("pilot")).database.close()
+    assert_one_sentence(run("study", "check", "other"), "holds no study 'other'; it holds pilot", code=1)
+
+
+def test_nothing_of_the_web_is_imported_for_help_and_lists() -> None:
+    code = (
+        "import sys, icy; from icy.cli import main\n"
+        "for words in (['--help'], ['list', 'grammars'], ['study', '--help'], ['study', 'status', '--help']):\n"
+        "    try: main(words, standalone_mode=False)\n"
+        "    except SystemExit: pass\n"
+        "print('found', sorted({'starlette', 'uvicorn', 'jinja2', 'sqlite3'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ})
+    assert done.stdout.strip().endswith("found []")

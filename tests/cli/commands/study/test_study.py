@@ -1,0 +1,70 @@
+"""`icy study`: the group, the report and power."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner, Result
+
+from icy.cli import main
+from icy.study.rows import frame_of, rows_of_game
+from tests.study.game.helpers import game_of, play_out
+
+
+def run(*words: str | Path) -> Result:
+    return CliRunner().invoke(main, ["study", *map(str, words)], catch_exceptions=False)
+
+
+def test_help_lists_the_commands() -> None:
+    found = run("--help")
+    assert found.exit_code == 0
+    assert all(name in found.output for name in ("simulate", "report", "power"))
+    assert "No such command" in run("simulat").output
+
+
+@pytest.fixture(scope="module")
+def games(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("games")
+    words = ["--player", "composer", "--player", "random-letters", "--instances", "3", "--grammar", "concat,rot"]
+    assert run("simulate", *words, "--workers", "1", "-q", "-o", folder).exit_code == 0
+    return folder
+
+
+def test_report(games: Path, tmp_path: Path) -> None:
+    game = game_of(dataset="eng")
+    person = {"agent_kind": "human", "agent": "our people", "person": "a"}
+    frame_of(rows_of_game(game, play_out(game), person)).to_csv(tmp_path / "rows.csv", index=False)
+    found = run("report", games, "--rows", tmp_path / "rows.csv", "--published", "--contrasts", "--save",
+                tmp_path / "report.csv", "--plot", tmp_path / "report.png")  # fmt: skip
+    assert found.exit_code == 0
+    assert "our people" in found.output
+    assert "people (Icy22)" in found.output
+    saved = pd.read_csv(tmp_path / "report.csv")
+    assert len(saved) == 10 + 1 + 2 * 2 * 2
+    cell = saved[(saved["agent"] == "composer") & (saved["grammar"] == "concat") & (saved["dataset"] == "eng")].iloc[0]
+    assert (cell["accuracy"], cell["right"], cell["items"]) == (1.0, 9, 9)
+    assert (tmp_path / "report.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_report_formats(games: Path) -> None:
+    assert run("report", games, "--format", "markdown").output.count("| composer |") == 2
+    assert run("report", games, "--format", "csv").output.startswith("dataset,agent")
+
+
+def test_a_report_of_nothing() -> None:
+    found = run("report")
+    assert found.exit_code == 2 or found.exit_code == 1
+    assert "There is nothing to report" in found.output
+
+
+def test_power() -> None:
+    found = run("power", "--persons", "10,60", "--mean", "concat=0.8", "--mean", "rot=0.1", "--mean", "perm=0.75",
+                "--studies", "60", "--format", "csv")  # fmt: skip
+    assert found.exit_code == 0
+    table = pd.read_csv(pd.io.common.StringIO(found.output))
+    assert table["persons"].tolist() == [10, 60]
+    assert table["rot"].tolist()[1] == 1.0
+    assert table["perm"].max() < 0.4
+    assert "concat" in run("power", "--mean", "rot=0.1").output

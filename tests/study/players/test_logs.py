@@ -1,0 +1,57 @@
+"""Logs of games: evidence and files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from icy.core.errors import InvalidSettingError, StoreError
+from icy.study.game import Event
+from icy.study.players.composer import Composer
+from icy.study.players.logs import Asked, Exposure, Log, digest_of, evidence, read_logs, write_logs
+from icy.study.players.sitting import play
+from tests.study.game.helpers import game_of
+
+
+def test_evidence_is_what_the_player_was_shown_and_asked() -> None:
+    shown: list[tuple[tuple[int, int], str]] = []
+
+    class Watched(Composer):
+        def learn(self, item: tuple[int, int], code: str) -> None:
+            shown.append((item, code))
+            super().learn(item, code)
+
+    for preset in ("clean", "published"):
+        shown.clear()
+        played = play(game_of(preset, dataset="eng"), Watched(), 0)
+        steps = list(evidence(played.game, played.events))
+        assert [(s.item, s.code) for s in steps if isinstance(s, Exposure)] == shown
+        assert tuple(s.trial for s in steps if isinstance(s, Asked)) == played.state.trials
+
+
+def test_events_that_changed_nothing_are_no_evidence() -> None:
+    game = game_of()
+    events = [Event("answer", "abcd"), Event("start"), Event("answer", ""), Event("next"), Event("train_view", at=3)]
+    assert list(evidence(game, events)) == []
+
+
+def test_files(tmp_path: Path) -> None:
+    played = play(game_of(grammar="perm"), Composer(), 0)
+    logs = [Log(f"person {n}", played.game, tuple(played.events)) for n in range(2)]
+    path = write_logs(tmp_path / "games.jsonl", logs)
+    assert read_logs(path) == logs
+    assert read_logs(path)[0].played().state == played.state
+    first = digest_of(path)
+    write_logs(path, logs[:1])
+    assert digest_of(path) != first
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="cannot be read"):
+        read_logs(tmp_path / "none.jsonl")
+    with pytest.raises(StoreError, match="cannot be read"):
+        digest_of(tmp_path / "none.jsonl")
+    (tmp_path / "bad.jsonl").write_text('\n{"person": 1}\n')
+    with pytest.raises(InvalidSettingError, match=r"There is no game in line 2 of"):
+        read_logs(tmp_path / "bad.jsonl")

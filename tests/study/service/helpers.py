@@ -1,0 +1,114 @@
+"""A small study for tests: its plan, a clock that can be set, and people who come and play."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from icy.study.game import Event
+from icy.study.service import Plan, Study, open_study
+from icy.study.service.persons import Arrival, Person, enter
+from icy.study.service.plan import plan_of
+from icy.study.service.platforms import Visit
+from icy.study.service.play import Outcome, act, load
+
+GAME = {"examples": 6, "held_out_at": [2, 3, 5], "interval": 2}
+PEOPLE = {"purpose": "to test", "controller": "Nobody", "contact": "nobody@example.org", "retention": "a minute"}
+INFORMATION = "# Information\n\nWhat this is about.\n"
+
+
+class Clock:
+    """A clock that stands still until it is told to go on; every look at it takes a millisecond."""
+
+    def __init__(self) -> None:
+        self.time = datetime(2026, 11, 23, 9, 0, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        self.time += timedelta(milliseconds=1)
+        return self.time
+
+    def wait(self, **long: float) -> None:
+        """Go on, as in minutes=5."""
+        self.time += timedelta(**long)
+
+
+def plan(folder: Path, name: str = "pilot", **given: Any) -> Plan:
+    """A plan with its texts in a folder; what is given replaces what is usual, table by table."""
+    for text in ("information", "debriefing"):
+        (folder / f"{name}-{text}.md").write_text(INFORMATION)
+    usual: dict[str, Any] = {
+        "conditions": {"dataset": ["eng"], "grammar": ["concat", "perm"], "quota": 2, "game": GAME},
+        "people": PEOPLE,
+        "pages": {"least_seconds": 0},
+    }
+    tables = {name: {**usual.get(name, {}), **value} for name, value in given.items() if isinstance(value, dict)}
+    return plan_of({**usual, **given, **tables}, folder / f"{name}.toml")
+
+
+def study(folder: Path, clock: Callable[[], datetime] | None = None, name: str = "pilot", **given: Any) -> Study:
+    """A study in a folder."""
+    return open_study(plan(folder, name, **given), clock or Clock())
+
+
+def arrival(external: str = "", device: str = "computer") -> Arrival:
+    """Someone who comes."""
+    return Arrival(Visit(external), device, "2026-11-23T08:59:00.000Z")
+
+
+def person(of: Study, external: str = "") -> Person:
+    """Someone who is taken in."""
+    found = enter(of, arrival(external))
+    assert isinstance(found, Person), found
+    return found
+
+
+def started(of: Study, external: str = "") -> Person:
+    """Someone whose game has started, past the pages before it."""
+    found = person(of, external)
+    with of.database.writing() as connection:
+        connection.execute("UPDATE person SET stage = 'game' WHERE id = ?", (found.id,))
+    act(of, found.id, Event("start"))
+    return found
+
+
+def token(of: Study, who: Person) -> str:
+    """The token of the item on screen."""
+    with of.database.reading() as connection:
+        return load(connection, who.id).trial
+
+
+def answer(of: Study, who: Person, text: str, trial: str = "") -> Outcome:
+    """Answer the item on screen, or another."""
+    return act(of, who.id, Event("answer", text), trial or token(of, who))
+
+
+def on(of: Study, who: Person) -> Outcome:
+    """Go on from the item on screen."""
+    return act(of, who.id, Event("next"), token(of, who))
+
+
+def finish(of: Study, who: Person, text: str = "abc") -> None:
+    """Answer all items of a game that has started."""
+    while not answer(of, who, text).found.is_closed:
+        on(of, who)
+
+
+def rows(of: Study, query: str, *values: object) -> list[dict[str, Any]]:
+    """Rows of the database."""
+    with of.database.reading() as connection:
+        return [dict(row) for row in connection.execute(query, values)]
+
+
+def write(of: Study, query: str, *values: object) -> None:
+    """Change the database, as nobody should."""
+    with of.database.writing() as connection:
+        connection.execute(query, values)
+
+
+def secrets_of(of: Study, who: str) -> Sequence[str]:
+    """What no page may tell before an answer is graded: codes of the game, and seeds."""
+    with of.database.reading() as connection:
+        found = load(connection, who)
+    return [*found.game.codes, str(found.game.seed), str(found.game.instance.language_seed)]

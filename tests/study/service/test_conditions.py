@@ -1,0 +1,82 @@
+"""Permuted blocks, quotas, and places that are given away again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import islice
+from pathlib import Path
+from threading import Thread
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from icy.study.service.conditions import free_slot, slots
+from icy.study.service.persons import enter, withdraw
+from icy.study.service.plan import Conditions
+from tests.study.service.helpers import Clock, arrival, finish, person, plan, rows, started, study
+
+CELLS = Conditions().cells
+
+
+@given(st.integers(0, 2**31), st.integers(1, 60))
+def test_at_any_time_conditions_differ_by_one(seed: int, count: int) -> None:
+    found = Counter(slot.cell for slot in islice(slots(Conditions(quota=0, list_seed=seed)), count))
+    assert max(found.values()) - min(found.get(name, 0) for name, _ in CELLS) <= 1
+
+
+def test_every_block_has_every_condition_and_an_instance_of_its_own() -> None:
+    found = list(slots(Conditions(quota=3)))
+    blocks = [found[place : place + 10] for place in range(0, 30, 10)]
+    assert [slot.number for slot in found] == list(range(30))
+    for number, block in enumerate(blocks):
+        assert {slot.cell for slot in block} == {name for name, _ in CELLS}
+        assert {slot.instance for slot in block} == {number}
+    assert len({tuple(slot.cell for slot in block) for block in blocks}) == 3  # in orders of their own
+
+
+def test_quotas_of_some_conditions_are_others() -> None:
+    found = Counter(slot.cell for slot in slots(Conditions(quota=3, quotas={"eng/rot": 1, "synth/rot": 5})))
+    assert (found["eng/rot"], found["synth/rot"], found["eng/perm"]) == (1, 5, 3)
+
+
+def test_people_at_once_get_places_of_their_own(tmp_path: Path) -> None:
+    of = study(tmp_path, conditions={"quota": 6})
+    threads = [Thread(target=enter, args=(of, arrival(f"id{n}"))) for n in range(15)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(row["slot"] for row in rows(of, "SELECT slot FROM game")) == list(range(12))
+    games = Counter((row["grammar"], row["instance"]) for row in rows(of, "SELECT * FROM game"))
+    assert games == {(grammar, n): 1 for grammar in ("concat", "perm") for n in range(6)}
+
+
+def test_who_gives_up_leaves_the_place_to_another(tmp_path: Path) -> None:
+    clock = Clock()
+    of = study(tmp_path, clock)
+    slow, gone, done, last = (started(of, name) for name in "abcd")
+    assert enter(of, arrival("e")) == "full"
+    withdraw(of, gone, delete=False)
+    finish(of, done)
+    assert rows(of, "SELECT slot FROM game WHERE person = ?", person(of, "e").id) == [{"slot": 1}]
+    clock.wait(minutes=80)
+    finish(of, last)
+    clock.wait(minutes=11)  # of "a" nothing was seen for longer than drop_after
+    with of.database.reading() as connection:
+        slot = free_slot(connection, of)
+        assert slot is not None
+        assert slot.number == 0
+    finish(of, slow)  # who comes back may finish all the same
+    with of.database.reading() as connection:
+        slot = free_slot(connection, of)
+        assert slot is not None
+        assert slot.number == 1
+
+
+def test_the_pilot_takes_no_places_of_the_study(tmp_path: Path) -> None:
+    for name in "abcd":
+        finish(study(tmp_path), started(study(tmp_path), name))
+    assert enter(study(tmp_path), arrival("e")) == "full"
+    opened = study(tmp_path, state="open")
+    assert person(opened, "e").pilot is False
+    assert plan(tmp_path).state == "pilot"

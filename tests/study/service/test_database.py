@@ -1,0 +1,145 @@
+"""The database: strict tables, whole transactions, copies, and nothing left of what was deleted."""
+
+from __future__ import annotations
+
+import sqlite3
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from icy.core.errors import StoreError
+from icy.study.service import Database
+from tests.study.service.helpers import finish, rows, started, study
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Database:
+    return Database(tmp_path / "x.sqlite", make=True)
+
+
+def names(connection: sqlite3.Connection) -> list[str]:
+    return [row["text"] for row in connection.execute("SELECT text FROM consent ORDER BY text")]
+
+
+def add(connection: sqlite3.Connection, text: str) -> None:
+    connection.execute("INSERT INTO consent VALUES (?, ?)", (text, text))
+
+
+def test_tables_are_strict_and_the_log_is_written_ahead(database: Database) -> None:
+    with database.reading() as connection:
+        tables = [dict(row) for row in connection.execute("PRAGMA table_list") if row["type"] == "table"]
+        own = [table for table in tables if not table["name"].startswith("sqlite_")]
+        assert len(own) == 10
+        assert all(table["strict"] for table in own)
+        assert connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
+        assert connection.execute("PRAGMA foreign_keys").fetchone()[0] == 1
+        assert connection.execute("PRAGMA synchronous").fetchone()[0] == 2
+    assert stat.S_IMODE(database.path.stat().st_mode) == 0o600
+
+
+def test_other_types_and_rows_of_nothing_are_refused(tmp_path: Path) -> None:
+    of = study(tmp_path)
+    started(of)
+    with pytest.raises(sqlite3.IntegrityError, match="cannot store TEXT"), of.database.writing() as connection:
+        connection.execute("UPDATE person SET pilot = 'x'")
+    with pytest.raises(sqlite3.IntegrityError, match="FOREIGN KEY"), of.database.writing() as connection:
+        connection.execute("INSERT INTO feedback VALUES ('nobody', 'x', 'x')")
+
+
+def add_twice(database: Database, text: str) -> None:
+    with database.writing() as connection:
+        add(connection, text)
+        add(connection, text)
+
+
+def test_an_error_undoes_all(database: Database) -> None:
+    with pytest.raises(sqlite3.IntegrityError):
+        add_twice(database, "lost")
+    with database.writing() as connection:
+        add(connection, "kept")
+    with database.reading() as connection:
+        assert names(connection) == ["kept"]
+
+
+def test_readers_see_one_state_while_another_writes(database: Database) -> None:
+    with database.reading() as reader:
+        assert names(reader) == []
+        with database.writing() as writer:
+            add(writer, "new")
+        assert names(reader) == []
+    with database.reading() as reader:
+        assert names(reader) == ["new"]
+
+
+def test_a_writer_has_the_lock_before_it_reads(database: Database) -> None:
+    """Also against other processes, which do not know of the lock of this one's threads."""
+    other = sqlite3.connect(database.path, timeout=0, isolation_level=None)
+    with database.writing() as connection:
+        names(connection)
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            other.execute("BEGIN IMMEDIATE")
+    other.execute("BEGIN IMMEDIATE")
+    other.close()
+
+
+def test_threads_add_up(database: Database) -> None:
+    with database.writing() as connection:
+        add(connection, "0")
+
+    def count() -> None:
+        for _ in range(5):
+            with database.writing() as connection:
+                (found,) = names(connection)
+                connection.execute("UPDATE consent SET text = ?", (str(int(found) + 1),))
+
+    threads = [threading.Thread(target=count) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with database.reading() as connection:
+        assert names(connection) == ["40"]
+
+
+def test_a_copy_is_whole_while_a_game_is_played(tmp_path: Path) -> None:
+    of = study(tmp_path)
+    who = started(of)
+    of.database.backup(tmp_path / "copy.sqlite")
+    finish(of, who)
+    copy = Database(tmp_path / "copy.sqlite")
+    with copy.reading() as connection:
+        assert connection.execute("SELECT state FROM game").fetchone()[0] == "open"
+    assert rows(of, "SELECT state FROM game")[0]["state"] == "closed"
+    assert stat.S_IMODE((tmp_path / "copy.sqlite").stat().st_mode) == 0o600
+    with pytest.raises(StoreError, match="is there already"):
+        of.database.backup(tmp_path / "copy.sqlite")
+
+
+def test_what_is_no_database_is_told(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="There is no database"):
+        Database(tmp_path / "x.sqlite")
+    (tmp_path / "x.sqlite").write_text("no database at all, but long enough to be looked at" * 20)
+    with pytest.raises(StoreError, match="cannot be used"):
+        Database(tmp_path / "x.sqlite")
+
+
+def test_another_version_is_told(database: Database, tmp_path: Path) -> None:
+    database.close()
+    connection = sqlite3.connect(tmp_path / "x.sqlite", isolation_level=None)
+    connection.execute("PRAGMA user_version = 7")
+    connection.close()
+    with pytest.raises(StoreError, match=r"another version of icy \(tables 7, here 1\)"):
+        Database(tmp_path / "x.sqlite")
+
+
+def test_a_study_goes_on_with_the_settings_it_was_run_with(tmp_path: Path) -> None:
+    of = study(tmp_path)
+    started(of)
+    study(tmp_path, conditions={"grammar": ["rot"]})  # of a pilot they may change
+    opened = study(tmp_path, state="open", conditions={"grammar": ["rot"]})
+    started(opened)
+    study(tmp_path, state="closed", conditions={"grammar": ["rot"], "quota": 50})
+    with pytest.raises(Exception, match="1 person has taken part in 'pilot', and settings"):
+        study(tmp_path, state="open", conditions={"grammar": ["perm"]})

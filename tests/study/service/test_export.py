@@ -1,0 +1,135 @@
+"""The export: every column is described, ids stay out, and the report reads it."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from icy.core.errors import UnknownNameError
+from icy.study.game import Event
+from icy.study.players.logs import read_logs
+from icy.study.rows import read_rows
+from icy.study.service import Study
+from icy.study.service.codebook import ABOUT, IDS, TABLES, codebook
+from icy.study.service.export import FORMATS, about, export, tables
+from icy.study.service.persons import withdraw
+from icy.study.service.play import act, load
+from icy.study.service.stages import leave_remarks
+from tests.study.service.helpers import INFORMATION, answer, finish, person, rows, started, study
+
+WORKER = "WORKER-5F1C-9A7E"
+
+
+@pytest.fixture
+def of(tmp_path: Path) -> Study:
+    """One finished, one playing, one who withdrew after the end, one who withdrew with all data."""
+    found = study(tmp_path)
+    done, plays, regrets, gone = (started(found, name) for name in (WORKER, "b", "c", "d"))
+    act(found, done.id, Event("tab", "train"))
+    answer(found, done, "?")
+    for who in (done, regrets):
+        finish(found, who, "redcir")
+    answer(found, plays, "abc")
+    withdraw(found, regrets, delete=False)
+    withdraw(found, gone, delete=True)
+    with found.database.writing() as connection:
+        connection.execute("UPDATE person SET stage = 'feedback' WHERE id = ?", (done.id,))
+    leave_remarks(found, person(found, WORKER), "=1+1 good game")
+    return found
+
+
+def test_every_column_is_described_and_there(of: Study) -> None:
+    found = tables(of)
+    assert list(found) == list(TABLES) == list(ABOUT)
+    for name, frame in found.items():
+        assert list(frame.columns) == list(TABLES[name])
+        assert all(f"| {column} |" in codebook() for column in frame.columns)
+        assert len(frame) > 0 or name == "survey"
+
+
+def test_rows_are_of_people(of: Study) -> None:
+    found = tables(of)
+    games = found["games"]
+    assert list(games["state"].fillna("-")) == ["closed", "open", "closed", "-"]
+    assert list(games["withdrawn"].notna()) == [False, False, True, True]
+    assert games["items"].tolist()[:3] == [6, 1, 6]
+    assert (games["views"][0], games["refused"][0], games["platform"][0]) == (1, 1, "link")
+    assert len(found["trials"]) == 6 + 1 + 6
+    assert found["trials"]["answerable_1"].isin([0, 1]).all()
+    assert set(found["rows"]["person"]) == {games["person"][0]}  # finished, and not withdrawn
+    score = found["rows"].query("metric == 'score'")["value"].item()
+    assert score == rows(of, "SELECT score FROM game WHERE id = 1")[0]["score"]
+
+
+def test_meanings_are_in_words(of: Study) -> None:
+    trials = tables(of)["trials"]
+    colours = ("red", "green", "blue", "yellow", "magenta")
+    assert [colours.index(colour) for colour in trials["colour"]] == [meaning // 5 for meaning in trials["meaning"]]
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_ids_stay_out_unless_asked_for(format_: str, of: Study, tmp_path: Path) -> None:
+    (code,) = {row["completion_code"] for row in rows(of, "SELECT * FROM game WHERE id = 1")}
+    (link,) = {row["token"] for row in rows(of, "SELECT * FROM person WHERE id_hash IS NOT NULL LIMIT 1")}
+    tokens = [row["token"] for row in rows(of, "SELECT token FROM trial")]
+    hashes = [row["id_hash"] for row in rows(of, "SELECT id_hash FROM person WHERE id_hash IS NOT NULL")]
+    export(of, tmp_path / "without", format_)
+    without = b"".join(path.read_bytes() for path in (tmp_path / "without").iterdir())
+    for secret in (WORKER, code, link, of.key.secret.hex(), *tokens, *hashes):
+        assert secret.encode() not in without
+    export(of, tmp_path / "with", format_, with_ids=True)
+    games = (tmp_path / "with" / f"games.{format_}").read_bytes()
+    assert WORKER.encode() in games
+    assert code.encode() in games
+    assert list(tables(of, with_ids=True)["games"].columns)[-2:] == list(IDS)
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_a_file_holds_what_the_table_has(format_: str, of: Study, tmp_path: Path) -> None:
+    names = export(of, tmp_path / "out", format_)
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == sorted(names)
+    path = tmp_path / "out" / f"trials.{format_}"
+    read = {"csv": pd.read_csv, "json": pd.read_json, "parquet": pd.read_parquet}[format_]
+    found = read(path)  # type: ignore[operator]
+    wanted = tables(of)["trials"]
+    for column in ("person", "code", "answer", "meaning", "image", "points"):
+        assert found[column].dropna().tolist() == wanted[column].dropna().tolist()
+
+
+def test_a_spreadsheet_computes_nothing(of: Study, tmp_path: Path) -> None:
+    export(of, tmp_path / "out")
+    assert "'=1+1 good game" in (tmp_path / "out" / "remarks.csv").read_text()
+
+
+def test_the_report_and_other_players_read_it(of: Study, tmp_path: Path) -> None:
+    export(of, tmp_path / "out")
+    read = read_rows(tmp_path / "out" / "rows.csv")
+    assert read["value"].tolist() == pytest.approx(tables(of)["rows"]["value"].tolist())
+    (log,) = read_logs(tmp_path / "out" / "games.jsonl")
+    with of.database.reading() as connection:
+        assert log.played().state == load(connection, log.person).state
+
+
+def test_a_zip_holds_the_whole_study(of: Study, tmp_path: Path) -> None:
+    names = export(of, tmp_path / "study.zip", "parquet")
+    with zipfile.ZipFile(tmp_path / "study.zip") as archive:
+        assert sorted(archive.namelist()) == sorted(names)
+        told = json.loads(archive.read("study.json"))
+    assert told == about(of)
+    assert list(told["consents"].values()) == [INFORMATION]
+    assert told["settings"]["conditions"]["grammar"] == ["concat", "perm"]
+
+
+def test_pilot_and_study_are_apart(of: Study, tmp_path: Path) -> None:
+    opened = study(tmp_path, state="open")
+    assert [len(tables(opened, pilot)["games"]) for pilot in (None, False, True)] == [0, 0, 4]
+    assert export(opened, tmp_path / "empty")
+
+
+def test_another_format_is_told(of: Study, tmp_path: Path) -> None:
+    with pytest.raises(UnknownNameError, match="did you mean csv"):
+        export(of, tmp_path / "out", "cvs")

@@ -1,0 +1,149 @@
+"""People: found again by their id, told apart without it, and forgotten when they want."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from icy.core.errors import InvalidSettingError, UnknownNameError
+from icy.study.service import Study
+from icy.study.service.audit import audit
+from icy.study.service.persons import delete_old_ids, enter, forget, person_of_token, withdraw
+from icy.study.service.review import APPROVE, decide, export_payments
+from tests.study.service.helpers import Clock, answer, arrival, finish, person, rows, started, study
+
+WORKER = "WORKER-5F1C-9A7E"
+
+
+def bytes_on_file(of: Study) -> bytes:
+    """What stands in the database and its log."""
+    of.database.scrub()
+    files = of.database.path.parent.glob(f"{of.database.path.name}*")
+    return b"".join(file.read_bytes() for file in files)
+
+
+def test_one_id_is_one_person_with_one_game(tmp_path: Path) -> None:
+    of = study(tmp_path)
+    first, again, other = person(of, WORKER), person(of, WORKER), person(of, "another")
+    assert first == again
+    assert other.id != first.id
+    assert len(rows(of, "SELECT 1 FROM game")) == 2
+
+
+def test_without_an_id_everyone_is_new(tmp_path: Path) -> None:
+    of = study(tmp_path)
+    assert person(of).id != person(of).id
+
+
+def test_names_and_links_are_random_and_not_the_same(tmp_path: Path) -> None:
+    found = person(study(tmp_path), WORKER)
+    assert len(found.id) == len(found.token) == 32
+    assert found.id != found.token
+
+
+def test_ids_are_kept_apart_and_hashed_with_the_key(tmp_path: Path) -> None:
+    of = study(tmp_path)
+    person(of, WORKER)
+    for table in ("person", "game", "trial", "event", "survey"):
+        assert WORKER not in str(rows(of, f"SELECT * FROM {table}"))
+    (row,) = rows(of, "SELECT id_hash FROM person")
+    assert row["id_hash"] == of.key.mark("external id", "link", WORKER)
+
+
+def test_an_earlier_study_can_be_excluded(tmp_path: Path) -> None:
+    person(study(tmp_path, name="first"), WORKER)
+    assert enter(study(tmp_path, name="second", exclude=["first"]), arrival(WORKER)) == "excluded"
+    assert person(study(tmp_path, name="second", exclude=["first"]), "another").stage == "demographics"
+    assert person(study(tmp_path, name="third"), WORKER).stage == "demographics"
+
+
+def test_a_closed_study_takes_nobody_new(tmp_path: Path) -> None:
+    known = person(study(tmp_path, state="open"), WORKER)
+    closed = study(tmp_path, state="closed")
+    assert enter(closed, arrival("another")) == "closed"
+    assert person(closed, WORKER).id == known.id
+
+
+def test_platforms_that_pay_want_an_id_once_the_study_is_open(tmp_path: Path) -> None:
+    platform = {"name": "prolific"}
+    assert person(study(tmp_path, platform=platform)).pilot
+    assert enter(study(tmp_path, platform=platform, state="open"), arrival()) == "no_id"
+    assert enter(study(tmp_path, state="open"), arrival()) != "no_id"
+
+
+def test_a_link_is_of_one_study(tmp_path: Path) -> None:
+    found = person(study(tmp_path))
+    other = study(tmp_path, name="other")
+    with other.database.reading() as connection:
+        assert person_of_token(connection, other, found.token) is None
+
+
+def test_who_withdraws_keeps_or_deletes_the_data(tmp_path: Path) -> None:
+    of = study(tmp_path)
+    keeps, deletes = started(of, "first-worker"), started(of, WORKER)
+    for who in (keeps, deletes):
+        answer(of, who, "redcir")
+    withdraw(of, keeps, delete=False)
+    withdraw(of, deletes, delete=True)
+    (game,) = rows(of, "SELECT * FROM game")
+    assert (game["person"], game["state"]) == (keeps.id, "dropped")
+    found = {row["id"]: row for row in rows(of, "SELECT * FROM person")}
+    assert {row["stage"] for row in found.values()} == {"withdrawn"}
+    assert (found[keeps.id]["id_hash"] is None, found[deletes.id]["id_hash"] is None) == (False, True)
+    assert len(rows(of, "SELECT * FROM trial")) == 1
+    assert len(rows(of, "SELECT * FROM external_id")) == 1
+    assert audit(of).faults == ()
+
+
+@pytest.mark.parametrize("data", [False, True])
+def test_who_is_forgotten_is_in_no_byte_of_the_file(data: bool, tmp_path: Path) -> None:
+    of = study(tmp_path)
+    who = started(of, WORKER)
+    answer(of, who, "unforgettable")
+    mark = of.key.mark("external id", "link", WORKER).encode()
+    assert WORKER.encode() in bytes_on_file(of)
+    assert mark in bytes_on_file(of)
+    assert forget(of, WORKER, data) == who.id
+    left = bytes_on_file(of)
+    assert WORKER.encode() not in left
+    assert mark not in left
+    assert (b"unforgettable" in left) is not data
+
+
+def test_people_are_named_by_their_first_letters(tmp_path: Path) -> None:
+    of = study(tmp_path, conditions={"quota": 20})
+    people = [person(of) for _ in range(17)]  # two of them begin with the same letter
+    assert forget(of, people[3].id[:12].lower(), False) == people[3].id
+    letters = [one.id[0] for one in people]
+    common = next(letter for letter in letters if letters.count(letter) > 1)
+    with pytest.raises(InvalidSettingError, match="give more letters"):
+        forget(of, common, False)
+    for nobody in ("", "nobody", "%"):
+        with pytest.raises(UnknownNameError, match="No person is called"):
+            forget(of, nobody, False)
+
+
+def test_ids_are_deleted_some_days_after_payment(tmp_path: Path) -> None:
+    clock = Clock()
+    of = study(tmp_path, clock, people={"ids_days": 30})
+    paid, waits = started(of, WORKER), started(of, "another")
+    for who in (paid, waits):
+        finish(of, who)
+    decide(of, paid.id, APPROVE)
+    export_payments(of, tmp_path / "pay")
+    clock.wait(days=29)
+    assert delete_old_ids(of) == 0
+    clock.wait(days=2)
+    assert delete_old_ids(of) == 1
+    assert [row["external"] for row in rows(of, "SELECT external FROM external_id")] == ["another"]
+    assert WORKER.encode() not in bytes_on_file(of)
+    assert person(of, WORKER).id == paid.id  # the hash still tells that they took part
+
+
+def test_ids_are_kept_where_the_plan_says_so(tmp_path: Path) -> None:
+    clock = Clock()
+    of = study(tmp_path, clock, people={"ids_days": 0})
+    finish(of, started(of, WORKER))
+    clock.wait(days=1000)
+    assert delete_old_ids(of) == 0

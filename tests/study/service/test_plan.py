@@ -1,0 +1,113 @@
+"""Settings files of studies: what they accept, and what they say of what they do not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from icy.core.errors import IcyError, InvalidSettingError, StoreError
+from icy.study.service.plan import Conditions, plan_of, plan_path, read_plan
+from tests.study.service.helpers import plan
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"titel": "x"}, "No setting in pilot.toml is called 'titel'; did you mean title"),
+        ({"pages": {"demographic": True}}, "did you mean demographics?"),
+        ({"title": 5}, "The setting title in pilot.toml cannot be 5: Expected `str`, got `int`."),
+        ({"state": "opened"}, "The setting state in pilot.toml cannot be 'opened'"),
+        ({"conditions": 5}, "[conditions] of pilot.toml is a table of settings, not 5."),
+        ({"conditions": {"quota": -1}}, "The quota must be a whole number, at least 0, not -1."),
+        ({"conditions": {"grammar": ["cncat"]}}, "did you mean concat?"),
+        ({"conditions": {"dataset": ["end"]}}, "did you mean eng?"),
+        ({"conditions": {"grammar": []}}, "A study has one condition or more"),
+        ({"conditions": {"grammar": ["concat", "comp"]}}, "each named once"),
+        ({"conditions": {"quotas": {"eng/rto": 5}}}, "No condition is called 'eng/rto'; did you mean eng/rot"),
+        ({"conditions": {"game": {"example": 5}}}, "did you mean examples?"),
+        ({"conditions": {"preset": "publish"}}, "did you mean published?"),
+        ({"conditions": {"drop_after": 0}}, "must be a number above 0"),
+        ({"people": {"devices": ["laptop"]}}, "No kind of device is called 'laptop'"),
+        ({"people": {"base_cents": 1.5}}, "Expected `int`, got `float`"),
+        ({"display": {"palette": "save"}}, "No palette is called 'save'; did you mean safe?"),
+        ({"platform": {"name": "prolifik"}}, "did you mean prolific"),
+        ({"platform": {"codes": {"finished": "C1"}}}, "No outcome with a code is called 'finished'"),
+        ({"platform": {"return_to": "http://example.org"}}, "begins with https://"),
+        ({"exclude": ["pilot"]}, "cannot exclude those who take part in itself"),
+        ({"name": "other"}, "A study has the name of its file"),
+    ],
+)
+def test_what_is_wrong_is_said_in_a_sentence(settings: dict[str, Any], said: str, tmp_path: Path) -> None:
+    with pytest.raises(IcyError) as error:
+        plan_of(settings, tmp_path / "pilot.toml")
+    assert said in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["Pilot", "a b", "static", "-a", "a" * 41, "é"])
+def test_names_are_parts_of_addresses(name: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidSettingError, match="small letters, digits and hyphens"):
+        plan_of({}, tmp_path / f"{name}.toml")
+
+
+def test_files_that_are_none_are_told(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="icy study new"):
+        read_plan(tmp_path / "nothing")
+    (tmp_path / "bad.toml").write_text("title = ")
+    with pytest.raises(InvalidSettingError, match="is not TOML"):
+        read_plan(tmp_path / "bad")
+    (tmp_path / "latin.toml").write_bytes(b"title = '\xe9'")
+    with pytest.raises(StoreError, match="it is not text in UTF-8"):
+        read_plan(tmp_path / "latin.toml")
+    assert plan_path(tmp_path / "bad") == tmp_path / "bad.toml"
+
+
+def test_conditions_are_every_dataset_with_every_grammar() -> None:
+    found = Conditions(grammar=["comp", "rot+perm"], quotas={"eng/rot+perm": 3})
+    assert [name for name, _ in found.cells] == ["synth/concat", "synth/rot+perm", "eng/concat", "eng/rot+perm"]
+    assert [found.quota_of(name) for name, _ in found.cells] == [20, 20, 20, 3]
+
+
+def test_the_preset_and_changes_reach_the_game(tmp_path: Path) -> None:
+    found = plan(tmp_path, conditions={"preset": "published", "game": {"held_out_feedback": "none"}})
+    _, game = found.conditions.cells[0]
+    assert (game.card_order, game.held_out_feedback) == ("by-colour", "none")
+
+
+def test_the_digest_is_of_what_people_see(tmp_path: Path) -> None:
+    usual = plan(tmp_path)
+    same = plan(
+        tmp_path,
+        state="open",
+        people={"base_cents": 5},
+        conditions={"quota": 9, "quotas": {"eng/perm": 1}, "drop_after": 3.0},
+    )
+    assert usual.digest == same.digest
+    for other in (
+        {"conditions": {"grammar": ["concat"]}},
+        {"conditions": {"list_seed": 1}},
+        {"pages": {"colour_check": False}},
+        {"display": {"palette": "safe"}},
+        {"language": "de"},
+    ):
+        assert plan(tmp_path, **other).digest != usual.digest
+
+
+def test_what_people_agree_to_has_a_version(tmp_path: Path) -> None:
+    usual = plan(tmp_path).consent_version
+    assert plan(tmp_path, people={"retention": "ten years"}).consent_version != usual
+    (tmp_path / "other.md").write_text("Something else.")
+    assert plan(tmp_path, information="other.md").consent_version != usual
+
+
+def test_an_open_study_tells_what_it_must(tmp_path: Path) -> None:
+    ready = plan(tmp_path, state="open")
+    ready.check_ready()
+    with pytest.raises(InvalidSettingError, match="must tell its controller and contact"):
+        plan(tmp_path, state="open", people={"controller": " ", "contact": "TODO: name"}).check_ready()
+    plan(tmp_path, people={"controller": ""}).check_ready()  # a pilot may be unfinished
+    (tmp_path / "todo.md").write_text("TODO: who you are")
+    with pytest.raises(InvalidSettingError, match=r"todo\.md still holds TODO"):
+        plan(tmp_path, state="open", information="todo.md").check_ready()

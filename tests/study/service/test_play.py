@@ -1,0 +1,335 @@
+"""Games on file: events are whole, repeats change nothing, and a crash loses nothing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import Barrier, Thread
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from icy.study.game import Event, GameState
+from icy.study.service import Database, Study
+from icy.study.service.audit import audit
+from icy.study.service.play import MOST_REACTION, OnFile, Outcome, act, checked_reaction, load, set_display
+from tests.study.service.helpers import answer, finish, on, person, rows, started, study, token
+
+
+@pytest.fixture
+def of(tmp_path: Path) -> Study:
+    return study(tmp_path)
+
+
+def loaded(of: Study, who: Any) -> OnFile:
+    with of.database.reading() as connection:
+        return load(connection, who.id)
+
+
+def everything(of: Study) -> list[Any]:
+    return [rows(of, f"SELECT * FROM {table}") for table in ("game", "trial", "event")]
+
+
+# -- one thing after the other -----------------------------------------------------------------------------------------
+
+
+def test_a_game_is_filed_as_it_is_played(of: Study) -> None:
+    who = started(of)
+    first = loaded(of, who)
+    code = first.state.trial.code
+    answer(of, who, f"  {code.upper()} ")
+    (game,) = rows(of, "SELECT * FROM game")
+    (trial,) = rows(of, "SELECT * FROM trial")
+    assert (game["state"], game["score"], game["example"], game["events"]) == ("open", 1, 0, 2)
+    assert (trial["state"], trial["correct"], trial["points"]) == ("graded", 1, 1)
+    assert (trial["raw"], trial["answer"], trial["code"]) == (f"  {code.upper()} ", code, code)
+    on(of, who)
+    assert [row["state"] for row in rows(of, "SELECT state FROM trial ORDER BY example")] == ["graded", "open"]
+    finish(of, who)
+    (game,) = rows(of, "SELECT * FROM game")
+    assert (game["state"], game["example"], len(game["completion_code"])) == ("closed", 5, 12)
+    assert game["started"] < game["finished"]
+    assert audit(of).faults == ()
+
+
+def test_a_second_answer_gets_the_first_verdict(of: Study) -> None:
+    who = started(of)
+    trial = token(of, who)
+    first = answer(of, who, "abc", trial)
+    before = everything(of)
+    again = answer(of, who, first.found.state.trial.code, trial)
+    assert (again.said, again.found.state) == ("", first.found.state)
+    assert everything(of) == before
+
+
+def test_an_answer_to_another_item_is_told_and_changes_nothing(of: Study) -> None:
+    who = started(of)
+    old = token(of, who)
+    answer(of, who, "abc")
+    on(of, who)
+    before = everything(of)
+    for trial in (old, "", "0" * 32):
+        assert act(of, who.id, Event("answer", "abc"), trial).said == "stale"
+        assert act(of, who.id, Event("next"), trial).said == ""
+    assert everything(of) == before
+
+
+def test_an_item_of_another_person_is_none_of_ours(of: Study) -> None:
+    one, other = started(of), started(of)
+    assert answer(of, one, "abc", token(of, other)).said == "stale"
+    assert {row["state"] for row in rows(of, "SELECT state FROM trial")} == {"open"}
+
+
+@pytest.mark.parametrize(("text", "said"), [("", "empty"), ("  ", "empty"), ("red cir", "letters"), ("a" * 65, "long")])
+def test_what_is_no_answer_costs_nothing_and_is_kept(text: str, said: str, of: Study) -> None:
+    who = started(of)
+    before = loaded(of, who)
+    assert answer(of, who, text).said == said
+    after = loaded(of, who)
+    assert (after.state, after.trial) == (before.state, before.trial)
+    assert rows(of, "SELECT payload_json FROM event WHERE kind = 'refused'") == [
+        {"payload_json": f'{{"text": "{text}"}}'}
+    ]
+    assert audit(of).faults == ()
+
+
+def test_before_the_start_nothing_happens(of: Study) -> None:
+    who = person(of)
+    for event in (Event("answer", "abc"), Event("next"), Event("add"), Event("tab", "train"), Event("blur")):
+        assert act(of, who.id, event).found.state.phase == "new"
+    assert rows(of, "SELECT * FROM event") == []
+
+
+def test_a_game_starts_once(of: Study) -> None:
+    who = started(of)
+    before = everything(of)
+    act(of, who.id, Event("start"))
+    assert everything(of) == before
+
+
+def test_a_finished_game_never_changes(of: Study) -> None:
+    who = started(of)
+    finish(of, who)
+    before = everything(of)
+    for kind in ("start", "answer", "next", "add", "remove", "tab", "train_view", "blur", "paste", "finish"):
+        act(of, who.id, Event(kind, "train"), token(of, who))
+    set_display(of, who.id, {"palette": "safe", "sound": 0})
+    assert everything(of) == before
+
+
+def test_looks_are_logged_and_are_no_part_of_the_game(of: Study) -> None:
+    who = started(of)
+    before = loaded(of, who).state
+    set_display(of, who.id, {"palette": "safe", "patterns": 1, "sound": 1})
+    assert loaded(of, who).state == before
+    (row,) = rows(of, "SELECT * FROM event WHERE kind = 'display'")
+    assert row["payload_json"] == '{"palette": "safe", "patterns": 1}'
+    assert audit(of).faults == ()
+
+
+@pytest.mark.parametrize(("given", "kept"), [(0, 0), (1500, 1500), (-1, None), (MOST_REACTION + 1, None), (None, None)])
+def test_a_page_cannot_claim_any_time(given: int | None, kept: int | None, of: Study) -> None:
+    assert checked_reaction(given) == kept
+    who = started(of)
+    act(of, who.id, Event("answer", "abc"), token(of, who), given)
+    assert rows(of, "SELECT reaction_ms FROM trial") == [{"reaction_ms": kept}]
+
+
+# -- at once -----------------------------------------------------------------------------------------------------------
+
+
+def test_of_fifty_answers_at_once_one_is_graded(of: Study) -> None:
+    who = started(of)
+    trial, together, found = token(of, who), Barrier(50), list[Outcome]()
+
+    def submit(text: str) -> None:
+        together.wait()
+        found.append(answer(of, who, text, trial))
+
+    threads = [Thread(target=submit, args=("abc" + "x" * n,)) for n in range(50)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 50
+    assert len({outcome.found.state.trial.text for outcome in found}) == 1  # all are told the same verdict
+    assert len(rows(of, "SELECT * FROM event WHERE kind = 'answer'")) == 1
+    assert len(rows(of, "SELECT * FROM trial")) == 1
+    assert audit(of).faults == ()
+
+
+def test_of_twenty_clicks_at_once_one_goes_on(of: Study) -> None:
+    who = started(of)
+    answer(of, who, "abc")
+    trial = token(of, who)
+    threads = [Thread(target=act, args=(of, who.id, Event("next"), trial)) for _ in range(10)]
+    threads += [Thread(target=act, args=(of, who.id, Event("add", at=2))) for _ in range(10)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    state = loaded(of, who).state
+    assert (len(state.trials), state.added) == (2, 1)
+    assert audit(of).faults == ()
+
+
+# -- anything, in any order --------------------------------------------------------------------------------------------
+
+
+class AnyGame(RuleBasedStateMachine):
+    """Someone with two windows does anything; the game on file is always that of the pure core."""
+
+    @initialize()
+    def begin(self) -> None:
+        """Start a game, on file and in memory."""
+        self.folder = TemporaryDirectory()
+        self.of = study(Path(self.folder.name))
+        self.who = started(self.of)
+        self.tokens = [token(self.of, self.who)]
+        self.model: GameState = self.file.state
+        self.score = 0
+        self.closed: list[Any] | None = None
+
+    @property
+    def file(self) -> OnFile:
+        """The game on file."""
+        return loaded(self.of, self.who)
+
+    def do(self, event: Event, trial: str = "") -> None:
+        """Do something to both."""
+        current = trial == self.tokens[-1] or event.kind not in ("answer", "next")
+        self.model = self.file.game.apply(self.model, event) if current else self.model
+        act(self.of, self.who.id, event, trial)
+        if (now := token(self.of, self.who)) != self.tokens[-1]:
+            self.tokens.append(now)
+
+    @rule(text=st.sampled_from(["redcir", "abc", "", "?", "maghex"]), window=st.integers(0, 2))
+    def answers(self, text: str, window: int) -> None:
+        """Answer in this window, or in one that shows an older item."""
+        self.do(Event("answer", text), self.tokens[max(0, len(self.tokens) - 1 - window)])
+
+    @rule(window=st.integers(0, 1))
+    def goes_on(self, window: int) -> None:
+        """Go on, likewise."""
+        self.do(Event("next"), self.tokens[max(0, len(self.tokens) - 1 - window)])
+
+    @rule(kind=st.sampled_from(["add", "remove", "train_view"]), at=st.integers(0, 6))
+    def presses(self, kind: Any, at: int) -> None:
+        """Press a button of a page that may be old."""
+        self.do(Event(kind, at=at))
+
+    @rule(
+        kind=st.sampled_from(["tab", "blur", "paste", "start", "finish"]), text=st.sampled_from(["test", "train", "x"])
+    )
+    def does(self, kind: Any, text: str) -> None:
+        """Do something else."""
+        self.do(Event(kind, text if kind == "tab" else ""))
+
+    @rule()
+    def restarts(self) -> None:
+        """Start the server anew."""
+        self.of.database.close()
+        self.of = study(Path(self.folder.name))
+
+    @invariant()
+    def agrees(self) -> None:
+        """The file has what the core says."""
+        assert self.file.state == self.model
+
+    @invariant()
+    def score_never_falls(self) -> None:
+        """The score rises, and never above what the rules allow."""
+        now = self.model.score
+        assert self.score <= now <= self.file.game.settings.most_points
+        self.score = now
+
+    @precondition(lambda self: self.model.phase == "closed")
+    @invariant()
+    def closed_never_changes(self) -> None:
+        """A finished game stays as it was."""
+        found = everything(self.of)
+        self.closed = self.closed or found
+        assert found == self.closed
+
+    def teardown(self) -> None:
+        """Audit what came of it."""
+        assert audit(self.of).faults == ()
+        self.of.database.close()
+        self.folder.cleanup()
+
+
+TestAnyGame = AnyGame.TestCase
+TestAnyGame.settings = settings(max_examples=10, stateful_step_count=30, deadline=None, derandomize=True)
+
+
+# -- killed ------------------------------------------------------------------------------------------------------------
+
+
+def play_until_killed(folder: Path, who: Any, statement: int, told: int) -> None:
+    """Play in a process that kills itself before its nth statement, and tell of every answer that was told."""
+    connect, count = Database._connect, 0
+
+    def kill(_: str) -> None:
+        nonlocal count
+        count += 1
+        if count == statement:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def traced(self: Database) -> sqlite3.Connection:
+        connection = connect(self)
+        connection.set_trace_callback(kill)
+        return connection
+
+    Database._connect = traced  # type: ignore[method-assign]
+    of = study(folder)
+    while not answer(of, who, "abc").found.is_closed:
+        os.write(told, b"a")
+        on(of, who)
+        os.write(told, b"n")
+    os.write(told, b"!")
+
+
+def killed_at(folder: Path, who: Any, statement: int) -> bytes:
+    """What a player was told until the server was killed."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:  # has nothing of the tests around it
+        try:
+            play_until_killed(folder, who, statement, write)
+        finally:
+            os._exit(0)
+    os.close(write)
+    with os.fdopen(read, "rb") as file:
+        said = file.read()
+    os.waitpid(child, 0)
+    return said
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")
+def test_killed_between_any_two_writes_nothing_is_lost(tmp_path: Path) -> None:
+    """Of a game some answers are told, and then the process is killed: these are on file, whole, and it goes on."""
+    of = study(tmp_path)
+    who = started(of)
+    of.database.close()
+    told, kills = 0, 0
+    for statement in (*range(12, 64, 3), 10**9):
+        said = killed_at(tmp_path, who, statement)
+        kills += b"!" not in said
+        told += said.count(b"n")
+        of = study(tmp_path)
+        found = loaded(of, who)
+        graded = sum(trial.graded for trial in found.state.trials)
+        assert graded >= told  # more if it was killed after the write, and before it told
+        told = len(found.state.trials) - 1
+        assert found.trial == rows(of, "SELECT token FROM trial WHERE example = ?", told)[0]["token"]
+        assert loaded(study(tmp_path), who).game.picture(found.state) == found.game.picture(found.state)
+        assert audit(of).faults == ()
+        of.database.close()
+    assert kills > 8
+    assert found.is_closed

@@ -1,0 +1,166 @@
+"""Reviews: what is odd is shown, nothing is decided by itself, and payments are files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import stat
+from pathlib import Path
+
+import pytest
+
+from icy.core.errors import InvalidSettingError, StoreError, UnknownNameError
+from icy.study.game import Event
+from icy.study.service import Study
+from icy.study.service.pay import bonus_cents, code_of, leave_address, money
+from icy.study.service.persons import Arrival, Person, enter
+from icy.study.service.platforms import Visit
+from icy.study.service.play import act, load
+from icy.study.service.review import APPROVE, REJECT, decide, export_payments, reviewed
+from tests.study.service.helpers import answer, finish, on, rows, started, study, token, write
+
+
+def play_well(of: Study, who: Person, reaction: int = 4000) -> None:
+    """Answer all items right."""
+    while True:
+        with of.database.reading() as connection:
+            code = load(connection, who.id).state.trial.code
+        act(of, who.id, Event("answer", code), token(of, who), reaction)
+        if on(of, who).found.is_closed:
+            return
+
+
+def test_what_is_odd_is_shown(tmp_path: Path) -> None:
+    of = study(tmp_path, people={"most_bonus_cents": 100})
+    play_well(of, started(of))
+    finish(of, started(of), "redred")
+    hasty = started(of)
+    act(of, hasty.id, Event("paste"))
+    act(of, hasty.id, Event("blur"))
+    play_well(of, hasty, 200)
+    unfinished = started(of)
+    found = reviewed(of)
+    assert [one.odd for one in found] == ["", "same answer", "very fast"]
+    assert [one.decision for one in found] == ["", "", ""]
+    assert [(one.pastes, one.blurs) for one in found] == [(0, 0), (0, 0), (1, 1)]
+    assert found[0].reaction_ms == 4000
+    assert found[1].reaction_ms is None
+    assert found[1].alike == 1
+    assert unfinished.id not in [one.person for one in found]
+
+
+def test_letters_that_no_code_has_are_counted(tmp_path: Path) -> None:
+    of = study(tmp_path, conditions={"dataset": ["synth"], "grammar": ["concat"]})
+    who = started(of)
+    for text in ("q", "r", "s", "t", "u", "v"):
+        answer(of, who, text)
+        on(of, who)
+    (found,) = reviewed(of)
+    assert (found.strange, found.odd) == (6, "other letters")
+
+
+def test_the_score_of_icy22_is_looked_at_in_games_of_its_length(tmp_path: Path) -> None:
+    of = study(tmp_path, conditions={"game": {"examples": 50, "held_out_at": [29, 39, 49]}})
+    who = started(of)
+    for n in range(50):
+        answer(of, who, "redgnbluym"[n % 10])
+        on(of, who)
+    assert reviewed(of)[0].odd == "score below 100"
+
+
+def test_a_bonus_is_capped_and_of_finished_games_alone(tmp_path: Path) -> None:
+    of = study(tmp_path, people={"most_bonus_cents": 3}, conditions={"game": {"cents_per_ten": 20}})
+    who = started(of)
+    with of.database.reading() as connection:
+        game = connection.execute("SELECT * FROM game").fetchone()
+    with pytest.raises(StoreError, match="finished game"):
+        bonus_cents(of, game)
+    play_well(of, who)
+    (found,) = reviewed(of)
+    assert found.score > 5
+    assert found.bonus_cents == 3
+    write(of, "UPDATE game SET score = 1")
+    assert reviewed(of)[0].bonus_cents == 2
+    assert money(305, "GBP") == "3.05 GBP"
+
+
+def test_decisions_can_change_until_they_are_paid(tmp_path: Path) -> None:
+    of = study(tmp_path)
+    who = started(of)
+    finish(of, who)
+    with pytest.raises(InvalidSettingError, match="needs a reason"):
+        decide(of, who.id, REJECT, " ")
+    assert decide(of, who.id[:20].lower(), REJECT, "the same everywhere") == who.id
+    decide(of, who.id, APPROVE)
+    assert reviewed(of)[0].decision == "approve"
+    export_payments(of, tmp_path / "pay")
+    with pytest.raises(InvalidSettingError, match="was exported"):
+        decide(of, who.id, REJECT, "too late")
+    with pytest.raises(UnknownNameError, match="No person with a finished game"):
+        decide(of, "nobody", APPROVE)
+
+
+def test_there_must_be_something_to_pay(tmp_path: Path) -> None:
+    with pytest.raises(InvalidSettingError, match="nothing to pay"):
+        export_payments(study(tmp_path), tmp_path)
+
+
+def decided(folder: Path, platform: str, **kept: str) -> Study:
+    """A study of a platform with one approved and one rejected game."""
+    of = study(folder, platform={"name": platform}, people={"most_bonus_cents": 100, "base_cents": 250})
+    for name, decision in (("W-good", APPROVE), ("W-bad", REJECT)):
+        who = enter(of, Arrival(Visit(name, kept), "computer", "2026-11-23T08:59:00.000Z"))
+        assert isinstance(who, Person)
+        write(of, "UPDATE person SET stage = 'game'")
+        act(of, who.id, Event("start"))
+        play_well(of, who)
+        decide(of, who.id, decision, "=why" if decision == REJECT else "")
+    write(of, "UPDATE review SET bonus_cents = 123")
+    return of
+
+
+def files(of: Study, folder: Path) -> dict[str, str]:
+    """The files to pay by, of which none is for others to read."""
+    found = export_payments(of, folder / "pay")
+    assert all(stat.S_IMODE(path.stat().st_mode) == 0o600 for path in found)
+    return {path.name: path.read_text() for path in found}
+
+
+def test_prolific_gets_its_files(tmp_path: Path) -> None:
+    assert files(decided(tmp_path, "prolific"), tmp_path) == {
+        "pilot-prolific-approve.txt": "W-good\n",
+        "pilot-prolific-bonus.txt": "W-good,1.23\n",
+        "pilot-prolific-reject.csv": "participant_id,reason\nW-bad,'=why\n",
+    }
+
+
+def test_mturk_gets_its_file(tmp_path: Path) -> None:
+    (text,) = files(decided(tmp_path, "mturk", assignment="AS", hit="HI"), tmp_path).values()
+    good, bad = csv.DictReader(io.StringIO(text))
+    assert good == {
+        "AssignmentId": "AS",
+        "WorkerId": "W-good",
+        "HITId": "HI",
+        "Approve": "x",
+        "Reject": "",
+        "BonusAmount": "1.23",
+    }
+    assert (bad["Approve"], bad["Reject"]) == ("", "'=why")
+
+
+def test_others_get_codes_and_amounts(tmp_path: Path) -> None:
+    of = decided(tmp_path, "link")
+    (text,) = files(of, tmp_path).values()
+    good, bad = csv.DictReader(io.StringIO(text))
+    assert (good["id"], good["base"], good["bonus"], good["currency"]) == ("W-good", "2.50", "1.23", "GBP")
+    assert (bad["base"], bad["bonus"]) == ("0.00", "0.00")
+    assert good["completion_code"] in [row["completion_code"] for row in rows(of, "SELECT * FROM game")]
+
+
+def test_codes_are_by_outcome(tmp_path: Path) -> None:
+    codes = {"complete": "C1", "failed_check": "C3"}
+    of = study(tmp_path, platform={"name": "prolific", "codes": codes})
+    assert [code_of(of, name, "OWN") for name in ("complete", "failed_check", "declined")] == ["C1", "C3", ""]
+    assert leave_address(of, "complete").endswith("?cc=C1")
+    assert leave_address(of, "declined") == ""  # no code for it, so people return their submission by themselves
+    assert code_of(study(tmp_path, name="own"), "complete", "OWN") == "OWN"

@@ -1,0 +1,82 @@
+"""A real browser for slow tests: the system's Chromium, driven by Playwright, and a service that it can reach."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+
+from icy.study.service import Study
+from icy.study.service.web.app import make_app
+from icy.study.service.web.desk import Web
+from tests.study.service.web.helpers import without_limits
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+PLACES = (
+    "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+    "/Applications/Chromium.app/Contents/MacOS/Chromium",
+    "C:/Program Files/Google/Chrome/Application/chrome.exe",
+)
+VARIABLE = "ICY_CHROMIUM"
+
+
+def chromium() -> str | None:
+    """The path of a Chromium on this machine: that of the variable ICY_CHROMIUM, or one in the usual places."""
+    named = [os.environ.get(VARIABLE), *map(shutil.which, NAMES), *PLACES]
+    return next((path for path in named if path and Path(path).is_file()), None)
+
+
+def why_not() -> str:
+    """Why no browser can be driven here; "" if one can."""
+    try:
+        import axe_playwright_python  # noqa: F401
+        import playwright  # noqa: F401
+    except ImportError:
+        return 'the extra "browser" is not installed'
+    return "" if chromium() else f"there is no Chromium here; name one in {VARIABLE}"
+
+
+@contextmanager
+def driven(**options: Any) -> Iterator[Any]:
+    """Start a browser, and yield a context of it."""
+    from playwright.sync_api import sync_playwright
+
+    flags = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=flags)
+        context = browser.new_context(**options)
+        context.set_default_timeout(30_000)
+        yield context
+        browser.close()
+
+
+def free_port() -> int:
+    """A port that nothing listens at."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@contextmanager
+def reachable(of: Sequence[Study] | Study, web: Web | None = None) -> Iterator[str]:
+    """Serve studies at a port of this machine, and yield the address."""
+    studies, port = [of] if isinstance(of, Study) else of, free_port()
+    config = uvicorn.Config(make_app(studies, web or without_limits()), port=port, access_log=False, log_level="error")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join()

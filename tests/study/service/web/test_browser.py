@@ -1,0 +1,385 @@
+"""The pages in a real browser: a whole game with its traffic searched, by keyboard, without scripts, on a phone; axe.
+
+Where the variable ICY_SCREENSHOTS names a folder, pictures of all pages are left there.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from icy.study.service import Study
+from icy.study.service.audit import audit
+from icy.study.service.play import load
+from icy.study.service.web.words import words
+from tests.study.service.helpers import rows, secrets_of, study
+from tests.study.service.web.browsers import driven, reachable, why_not
+from tests.study.service.web.test_security import TELLING
+
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(why_not()), reason=why_not())]
+
+T = words("en")
+WHOLE = {"examples": 50, "held_out_at": [29, 39, 49], "interval": 8}
+TONES = """
+window.tones = [];
+const made = window.OscillatorNode;
+window.OscillatorNode = class extends made {
+  constructor(context, options) { super(context, options); window.tones.push(options.frequency); }
+};
+"""
+
+
+@contextmanager
+def opened(of: Study, **options: Any) -> Iterator[Any]:
+    """Open the first page of a study in a browser, and see that nothing fails in there."""
+    with reachable(of) as address, driven(**options) as context:
+        faults: list[str] = []
+        page = context.new_page()
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.on("console", lambda said: faults.append(said.text) if said.type in ("error", "warning") else None)
+        page.goto(f"{address}/pilot")
+        yield page
+        assert [fault for fault in faults if "404 (Not Found)" not in fault] == []  # of a page that is asked for it
+
+
+def press(page: Any, name: str) -> None:
+    """Press a button."""
+    page.get_by_role("button", name=name, exact=True).click()
+
+
+def begin(page: Any, look: Callable[[str], None] = lambda name: None) -> None:
+    """Go through the pages before the game, and look at each."""
+    look("consent")
+    page.get_by_label(T.consent.check).check()
+    press(page, T.consent.agree)
+    for heading, name in (
+        (T.demographics.title, "about"),
+        (T.instructions.title, "instructions"),
+        (T.comprehension.title, "questions"),
+        (T.colours.title, "colours"),
+    ):
+        page.get_by_role("heading", name=heading, exact=True).wait_for()
+        look(name)
+        if name == "questions":
+            for question in T.comprehension.questions:
+                page.get_by_label(question.options[question.right]).check()
+        press(page, getattr(T, "continue"))
+    page.get_by_role("button", name=T.start.begin).wait_for()
+    look("start")
+    press(page, T.start.begin)
+    page.get_by_label(T.game.question).wait_for()
+
+
+def small(folder: Path, **given: Any) -> Study:
+    """A study of short games, with all pages."""
+    return study(folder, **{"pages": {"demographics": True}, "people": {"most_bonus_cents": 99}, **given})
+
+
+def only(of: Study) -> str:
+    """The only person of a study."""
+    return str(rows(of, "SELECT id FROM person")[0]["id"])
+
+
+def right_answer(of: Study) -> str:
+    with of.database.reading() as connection:
+        return load(connection, only(of)).state.trial.code
+
+
+# -- a whole game ------------------------------------------------------------------------------------------------------
+
+
+class Traffic:
+    """All that went over the network so far, as text."""
+
+    def __init__(self, page: Any) -> None:
+        self.texts: list[str] = []
+        self.hosts: set[str] = set()
+        page.context.on("request", self.asked)
+        page.context.on("response", self.came)
+
+    def asked(self, request: Any) -> None:
+        """Keep the address of a request."""
+        self.texts.append(request.url)
+        self.hosts.add(re.sub(r"^(\w+://[^/]+).*", r"\1", request.url))
+
+    def came(self, response: Any) -> None:
+        """Keep a reply, with its headers."""
+        self.texts.append(str(response.headers))
+        if response.status < 300:
+            self.texts.append(response.text())
+
+    def take(self) -> str:
+        """Return what came since this was asked last."""
+        found, self.texts = "\n".join(self.texts), []
+        return found
+
+
+def test_a_whole_game_and_its_whole_traffic(tmp_path: Path) -> None:
+    """Before an answer is graded nothing tells it; nobody else is asked; what is left on file is sound."""
+    of = small(tmp_path, conditions={"grammar": ["perm"], "game": WHOLE}, pages={"demographics": True})
+    with opened(of, viewport={"width": 1280, "height": 800}) as page:
+        traffic = Traffic(page)
+        begin(page)
+        secrets, told = {*secrets_of(of, only(of))}, set[str]()
+        for number in range(50):
+            if number % 5 == 0:
+                page.keyboard.press("Escape")
+                page.get_by_role("button", name=T.game.next_card).wait_for()
+                told.add(page.locator("b.code").inner_text())
+                page.keyboard.press("Escape")
+                page.get_by_label(T.game.question).wait_for()
+            page.locator(".picture").evaluate("picture => picture.decode()")
+            before = traffic.take()
+            found = [secret for secret in secrets - told if re.search(rf"\b{secret}\b", before)]
+            assert found == [], (number, found)
+            assert not any(word in before.lower() for word in TELLING)
+            page.get_by_label(T.game.question).fill(right_answer(of) if number % 2 else "redcir")
+            page.keyboard.press("Enter")
+            go_on = page.get_by_role("button", name=T.game.finish if number == 49 else T.game.next)
+            go_on.wait_for()
+            told |= {*page.locator("b.code").all_inner_texts()} | {rows(of, "SELECT code FROM trial")[-1]["code"]}
+            go_on.click()
+            page.locator(".item").filter(has_text=f"Shape {number + 2} of").wait_for() if number < 49 else None
+        page.get_by_label(T.feedback.label).fill("done by a browser")
+        press(page, T.feedback.send)
+        page.get_by_role("heading", name=T.done.title).wait_for()
+        assert len(traffic.hosts) == 1
+        code = page.locator("#completion").inner_text()
+    (game,) = rows(of, "SELECT * FROM game")
+    assert (game["state"], game["completion_code"], game["viewport"]) == ("closed", code, "1280x800")
+    times = [row["reaction_ms"] for row in rows(of, "SELECT reaction_ms FROM trial")]
+    assert all(time is not None and 0 < time < 60_000 for time in times)
+    assert audit(of).faults == ()
+
+
+# -- ways to use it ----------------------------------------------------------------------------------------------------
+
+
+def test_by_keyboard_alone(tmp_path: Path) -> None:
+    of = small(tmp_path)
+    with opened(of) as page:
+
+        def tab_to(name: str) -> None:
+            for _ in range(40):
+                page.keyboard.press("Tab")
+                focused = page.evaluate(
+                    "() => { const e = document.activeElement; "
+                    "return (e.labels?.[0]?.innerText ?? e.innerText ?? '').trim(); }"
+                )
+                if focused == name:
+                    outline = page.evaluate("() => getComputedStyle(document.activeElement).outlineStyle")
+                    assert outline == "solid"
+                    return
+            raise AssertionError(f"{name} cannot be reached")
+
+        tab_to(T.consent.check)
+        page.keyboard.press("Space")
+        tab_to(T.consent.agree)
+        page.keyboard.press("Enter")
+        for _ in range(2):
+            page.locator("h1").wait_for()
+            tab_to(getattr(T, "continue"))
+            page.keyboard.press("Enter")
+        page.get_by_role("heading", name=T.comprehension.title).wait_for()
+        for place in (0, 1, 2):
+            page.keyboard.press("Tab")
+            for _ in range(place):
+                page.keyboard.press("ArrowDown")
+            page.keyboard.press("Space")
+        tab_to(getattr(T, "continue"))
+        page.keyboard.press("Enter")
+        page.get_by_role("heading", name=T.colours.title, exact=True).wait_for()
+        tab_to(getattr(T, "continue"))
+        page.keyboard.press("Enter")
+        page.get_by_role("button", name=T.start.begin).wait_for()
+        page.keyboard.press("Enter")  # which has the focus
+        for number in range(6):
+            page.get_by_label(T.game.question).wait_for()
+            if number == 0:
+                page.keyboard.press("Escape")
+                page.get_by_role("button", name=T.game.next_card).wait_for()
+                page.keyboard.press("Enter")
+                page.locator(".panel .code").wait_for()
+                page.keyboard.press("Escape")
+                page.get_by_label(T.game.question).wait_for()
+            page.keyboard.type("redcir")
+            page.keyboard.press("Enter")
+            page.get_by_role("button", name=T.game.finish if number == 5 else T.game.next).wait_for()
+            page.keyboard.press("Enter")
+        page.get_by_role("heading", name=T.feedback.title).wait_for()
+        tab_to(T.feedback.send)
+        page.keyboard.press("Enter")
+        page.get_by_role("heading", name=T.done.title).wait_for()
+    assert len(rows(of, "SELECT * FROM trial WHERE state = 'graded'")) == 6
+
+
+def play(page: Any, count: int = 6) -> None:
+    """Answer all items, and finish."""
+    for number in range(count):
+        page.get_by_label(T.game.question).fill("redcir")
+        press(page, T.game.send)
+        press(page, T.game.finish if number == count - 1 else T.game.next)
+    page.get_by_role("heading", name=T.feedback.title).wait_for()
+
+
+def test_without_scripts(tmp_path: Path) -> None:
+    of = small(tmp_path)
+    with opened(of, java_script_enabled=False) as page:
+        begin(page)
+        press(page, T.game.train)
+        press(page, T.game.next_card)
+        press(page, T.game.to_test)
+        press(page, T.game.more)
+        play(page)
+        press(page, T.feedback.send)
+        page.get_by_role("heading", name=T.done.title).wait_for()
+    assert {row["reaction_ms"] for row in rows(of, "SELECT reaction_ms FROM trial")} == {None}
+    assert audit(of).faults == ()
+
+
+def test_double_clicks_reloads_back_and_two_tabs(tmp_path: Path) -> None:
+    of = small(tmp_path)
+    with opened(of) as page:
+        begin(page)
+        page.get_by_label(T.game.question).fill("redcir")
+        page.get_by_role("button", name=T.game.send).dblclick()
+        page.get_by_role("button", name=T.game.next).wait_for()
+        assert len(rows(of, "SELECT * FROM trial")) == 1
+        page.reload()
+        page.get_by_role("button", name=T.game.next).dblclick()
+        page.get_by_text("Shape 2 of 6").first.wait_for()
+        other = page.context.new_page()
+        other.goto(page.url)
+        other.get_by_label(T.game.question).fill("abc")
+        press(other, T.game.send)
+        press(other, T.game.next)
+        page.get_by_label(T.game.question).fill("maghex")
+        press(page, T.game.send)  # of an item that the other tab has answered
+        page.get_by_text(T.say.stale).first.wait_for()
+        page.goto("about:blank")
+        page.go_back()
+        page.get_by_text("Shape 3 of 6").first.wait_for()
+    assert [row["answer"] for row in rows(of, "SELECT answer FROM trial")] == ["redcir", "abc", None]
+    assert audit(of).faults == ()
+
+
+def test_what_was_typed_outlives_a_look_at_train_and_a_mistake(tmp_path: Path) -> None:
+    with opened(small(tmp_path)) as page:
+        begin(page)
+        page.get_by_label(T.game.question).press_sequentially("red1")
+        page.keyboard.press("Escape")
+        page.get_by_role("button", name=T.game.next_card).wait_for()
+        page.keyboard.press("Escape")
+        assert page.get_by_label(T.game.question).input_value() == "red1"
+        page.keyboard.press("Enter")
+        page.get_by_text(T.say.letters).first.wait_for()
+        assert page.get_by_label(T.game.question).input_value() == "red1"
+        assert page.locator("#live").inner_text() == T.say.letters
+
+
+def test_tones_sound_after_a_key_and_not_when_off(tmp_path: Path) -> None:
+    with opened(small(tmp_path)) as page:
+        page.context.add_init_script(TONES)
+        begin(page)
+        assert page.evaluate("window.tones") == []
+        page.keyboard.type("redcir")
+        page.keyboard.press("Enter")
+        page.get_by_role("button", name=T.game.next).wait_for()
+        heard = page.evaluate("window.tones")
+        assert len(heard) >= 2
+        page.locator("summary").click()
+        page.get_by_label(T.instructions.sound).uncheck()
+        press(page, T.game.change)
+        page.locator(".game[data-sound=off]").wait_for()
+        page.get_by_role("button", name=T.game.next).click()
+        page.get_by_label(T.game.question).fill("redcir")
+        page.keyboard.press("Enter")
+        page.get_by_role("button", name=T.game.next).wait_for()
+        assert page.evaluate("window.tones") == heard
+
+
+def test_leaving_and_pasting_are_noted(tmp_path: Path) -> None:
+    of = small(tmp_path)
+    with opened(of) as page:
+        begin(page)
+        page.evaluate("window.dispatchEvent(new Event('blur'))")
+        page.get_by_label(T.game.question).dispatch_event("paste", {"bubbles": True})
+        page.get_by_label(T.game.question).fill("redcir")
+        page.keyboard.press("Enter")
+        page.get_by_role("button", name=T.game.next).wait_for()
+    kinds = [row["kind"] for row in rows(of, "SELECT kind FROM event")]
+    assert {"blur", "paste"} <= {*kinds}
+
+
+def test_on_a_small_phone_picture_and_field_are_above_the_keyboard(tmp_path: Path) -> None:
+    width, height, keyboard = 320, 568, 250
+    viewport = {"width": width, "height": height}
+    with opened(small(tmp_path), viewport=viewport, has_touch=True, is_mobile=True, device_scale_factor=2) as page:
+
+        def narrow(name: str) -> None:
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, name
+
+        begin(page, narrow)
+        narrow("game")
+        picture = page.locator(".picture").bounding_box()
+        field = page.get_by_label(T.game.question).bounding_box()
+        assert field["y"] + field["height"] - picture["y"] <= height - keyboard
+        for button in page.get_by_role("button").all():
+            box = button.bounding_box()
+            assert min(box["width"], box["height"]) >= 44
+
+
+# -- axe ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (320, "dark")])
+def test_axe_finds_nothing_on_any_page(width: int, scheme: str, tmp_path: Path) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    folder, axe, seen = os.environ.get("ICY_SCREENSHOTS"), Axe(), list[str]()
+    options = {"viewport": {"width": width, "height": 800}, "color_scheme": scheme, "bypass_csp": True}
+    with opened(small(tmp_path), **options) as page:
+
+        def look(name: str) -> None:
+            seen.append(name)
+            if folder:
+                Path(folder).mkdir(parents=True, exist_ok=True)
+                page.screenshot(path=f"{folder}/{width}-{len(seen):02d}-{name}.png", full_page=True)
+            found = axe.run(page, options={}).response["violations"]
+            assert [(name, one["id"], [node["html"] for node in one["nodes"]]) for one in found] == []
+
+        begin(page, look)
+        look("test")
+        press(page, T.game.train)
+        page.get_by_role("button", name=T.game.next_card).wait_for()
+        look("train")
+        press(page, T.game.to_test)
+        page.get_by_label(T.game.question).fill("?")
+        press(page, T.game.send)
+        page.locator("#said").wait_for()
+        look("no-answer")
+        page.locator("summary").click()
+        look("colours-and-sound")
+        page.get_by_label(T.game.question).fill("abc")
+        press(page, T.game.send)
+        page.get_by_role("button", name=T.game.next).wait_for()
+        look("wrong")
+        page.get_by_role("link", name=T.game.stop).click()
+        look("stop")
+        page.get_by_role("link", name=T.stop.back).click()
+        press(page, T.game.next)
+        play(page, 5)
+        look("remarks")
+        press(page, T.feedback.send)
+        page.get_by_role("heading", name=T.done.title).wait_for()
+        look("done")
+        for address in ("declined", "nothing"):
+            page.goto(re.sub("/pilot.*", f"/pilot/{address}", page.url))
+            look(address)
+    assert len(seen) == 16

@@ -1,0 +1,487 @@
+"""Security and privacy, line by line of the list that the service was built by (spycodes-facts 15)."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from icy.study.game import Event, normalised
+from icy.study.service import Study
+from icy.study.service.play import OnFile, act, load
+from icy.study.service.web import pages
+from icy.study.service.web.desk import Desk
+from icy.study.service.web.guard import HEADERS, MOST_BODY, POLICY
+from icy.study.service.web.limits import Limit
+from tests.study.service.helpers import Clock, answer, finish, on, rows, secrets_of, started, study
+from tests.study.service.web.helpers import HOST, Browser, browsing, served, without_limits
+
+TELLING = ("meaning", "held", "holdout", "seed", "exposure", "answerable", "expected")
+
+
+@pytest.fixture
+def of(tmp_path: Path) -> Study:
+    return study(tmp_path)
+
+
+@pytest.fixture
+def browser(of: Study) -> Iterator[Browser]:
+    with browsing(of) as found:
+        yield found
+
+
+def loaded(of: Study, person: str) -> OnFile:
+    with of.database.reading() as connection:
+        return load(connection, person)
+
+
+def person_id(of: Study) -> str:
+    return str(rows(of, "SELECT id FROM person")[0]["id"])
+
+
+# -- no reply tells what it should not ---------------------------------------------------------------------------------
+
+
+def test_before_an_answer_is_graded_nothing_tells_it(browser: Browser, of: Study) -> None:
+    """All that came back so far, headers and addresses too, is searched before every answer."""
+    browser.start()
+    secrets, told = {*secrets_of(of, person_id(of))}, set[str]()
+    while "answer" in browser.page.forms:
+        for secret in secrets - told:
+            assert not [text for _, text in browser.seen if re.search(rf"\b{secret}\b", text)], secret
+        for address, text in browser.seen:
+            assert not any(word in text.lower() or word in address.lower() for word in TELLING)
+        browser.send("tab train")
+        told |= set(browser.page.codes)
+        browser.send("tab test")
+        browser.client.get(browser.page.picture)
+        browser.send("answer", answer="abc")
+        told |= set(browser.page.codes)
+        browser.send("next")
+    assert len(secrets - told) > 20  # most codes were never told at all
+
+
+def test_a_page_is_the_same_whatever_waits(of: Study) -> None:
+    """Another meaning, code, held-out or ordinary: only the picture is another, and its address is not."""
+    who = started(of)
+    found, desk = loaded(of, who.id), Desk(of, without_limits())
+    others = [
+        {"meaning": 7, "code": "qqqqqq"},
+        {"held_out": 1},
+        {"image": 99},
+        {"among_cards": (5, 5), "shown": (4, 4), "exposures": (9, 9), "own_exposures": 3},
+    ]
+    page = pages._game(desk, who, found, "").body
+    for change in others:
+        state = found.state.with_trial(replace(found.state.trial, **change))
+        assert pages._game(desk, who, replace(found, state=state), "").body == page
+
+
+@pytest.mark.parametrize("palette", ["primary", "safe"])
+def test_pictures_have_opaque_addresses_and_tell_nothing(palette: str, browser: Browser, of: Study) -> None:
+    browser.start()
+    browser.send("display", palette=palette, sound="1")
+    addresses = set()
+    while "answer" in browser.page.forms:
+        addresses.add(browser.page.picture)
+        picture = browser.client.get(browser.page.picture)
+        assert picture.headers["content-type"] == "image/svg+xml"
+        assert re.search(r'alt="The shape to answer"', browser.text)
+        assert not re.search("red|green|blue|circle|triangle|square|[0-9]{7,}", picture.text)
+        browser.send("answer", answer="abc")
+        browser.send("next")
+    assert len(addresses) == 6
+    assert all(re.fullmatch(r"/pilot/p/[0-9A-F]{32}/picture/[0-9A-F]{32}", address) for address in addresses)
+
+
+def test_only_pictures_on_screen_are_shown_and_to_their_person_alone(browser: Browser, of: Study) -> None:
+    browser.start()
+    old, link = browser.page.picture, browser.address
+    browser.send("answer", answer="abc")
+    browser.send("next")
+    assert browser.client.get(old).status_code == 404
+    now = browser.page.picture
+    assert browser.client.get(now).status_code == 200
+    other = Browser(browser.client)
+    other.enter()
+    assert browser.client.get(now.replace(link.split("/")[-1], other.address.split("/")[-1])).status_code == 404
+    assert browser.client.get(f"{link}/picture/{'0' * 32}").status_code == 404
+
+
+# -- tokens, conditions, studies ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("end", ["", "/stop", "/picture/" + "0" * 32])
+@pytest.mark.parametrize("token", ["0" * 32, "x", "..%2F..%2Fetc", "' OR 1=1 --"])
+def test_tokens_are_checked_on_every_call(token: str, end: str, browser: Browser) -> None:
+    browser.start()
+    assert browser.get(f"/pilot/p/{token}{end}").status_code == 404
+    assert browser.post(f"/pilot/p/{token}/answer", {"answer": "x"}).status_code == 404
+
+
+def test_one_persons_form_is_not_anothers(browser: Browser, of: Study) -> None:
+    browser.start()
+    mine = browser.page.forms["answer"]
+    other = Browser(browser.client)
+    other.start()
+    theirs = other.page.forms["answer"]
+    assert browser.post(theirs.action, {**mine.fields, "answer": "x"}).status_code == 403
+    browser.post(theirs.action, {**theirs.fields, "trial": mine.fields["trial"], "answer": "x"})
+    assert [row["state"] for row in rows(of, "SELECT state FROM trial")] == ["open", "open"]
+
+
+def test_the_condition_is_the_servers_choice(of: Study) -> None:
+    wanted = "grammar=perm&dataset=eng&condition=eng%2Fperm&slot=3&seed=1&instance=1"
+    with browsing(of) as browser:
+        browser.get(f"/pilot?{wanted}")
+        browser.send("enter", agree="1", **dict(part.split("=") for part in wanted.split("&")))
+        game = loaded(of, person_id(of))
+    assert (game.row["slot"], game.row["instance"]) == (0, 0)
+    assert wanted not in browser.text
+
+
+@pytest.mark.parametrize(
+    "address", ["/other", "/other/enter", "/pilot/nothing", "/..%2Fetc%2Fpasswd", "/static/../app.py"]
+)
+def test_unknown_addresses_are_a_page_of_their_own(address: str, browser: Browser) -> None:
+    reply = browser.get(address)
+    assert reply.status_code in (404, 405)
+    assert "There is no such page." in reply.text
+
+
+def test_nothing_but_the_files_of_the_pages_is_served(browser: Browser) -> None:
+    for name in ("study.css", "study.js", "star.svg", "icon.svg"):
+        assert browser.get(f"/static/{name}").status_code == 200
+    for name in ("app.py", "..%2Fapp.py", "%2e%2e/app.py", "nothing.css", "schema.sql"):
+        assert browser.get(f"/static/{name}").status_code == 404
+
+
+# -- answers and forms -------------------------------------------------------------------------------------------------
+
+
+def test_answers_are_read_kindly_and_kept_as_typed(browser: Browser, of: Study) -> None:
+    browser.start()
+    code = loaded(of, person_id(of)).state.trial.code
+    typed = "  " + "".join(chr(ord(letter) + 0xFEE0) for letter in code.upper()) + " "  # wide letters, as of Japanese
+    assert normalised(typed) == code
+    browser.send("answer", answer=typed)
+    (trial,) = rows(of, "SELECT * FROM trial")
+    assert (trial["raw"], trial["answer"], trial["correct"]) == (typed, code, 1)
+
+
+def test_what_people_type_is_shown_as_text(tmp_path: Path) -> None:
+    of = study(tmp_path, title="<script>alert(1)</script>", people={"purpose": "<b onclick=x>"})
+    (tmp_path / "pilot-information.md").write_text("# Hi\n\n<script>alert(2)</script> [x](javascript:alert(3))")
+    with browsing(of) as browser:
+        browser.get('/pilot?id="><script>alert(4)</script>')
+        assert "<script>alert" not in browser.text
+        assert "<b onclick" not in browser.text
+        assert 'href="javascript:' not in browser.text
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"origin": "https://evil.example"},
+        {"origin": "null"},
+        {"origin": HOST, "sec-fetch-site": "cross-site"},
+        {"origin": HOST, "sec-fetch-site": "same-site"},
+        {"origin": "", "referer": "https://evil.example/a"},
+        {"origin": ""},
+    ],
+    ids=str,
+)
+def test_forms_of_other_sites_are_refused(headers: dict[str, str], browser: Browser, of: Study) -> None:
+    browser.start()
+    form = browser.page.forms["answer"]
+    given = {name: value for name, value in headers.items() if value}
+    if not headers["origin"]:
+        del browser.client.headers["origin"]
+    assert browser.post(form.action, {**form.fields, "answer": "abc"}, headers=given).status_code == 403
+    assert rows(of, "SELECT state FROM trial") == [{"state": "open"}]
+
+
+@pytest.mark.parametrize(
+    "headers", [{"sec-fetch-site": "same-origin"}, {"referer": f"{HOST}/pilot/p/x"}, {"origin": HOST.upper()}], ids=str
+)
+def test_forms_of_our_own_pages_are_taken(headers: dict[str, str], browser: Browser) -> None:
+    browser.start()
+    form = browser.page.forms["answer"]
+    if "origin" not in headers:
+        del browser.client.headers["origin"]
+    assert browser.post(form.action, {**form.fields, "answer": "abc"}, headers=headers).status_code == 200
+
+
+def test_behind_a_proxy_the_site_is_the_one_that_people_use(of: Study) -> None:
+    with browsing(of, without_limits(base_url="https://study.example")) as browser:
+        browser.get("/pilot")
+        form = browser.page.forms["enter"]
+        data = {**form.fields, "agree": "1"}
+        assert browser.post(form.action, data).status_code == 403  # of http://study.example
+        assert browser.post(form.action, data, headers={"origin": "https://study.example"}).status_code == 200
+
+
+@pytest.mark.parametrize("token", ["", "0" * 32, None])
+def test_forms_without_their_token_are_refused(token: str | None, browser: Browser, of: Study) -> None:
+    browser.start()
+    form = browser.page.forms["answer"]
+    fields = {name: value for name, value in form.fields.items() if name != "form"}
+    data = {**fields, "answer": "abc", **({} if token is None else {"form": token})}
+    assert browser.post(form.action, data).status_code == 403
+    assert browser.post("/pilot/enter", {"agree": "1", **({} if token is None else {"form": token})}).status_code == 403
+    assert rows(of, "SELECT state FROM trial") == [{"state": "open"}]
+
+
+def test_the_page_of_information_is_good_for_a_day(tmp_path: Path) -> None:
+    clock = Clock()
+    of = study(tmp_path, clock)
+    with browsing(of) as browser:
+        browser.get("/pilot")
+        form = browser.page.forms["enter"]
+        clock.wait(hours=25)
+        assert browser.post(form.action, {**form.fields, "agree": "1"}).status_code == 403
+        browser.enter()
+    (row,) = rows(of, "SELECT * FROM person")
+    assert row["first_seen"] < row["consented"]
+
+
+def test_reading_is_not_doing(browser: Browser, of: Study) -> None:
+    """A link to an action does nothing."""
+    browser.start()
+    before = rows(of, "SELECT * FROM game")
+    for action in ("answer", "next", "withdraw", "add"):
+        assert browser.get(f"{browser.address.split('/answer')[0]}/{action}").status_code in (404, 405)
+        browser.get(f"/pilot/p/{rows(of, 'SELECT token FROM person')[0]['token']}")
+    assert rows(of, "SELECT * FROM game") == before
+
+
+def test_large_and_strange_requests_are_refused(browser: Browser) -> None:
+    browser.start()
+    form = browser.page.forms["answer"]
+    assert browser.post(form.action, {**form.fields, "answer": "x" * MOST_BODY}).status_code == 413
+    many = {f"field{n}": "x" for n in range(100)}
+    assert browser.post(form.action, {**form.fields, **many}).status_code == 400
+    files = {"answer": ("name.txt", b"x")}
+    assert browser.client.post(form.action, data=form.fields, files=files).status_code == 400
+    assert browser.client.post(form.action, json={"answer": "x"}).status_code == 403  # which has no token
+    assert browser.client.put(form.action).status_code == 405
+
+
+def test_remarks_have_a_length(browser: Browser, of: Study) -> None:
+    browser.start()
+    browser.play()
+    browser.send("feedback", text="é" * 2500)
+    assert len(rows(of, "SELECT text FROM feedback")[0]["text"]) == 2000
+
+
+# -- headers and third parties -----------------------------------------------------------------------------------------
+
+
+def test_every_reply_has_the_headers(browser: Browser) -> None:
+    browser.start()
+    for address in (
+        browser.address,
+        "/pilot",
+        "/pilot/declined",
+        "/nothing",
+        "/static/study.css",
+        browser.page.picture,
+    ):
+        headers = browser.client.get(address).headers
+        assert headers["x-content-type-options"] == "nosniff"
+        assert "default-src 'none'" in headers["content-security-policy"]
+        assert headers["referrer-policy"] == "same-origin"
+        assert "set-cookie" not in headers
+        assert set(HEADERS) <= {*headers, "cache-control"}
+    assert browser.client.get(browser.address).headers["cache-control"] == "no-store"
+    assert (
+        browser.client.post("/pilot/enter", data={"x": "y" * MOST_BODY}).headers["x-content-type-options"] == "nosniff"
+    )
+
+
+def test_the_policy_lets_nothing_in_from_elsewhere() -> None:
+    assert set(POLICY.values()) == {"'none'", "'self'"}
+    assert "unsafe" not in str(POLICY)
+
+
+def test_no_page_asks_third_parties(browser: Browser) -> None:
+    browser.start()
+    browser.play()
+    browser.send("feedback")
+    texts = [text for _, text in browser.seen]
+    texts += [browser.client.get(f"/static/{name}").text for name in ("study.css", "study.js")]
+    for text in texts:
+        found = re.findall(r"(?:https?:)?//[\w.-]+", text)
+        assert [one for one in found if "w3.org" not in one and not one.startswith("// ")] == []
+        assert not re.search(r"<script>|<style|\sstyle=|\son\w+=|@import|url\(", text)
+
+
+# -- limits ------------------------------------------------------------------------------------------------------------
+
+
+def test_one_person_cannot_ask_for_everything(of: Study) -> None:
+    time = [0.0]
+    web = without_limits(person=Limit(rate=1, burst=30, clock=lambda: time[0]))
+    with browsing(of, web) as browser:
+        browser.start()
+        link, other = browser.address, Browser(browser.client)
+        codes = [browser.get(link).status_code for _ in range(40)]
+        assert codes[-1] == 429
+        assert browser.reply.headers["retry-after"] == "5"
+        assert "wait a few seconds" in browser.text
+        other.enter()
+        assert other.reply.status_code == 200
+        time[0] += 1.5
+        assert [browser.get(link).status_code for _ in range(2)] == [200, 429]
+
+
+def test_newcomers_cannot_flood_a_study(of: Study) -> None:
+    with browsing(of, without_limits(newcomers=Limit(rate=0, burst=2))) as browser:
+        browser.get("/pilot")
+        form = browser.page.forms["enter"]
+        data = {**form.fields, "agree": "1"}
+        assert [browser.post(form.action, data).status_code for _ in range(3)] == [200, 200, 429]
+
+
+def test_limits_forget_who_came_long_ago() -> None:
+    limit = Limit(rate=1, burst=1, clock=lambda: 0.0)
+    for number in range(10_050):
+        limit.allows(str(number))
+    assert len(limit._buckets) == 10_000
+
+
+def test_programs_are_told_from_people(tmp_path: Path) -> None:
+    clock = Clock()
+    of = study(tmp_path, clock, pages={"least_seconds": 2})
+    with browsing(of) as browser:
+        browser.get("/pilot")
+        form = browser.page.forms["enter"]
+        data = {**form.fields, "agree": "1"}
+        assert browser.post(form.action, data).status_code == 400  # at once
+        assert "very fast" in browser.text
+        clock.wait(seconds=3)
+        assert browser.post(form.action, {**data, "website": "x"}).status_code == 400  # a field that people do not see
+        assert browser.post(form.action, form.fields).status_code == 400  # without agreeing
+        assert rows(of, "SELECT * FROM person") == []
+        assert browser.post(form.action, data).status_code == 200
+
+
+# -- the researcher's page ---------------------------------------------------------------------------------------------
+
+LOCAL: dict[str, Any] = {"base_url": "http://localhost:8000", "client": ("127.0.0.1", 5)}
+
+
+def basic(password: str) -> dict[str, str]:
+    return {"authorization": "Basic " + base64.b64encode(f"me:{password}".encode()).decode()}
+
+
+def test_the_researchers_page_is_off_by_default(of: Study) -> None:
+    with served(of, without_limits(), **LOCAL) as client:
+        assert client.get("/pilot/researcher").status_code == 404
+
+
+def test_without_a_password_it_is_for_this_machine(of: Study) -> None:
+    web = without_limits(researcher=True)
+    finish(of, started(of))
+    with served(of, web, **LOCAL) as client:
+        page = client.get("/pilot/researcher")
+        assert "<td>1</td>" in page.text
+        assert client.get("/pilot/researcher", headers={"x-forwarded-for": "1.2.3.4"}).status_code == 404
+        assert client.get("/pilot/researcher", headers={"host": "study.example"}).status_code == 404
+    with served(of, web, base_url="http://localhost:8000", client=("192.168.0.7", 5)) as client:
+        assert client.get("/pilot/researcher").status_code == 404
+
+
+def test_with_a_password_it_is_for_who_knows_it(of: Study) -> None:
+    with served(of, without_limits(researcher=True, password="open sésame")) as client:
+        found = client.get("/pilot/researcher")
+        assert (found.status_code, found.headers["www-authenticate"][:5]) == (401, "Basic")
+        for wrong in (basic("open"), basic(""), {"authorization": "Basic !"}, {"authorization": "Bearer x"}):
+            assert client.get("/pilot/researcher", headers=wrong).status_code == 401
+        assert client.get("/pilot/researcher", headers=basic("open sésame")).status_code == 200
+        codes = [client.get("/pilot/researcher", headers=basic(str(n))).status_code for n in range(20)]
+        assert codes[-1] == 429
+
+
+def test_it_tells_of_nobody(of: Study) -> None:
+    who = started(of, "WORKER")
+    with served(of, without_limits(researcher=True), **LOCAL) as client:
+        text = client.get("/pilot/researcher").text
+    assert not any(secret in text for secret in (who.id, who.token, "WORKER"))
+
+
+def test_other_names_of_the_machine_are_refused(of: Study) -> None:
+    """A page of another site cannot have its name lead here (DNS rebinding)."""
+    from icy.study.service.serve import Serving
+    from icy.study.service.web.app import make_app
+    from tests.study.service.web.helpers import TestClient
+
+    with TestClient(make_app([of], without_limits(), Serving().hosts)) as client:
+        assert client.get("/pilot", headers={"host": "evil.example"}).status_code == 400
+        assert client.get("/pilot", headers={"host": "localhost:8000"}).status_code == 200
+
+
+# -- privacy -----------------------------------------------------------------------------------------------------------
+
+
+def test_no_address_and_no_browser_name_is_stored(of: Study) -> None:
+    agent = "Mozilla/5.0 (X11; Strange) Unlikely/77.7"
+    with browsing(of, client=("198.51.100.23", 4711), headers={"origin": HOST, "user-agent": agent}) as browser:
+        browser.start()
+        browser.play()
+        browser.send("feedback")
+    of.database.scrub()
+    held = b"".join(path.read_bytes() for path in of.database.path.parent.iterdir())
+    for trace in (b"198.51.100.23", b"4711", b"Unlikely", b"Strange"):
+        assert trace not in held
+
+
+def test_no_cookie_is_set(browser: Browser) -> None:
+    browser.start()
+    browser.play()
+    assert dict(browser.client.cookies) == {}
+
+
+def test_consent_tells_what_the_law_wants(browser: Browser, of: Study) -> None:
+    browser.get("/pilot")
+    people = of.plan.people
+    for told in (people.purpose, people.controller, people.contact, people.retention, "have your data deleted"):
+        assert told in browser.text
+    browser.send("enter", agree="1")
+    (row,) = rows(of, "SELECT consent_version, consented, text FROM person JOIN consent ON version = consent_version")
+    assert (row["consent_version"], row["text"]) == (of.plan.consent_version, of.plan.information_text)
+
+
+def test_faults_tell_nothing_of_the_inside(of: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        raise ValueError("secret inside")
+
+    with browsing(of, raise_server_exceptions=False) as browser:
+        browser.start()
+        monkeypatch.setattr(pages, "told", broken)
+        form = browser.page.forms["answer"]
+        reply = browser.post(form.action, {**form.fields, "answer": "abc"})
+        assert reply.status_code == 500
+        assert "secret" not in reply.text
+        assert "Nothing that you did before is lost" in reply.text
+        assert "default-src 'none'" in reply.headers["content-security-policy"]
+
+
+# -- money -------------------------------------------------------------------------------------------------------------
+
+
+def test_points_after_the_end_count_nothing(of: Study) -> None:
+    who = started(of)
+    finish(of, who)
+    (before,) = rows(of, "SELECT score, finished, completion_code FROM game")
+    for _ in range(5):
+        answer(of, who, "redcir")
+        on(of, who)
+        act(of, who.id, Event("finish"))
+    assert rows(of, "SELECT score, finished, completion_code FROM game") == [before]
+    assert len(rows(of, "SELECT * FROM trial")) == 6

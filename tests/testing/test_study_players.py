@@ -1,0 +1,108 @@
+"""The contract of players of the study: for every check a player that is wrong in the way it looks for."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from icy.core.errors import UnknownNameError
+from icy.core.registry import STUDY_PLAYER, Entry, registry
+from icy.study.players.base import Item, Seat
+from icy.study.players.composer import Composer
+from icy.testing import STUDY_PLAYER_CHECKS, ContractError, check_study_player
+
+
+class Mute(Composer):
+    def answer(self, item: Item) -> str:
+        return ""
+
+
+class Fickle(Composer):
+    """Answers by chance of its own."""
+
+    count = 0
+
+    def begin(self, seat: Seat) -> None:
+        super().begin(seat)
+        Fickle.count += 1
+
+    def answer(self, item: Item) -> str:
+        return "abcdefghij"[Fickle.count % 10] * 4
+
+
+class Remembers(Composer):
+    """Keeps what it was shown in an earlier game."""
+
+    def begin(self, seat: Seat) -> None:
+        before = getattr(self, "known", {})
+        super().begin(seat)
+        self.known = before
+
+
+class Global(Composer):
+    def answer(self, item: Item) -> str:
+        random.random()
+        return super().answer(item)
+
+
+class Local(Composer):
+    """Plays otherwise where it was sent."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.here = True
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "here": False}
+
+    def answer(self, item: Item) -> str:
+        return super().answer(item) if self.here else "b"
+
+
+class NoPlayer:
+    """Looks like a player, and is none."""
+
+    adds = False
+
+    def begin(self, seat: Seat) -> None: ...
+    def learn(self, item: Item, code: str) -> None: ...
+    def looks(self, cards: int, seen: int) -> bool:
+        return False
+
+    def answer(self, item: Item) -> str:
+        return "a"
+
+
+WRONG: dict[str, Callable[[], Any]] = {
+    "made_by_name": NoPlayer,
+    "answers": Mute,
+    "same_seed_same_game": Fickle,
+    "begin_forgets": Remembers,
+    "random_state_untouched": Global,
+    "pickles": Local,
+}
+
+
+@pytest.mark.parametrize("check", WRONG)
+def test_a_wrong_player_fails_its_check(check: str) -> None:
+    failed = {r.name for r in check_study_player(WRONG[check], raise_on_failure=False) if not r.passed}
+    assert check in failed
+    assert failed <= {check} | ({"begin_forgets", "pickles"} if check == "same_seed_same_game" else set()) | (
+        set(STUDY_PLAYER_CHECKS) - {"made_by_name"} if check == "answers" else set()
+    )
+
+
+def test_every_check_has_a_player_that_fails_it() -> None:
+    assert set(WRONG) == set(STUDY_PLAYER_CHECKS)
+
+
+def test_registered_players_are_found() -> None:
+    with registry.holding(Entry(STUDY_PLAYER, "mine", Composer, "", "", origin=__name__)):
+        assert not {r.name: r for r in check_study_player("mine")}["made_by_name"].excused
+    with pytest.raises(UnknownNameError, match=r"No study-player is called 'mine'.*`icy list study-players`"):
+        check_study_player("mine")
+    with pytest.raises(ContractError, match="study-player/Mute fails"):
+        check_study_player(Mute)
