@@ -21,6 +21,8 @@ from setuptools.command.editable_wheel import editable_wheel
 
 ROOT = Path(__file__).parent
 
+STUDY = ["jinja2", "markdown-it-py", "python-multipart", "starlette>=1.10", "uvicorn"]
+
 FOLDERS = {"icy": "icy", "icy.models": "models", "icy.grammars": "grammars", "icy.analysis": "analysis"}
 
 
@@ -153,6 +155,8 @@ setup(
     package_data={
         "icy": ["py.typed", "**/*.safetensors"],
         "icy.analysis": ["**/*.csv", "**/*.json", "**/*.parquet", "**/*.toml"],
+        "icy.study.service": ["*.sql", "documents/*"],
+        "icy.study.service.web": ["static/*", "templates/*", "texts/*"],
     },
     entry_points={"console_scripts": ["icy=icy.cli:main"]},
     python_requires=">=3.11",
@@ -178,9 +182,12 @@ setup(
         "torch>=2.6",
     ],
     extras_require={
+        "study": STUDY,
         "test": [
+            *STUDY,
             "beartype",
             "build",
+            "httpx",  # which starlette's test client speaks with
             "hypothesis",
             "mypy",
             "pandas-stubs",
@@ -194,6 +201,7 @@ setup(
             "tensorboard",
             "wheel",
         ],
+        "browser": ["axe-playwright-python", "playwright"],  # tests of pages in a browser, which the system brings
         "docs": ["furo", "myst-parser>=5", "sphinx>=9", "sphinx-copybutton"],
         "notebooks": ["ipykernel", "nbclient", "nbformat"],
         "ray": ["ray"],

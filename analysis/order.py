@@ -9,7 +9,11 @@ from icy.core.registry import SIDES
 
 ORDER = ("concat", "perm", "proj", "pairsum", "rot", "shuf", "shufdet", "hol")  # grammars, as in the papers' tables
 # Values of columns that are not shown in alphabetical order.
-ORDERED = {"representation": ("soft", "gumb", "discr"), "side": SIDES, "preset": ("default", "published")}
+ORDERED = {
+    "representation": ("soft", "gumb", "discr", "gs", "qt", "cb"),
+    "side": SIDES,
+    "preset": ("default", "published"),
+}
 
 
 def in_order(grammars: Iterable[str]) -> list[str]:

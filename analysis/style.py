@@ -379,7 +379,7 @@ def legend(figure: Figure, axes: Sequence[Axes], own: bool, handles: Sequence[An
     """Draw a legend at the right of a new figure; on given axes, within the last."""
     style = {"fontsize": SMALL, "frameon": False, **more}
     if own:
-        figure.legend(handles=list(handles), loc="outside right center", **style)
+        figure.legend(handles=list(handles), **{"loc": "outside right center", **style})
     else:
         axes[-1].legend(handles=list(handles), **{**style, "frameon": True, "framealpha": 0.8})
 

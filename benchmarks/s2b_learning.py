@@ -23,12 +23,12 @@ import torch
 
 from icy.core.text import markdown_table
 from icy.s2b import GameSettings
-from icy.s2b.agents import learning, pair
-from icy.s2b.agents.core_learning import CoreLearning, CoreLearningSettings
-from icy.s2b.agents.core_listener import CoreListener
 from icy.s2b.agents.dealt import deal_games
-from icy.s2b.agents.memory import MemoryListener, MemorySettings
-from icy.s2b.agents.network import NetworkSettings
+from icy.s2b.agents.memories import learning, pair
+from icy.s2b.agents.memories.memory import MemoryListener, MemorySettings
+from icy.s2b.agents.networks.learning import CoreLearning, CoreLearningSettings
+from icy.s2b.agents.networks.listener import CoreListener
+from icy.s2b.agents.networks.network import NetworkSettings
 
 PAGE = Path(__file__).parent / "s2b-learning.md"
 EPISODES = 1024  # of a measurement: as many as are dealt at once

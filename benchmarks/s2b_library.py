@@ -19,9 +19,9 @@ import torch
 
 from icy.core.text import markdown_table
 from icy.s2b import GameSettings, evaluate
-from icy.s2b.agents.core_learning import CoreLearning, CoreLearningSettings
-from icy.s2b.agents.core_listener import CoreListener
-from icy.s2b.agents.network import NetworkSettings
+from icy.s2b.agents.networks.learning import CoreLearning, CoreLearningSettings
+from icy.s2b.agents.networks.listener import CoreListener
+from icy.s2b.agents.networks.network import NetworkSettings
 from icy.s2b.environments.spaces import observed
 from icy.s2b.players.base import Action, Player, Seat
 from icy.s2b.turn import Seen

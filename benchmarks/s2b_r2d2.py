@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from icy.s2b import GameSettings
-from icy.s2b.agents.r2d2 import PRESETS, R2D2Learning, R2D2Settings
+from icy.s2b.agents.r2d2.learning import PRESETS, R2D2Learning, R2D2Settings
 
 PLAYERS: dict[str, dict[str, Any]] = {
     "listener": {},

@@ -1,8 +1,9 @@
 """What a listener that learned small spaces is worth in others: `python benchmarks/s2b_transfer.py [--updates 200]`.
 
-An attention memory (`icy.s2b.agents.memory`) learns by reward alone beside the posdis speaker, with 2 or 3 values and
-S = O = 1, and is read without further learning with more values, shots and samples, and beside speakers of other
-languages. Its vocabulary has room for all of these from the beginning. Writes benchmarks/s2b-transfer.md and .csv.
+An attention memory (`icy.s2b.agents.memories.memory`) learns by reward alone beside the posdis speaker, with 2 or 3
+values and S = O = 1, and is read without further learning with more values, shots and samples, and beside speakers of
+other languages. Its vocabulary has room for all of these from the beginning. Writes
+benchmarks/s2b-transfer.md and .csv.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ import torch
 
 from icy.core.text import markdown_table
 from icy.s2b import GameSettings, evaluate
-from icy.s2b.agents.learning import DealtLearning, LearningSettings, read
-from icy.s2b.agents.memory import MemoryListener
+from icy.s2b.agents.memories.learning import DealtLearning, LearningSettings, read
+from icy.s2b.agents.memories.memory import MemoryListener
 
 HERE = Path(__file__).parent
 SEEDS = (0, 1, 2)

@@ -33,6 +33,7 @@ _WHERE = {
     "create_sender": "icy.models:create_sender",
     "end_to_end": "icy.experiments.end_to_end:end_to_end",
     "EndToEndResult": "icy.experiments.results:EndToEndResult",
+    "games": "icy.games",
     "list_grammars": "icy.core.registry:list_grammars",
     "list_metrics": "icy.core.registry:list_metrics",
     "list_models": "icy.core.registry:list_models",
@@ -45,10 +46,13 @@ _WHERE = {
     "register_grammar": "icy.core.registry:register_grammar",
     "register_listener": "icy.core.registry:register_listener",
     "register_metric": "icy.core.registry:register_metric",
+    "register_perception": "icy.core.registry:register_perception",
     "register_receiver": "icy.core.registry:register_receiver",
     "register_sender": "icy.core.registry:register_sender",
     "register_speaker": "icy.core.registry:register_speaker",
+    "register_study_player": "icy.core.registry:register_study_player",
     "register_text_model": "icy.core.registry:register_text_model",
+    "register_world": "icy.core.registry:register_world",
     "reproduce": "icy.experiments.reproduce:reproduce",
     "s2b": "icy.s2b",
     "sweep": "icy.experiments.sweep:sweep",
@@ -70,6 +74,7 @@ __all__ = [
     "create_receiver",
     "create_sender",
     "end_to_end",
+    "games",
     "list_grammars",
     "list_metrics",
     "list_models",
@@ -82,10 +87,13 @@ __all__ = [
     "register_grammar",
     "register_listener",
     "register_metric",
+    "register_perception",
     "register_receiver",
     "register_sender",
     "register_speaker",
+    "register_study_player",
     "register_text_model",
+    "register_world",
     "reproduce",
     "s2b",
     "sweep",
@@ -94,7 +102,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:  # the same names once more, for type checkers and editors, which cannot see through __getattr__
-    from icy import metrics, s2b, testing
+    from icy import games, metrics, s2b, testing
     from icy.analysis.atlas.atlas import Atlas, atlas
     from icy.core.errors import IcyError
     from icy.core.registry import (
@@ -107,10 +115,13 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors, wh
         register_grammar,
         register_listener,
         register_metric,
+        register_perception,
         register_receiver,
         register_sender,
         register_speaker,
+        register_study_player,
         register_text_model,
+        register_world,
     )
     from icy.experiments.end_to_end import end_to_end
     from icy.experiments.probe import probe

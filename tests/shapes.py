@@ -21,7 +21,10 @@ from typing import Any, Union, get_args, get_origin
 import jaxtyping
 from beartype.door import is_bearable
 
-ROOMS = ("icy.core.noise", "icy.core.representations", "icy.grammars", "icy.metrics", "icy.models", "icy.s2b")
+ROOMS = (
+    "icy.core.noise", "icy.core.representations", "icy.games.formulas", "icy.games.rules", "icy.games.turns",
+    "icy.games.worlds", "icy.grammars", "icy.metrics", "icy.models", "icy.s2b",
+)  # fmt: skip
 ShapeError = jaxtyping.TypeCheckError
 
 _jaxtyped = jaxtyping.jaxtyped

@@ -19,6 +19,7 @@ from icy.cli import COMMANDS, main
 from icy.cli.options import described
 from icy.config.settings import PUBLISHED
 from icy.core.registry import SIDES, registry
+from icy.core.representations import REPRESENTATIONS
 from icy.records.record import Record
 from icy.testing import (
     check_cell,
@@ -27,7 +28,9 @@ from icy.testing import (
     check_listener,
     check_metric,
     check_model,
+    check_perception,
     check_text_model,
+    check_world,
 )
 
 ROOT = Path(__file__).parent.parent
@@ -113,7 +116,8 @@ def test_every_command_and_option_is_in_the_reference() -> None:
     context = click.Context(main, info_name="icy")
     for name in COMMANDS:
         command = main.get_command(context, name)
-        inner = command.commands.values() if isinstance(command, click.Group) else []
+        names = command.list_commands(context) if isinstance(command, click.Group) else []
+        inner = [command.get_command(context, one) for one in names] if isinstance(command, click.Group) else []
         for one, title in ((command, f"icy {name}"), *((i, f"icy {name} {i.name}") for i in inner)):
             section = re.search(rf"^#+ {title}\n(.*?)(?=^#+ icy |\Z)", told, re.MULTILINE | re.DOTALL)
             assert section is not None, title
@@ -124,7 +128,7 @@ def test_every_command_and_option_is_in_the_reference() -> None:
 
 def test_every_public_name_has_a_page() -> None:
     pages = [path.stem for path in (DOCS / "api").glob("*.md")]
-    for name in ("metrics", "s2b", "analysis", "models", "grammars", "testing"):
+    for name in ("metrics", "s2b", "games", "analysis", "models", "grammars", "testing"):
         assert f".. public:: icy.{name}" in PAGES[f"api/{name}.md"]
         assert name in pages
     assert ".. public:: icy\n" in PAGES["api/icy.md"]
@@ -252,6 +256,47 @@ def test_the_code_of_the_page_of_agents_runs() -> None:
             exec(compile(block, "s2b-agents.md", "exec"), names)
     assert names["latents"].shape == (40, 32, 128 * 32)
     assert names["scores"].shape == (64, 3)
+
+
+@pytest.mark.usefixtures("forgetting")
+def test_the_world_of_its_page_keeps_the_contract_and_has_turns(tmp_path: Path) -> None:
+    (block,) = [b for b in code_blocks("games-worlds.md", "python") if b.startswith("# my_world.py")]
+    (tmp_path / "my_world.py").write_text(block)
+    registry.load_file(tmp_path / "my_world.py")
+    results = {r.name: r.message for r in check_world("stripes")}
+    assert results["looks_vary"] == "objects have many looks"
+    world = icy.games.make_world("stripes", side=8, bank=2)
+    turns = icy.games.Turns(world, icy.games.TurnSettings(2, 3, 4), [1])
+    drawn = turns.batch("training", 0, 2, 5)
+    assert world.observe(drawn.objects, drawn.keys).shape == (2, 1, 5, 7, 3, 8, 8)
+
+
+@pytest.mark.usefixtures("forgetting")
+def test_the_perception_of_its_page_keeps_the_contract(tmp_path: Path) -> None:
+    (block,) = [b for b in code_blocks("channels.md", "python") if b.startswith("# my_perception.py")]
+    (tmp_path / "my_perception.py").write_text(block)
+    registry.load_file(tmp_path / "my_perception.py")
+    results = {r.name: r.message for r in check_perception("linear")}
+    assert results["stacked_equals_separate"] == "trains as: vmap"
+
+
+def test_the_code_of_the_page_of_channels_runs() -> None:
+    (block,) = [b for b in code_blocks("channels.md", "python") if not b.startswith("# my_perception.py")]
+    exec(compile(block, "channels.md", "exec"), {})
+
+
+def test_every_representation_is_described() -> None:
+    assert all(f"`{name}`" in generated.channels() for name in REPRESENTATIONS)
+    assert {"gs: Gumbel-softmax", "qt: binary words", "cb: codes"} <= set(sections("channels.md"))
+
+
+def test_the_code_of_the_page_of_worlds_runs() -> None:
+    names: dict[str, Any] = {}
+    (block,) = [b for b in code_blocks("games-worlds.md", "python") if not b.startswith("# my_world.py")]
+    exec(compile(block, "games-worlds.md", "exec"), names)
+    assert names["images"].shape == (5, 3, 10, 16, 3, 32, 32)
+    assert names["obeys"][..., :8].all()
+    assert not names["obeys"][..., 8:].any()
 
 
 @pytest.mark.usefixtures("plugged_in")

@@ -33,8 +33,15 @@ def texts(cell: dict[str, Any]) -> list[str]:
     return found
 
 
-def test_there_are_five() -> None:
-    names = ["emergent-language", "first-probe", "grammars-and-metrics", "plug-in", "reproduce-a-row"]
+def test_there_are_six() -> None:
+    names = [
+        "bias-and-emergence",
+        "emergent-language",
+        "first-probe",
+        "grammars-and-metrics",
+        "plug-in",
+        "reproduce-a-row",
+    ]
     assert [path.stem for path in NOTEBOOKS] == names
 
 

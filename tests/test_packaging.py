@@ -113,7 +113,9 @@ def users_folder(tmp_path: Path) -> Path:
 
 def is_shipped(file: Path) -> bool:
     """Whether a file of the source folders belongs in the wheel."""
-    return file.suffix in {".py", ".csv", ".json", ".parquet", ".safetensors", ".toml"} or file.name == "py.typed"
+    data = {".csv", ".json", ".parquet", ".safetensors", ".toml"}
+    pages = {".css", ".html", ".js", ".md", ".sql", ".svg"}  # of the service of the study
+    return file.suffix in {".py", *data, *pages} or file.name == "py.typed"
 
 
 def files_on_disk() -> list[str]:

@@ -56,7 +56,7 @@ class PublishedTable:
         ddof: delta degrees of freedom of printed deviations, which were divided by n - ddof; None if unknown.
         caveats: what to know before using the numbers.
         inferred: what in the data was inferred and is not in the paper.
-        reproduce: what can measure it again: a kind of job ("probe", "e2e", "s2b"), "metrics", or "".
+        reproduce: what can measure it again: a kind of job ("probe", "e2e", "s2b", "games"), "metrics", or "".
 
     Example:
         >>> from icy.analysis import find_table

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Hashable
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import pandas as pd
@@ -26,7 +26,7 @@ ENDS = (0, 1)  # indices of word and concept in a Pair
 PANEL_WIDTH, ROW_HEIGHT = 5.4, 0.27  # inches
 
 
-def plot_translation(score: Score, axes: Axes | None = None) -> Figure:
+def plot_translation(score: Score, axes: Axes | None = None, groups: Mapping[Hashable, int] | None = None) -> Figure:
     """Draw words on the left and, on the right, the concepts that concept best matching translates them into.
 
     A thick line joins a word and its concept; its width shows their weight, which is written on it, and its colour
@@ -36,6 +36,8 @@ def plot_translation(score: Score, axes: Axes | None = None) -> Figure:
     Args:
         score: from `icy.metrics.cbm`.
         axes: to draw on; by default those of a new figure.
+        groups: number of each concept's group, such as its attribute, for its colour, where concepts are not pairs of
+            an attribute and a value.
 
     Returns:
         The figure. Of more than 30 words or concepts it shows the heaviest, with a note.
@@ -52,7 +54,7 @@ def plot_translation(score: Score, axes: Axes | None = None) -> Figure:
     """
     if score.metric != "cbm" or "pairs" not in score.details:
         raise InvalidSettingError(f"A translation is drawn of a score of cbm and its details, not of {score!r}.")
-    board = Board.of(score)
+    board = Board.of(score, groups)
     if axes is None:
         height = 1.25 + ROW_HEIGHT * board.bottom
         axes = style.figure(PANEL_WIDTH, height).subplots()
@@ -78,6 +80,7 @@ class Board:
         concepts: height of each concept; that of its word if it has one.
         of_attributes: whether concepts are pairs (attribute, value).
         counts: numbers of words and of concepts, shown or not.
+        groups: number of the group of each concept that has one.
     """
 
     matched: list[Pair]
@@ -86,9 +89,10 @@ class Board:
     concepts: dict[Hashable, float]
     of_attributes: bool
     counts: tuple[int, int]
+    groups: Mapping[Hashable, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, score: Score) -> Board:
+    def of(cls, score: Score, groups: Mapping[Hashable, int] | None = None) -> Board:
         """Lay out the heaviest words and concepts of a score: matched ones in the order of concepts, then the rest."""
         every, translation = (_pairs(score.details[name]) for name in ("pairs", "translation"))
         matched = heapq.nlargest(MOST, translation, key=_weight)
@@ -97,7 +101,8 @@ class Board:
         chosen = set(matched)
         others = [pair for pair in every if pair not in chosen and pair[0] in words and pair[1] in concepts]
         counts = len({pair[0] for pair in every}), len({pair[1] for pair in every})
-        return cls(matched, others, words, concepts, score.conventions["concepts"] == "attributes", counts)
+        of_attributes = score.conventions["concepts"] == "attributes"
+        return cls(matched, others, words, concepts, of_attributes, counts, groups or {})
 
     @property
     def bottom(self) -> float:
@@ -118,8 +123,9 @@ class Board:
         return f"{concept[0]} = {concept[1]}" if self.of_attributes else str(concept)
 
     def colour(self, concept: Any) -> str:
-        """Return the colour of a concept: that of its attribute, if it has one."""
-        return style.COLOURS[concept[0] % len(style.COLOURS)] if self.of_attributes else style.COLOURS[0]
+        """Return the colour of a concept: that of its attribute or group, if it has one."""
+        number = concept[0] if self.of_attributes else self.groups.get(concept, 0)
+        return style.COLOURS[number % len(style.COLOURS)]
 
 
 def _pairs(table: pd.DataFrame) -> list[Pair]:

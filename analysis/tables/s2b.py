@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ast
 import math
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -17,6 +15,7 @@ from icy.core.text import counted
 from icy.records.load import Results, long_of
 
 from .bias import failures
+from .options import shown_settings, told_options, whole_text
 from .table import BiasTable, Line
 
 QUERY, DEAF = "query", "deaf"
@@ -141,13 +140,13 @@ def training_table(results: Results, spread: str = "sd", *, compare: Any = None,
     if compare is not None:
         raise InvalidSettingError("Trained agents are compared with nothing yet; leave out compare (--compare).")
     long = long_of(results, empty=True)
-    told = [_told(str(text)) for text in long["options"]]
+    told = [told_options(str(text)) for text in long["options"]]
     long = long.assign(values=[one.pop("values", "") for one in told])
     shown = [name for name in GAME if name == "values" or long[name].notna().any()]
     for one in told:
         for name in GAME:
             one.pop(name, None)
-    long = long.assign(further=[", ".join(_shown_settings(one)) for one in told])
+    long = long.assign(further=[", ".join(shown_settings(one)) for one in told])
     labels = {"model": "agent", "grammar": "speaker", **{name: GAME[name] for name in shown}}
     labels |= {"preset": "preset"} if long["preset"].nunique() > 1 else {}
     labels |= {"further": "settings"} if (long["further"] != "").any() else {}
@@ -158,7 +157,7 @@ def training_table(results: Results, spread: str = "sd", *, compare: Any = None,
             shown: cell_of(part.assign(value=100 * part[name].astype(float)), spread)
             for name, shown in headings.items()
         }
-        lines.append(([*map(_whole, key), str(part["seed"].nunique())], cells))
+        lines.append(([*map(whole_text, key), str(part["seed"].nunique())], cells))
     return BiasTable(
         "trained agents",
         [*labels.values(), "seeds"],
@@ -191,33 +190,6 @@ def _training_notes(long: pd.DataFrame, shown: Sequence[str], spread: str) -> li
         notes.append(f"after {least}" if least == most else f"after {least} to {most}")
         notes.append(f"observations: {played['observations'].mean():.0f} on average")
     return [*notes, *failures(long)]
-
-
-def _told(text: str) -> dict[str, str]:
-    """Return what the options of a long table say, by name; values may be lists and dicts, with commas."""
-    return dict(part.split("=", 1) for part in re.split(r", (?=[\w.]+=)", text) if "=" in part)
-
-
-def _shown_settings(told: Mapping[str, str]) -> Iterator[str]:
-    """Yield settings as they are shown: without those that are None, and those of a dict one by one."""
-    for name, text in told.items():
-        inner = _dict_of(text)
-        if inner:
-            yield from (f"{name}.{n}={v}" for n, v in inner.items() if v is not None)
-        elif text != "None":
-            yield name if inner is not None else f"{name}={text}"
-
-
-def _dict_of(text: str) -> dict[Any, Any] | None:
-    try:
-        found = ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return None
-    return found if isinstance(found, dict) else None
-
-
-def _whole(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def scores_table(

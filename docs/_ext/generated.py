@@ -25,7 +25,7 @@ import icy
 from icy.analysis.order import in_order
 from icy.cli.options import described  # what a dataclass says of its attributes
 from icy.config.presets import Departure
-from icy.core.registry import CORE, PLAYERS, SIDES, TEXT_MODEL, Entry, registry
+from icy.core.registry import CORE, PERCEPTION, PLAYERS, SIDES, TEXT_MODEL, WORLD, Entry, registry
 from icy.core.text import markdown_table
 from icy.grammars import grammar_sides
 from icy.models.factory import DEFAULTS, count_parameters, create
@@ -73,6 +73,15 @@ def s2b_departures() -> str:
 
     rows = [(code(n), name, _settings(d), d.reason) for n, found in COMPATS.items() for name, d in found.items()]
     return table(("compat", "departure", "settings", "what the program does"), rows)
+
+
+@part
+def games_departures() -> str:
+    """List the departures of the presets of games."""
+    from icy.games.presets import PRESETS
+
+    rows = [(code(n), name, _settings(d), d.reason) for n, found in PRESETS.items() for name, d in found.items()]
+    return table(("preset", "departure", "settings", "what it is for"), rows)
 
 
 def _settings(departure: Departure) -> str:
@@ -408,7 +417,7 @@ def citation() -> str:
 
 @part
 def checks(kind: str) -> str:
-    """List the checks of a contract, of "model", "cell", "grammar", "metric", "player", "text-model" or "core"."""
+    """List the checks of a contract, of "model", "grammar", "player" or another kind of plug-in."""
     from icy import testing
 
     found = getattr(testing, f"{kind.upper().replace('-', '_')}_CHECKS")
@@ -434,6 +443,30 @@ def cores() -> str:
     """List the cores of agents of S2B."""
     entries = registry.entries(CORE)
     return table(("core", "description", "source"), [(code(e.name), e.description, e.source) for e in entries])
+
+
+@part
+def worlds() -> str:
+    """List the worlds of the multi-target games."""
+    entries = registry.entries(WORLD)
+    return table(("world", "description", "source"), [(code(e.name), e.description, e.source) for e in entries])
+
+
+@part
+def perceptions() -> str:
+    """List the perceptions of agents in the multi-target games."""
+    entries = registry.entries(PERCEPTION)
+    return table(("perception", "description", "source"), [(code(e.name), e.description, e.source) for e in entries])
+
+
+@part
+def channels() -> str:
+    """List the representations of messages."""
+    from icy.core.representations import REPRESENTATIONS
+
+    return table(
+        ("representation", "description"), [(code(name), r.description) for name, r in REPRESENTATIONS.items()]
+    )
 
 
 @part

@@ -208,9 +208,12 @@ def draw_pictures(app: Sphinx) -> None:
     """Draw the pictures, unless they are newer than their sources."""
     import pictures
     import rooms
+    import sheets
 
     folder = Path(app.srcdir) / "_generated"
-    sources = [Path(pictures.__file__), Path(rooms.__file__), *(Path(app.srcdir).parent / "grammars").glob("*.py")]
+    root = Path(app.srcdir).parent
+    sources = [Path(module.__file__) for module in (pictures, rooms, sheets)]
+    sources += [*(root / "grammars").glob("*.py"), *(root / "icy" / "games" / "worlds").glob("*.py")]
     drawn = list(folder.glob("*.png"))
     if not drawn or min(map(os.path.getmtime, drawn)) < max(map(os.path.getmtime, sources)):
         log.info("drawing pictures ...")

@@ -1,4 +1,4 @@
-"""Pictures of the site, drawn from the grammars and the atlas themselves."""
+"""Pictures of the site, drawn from the grammars, the worlds of games and the atlas themselves."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import rooms
+import sheets
 from generated import grammars_in_order
 from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
@@ -37,6 +38,7 @@ def draw_all(folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     figures = {f"grammar-{name}": picture_of(name) for name in icy.list_grammars()} | {"grammars": overview()}
     figures |= {f"plot-{name}": figure for name, figure in plots().items()}
+    figures |= sheets.sheets()
     figures["rooms"] = rooms.picture()
     files = []
     for name, figure in figures.items():

@@ -15,7 +15,7 @@ LAYERS = (  # low to high, as tests/test_layers.py holds them
     ("config", "models", "grammars", "metrics"),
     ("records",),
     ("training",),
-    ("s2b", "analysis"),
+    ("s2b", "games", "study", "analysis"),
     ("experiments", "testing"),
     ("cli",),
 )
@@ -29,6 +29,8 @@ WHAT = {
     "records": "what is on file, and reading it: records, kinds of jobs, the store, the long table",
     "training": "jobs, the replicate engine, pairs, runners",
     "s2b": "the meta-referential game:\nepisodes, environments, players",
+    "games": "multi-target games:\nworlds, turns, channels",
+    "study": "Secret Spy Codes: the game,\nplayers, service, report",
     "analysis": "tables, plots, published results,\nthe atlas",
     "experiments": "plan and run: probe, sweep, end to end,\nreproduce, estimates, trackers",
     "testing": "contracts of every\nkind of plug-in",

@@ -11,7 +11,7 @@ import click
 from click.shell_completion import BashComplete, CompletionItem, add_completion_class, split_arg_string
 
 from icy.core.errors import IcyError
-from icy.core.registry import CORE, PLAYERS, SIDES, TEXT_MODEL, Entry, registry
+from icy.core.registry import CORE, PERCEPTION, PLAYERS, SIDES, STUDY_PLAYER, TEXT_MODEL, WORLD, Entry, registry
 
 Items: TypeAlias = "list[CompletionItem[str]]"
 
@@ -63,7 +63,7 @@ def files_and_grammars(ctx: click.Context, param: click.Parameter, incomplete: s
 def checkable(ctx: click.Context, param: click.Parameter, incomplete: str) -> Items:
     """Complete everything that has a contract; what is not a model or grammar with its kind where names are shared."""
     first = [name for entry in _entries(ctx, *SIDES, "grammar") for name in (entry.name, *entry.aliases)]
-    others = _entries(ctx, "cell", "metric", *PLAYERS, TEXT_MODEL, CORE)
+    others = _entries(ctx, "cell", "metric", *PLAYERS, TEXT_MODEL, CORE, WORLD, PERCEPTION, STUDY_PLAYER)
     names = [*first, *(entry.name for entry in others)]
     shown = [(e.qualified if "/" in incomplete or names.count(e.name) > 1 else e.name, e.description) for e in others]
     return models(ctx, param, incomplete) + grammars(ctx, param, incomplete) + _matching(shown, incomplete)

@@ -90,8 +90,9 @@ def run_watched(
 
 def _how_to_resume(plan: Plan, started: float, ctx: click.Context) -> str:
     total = sum(len(row.job.replicates) for row in plan.rows)
+    begun = next((text for row in plan.rows if (text := row.job.half_done_text())), "")
     return (
-        f"{_finished(plan, started)} of {total} finished and kept in {plan.store.folder}. "
+        f"{_finished(plan, started)} of {total} finished and kept in {plan.store.folder}{begun and f'; {begun}'}. "
         f"To go on, run the same command again: {_same_command(ctx)}"
     )
 
@@ -119,6 +120,18 @@ def print_result(result: ProbeResult, format_: str, spread: str, **options: Any)
         click.echo(result.table(format_, spread))
     else:
         print_table((result.whole_table if format_ == "csv" else result.bias_table)(spread, **options), format_)
+
+
+def print_by_protocol(result: ProbeResult, format_: str, spread: str) -> None:
+    """Print a table per kind of job and protocol, since each has its own measure; in json, replicate by replicate."""
+    parts = result.parts()
+    if format_ == "json" or len(parts) < 2:
+        print_result(result, format_, spread)
+        return
+    for place, part in enumerate(parts):
+        if place:
+            click.echo()
+        print_result(part, format_, spread)
 
 
 def print_remarks(plan: Plan, result: ProbeResult) -> None:

@@ -18,7 +18,7 @@ Numbers = int | str | Iterable[int]
 Meanings = str | MeaningSpace | tuple[int, int]
 
 ProtocolName = Literal["budget", "acquire", "generalise"]
-RepresentationName = Literal["soft", "gumb", "discr"]
+RepresentationName = Literal["soft", "gumb", "discr", "gs", "qt", "cb"]
 PresetName = Literal["default", "published"]
 SplitName = Literal["random", "combinations"]
 SideName = Literal["sender", "receiver"]

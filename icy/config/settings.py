@@ -6,7 +6,7 @@ import math
 import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any
+from typing import Any, Literal
 
 from icy.core.checks import LARGEST_NUMBER
 from icy.core.errors import InvalidSettingError, quoted, unknown
@@ -24,6 +24,8 @@ NATIVE = "native"
 ENGINES = (*STACKINGS, *(f"{stacking}+{issue}" for stacking in STACKINGS if stacking != NATIVE for issue in ISSUES))
 
 SMALL_CHECK = 128  # meanings of the smallest check, the papers' number
+
+NORMALISATIONS = ("sigmoid", "batch")  # of QT
 
 # Marks a setting that came later: at its default it is left out of configurations, so that the results that were on
 # file before keep their keys.
@@ -61,6 +63,13 @@ class TrainingSettings:
         least_squares: GUMB receivers learn by the squared error of their raw scores, without sampling.
         reward_weight: of DISCR's reward term.
         entropy_weight: of DISCR's entropy term.
+        tau: temperature of GS.
+        straight_through: GS emits one-hot samples in training too, with the gradient of relaxed ones.
+        levels: values of a digit of QT; with two, words are binary.
+        normalise: what brings the scores of QT into [0, 1] before they are rounded: "sigmoid"; or "batch", by the least
+            and the largest over batch and digits.
+        codes: number of codes of a link that is CB; as many as there are tokens if None.
+        commitment: of CB's loss over a link, the weight of what draws scores to their codes.
         soft_feedback: in an end-to-end run, a sender sees its symbols as probabilities whatever goes over the link.
         training_readings: in an end-to-end run, read accuracy and topsim from training batches.
         tf32: on a GPU, multiply matrices in TF32: 10 bits of mantissa instead of 23, and faster. Never as published.
@@ -81,6 +90,12 @@ class TrainingSettings:
     least_squares: bool = field(default=False, metadata=_only("gumb"))
     reward_weight: float = field(default=1.0, metadata=_only("discr"))
     entropy_weight: float = field(default=0.01, metadata=_only("discr"))
+    tau: float = field(default=1.0, metadata=_only("gs"))
+    straight_through: bool = field(default=False, metadata=_only("gs"))
+    levels: int = field(default=2, metadata=_only("qt"))
+    normalise: Literal["sigmoid", "batch"] = field(default="sigmoid", metadata=_only("qt"))
+    codes: int | None = field(default=None, metadata=_only("cb", "e2e"))
+    commitment: float = field(default=0.25, metadata=_only("cb", "e2e"))
     soft_feedback: bool = field(default=False, metadata=_only(kind="e2e"))
     training_readings: bool = field(default=False, metadata=_only(kind="e2e"))
     tf32: bool = field(default=False, metadata={SILENT: "at its default"})
@@ -101,7 +116,14 @@ class TrainingSettings:
             raise InvalidSettingError(f"clip_norm must be positive, or None for no clipping; not {self.clip_norm}.")
         if not self.temperature > 0:
             raise InvalidSettingError(f"temperature must be positive, not {self.temperature}.")
-        for name in ("reward_weight", "entropy_weight"):
+        if not self.tau > 0:
+            raise InvalidSettingError(f"tau must be positive, not {self.tau}.")
+        for name in ("levels", "codes"):
+            if (value := getattr(self, name)) is not None and value < 2:
+                raise InvalidSettingError(f"{name} must be at least 2, not {value}.")
+        if self.normalise not in NORMALISATIONS:
+            raise unknown("normalisation", self.normalise, NORMALISATIONS)
+        for name in ("reward_weight", "entropy_weight", "commitment"):
             if not 0 <= getattr(self, name) < math.inf:
                 raise InvalidSettingError(f"{name} must be at least 0, not {getattr(self, name)}.")
 
@@ -245,9 +267,11 @@ def _checked(name: str, value: Any) -> Any:
     is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= LARGEST_FLOAT
     if isinstance(default, bool):
         wanted, good = "true or false", isinstance(value, bool)
-    elif value is None and name in ("clip_norm", "check_every"):
+    elif value is None and name in ("clip_norm", "check_every", "codes"):
         return value
-    elif isinstance(default, int) or name == "check_every":
+    elif isinstance(default, str):
+        wanted, good = "text", isinstance(value, str)
+    elif isinstance(default, int) or name in ("check_every", "codes"):
         large = is_number and value > LARGEST_NUMBER
         wanted = f"at most {LARGEST_NUMBER}" if large else "a whole number"
         good = is_number and not large and float(value).is_integer()

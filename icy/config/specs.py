@@ -155,7 +155,8 @@ class ProbeSpec(RunSpec):
             share of the pairs of values of two attributes. Each seed holds out its own, and trains on every value.
         hidden: hidden size E, or several, each a row of its own: [64, 128] or "64,128".
         representation: what a message is made of: "soft", probabilities; "gumb", Gumbel-softmax samples; "discr",
-            tokens, trained by REINFORCE.
+            tokens, trained by REINFORCE; or a channel of the games of CBM24: "gs", relaxed Gumbel-softmax; "qt",
+            binary words; "cb", codes.
         preset: "default", or "published" for the behaviour that the printed numbers depend on.
         options: further arguments of the models.
         settings: changes to the preset's TrainingSettings.
@@ -200,7 +201,7 @@ class SweepSpec(ProbeSpec):
         meanings: one space or several.
         vocab_size: V, one or several.
         word_length: tokens per word, w, one or several.
-        representation: one or several of "soft", "gumb", "discr".
+        representation: one or several of "soft", "gumb", "discr", "gs", "qt", "cb".
         preset: one or both of "default" and "published".
         side: "sender" or "receiver" to leave out the other; by default both.
         kind: kind of job of the sweep, or of a part: "probe", "e2e", or one that a plug-in registers.
@@ -237,7 +238,8 @@ class EndToEndSpec(RunSpec):
         pretrain: grammars (names, chains or wildcards) that both sides learn first, each in a run of its own; or
             "none", to start from scratch.
         representation: of the link: "soft", the receiver reads probabilities; "gumb", samples that gradients pass
-            through; "discr", sampled tokens, both sides trained by REINFORCE.
+            through; "discr", sampled tokens, both sides trained by REINFORCE; or a channel of the games of CBM24:
+            "gs", relaxed samples; "qt", binary words; "cb", codes that are learnt.
         steps: updates of the game; from scratch 50000, after pre-training cap times what concat took.
         cap: updates of the game after pre-training, as a multiple of concat's supervised updates at the same seed (the
             slower side's).

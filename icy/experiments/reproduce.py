@@ -35,6 +35,7 @@ log = logging.getLogger(__name__)
 CHECKS: dict[tuple[str, int], dict[str, Any]] = {("icy22/table4", 1280): {"check_every": 1}}
 # Updates between readings: enough for a curve; the accuracy from scratch is a mean over as many.
 SCRATCH_REPORTS, DRIFT_REPORTS = 1000, 100
+QUICK_UPDATES = 1000  # of agents of games
 PART = ["protocol", "representation", "side", "hidden_size", "target"]  # what the models of one part share
 
 
@@ -103,6 +104,7 @@ class Reproducing:
             InvalidSettingError: a table that `icy.reproduce` cannot measure, or one with nothing of what was asked for.
         """
         from icy.analysis.literature.catalogue import find_table, published
+        from icy.analysis.literature.games import with_names
 
         _require_numbers(spec.table)
         source = find_table(spec.table)
@@ -112,16 +114,18 @@ class Reproducing:
                 f"{source.id} ({source.title}) is not a matter of training one side or a pair; {other}"
             )
         cells = published(source.id)
+        if source.reproduce == "games":
+            cells = with_names(cells, source.id)
         if spec.observations is not None and "observations" not in cells:
             raise InvalidSettingError(f"{source.id} is not of agents that learn from observations; leave them out.")
         for column, patterns in (
-            ("agent" if "agent" in cells else "model", spec.only),
+            (next((name for name in ("agent", "row") if name in cells), "model"), spec.only),
             ("grammar", spec.grammar),
             ("representation", spec.representation),
         ):
             cells = _only(cells, column, _listed(patterns), source.id)
         if spec.quick and not _listed(spec.only):
-            cells = cells.head(1) if "agent" in cells else _smallest(cells)
+            cells = _first(cells) if {"agent", "row"} & set(cells) else _smallest(cells)
         return cls(spec, source, cells)
 
     def plan(self) -> Plan:
@@ -197,13 +201,30 @@ def _agents(asked: Reproducing) -> Plan:
     return _together([planned(spec, plan_rows(spec)) for spec in specs])
 
 
+def _games(asked: Reproducing) -> Plan:
+    """Plan the agents of a table of multi-target games."""
+    from icy.analysis.literature.games import game_parts
+
+    kind = job_kind(asked.source.reproduce).load_spec()
+    shared = asked.shared()
+    settings = dict(shared.pop("settings"))
+    length = {"steps": settings.pop("steps")} if "steps" in settings else {}
+    if asked.spec.quick:
+        length = {"steps": QUICK_UPDATES, **length}
+    plans = []
+    for part in game_parts(asked.source.id, asked.wanted, asked.spec.seeds):
+        spec = kind.asked(**{**shared, **part, **length, "settings": settings})
+        plans.append(planned(spec, plan_rows(spec)))
+    return _together(plans)
+
+
 def _together(plans: list[Plan]) -> Plan:
     """Return one plan of the rows of several."""
     workers = max(plan.workers for plan in plans)
     return replace(plans[0], rows=tuple(row for plan in plans for row in plan.rows), workers=workers)
 
 
-PLANNERS = {"probe": _probes, "e2e": _pairs, "s2b": _agents}
+PLANNERS = {"probe": _probes, "e2e": _pairs, "s2b": _agents, "games": _games}
 
 
 def _alike(rows: pd.DataFrame, keep_concat: bool = False) -> dict[tuple[str, ...], list[str]]:
@@ -258,9 +279,11 @@ def _elsewhere(column: str, pattern: str) -> list[str]:
     import pandas as pd
 
     from icy.analysis.literature.catalogue import published, published_tables
+    from icy.analysis.literature.games import with_names
 
     tables = [table for table in published_tables() if table.reproduce in PLANNERS]
-    names = {t.id: published(t.id).get(column, pd.Series(dtype=str)).unique() for t in tables}
+    every = {t.id: with_names(published(t.id), t.id) if t.reproduce == "games" else published(t.id) for t in tables}
+    names = {id: cells.get(column, pd.Series(dtype=str)).unique() for id, cells in every.items()}
     return [id for id, there in names.items() if any(_fits(str(name), pattern) for name in there)]
 
 
@@ -277,6 +300,11 @@ def _require_numbers(table: str) -> None:
             raise InvalidSettingError(
                 f"{finding.source} gives no numbers of {finding.id} to hold results against. {finding.words}"
             )
+
+
+def _first(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return the first cell of agents, or of games those of the first row."""
+    return cells[cells["row"] == cells["row"].iloc[0]] if "row" in cells else cells.head(1)
 
 
 def _smallest(cells: pd.DataFrame) -> pd.DataFrame:

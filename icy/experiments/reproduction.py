@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 
 AGENTS = {"model": "agent", "grammar": "game"}  # headings of what stands in for models and grammars
+GAMES = {"model": "row", "grammar": ""}
 
 
 # -- the page ----------------------------------------------------------------------------------------------------------
@@ -41,13 +43,31 @@ def page(done: Reproduction, remark: str = "") -> str:
     for representation, part in done.cells.groupby("representation", sort=False):
         there = part[part["verdict"] != "missing"]
         lines += ["", f"## {representation}", ""]
-        lines += (
-            [_cell_table(there, AGENTS if done.of_agents else {}), *([""] if len(there) < len(part) else [])]
-            if len(there)
-            else []
-        )
+        lines += [_cell_table(there, done.headings), *([""] if len(there) < len(part) else [])] if len(there) else []
         lines += _missing(part)
+    lines += _about_games(done) if done.of_games else []
     return "\n".join(lines) + "\n"
+
+
+def _about_games(done: Reproduction) -> list[str]:
+    """Return what the numbers of games claim, and what their scores are by chance."""
+    claims, floors = done.claims(), done.floors()
+    names = {"row": "row", "printed": "printed", "chance": "its chance", "holistic": "its holistic"}
+    ours = {"icy": "icy", "icy_chance": "its chance", "icy_holistic": "its holistic"}
+    shown = floors[[*names, *ours]].map(lambda x: x if isinstance(x, str) else "-" if pd.isna(x) else f"{x:.2f}")
+    return [
+        "",
+        "## What is claimed",
+        "",
+        markdown_table(["claim", "measured", "verdict"], claims[["said", "found", "verdict"]].to_numpy().tolist()),
+        "",
+        "## CBM and chance",
+        "",
+        "The floors of languages of random words, with as many words as were printed or said: chance, where every word "
+        "is drawn anew, and holistic, where a phrase has one random message.",
+        "",
+        markdown_table([*names.values(), *ours.values()], shown.to_numpy().tolist(), range(1, 7)),
+    ]
 
 
 def _missing(cells: pd.DataFrame) -> list[str]:
@@ -61,7 +81,8 @@ def _missing(cells: pd.DataFrame) -> list[str]:
 
 
 def _cell_table(cells: pd.DataFrame, headings: Mapping[str, str]) -> str:
-    table = shown(cells).rename(columns=dict(headings))
+    left_out = [name for name, heading in headings.items() if not heading]
+    table = shown(cells).drop(columns=left_out).rename(columns=dict(headings))
     numbers = [i for i, name in enumerate(table) if name in ("icy", "seeds", "published", "distance")]
     return markdown_table(table, table.to_numpy().tolist(), numbers)
 
@@ -74,6 +95,10 @@ def _made(done: Reproduction) -> str:
     about = circumstances(records)
     if done.of_agents:
         how = _learned_from(done)
+    elif done.of_games:
+        updates = sorted({record["steps"] for record in records})
+        few = " to ".join(f"{n:,}" for n in dict.fromkeys((updates[0], updates[-1])))
+        how = f"under the preset `published`, with {few} updates"
     else:
         checks = sorted({checks_text(record["config"]["settings"]) for record in records})
         how = f"under the preset `published` ({', '.join(checks)})"
@@ -112,10 +137,13 @@ class Reproduction:
         and error, the published ones, their distance in combined standard errors, the verdict, and what these rest
         on."""
         from icy.analysis.literature.agents import judged_agents
+        from icy.analysis.literature.games import judged_games
         from icy.analysis.literature.verdicts import judged
 
         if self.of_agents:
             return judged_agents(self.source.id, self.result.to_dataframe(), self.wanted)
+        if self.of_games:
+            return judged_games(self.source.id, self._games(), self.wanted)
         return judged(self.result.to_dataframe(), self.wanted)
 
     @property
@@ -129,6 +157,47 @@ class Reproduction:
     def of_agents(self) -> bool:
         """Whether the table is of agents, which know no grammars."""
         return "agent" in self.wanted
+
+    @property
+    def of_games(self) -> bool:
+        """Whether the table is of multi-target games, whose rows have names."""
+        return "row" in self.wanted
+
+    @property
+    def headings(self) -> Mapping[str, str]:
+        """Headings of what stands in for models and grammars; "" for what does not."""
+        return AGENTS if self.of_agents else GAMES if self.of_games else {}
+
+    def _games(self) -> pd.DataFrame:
+        from icy.analysis.tables.games import with_settings
+
+        return with_settings(self.result.to_dataframe())
+
+    def claims(self) -> pd.DataFrame:
+        """Return the claims that published games make beyond their digits, with a verdict on each."""
+        from icy.analysis.literature.game_claims import claims, games_of_results
+
+        return claims(games_of_results(self._games()))
+
+    def floors(self) -> pd.DataFrame:
+        """Return the scores of concept best matching of games, printed and measured, beside their floors."""
+        from icy.analysis.literature.games import rows_of
+
+        from .game_floors import printed_floors
+
+        floors, long, firsts = (
+            printed_floors(self.wanted),
+            self._games(),
+            self.wanted.groupby("row", sort=False).first(),
+        )
+        own = [rows_of(long, firsts.loc[name].to_dict()) for name in floors["row"]]
+        measures = {"icy": "cbm", "icy_chance": "cbm_floor", "icy_holistic": "cbm_holistic"}
+        return floors.assign(
+            **{
+                name: [part[m].astype(float).mean() if len(part) else math.nan for part in own]
+                for name, m in measures.items()
+            }
+        )
 
     def table(self) -> BiasTable:
         """Return the table of what was measured, with the published values; of agents, without."""

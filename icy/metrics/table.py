@@ -37,6 +37,7 @@ class Table:
         drawn_from: for rows drawn with replacement, the original row that each is a copy of, [N].
         name: name of the table in reports.
         read_as: of a file, which of its columns were taken for what, in words.
+        phrases: whether meanings are phrases, whose concepts mean the same at any place.
     """
 
     meanings: Real[NDArray[Any], "meaning attr"]  # as many as messages, which `of` checks
@@ -47,6 +48,7 @@ class Table:
     drawn_from: Codes | None = None
     name: str = ""
     read_as: str = ""
+    phrases: bool = False
 
     @classmethod
     def of(
@@ -115,6 +117,15 @@ class Table:
     def factors(self) -> list[Codes]:
         """Each attribute as a discrete variable numbered from 0, [N] each."""
         return [number(column) for column in self.meanings.T]
+
+    @cached_property
+    def compared(self) -> list[Codes]:
+        """The discrete variables in which two meanings agree or differ: attributes, or of phrases the concepts."""
+        if not self.phrases:
+            return self.factors
+        rows = [[self.value_name(a, v) for a, v in enumerate(row)] for row in self.meanings.tolist()]
+        concepts = sorted({name for row in rows for name in row}, key=lambda name: (str(type(name)), name))
+        return [np.array([concept in row for row in rows], dtype=np.int64) for concept in concepts]
 
     @cached_property
     def positions(self) -> list[Codes]:

@@ -1,5 +1,6 @@
 """Read tables of meanings and messages from files: languages saved by icy, your own tables, EGG's interactions."""
 
+import json
 import logging
 import math
 import warnings
@@ -19,6 +20,7 @@ from .table import Table
 
 log = logging.getLogger(__name__)
 EGG_CLASS = "egg.core.interaction.Interaction"
+END = "0"  # of a message in lines of messages and phrases
 Columns = str | Sequence[str] | None
 
 
@@ -36,7 +38,8 @@ def read_table(
 
     Args:
         path: a language saved by icy (csv, parquet, npz); a csv, tsv or parquet table with a header line; an npz file
-            with the arrays `meanings` and `messages`; or interactions saved by EGG, with any other suffix or none.
+            with the arrays `meanings` and `messages`; a jsonl file of messages and phrases, as the program of CBM24
+            reads and `icy games` writes; or interactions saved by EGG, with any other suffix or none.
         meaning_columns: in a table, by default m0, m1, ..., or all that are not message columns; in interactions, the
             field that holds the meanings, by default sender_input.
         message_columns: in a table, by default `message`, in any case, or t0, t1, ..., or all that are not
@@ -60,6 +63,7 @@ def read_table(
         ".tsv": lambda: _read_text(file, _listed(meaning_columns), _listed(message_columns)),
         ".parquet": lambda: _read_parquet(file, _listed(meaning_columns), _listed(message_columns)),
         ".npz": lambda: _read_arrays(file),
+        ".jsonl": lambda: _read_lines(file),
     }
     read = readers.get(file.suffix.lower(), lambda: _read_interaction(file, _listed(meaning_columns), one_hot))
     try:
@@ -223,6 +227,26 @@ def _read_arrays(file: Path) -> Table:
     rest = [name for name in found if name not in ("meanings", "messages")]
     read_as = "the arrays meanings and messages" + (f"; not used: {listed(rest)}" if rest else "")
     return replace(Table.of(found["meanings"], found["messages"]), read_as=read_as)
+
+
+def _read_lines(file: Path) -> Table:
+    """Read lines of a message and a phrase, as JSON: ["w.w.0", "c.c"] (CBM24)."""
+    with storage.reading(f"'{file}' cannot be read"):
+        pairs = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+    for number, pair in enumerate(pairs, 1):
+        if not (isinstance(pair, list) and len(pair) == 2 and all(isinstance(part, str) and part for part in pair)):
+            raise InvalidSettingError(f'Line {number} is not of the form ["w.w.0", "c.c"], a message and a phrase.')
+    messages, phrases = ([pair[side].split(".") for pair in pairs] for side in (0, 1))
+    if len(lengths := {len(phrase) for phrase in phrases}) > 1:
+        raise InvalidSettingError(
+            f"Phrases have {min(lengths)} to {max(lengths)} concepts, and in a table all have as many; in Python, "
+            'icy.metrics.cbm(phrases, messages, concepts="items") takes phrases of any lengths.'
+        )
+    ended = all(row[-1] == END and END not in row[:-1] and len(row) > 1 for row in messages)
+    words = [row[:-1] for row in messages] if ended else messages
+    table = Table.of(np.array(phrases, dtype=object), _token_rows(words))
+    left_out = f"; {END}, which ends every message, is left out" if ended else ""
+    return replace(table, phrases=True, read_as=f"a message and a phrase in every line{left_out}")
 
 
 class _Interaction:

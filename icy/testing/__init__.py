@@ -6,10 +6,10 @@
     True
 
 There is a function for each kind: `check_model`, `check_cell`, `check_grammar`, `check_metric`, `check_speaker`,
-`check_listener`, `check_text_model` and `check_core`. `icy check NAME` runs the same checks from the command line, and
-`parametrize_with_checks` makes each of them a test of its own in pytest. If a plug-in cannot pass a check, declare the
-check and the reason, in the argument `expected_failures` or in an attribute of that name on the factory; the failure is
-then reported as excused.
+`check_listener`, `check_text_model`, `check_core`, `check_world`, `check_perception` and `check_study_player`.
+`icy check NAME` runs the same checks from the command line, and `parametrize_with_checks` makes each of them a test of
+its own in pytest. If a plug-in cannot pass a check, declare the check and the reason, in the argument
+`expected_failures` or in an attribute of that name on the factory; the failure is then reported as excused.
 """
 
 from .cases import CheckFailure, GrammarCase, ModelCase, NotApplicable
@@ -22,17 +22,23 @@ from .contracts import (
     check_listener,
     check_metric,
     check_model,
+    check_perception,
     check_speaker,
+    check_study_player,
     check_text_model,
+    check_world,
     parametrize_with_checks,
 )
 from .cores import CORE_CHECKS, CoreCase
 from .grammars import GRAMMAR_CHECKS
 from .metrics import METRIC_CHECKS, MetricCase
 from .models import MODEL_CHECKS
+from .perceptions import PERCEPTION_CHECKS, PerceptionCase
 from .players import PLAYER_CHECKS, PlayerCase
 from .runner import BoundCheck, CheckResult, ContractError
+from .study_players import STUDY_PLAYER_CHECKS, StudyPlayerCase
 from .text_models import TEXT_MODEL_CHECKS, TextModelCase
+from .worlds import WORLD_CHECKS, WorldCase
 
 __all__ = [
     "CELL_CHECKS",
@@ -40,8 +46,11 @@ __all__ = [
     "GRAMMAR_CHECKS",
     "METRIC_CHECKS",
     "MODEL_CHECKS",
+    "PERCEPTION_CHECKS",
     "PLAYER_CHECKS",
+    "STUDY_PLAYER_CHECKS",
     "TEXT_MODEL_CHECKS",
+    "WORLD_CHECKS",
     "BoundCheck",
     "CellCase",
     "CheckFailure",
@@ -52,8 +61,11 @@ __all__ = [
     "MetricCase",
     "ModelCase",
     "NotApplicable",
+    "PerceptionCase",
     "PlayerCase",
+    "StudyPlayerCase",
     "TextModelCase",
+    "WorldCase",
     "bound_checks",
     "check_cell",
     "check_core",
@@ -61,7 +73,10 @@ __all__ = [
     "check_listener",
     "check_metric",
     "check_model",
+    "check_perception",
     "check_speaker",
+    "check_study_player",
     "check_text_model",
+    "check_world",
     "parametrize_with_checks",
 ]

@@ -9,7 +9,19 @@ from typing import Any
 from torch import nn
 
 from icy.core.errors import InvalidSettingError, UnknownNameError
-from icy.core.registry import CORE, LISTENER, PLAYERS, SIDES, SPEAKER, TEXT_MODEL, Entry, registry
+from icy.core.registry import (
+    CORE,
+    LISTENER,
+    PERCEPTION,
+    PLAYERS,
+    SIDES,
+    SPEAKER,
+    STUDY_PLAYER,
+    TEXT_MODEL,
+    WORLD,
+    Entry,
+    registry,
+)
 from icy.languages.meanings import MeaningSpace
 from icy.models.base import Receiver, Sender
 from icy.training.probe_job import Task
@@ -20,9 +32,12 @@ from .cores import CORE_CHECKS, CoreCase
 from .grammars import GRAMMAR_CHECKS
 from .metrics import METRIC_CHECKS, MetricCase
 from .models import MODEL_CHECKS
+from .perceptions import PERCEPTION_CHECKS, PerceptionCase
 from .players import PLAYER_CHECKS, PlayerCase
 from .runner import BoundCheck, Case, CheckResult, bind, run_all
+from .study_players import STUDY_PLAYER_CHECKS, StudyPlayerCase
 from .text_models import TEXT_MODEL_CHECKS, TextModelCase
+from .worlds import WORLD_CHECKS, WorldCase
 
 Given = str | Entry | Callable[..., Any]
 Report = Callable[[CheckResult], None]
@@ -35,6 +50,9 @@ CHECKS: dict[str, dict[str, Check]] = {
     **dict.fromkeys(PLAYERS, PLAYER_CHECKS),
     TEXT_MODEL: TEXT_MODEL_CHECKS,
     CORE: CORE_CHECKS,
+    WORLD: WORLD_CHECKS,
+    PERCEPTION: PERCEPTION_CHECKS,
+    STUDY_PLAYER: STUDY_PLAYER_CHECKS,
 }
 
 
@@ -323,6 +341,104 @@ def check_core(
     return _run(entry, CoreCase(entry, width, seed, registered), expected_failures, raise_on_failure, report)
 
 
+def check_world(
+    world: Given,
+    *,
+    seed: int = 0,
+    expected_failures: Mapping[str, str] | None = None,
+    raise_on_failure: bool = True,
+    report: Report | None = None,
+) -> list[CheckResult]:
+    """Run the whole contract of worlds of the multi-target games on one of them.
+
+    Args:
+        world: a registered name such as "shape"; or a class or function, registered or not, that makes an
+            `icy.games.World` without arguments.
+        seed: seed of the objects that are looked at.
+        expected_failures, raise_on_failure, report: see `check_model`.
+
+    Returns:
+        One result per check.
+
+    Raises:
+        ContractError: a check failed; the message lists those that did.
+        UnknownNameError: no such world, or no such check in `expected_failures`.
+
+    Example:
+        >>> from icy.testing import check_world
+        >>> [result.message for result in check_world("thing") if result.name == "looks_vary"]
+        ['objects have one look each']
+    """
+    entry, registered = _entry_of(world, WORLD)
+    return _run(entry, WorldCase(entry, seed, registered), expected_failures, raise_on_failure, report)
+
+
+def check_perception(
+    perception: Given,
+    *,
+    size: int = 10,
+    seed: int = 0,
+    expected_failures: Mapping[str, str] | None = None,
+    raise_on_failure: bool = True,
+    report: Report | None = None,
+) -> list[CheckResult]:
+    """Run the whole contract of perceptions of the multi-target games on one of them.
+
+    Args:
+        perception: a registered name such as "conv4"; or a class or function, registered or not, that takes
+            `(shape, size, **options)` and makes a torch.nn.Module.
+        size: size of the vectors.
+        seed: seed of weights and objects.
+        expected_failures, raise_on_failure, report: see `check_model`.
+
+    Returns:
+        One result per check.
+
+    Raises:
+        ContractError: a check failed; the message lists those that did.
+        UnknownNameError: no such perception, or no such check in `expected_failures`.
+
+    Example:
+        >>> from icy.testing import check_perception
+        >>> [result.message for result in check_perception("mlp") if result.name == "stacked_equals_separate"]
+        ['trains as: broadcast']
+    """
+    entry, registered = _entry_of(perception, PERCEPTION)
+    return _run(entry, PerceptionCase(entry, size, seed, registered), expected_failures, raise_on_failure, report)
+
+
+def check_study_player(
+    player: Given,
+    *,
+    seed: int = 0,
+    expected_failures: Mapping[str, str] | None = None,
+    raise_on_failure: bool = True,
+    report: Report | None = None,
+) -> list[CheckResult]:
+    """Run the whole contract of simulated players of the study on one of them.
+
+    Args:
+        player: a registered name such as "composer"; or a class or function, registered or not, that makes an
+            `icy.study.players.base.StudyPlayer` without arguments.
+        seed: of the games.
+        expected_failures, raise_on_failure, report: see `check_model`.
+
+    Returns:
+        One result per check.
+
+    Raises:
+        ContractError: a check failed; the message lists those that did.
+        UnknownNameError: no such player, or no such check in `expected_failures`.
+
+    Example:
+        >>> from icy.testing import check_study_player
+        >>> [result.passed for result in check_study_player("composer") if result.name == "answers"]
+        [True]
+    """
+    entry, registered = _entry_of(player, STUDY_PLAYER)
+    return _run(entry, StudyPlayerCase(entry, seed, registered), expected_failures, raise_on_failure, report)
+
+
 def _check_player(
     player: Given, role: str, expected: Mapping[str, str] | None, raise_on_failure: bool, report: Report | None
 ) -> list[CheckResult]:
@@ -410,6 +526,12 @@ def _usual_case(entry: Entry, representation: str | None) -> Case:
         return TextModelCase(entry)
     if entry.kind == CORE:
         return CoreCase(entry)
+    if entry.kind == WORLD:
+        return WorldCase(entry)
+    if entry.kind == PERCEPTION:
+        return PerceptionCase(entry)
+    if entry.kind == STUDY_PLAYER:
+        return StudyPlayerCase(entry)
     used = representation or _first_representation(entry)
     return ModelCase(Task(entry, MeaningSpace(3, 4), word_length=2, hidden_size=16, representation=used))
 

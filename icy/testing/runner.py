@@ -20,12 +20,26 @@ from .cases import Check, CheckFailure, GrammarCase, ModelCase, NotApplicable, f
 from .cells import CellCase
 from .cores import CoreCase
 from .metrics import MetricCase
+from .perceptions import PerceptionCase
 from .players import PlayerCase
+from .study_players import StudyPlayerCase
 from .text_models import TextModelCase
+from .worlds import WorldCase
 
 ICY, TORCH = Path(__file__).parents[1], Path(torch.__file__).parent  # whose code is not the one to mend
 
-Case: TypeAlias = ModelCase | GrammarCase | CellCase | MetricCase | PlayerCase | TextModelCase | CoreCase
+Case: TypeAlias = (
+    ModelCase
+    | GrammarCase
+    | CellCase
+    | MetricCase
+    | PlayerCase
+    | TextModelCase
+    | CoreCase
+    | WorldCase
+    | PerceptionCase
+    | StudyPlayerCase
+)
 
 
 @dataclass(frozen=True)

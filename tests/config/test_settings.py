@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from icy.config.settings import TrainingSettings, settings_for
-from icy.core.errors import InvalidSettingError
+from icy.core.errors import IcyError, InvalidSettingError
 
 DEFAULT, PUBLISHED = settings_for("default"), settings_for("published")
 
@@ -112,3 +112,44 @@ def test_the_checks_of_a_tiny_growth_are_not_gone_through_one_by_one(growth: flo
     before, after = Counting(check_growth=growth, max_steps=most).checks_around(10**10)
     assert before < 10**10 <= after
     assert Counting.asked < 250_000
+
+
+OF_ALL = {
+    "batch_size", "learning_rate", "clip_norm", "check_growth", "evaluation_size", "steps_from_zero", "fresh_reading",
+    "round_ratio", "max_steps", "published_models",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("representation", "own", "linked"),
+    [
+        ("soft", set(), set()),
+        ("gumb", {"temperature", "least_squares"}, set()),
+        ("discr", {"reward_weight", "entropy_weight"}, set()),
+        ("gs", {"tau", "straight_through"}, set()),
+        ("qt", {"levels", "normalise"}, set()),
+        ("cb", set(), {"codes", "commitment"}),
+    ],
+)
+def test_a_configuration_has_the_settings_of_its_own_representation(
+    representation: str, own: set[str], linked: set[str]
+) -> None:
+    """What other representations can be set to must not move the keys of these results."""
+    assert set(DEFAULT.under(representation)) == OF_ALL | own
+    assert set(DEFAULT.under(representation, "e2e")) == OF_ALL | own | linked | {"soft_feedback", "training_readings"}
+
+
+def test_settings_of_channels() -> None:
+    chosen = settings_for("default", tau=0.5, straight_through=True, levels=3, normalise="batch", codes=8, commitment=1)
+    assert chosen.under("qt")["normalise"] == "batch"
+    assert settings_for("default", codes=None).codes is None
+    for name, value, said in (
+        ("tau", 0, "tau must be positive, not 0"),
+        ("levels", 1, "levels must be at least 2, not 1"),
+        ("codes", 1, "codes must be at least 2, not 1"),
+        ("commitment", -1, "commitment must be at least 0, not -1"),
+        ("normalise", 3, "normalise is text, not 3"),
+        ("normalise", "batsh", "No normalisation is called 'batsh'; did you mean batch"),
+    ):
+        with pytest.raises(IcyError, match=said):
+            settings_for("default", **{name: value})

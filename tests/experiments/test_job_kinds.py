@@ -138,7 +138,7 @@ def numbers(folder: Path) -> list[dict[str, Any]]:
 
 
 def test_it_is_registered_beside_the_built_in_kinds(plugin: Path) -> None:
-    assert [kind.name for kind in job_kinds()] == ["e2e", "guess", "probe", "s2b"]
+    assert [kind.name for kind in job_kinds()] == ["e2e", "games", "guess", "probe", "s2b", "study"]
     with pytest.raises(UnknownNameError, match="did you mean guess"):
         job_kind("gess")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ from icy.grammars import (
     grammar_version,
     make_language,
 )
-from icy.grammars.base import base_messages
+from icy.grammars.base import base_messages, base_words
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
 from tests.grammars.helpers import apply
@@ -185,3 +185,63 @@ def test_plug_ins() -> None:
         make_language("short", "2x3")
     with pytest.raises(InvalidSettingError, match="'wild' returned something that is no language"):
         make_language("wild", "2x3")
+
+
+# -- given words -------------------------------------------------------------------------------------------------------
+
+WORDS = [[[0, 1], [2, 3]], [[1, 1], [3, 0]]]
+
+
+def test_languages_of_given_words() -> None:
+    language = make_language("concat", "2x2", 4, 2, words=WORDS)
+    assert language.messages.tolist() == [[0, 1, 1, 1], [0, 1, 3, 0], [2, 3, 1, 1], [2, 3, 3, 0]]
+    assert language == make_language("concat", "2x2", 4, 2, words=np.array(WORDS))
+    assert make_language("rot", "2x2", 4, 2, words=WORDS).messages[1].tolist() == [0, 1, 0, 0]
+
+
+@pytest.mark.parametrize("name", ["perm", "proj", "shufdet", "rot+perm"])
+def test_corruptions_of_given_words_draw_as_they_do_of_others(name: str) -> None:
+    own = base_words(MeaningSpace(2, 3), 4, 2, seed=5)
+    assert make_language(name, "2x3", 4, 2, 5, words=own) == make_language(name, "2x3", 4, 2, 5)
+
+
+def test_holistic_languages_do_not_depend_on_words() -> None:
+    assert make_language("hol", "2x2", 4, 2, words=WORDS) == make_language("hol", "2x2", 4, 2)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([[[0, 1], [2, 3]]], r"shape \(2, 2, 2\).*shape \(1, 2, 2\)"),
+        ([[[0, 1], [2, 3]], [[1, 1], [3]]], "whole numbers of shape"),
+        ([[[0, 1], [2, 3]], [[1, 1], [4, 0]]], "run from 0 to 3; found 0 to 4"),
+        ([[[0, 1], [2, 3]], [[0, 1], [3, 0]]], "Two attribute values have the same word"),
+        ([[[0.5, 1], [2, 3]], [[1, 1], [3, 0]]], "whole numbers"),
+    ],
+)
+def test_words_that_cannot_be(words: Any, said: str) -> None:
+    with pytest.raises(InvalidSettingError, match=said):
+        make_language("concat", "2x2", 4, 2, words=words)
+
+
+def test_a_function_that_takes_no_words_says_so(forgetting: None) -> None:
+    def own(space: MeaningSpace, vocab_size: int, word_length: int, seed: int) -> Any:
+        return np.zeros((space.size, space.attributes * word_length), dtype=np.int64)
+
+    register_grammar("own")(own)
+    with pytest.raises(IncompatibleError, match=r"'own' makes words of its own.*`words=None`"):
+        make_language("own", "2x2", 4, 2, words=WORDS)
+
+
+def test_corruptions_can_draw_from_generators_of_another_program() -> None:
+    asked: list[tuple[int, tuple[str | int, ...]]] = []
+
+    def generator(seed: int, *names: str | int) -> np.random.Generator:
+        asked.append((seed, names))
+        return np.random.default_rng(0)
+
+    language = make_language("perm+rot+perm", "2x2", 4, 2, seed=3, words=WORDS, generators=generator)
+    assert asked == [(3, ("perm",)), (3, ("rot",)), (3, ("perm", 2))]
+    order = np.random.default_rng(0).permutation(4)
+    base = make_language("concat", "2x2", 4, 2, words=WORDS).messages.astype(np.int64)
+    assert language.messages.tolist() == (np.cumsum(base[:, order], 1) % 4)[:, order].tolist()

@@ -82,6 +82,15 @@ def test_facts_and_properties() -> None:
     assert repr(language) == "Language('n', 2x2, 4 messages of 3 tokens, vocabulary 2, seed 1)"
 
 
+def test_words_that_are_too_many_to_count_are_numbered_anew() -> None:
+    words = np.array([[2**40, -1], [5, 5], [-1, 2**40], [5, -1]])
+    language = Language.spoken(MeaningSpace(2, 2), words, 2**64, name="n", seed=1)
+    assert language.messages.tolist() == [[2, 0], [1, 1], [0, 2], [1, 0]]
+    assert language.vocab_size == 3
+    start = Language.spoken(MeaningSpace(2, 2), np.array([[4, 1]] * 4), 4, name="n", seed=1)
+    assert (start.vocab_size, start.messages[0].tolist()) == (5, [4, 1])
+
+
 # -- tables ------------------------------------------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import types
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ import torch
 
 import icy
 from icy.core.errors import IcyError, InvalidSettingError, StoreError
-from icy.metrics import read_table, topsim
+from icy.metrics import cbm, read_table, topsim
 from icy.metrics.table import PAD
 
 
@@ -332,3 +333,41 @@ def test_a_pickle_that_holds_more_than_tensors_is_refused_without_torchs_advice(
     ):
         with pytest.raises(IcyError):
             read_table(dump(**held))
+
+
+# -- lines of messages and phrases -------------------------------------------------------------------------------------
+
+
+def lines(folder: Path, *pairs: object) -> Path:
+    file = folder / "said.jsonl"
+    file.write_text("".join(f"{json.dumps(pair)}\n" for pair in pairs))
+    return file
+
+
+def test_lines_of_messages_and_phrases_are_read(tmp_path: Path) -> None:
+    table = read_table(lines(tmp_path, ["3.1.0", "red.square"], ["1.0", "square.blue"]))
+    assert table.phrases
+    assert [row[row >= 0].tolist() for row in table.messages] == [[3, 1], [1]]
+    assert table.value_name(0, table.meanings[1, 0]) == "square"
+    # "square" is one concept at either place, and in topsim the two phrases differ in two of three.
+    assert cbm(table, concepts="items").details["unique_concepts"] == 3
+    assert [column.tolist() for column in table.compared] == [[0, 1], [1, 0], [1, 1]]
+
+
+def test_a_last_token_that_is_a_word_elsewhere_is_kept(tmp_path: Path) -> None:
+    assert read_table(lines(tmp_path, ["0.0", "a"], ["2.0", "b"])).messages.tolist() == [[0, 0], [2, 0]]
+    assert read_table(lines(tmp_path, ["5", "a"], ["2.0", "b"])).messages.tolist() == [[5, -1], [2, 0]]
+    assert read_table(lines(tmp_path, ["x.y", "a"], ["x.z", "b"])).token_names == ("x", "y", "z")
+
+
+@pytest.mark.parametrize(
+    ("pairs", "why"),
+    [
+        ([["1", "a"], ["1"]], "Line 2 is not of the form"),
+        ([["1", 2]], "Line 1 is not of the form"),
+        ([["1", "a"], ["1", "a.b"]], "Phrases have 1 to 2 concepts"),
+    ],
+)
+def test_other_lines_are_refused(tmp_path: Path, pairs: list[object], why: str) -> None:
+    with pytest.raises(InvalidSettingError, match=why):
+        read_table(lines(tmp_path, *pairs))

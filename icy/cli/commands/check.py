@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from icy.testing import CheckResult
 
 
-REPRESENTATIONS = ("soft", "gumb", "discr")  # of icy.core.representations, which imports torch
+REPRESENTATIONS = ("soft", "gumb", "discr", "gs", "qt", "cb")  # of icy.core.representations, which imports torch
 
 EPILOG = """\b
 Examples:
@@ -44,8 +44,8 @@ icy.testing.parametrize_with_checks makes each check a test of pytest.
 )
 @click.option("--quiet", "-q", is_flag=True, help="Print only what failed, and a line for each name.")
 def check_command(names: tuple[str, ...], plugin: tuple[str, ...], representation: str | None, quiet: bool) -> int:
-    """Check that models, cells, grammars, metrics, players, text models and cores keep their contract: shapes, seeds,
-    gradients, and so on.
+    """Check that models, cells, grammars, metrics, players, text models, cores, worlds and perceptions keep their
+    contract: shapes, seeds, gradients, and so on.
 
     Each check passes, fails with the reason, or is excused because it does not apply. Exits with 1 if any failed.
     """

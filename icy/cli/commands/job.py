@@ -11,7 +11,7 @@ from typing import Any, Literal
 import click
 
 from icy.cli.options import SHOWN, Assignment, Decorator, Seeds, SpecOptions, given_by_user, together
-from icy.cli.session import Output, print_result, run_command
+from icy.cli.session import Output, print_by_protocol, run_command
 from icy.config.specs import RUNNING
 from icy.experiments.plan import make_plan
 from icy.experiments.results import ProbeResult
@@ -47,7 +47,7 @@ def job_command(kind: JobKind, name: str | None = None, epilog: str | None = Non
         asked = spec.asked(**given_by_user(ctx, given))
 
         def show(result: ProbeResult) -> None:
-            print_result(result, output.format_, output.spread)
+            print_by_protocol(result, output.format_, output.spread)
 
         return run_command(ctx, make_plan(asked), output, show, asked.track)
 

@@ -68,7 +68,7 @@ def _load(plugin: tuple[str, ...]) -> None:
 @click.option("--side", type=click.Choice(SIDES), help="Only grammars for this side; naming another is an error.")
 @format_option
 def show_command(
-    grammar: str, side: str | None, plugin: tuple[str, ...], format_: str, meanings: str, **sizes: int
+    grammar: str, side: str | None, plugin: tuple[str, ...], format_: str, meanings: str, **sizes: Any
 ) -> None:
     """Show example messages of a grammar or chain, and facts about the language.
 
@@ -156,7 +156,7 @@ def _print_block(meanings: list[str], columns: dict[str, list[str]], names: list
 )
 @click.option("--force", is_flag=True, help="Overwrite the file if it exists.")
 def generate_command(
-    grammar: str, out: Path, force: bool, plugin: tuple[str, ...], meanings: str, **sizes: int
+    grammar: str, out: Path, force: bool, plugin: tuple[str, ...], meanings: str, **sizes: Any
 ) -> None:
     """Write the language of a grammar or chain to a file, with one message per meaning."""
     _load(plugin)

@@ -11,13 +11,14 @@ import click
 from icy.cli.options import plugin_option
 from icy.cli.output import format_option, print_rows
 from icy.core.errors import UnknownNameError, unknown
-from icy.core.registry import CORE, PLAYERS, SIDES, TEXT_MODEL, Entry, registry
+from icy.core.registry import CORE, PERCEPTION, PLAYERS, SIDES, STUDY_PLAYER, TEXT_MODEL, WORLD, Entry, registry
 
 Lines = tuple[list[str], list[list[str]]]
 
 LIST_KINDS = (
-    "models", "grammars", "metrics", "players", "text-models", "cores", "protocols", "cells", "presets", "jobs",
-    "published",
+    "models", "grammars", "metrics", "players", "text-models", "cores", "worlds", "perceptions", "study-players",
+    "protocols", "cells",
+    "presets", "jobs", "published",
 )  # fmt: skip
 EPILOG = """\b
 Examples:
@@ -36,8 +37,8 @@ Examples:
 @plugin_option
 @format_option
 def list_command(kind: str, pattern: str | None, plugin: tuple[str, ...], format_: str) -> None:
-    """List models, grammars, metrics, players, text models, cores, protocols, recurrent cells, changes of presets,
-    kinds of jobs, or published tables.
+    """List models, grammars, metrics, players, text models, cores, worlds, perceptions, players of the study,
+    protocols, recurrent cells, changes of presets, kinds of jobs, or published tables.
 
     PATTERN is a name, part of one, or a shell pattern such as '*GRU' or 'sender/RNN*'.
     """
@@ -82,6 +83,20 @@ def _cores(pattern: str | None) -> Lines:
     return ["core", "description", "source"], [[e.name, e.description, e.source] for e in _entries(pattern, CORE)]
 
 
+def _worlds(pattern: str | None) -> Lines:
+    return ["world", "description", "source"], [[e.name, e.description, e.source] for e in _entries(pattern, WORLD)]
+
+
+def _perceptions(pattern: str | None) -> Lines:
+    rows = [[e.name, e.description, e.source] for e in _entries(pattern, PERCEPTION)]
+    return ["perception", "description", "source"], rows
+
+
+def _study_players(pattern: str | None) -> Lines:
+    rows = [[e.name, e.description, e.source] for e in _entries(pattern, STUDY_PLAYER)]
+    return ["player", "description", "source"], rows
+
+
 def _cells(pattern: str | None) -> Lines:
     return ["cell", "description", "source"], [[e.name, e.description, e.source] for e in _entries(pattern, "cell")]
 
@@ -107,17 +122,21 @@ def _protocols(pattern: str | None) -> Lines:
 
 def _presets(pattern: str | None) -> Lines:
     from icy.config.settings import PRESETS, PUBLISHED
+    from icy.games.presets import PRESETS as GAMES
     from icy.s2b.settings import COMPATS
+    from icy.study.game.settings import PUBLISHED as STUDY
 
     rows = [["default", "", "", "what the papers say, with known defects mended"]]
     for name, departure in PUBLISHED.items():
         changes = ", ".join(f"{key}={json.dumps(value)}" for key, value in departure.settings.items())
         rows.append(["published", name, changes, departure.reason])
     assert {row[0] for row in rows} == set(PRESETS)
-    for compat, departures in COMPATS.items():
+    others = {f"s2b {name}": found for name, found in COMPATS.items()} | {f"games {n}": d for n, d in GAMES.items()}
+    others |= {"study published": STUDY}
+    for preset, departures in others.items():
         for name, departure in departures.items():
             changes = ", ".join(f"{key}={json.dumps(value)}" for key, value in departure.settings.items())
-            rows.append([f"s2b {compat}", name, changes, departure.reason])
+            rows.append([preset, name, changes, departure.reason])
     return ["preset", "departure", "settings", "reason"], _containing("preset", pattern, rows)
 
 
@@ -151,6 +170,9 @@ LISTS: dict[str, Callable[[str | None], Lines]] = {
     "players": _players,
     "text-models": _text_models,
     "cores": _cores,
+    "worlds": _worlds,
+    "perceptions": _perceptions,
+    "study-players": _study_players,
     "cells": _cells,
     "presets": _presets,
     "jobs": _jobs,

@@ -158,9 +158,9 @@ def metrics_command(
 ) -> None:
     """Measure how compositional languages are: from files, or of grammars over seeds.
 
-    A FILE is a language saved by icy, your own table (csv, tsv, parquet, npz), or interactions saved by EGG. RESULTS, a
-    folder or a pack, has the languages of end-to-end runs, and those of senders that were kept (--keep-models).
-    Everything else is the name of a GRAMMAR, a chain or a pattern.
+    A FILE is a language saved by icy, your own table (csv, tsv, parquet, npz), messages and phrases (jsonl), or
+    interactions saved by EGG. RESULTS, a folder or a pack, has the languages of games and end-to-end runs, and those
+    of senders that were kept (--keep-models). Everything else is the name of a GRAMMAR, a chain or a pattern.
     """
     set_up_log(stderr(), quiet, 0)
     # No warnings: metrics that cannot score a table are noted below the results.
@@ -202,7 +202,7 @@ def _sources(name: str, given: Mapping[str, Any], quiet: bool) -> list[Source]:
     path = Path(name)
     if (path / RECORDS).is_dir() or is_pack(path):
         return _spoken(path, given["eos"])
-    if path.is_file() or path.suffix.lower() in (".csv", ".tsv", ".parquet", ".npz", ".pt"):
+    if path.is_file() or path.suffix.lower() in (".csv", ".tsv", ".parquet", ".npz", ".pt", ".jsonl"):
         columns = {key: _split(given[key]) for key in ("meaning_columns", "message_columns")}
         table = read_table(path, **columns, one_hot=given["one_hot"], eos=given["eos"])  # type: ignore[arg-type]
         if not quiet:
@@ -249,7 +249,7 @@ def _row_names(records: Sequence[Record]) -> list[str]:
     return list(names)
 
 
-def _table_of(make: Callable[[], Language], eos: int | None) -> Table:
+def _table_of(make: Callable[[], Language | Table], eos: int | None) -> Table:
     return Table.of(make(), eos=eos)
 
 
@@ -282,8 +282,10 @@ def _conventions(given: Sequence[tuple[str, Any]], names: Sequence[str]) -> dict
 def _with_pairs(
     chosen: Mapping[str, Mapping[str, Any]], names: Sequence[str], pairs: str, table: Table, progress: Any
 ) -> dict[str, dict[str, Any]]:
-    """Return the conventions with those of --pairs for topsim, which depend on the size of the table."""
+    """Return the conventions with those that depend on the table: of topsim its pairs, of CBM what a concept is."""
     own = {metric: dict(of_one) for metric, of_one in chosen.items()}
+    if table.phrases and "cbm" in names:
+        own["cbm"] = {"concepts": "items", **own.get("cbm", {})}
     if "topsim" not in names:
         return own
     if pairs == "auto":

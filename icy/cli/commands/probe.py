@@ -58,7 +58,7 @@ WHAT = together(
     _spec.option(
         "hidden", type=Sizes(), metavar="E[,E...]", help="hidden size E, or several, each a row of its own: 64,128."
     ),
-    _spec.option("representation", metavar="soft|gumb|discr"),
+    _spec.option("representation", metavar="soft|gumb|discr|gs|qt|cb"),
     _spec.assignments("options", "--option", help="a further argument of the models."),
     _spec.training(),
 )

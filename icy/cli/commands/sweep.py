@@ -8,7 +8,7 @@ import click
 
 from icy.cli import completion
 from icy.cli.options import SHOWN, Sizes, SpecOptions, given_by_user, together
-from icy.cli.session import Output, print_result, run_command
+from icy.cli.session import Output, print_by_protocol, run_command
 from icy.config.specs import SweepSpec
 from icy.experiments.results import ProbeResult
 from icy.experiments.sweep import ORDERS, make_sweep, over, read_sweep, sweep_spec
@@ -51,7 +51,7 @@ WHAT = together(
     ),
     _spec.option("side", type=click.Choice(["sender", "receiver"])),
     _spec.option("protocol", metavar="NAME[,NAME]"),
-    _spec.option("representation", metavar="soft|gumb|discr[,...]"),
+    _spec.option("representation", metavar="soft|gumb|discr|gs|qt|cb[,...]"),
     _spec.option("hidden", type=Sizes(), metavar="E[,E...]", help="hidden size E, one or several."),
     _spec.option("meanings", metavar="AxK[,AxK]"),
     _spec.option("vocab_size", type=Sizes(), metavar="V[,V...]"),
@@ -90,15 +90,3 @@ def sweep_command(ctx: click.Context, /, file: str | None, **given: Any) -> int:
         print_by_protocol(result, output.format_, output.spread)
 
     return run_command(ctx, make_sweep(spec), output, show, spec.track, spec.retries)
-
-
-def print_by_protocol(result: ProbeResult, format_: str, spread: str) -> None:
-    """Print a table per kind of job and protocol, since each has its own measure; in json, replicate by replicate."""
-    parts = result.parts()
-    if format_ == "json" or len(parts) < 2:
-        print_result(result, format_, spread)
-        return
-    for place, part in enumerate(parts):
-        if place:
-            click.echo()
-        print_result(part, format_, spread)

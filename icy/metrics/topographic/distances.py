@@ -66,12 +66,12 @@ def meaning_distance(table: Table, distance: str | RowDistance) -> Distance:
     if distance == "euclidean":
         return Euclidean(table.meanings)
     if distance == "cosine":
-        return Cosine(table.meanings) if table.continuous else Hamming(table.factors, share=True)
+        return Cosine(table.meanings) if table.continuous else Hamming(table.compared, share=True)
     if distance != "hamming":
         raise unknown("distance of meanings", distance, MEANING_DISTANCES)
     if table.continuous:
         raise InvalidSettingError("Real-valued meanings hardly ever are equal; take the distance euclidean or cosine.")
-    return Hamming(table.factors)
+    return Hamming(table.compared)
 
 
 def message_distance(table: Table, distance: str | RowDistance, padded: bool, normalise: str) -> Distance:

@@ -107,3 +107,10 @@ def test_cores_are_listed() -> None:
     assert row["source"] == "MetaRG22"
     result = CliRunner().invoke(main, ["list", "cores", "lstm*", "--format", "json"])
     assert [row["core"] for row in json.loads(result.stdout)] == ["LSTM", "LSTM-512"]
+
+
+def test_worlds_are_listed() -> None:
+    result = CliRunner().invoke(main, ["list", "worlds", "--format", "json"])
+    rows = {row["world"]: row for row in json.loads(result.stdout)}
+    assert {"shape", "thing"} <= set(rows)
+    assert rows["thing"]["source"].startswith("CBM24")
