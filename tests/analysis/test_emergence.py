@@ -24,8 +24,8 @@ def probes(ratios: dict[str, dict[str, float]]) -> pd.DataFrame:
 
 def games(scores: dict[str, list[float]]) -> pd.DataFrame:
     rows = [
-        {"model": f"{model}+RNN1L:LSTM", "grammar": "near", "seed": seed, "failed": False, "cbm": value, "measure": "accuracy",
-         "cbm_floor": 0.1, "topsim": value, "accuracy": 0.9, "value": 0.9}
+        {"model": f"{model}+RNN1L:LSTM", "grammar": "near", "seed": seed, "failed": False, "measure": "accuracy",
+         "cbm": value, "cbm_floor": 0.1, "topsim": value, "accuracy": 0.9, "value": 0.9}
         for model, values in scores.items()
         for seed, value in enumerate(values)
     ]  # fmt: skip
