@@ -104,6 +104,9 @@ class GameModel(nn.Module):
         self.sender_sees, self.receiver_sees = sender_sees, receiver_sees
         self.channel, self.setup = channel, setup
         self.axes = len(setup.shape)
+        candidates = setup.targets + setup.distractors
+        # Numbers of a turn in its smallest tensor, for GradientLearner.
+        self.narrowest = min(candidates, setup.vocab_size, setup.sender_hidden, setup.receiver_hidden)
         self.own_axes = next(self.parameters()).dim()
         self.label = f"{type(sender).__name__}+{type(receiver).__name__}"
 

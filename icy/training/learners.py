@@ -36,6 +36,7 @@ Prepare = Callable[[Tensor], Tensor]  # inputs [replicate, ...] -> what the mode
 # choose by the number of rows. Never fewer than 128: the published Hier receivers read a batch by its first example.
 EXAMPLES_AT_ONCE = {"cpu": 512, "cuda": 1024}
 FILLING = 64  # rows of examples fill registers if there is a multiple of these, whatever the size of a row
+REST = 32  # numbers at the end of a tensor that may be computed apart: of two registers of AVX-512
 
 WHY = {
     "native": "whose every step is known to it",
@@ -290,6 +291,7 @@ class GradientLearner:
         self._name = _name(models[0])
         self._on_cpu = device.type == "cpu"
         self._batch_size = settings.batch_size
+        self._narrowest = getattr(models[0], "narrowest", 1)  # numbers of an example in the smallest tensor
         self._count = len(models)
         self._copies = self._copies_for(self._count, self._batch_size)
         places = with_copies(range(self._count), self._copies)
@@ -327,10 +329,13 @@ class GradientLearner:
 
         On a CPU, PyTorch computes what is left at the end of a tensor and does not fill registers by other
         instructions, which round otherwise; and the product of a stack of one by another kernel than those of several.
-        So a copy stands there if the examples do not fill registers, or beside a replicate that is alone.
+        So copies stand there if the examples do not fill registers, as many as hold all that is left, or one beside a
+        replicate that is alone.
         """
         alone = replicates == 1 and self._engine in ("broadcast", "vmap")
-        return int(self._on_cpu and (alone or examples % FILLING != 0))
+        if not self._on_cpu or not (alone or examples % FILLING):
+            return 0
+        return -(-REST // (examples * self._narrowest)) if examples % FILLING else 1
 
     def update(self, inputs: Tensor, targets: Tensor, keys: Tensor) -> None:
         """Run one forward and backward pass, clip, and step Adam."""

@@ -44,7 +44,7 @@ def test_languages_are_means_over_seeds_above_chance() -> None:
     found = emerged(games({"A": [0.3, 0.5]}))
     assert found.loc["A", ["topsim", "above_chance", "seeds"]].tolist() == pytest.approx([0.4, 0.3, 2])
     with pytest.raises(InvalidSettingError, match="several games"):
-        emerged(pd.concat([games({"A": [0.3]})] * 2, ignore_index=True))
+        emerged(pd.concat([games({"A": [0.3]}).assign(options=said) for said in ("targets=1", "targets=2")]))
     with pytest.raises(InvalidSettingError, match="no results of games"):
         emerged(games({"A": [0.3]}).drop(columns="cbm_floor"))
 

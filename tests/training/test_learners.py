@@ -16,7 +16,7 @@ from icy.config.settings import TrainingSettings, settings_for
 from icy.core.representations import SOFT
 from icy.training import learners
 from icy.training.engine import make_model
-from icy.training.learners import GradientLearner, Learner, accuracy, count_right
+from icy.training.learners import REST, GradientLearner, Learner, accuracy, count_right
 from tests.cores import both_engines, needs_native
 from tests.training.helpers import (
     MODELS,
@@ -113,8 +113,8 @@ def test_leaving_one_out_keeps_the_optimisers_state_of_the_others(how: str) -> N
 
 
 def scaled(by: Sequence[float]) -> Callable[[Tensor, Tensor], Tensor]:
-    """A loss with a factor of its own for each replicate, and for what fills the stack up."""
-    factors = torch.tensor([*by, by[-1]])
+    """A loss with a factor of its own for each replicate, and for the copies of the last that fill the stack up."""
+    factors = torch.tensor([*by, *[by[-1]] * REST])
     return lambda scores, targets, noise: SOFT.sender_loss(scores, targets) * factors[: len(scores)]
 
 
