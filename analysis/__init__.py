@@ -19,8 +19,10 @@ _WHERE = {
     "Atlas": "atlas.atlas",
     "BiasTable": "tables.table",
     "Placement": "atlas.placement",
+    "Comparison": "tables.differences",
     "PublishedTable": "literature.catalogue",
     "bias_table": "tables.bias",
+    "compare": "tables.differences",
     "difference_table": "tables.bias",
     "end_to_end_agreement": "literature.agreement",
     "end_to_end_table": "tables.end_to_end",
@@ -35,9 +37,11 @@ _WHERE = {
 __all__ = [
     "Atlas",
     "BiasTable",
+    "Comparison",
     "Placement",
     "PublishedTable",
     "bias_table",
+    "compare",
     "difference_table",
     "end_to_end_agreement",
     "end_to_end_table",
@@ -56,6 +60,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors, wh
     from .literature.agreement import end_to_end_agreement
     from .literature.catalogue import PublishedTable, find_table, published, published_tables
     from .tables.bias import bias_table, difference_table
+    from .tables.differences import Comparison, compare
     from .tables.end_to_end import end_to_end_table
     from .tables.paired import paired_tests, seeds_needed
     from .tables.table import BiasTable

@@ -33,7 +33,9 @@ Differences = tuple[pd.DataFrame, list[tuple[str, ...]], int, str]
 # -- pairs -------------------------------------------------------------------------------------------------------------
 
 
-def paired_differences(long: pd.DataFrame, other: Results, name: str = "the other") -> Differences:
+def paired_differences(
+    long: pd.DataFrame, other: Results, name: str = "the other", apart: Sequence[str] = ()
+) -> Differences:
     """Subtract other values from those of `long`, replicate by replicate.
 
     Replicates match in model, sizes, protocol, grammar and seed, so that they share words and the sequence of meanings;
@@ -44,6 +46,7 @@ def paired_differences(long: pd.DataFrame, other: Results, name: str = "the othe
         other: other results, or where they are; the name of a model of `long`, to subtract it from all others of its
             side; or "each", to subtract every model from every one before it.
         name: of other results.
+        apart: columns of the long table in which these and the other results may differ and match all the same.
 
     Returns:
         The replicates of `long` with a match, with the difference as value, and both values (`ours`, `theirs`,
@@ -61,7 +64,7 @@ def paired_differences(long: pd.DataFrame, other: Results, name: str = "the othe
     if model is None:
         if isinstance(other, str) and other != ATLAS and not Path(other).exists():
             raise StoreError(f"There is no file or folder {other}, nor one model of that name in these results.")
-        return *_subtracted(long, long_of(other), IDENTITY), name
+        return *_subtracted(long, long_of(other), [column for column in IDENTITY if column not in apart]), name
     rest = long[(long["model"] != model) & (long["side"] == model.partition("/")[0])]
     if not len(rest):
         raise IncompatibleError(f"There is no other {model.partition('/')[0]} here to hold against {model}.")
@@ -202,13 +205,16 @@ _CELL = ["model", "representation", "meanings", "protocol", "measure", "grammar"
 
 def _cells(both: pd.DataFrame) -> list[tuple[dict[str, Any], Paired]]:
     """Return the comparison of every cell but concat's, with what tells it from others."""
-    found = []
-    names = _cell_columns(both)
+    return [(about, paired_of(part)) for about, part in cells_of(both) if about["grammar"] != BASELINE]
+
+
+def cells_of(both: pd.DataFrame) -> list[tuple[dict[str, Any], pd.DataFrame]]:
+    """Split `paired_differences` into cells: what tells each from others, and its replicates."""
+    names, found = _cell_columns(both), []
     for _, row in numbered(both).groupby("row", sort=False):
         for grammar in in_order(row["grammar"]):
-            if grammar != BASELINE:
-                part = row[row["grammar"] == grammar]
-                found.append(({name: part[name].iloc[0] for name in names}, paired_of(part)))
+            part = row[row["grammar"] == grammar]
+            found.append(({name: part[name].iloc[0] for name in names}, part))
     return found
 
 

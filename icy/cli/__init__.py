@@ -25,6 +25,7 @@ COMMANDS = {
     "s2b": ("s2b", "Play and measure meta-referential games."),
     "study": ("study", "Run the study with people, and simulate its players."),
     "table": ("table", "Print results as a table, beside published or other results."),
+    "compare": ("compare", "Tell what differs between two results, seed by seed."),
     "power": ("power", "Tell how many seeds it takes to tell two models apart."),
     "reproduce": ("reproduce", "Measure a published table again."),
     "pack": ("pack", "Keep complete results in one file, to read or to go on from."),

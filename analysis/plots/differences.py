@@ -1,0 +1,103 @@
+"""Differences between two results as dots with intervals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from icy.analysis import style
+from icy.analysis.tables.differences import LEVEL, Comparison, telling
+from icy.core.errors import InvalidSettingError
+
+ROW = 0.19  # inches
+ROOM = 1.3  # times, beside the largest and the smallest quotient
+UP, DOWN = style.COLOURS[1], style.COLOURS[0]  # larger in the second, and smaller
+
+
+def differences(found: Comparison, width: float | None = None) -> Figure:
+    """Draw each cell's effect with its 95 % interval, and the pairs of runs behind it as small dots.
+
+    Ratios, on a logarithmic axis, and other values have a panel each. An effect that Holm's correction leaves is in
+    colour; one that is only a bound is hollow.
+
+    Args:
+        found: two results held against each other.
+        width: of the figure in inches.
+
+    Raises:
+        InvalidSettingError: more cells than fit on a page.
+    """
+    cells = found.cells.reset_index(drop=True)
+    cells = cells[cells["effect"].notna()]
+    if not len(cells):
+        raise InvalidSettingError("There is no difference to draw: every cell was cut in both results.")
+    if len(cells) * ROW > style.TALLEST - 1:
+        raise InvalidSettingError(
+            f"{len(cells)} cells do not fit on a page; choose some with --model or --grammar, or save the table."
+        )
+    parts = [part for _, part in cells.groupby(cells["measure"].eq("ratio"), sort=True)]
+    counts = [len(part) for part in parts]
+    size = (width or style.WIDTH, 0.9 + sum(0.4 + ROW * count for count in counts))
+    names = ["ratios" if part["measure"].iloc[0] == "ratio" else "values" for part in parts]
+    figure, axes = style.panels(names, None, size, 1, gridspec_kw={"height_ratios": counts})
+    for ax, part in zip(axes, parts, strict=True):
+        _panel(ax, part, found)
+    shown = {_looks(cell, found) for _, cell in cells.iterrows()}
+    style.legend(figure, axes, True, [_handle(*one) for one in sorted(shown)])
+    return figure
+
+
+def _looks(cell: pd.Series[Any], found: Comparison) -> tuple[str, str]:
+    """Return what is known of a cell, and its colour."""
+    first, second = found.names
+    if not cell["p_holm"] < LEVEL:
+        return f"not told from {first}", style.DIM
+    larger = cell["effect"] > (1.0 if cell["measure"] == "ratio" else 0.0)
+    return (f"larger in {second}", UP) if larger else (f"smaller in {second}", DOWN)
+
+
+def _handle(label: str, colour: str) -> Line2D:
+    return Line2D([], [], linestyle="", marker="o", color=colour, markersize=4.5, label=label)
+
+
+def _panel(ax: Axes, part: pd.DataFrame, found: Comparison) -> None:
+    ratio = part["measure"].iloc[0] == "ratio"
+    if ratio:
+        ax.set_xscale("log")
+    ax.axvline(1.0 if ratio else 0.0, color="black", linewidth=0.8, zorder=1)
+    for y, (place, cell) in enumerate(part.iterrows()):
+        if y % 2 == 0:
+            ax.axhspan(y - 0.5, y + 0.5, color="#f3f3f3", zorder=0, linewidth=0)
+        runs = found.runs[found.runs["cell"] == place]
+        gaps = runs["second"] / runs["first"] if ratio else runs["difference"]
+        ax.plot(gaps, [y] * len(gaps), "|", color=style.GREY, markersize=5, markeredgewidth=0.8, zorder=2)
+        _, colour = _looks(cell, found)
+        face = "white" if cell["bound"] else colour
+        ax.plot([cell["effect"]], [y], "o", markersize=4.5, markerfacecolor=face, markeredgecolor=colour, zorder=4)
+    low, high = _ends(ax, ratio)
+    for y, (_, cell) in enumerate(part.iterrows()):
+        if cell["test"] == "t":
+            ax.plot([cell["low"], cell["high"]], [y, y], color=_looks(cell, found)[1], linewidth=1.2, zorder=3)
+    first, second = found.names
+    what = f"{second} / {first}, of geometric means" if ratio else f"{second} - {first}"
+    ax.set_xlabel(f"{what}; lines: 95 % intervals, ticks: seeds")
+    ax.set(ylim=(len(part) - 0.5, -0.5), xlim=(low, high))
+    ax.set_yticks(range(len(part)), _labels(part))
+    style.tidy(ax, grid="x")
+    if ratio:
+        style.ratio_axis(ax.xaxis, low, high)
+    ax.tick_params(axis="y", length=0, labelsize=style.SMALL)
+
+
+def _ends(ax: Axes, ratio: bool) -> tuple[float, float]:
+    """Return limits with room around effects and seeds; of few seeds, intervals are too wide to show whole."""
+    low, high = ax.get_xlim()
+    return (low / ROOM, high * ROOM) if ratio else (low - (high - low) / 4, high + (high - low) / 4)
+
+
+def _labels(part: pd.DataFrame) -> list[str]:
+    return [", ".join(str(value) for value in row) for row in part[telling(part)].to_numpy().tolist()]

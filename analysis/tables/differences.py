@@ -1,0 +1,236 @@
+"""Two results held against each other, run by run: what changed, by how much, and what did not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from icy.analysis.statistics import CONFIDENCE, Paired, log_summary
+from icy.config.protocols import BASELINE
+from icy.core.errors import IncompatibleError
+from icy.core.text import counted, listed, markdown_table
+from icy.records.load import Results, long_of
+
+from .paired import cells_of, corrected, paired_differences, paired_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LEVEL = 1 - CONFIDENCE  # of corrected p-values
+MOST_SEEDS = 6  # differences shown one by one; of more, how many point where
+NAMES = ("first", "second")
+NUMBERS = ["first", "second", "effect", "bound", "low", "high", "test", "p", "p_holm", "pairs", "one_cut", "both_cut"]
+RUN = ("first", "second", "difference", "first_cut", "second_cut")  # columns of `runs`, beside those that name the run
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two results, run by run and cell by cell.
+
+    Attributes:
+        names: of the two results.
+        cells: a row per model, setting and grammar: means of the first and the second (geometric of ratios), the
+            `effect` (the quotient second / first of geometric means of ratios, else the mean difference second -
+            first; with `bound`, "<" or ">", only a bound of it), its 95 % interval (`low`, `high`), the `test`, its `p`
+            and `p_holm`, corrected by Holm's method over all cells of one protocol and measure; `pairs` of runs, of
+            which `one_cut` and `both_cut` were cut at the cap; and `identical`, how many are equal to the last digit.
+        runs: a row per pair of runs of one seed: their values, `first` and `second`, and the `difference`.
+        lone: how many runs of each result have no counterpart that ended well.
+        training: settings of training in which the two differ.
+    """
+
+    names: tuple[str, str]
+    cells: pd.DataFrame
+    runs: pd.DataFrame
+    lone: tuple[int, int]
+    training: tuple[str, ...] = ()
+
+    @property
+    def identical(self) -> int:
+        """How many pairs of runs have values equal to the last digit."""
+        return int(self.cells["identical"].sum())
+
+    def said(self) -> list[str]:
+        """Return sentences about what changed."""
+        first, second = self.names
+        count = len(self.runs)
+        equal = "all equal" if self.identical == count else f"{self.identical} equal"
+        found = [f"{counted(count, 'pair')} of runs of one setting, grammar and seed, {equal} to the last digit."]
+        if any(self.lone):
+            alone = listed([f"{n} of {name}" for n, name in zip(self.lone, self.names, strict=True) if n])
+            found.append(f"Without a counterpart that ended well: {alone}.")
+        if self.training:
+            found.append(f"They were trained otherwise: they differ in {listed(self.training)}.")
+        tests = self.cells[self.cells["p_holm"].notna()]
+        if len(tests):
+            sure = tests[tests["p_holm"] < LEVEL]
+            larger = int(_upwards(sure).sum())
+            found.append(
+                f"Of {counted(len(tests), 'cell')} tested, {larger} are larger in {second} than in {first} and "
+                f"{len(sure) - larger} smaller, at {LEVEL:.0%} after Holm's correction."
+            )
+        return found
+
+    def rows(self) -> tuple[list[str], list[list[str]]]:
+        """Return headings and rows of a table for readers, a row per cell."""
+        about = telling(self.cells)
+        heads = [*about, *self.names, "second / first" if self._all_ratios() else "difference", "95 %", "by seed", "p"]
+        if "difference" in heads and (self.cells["measure"] == "ratio").any():
+            heads[heads.index("difference")] = "difference, or quotient (×)"
+        seeds: dict[Any, pd.DataFrame] = dict(iter(self.runs.groupby("cell")))
+        lines = [
+            [*(_shown(cell[name]) for name in about), *_line(cell, seeds[place])]
+            for place, cell in self.cells.reset_index(drop=True).iterrows()
+        ]
+        return heads, lines
+
+    def _all_ratios(self) -> bool:
+        return bool((self.cells["measure"] == "ratio").all())
+
+    def markdown(self) -> str:
+        """Return what changed, for a pull request or an appendix."""
+        first, second = self.names
+        return "\n".join(
+            [
+                f"**{second} against {first}**",
+                "",
+                *(f"- {line}" for line in self.said()),
+                "",
+                markdown_table(*self.rows()),
+            ]
+        )
+
+    def plot(self, width: float | None = None) -> Figure:
+        """Draw effects with their intervals; see `icy.analysis.plots.differences`."""
+        from icy.analysis.plots.differences import differences
+
+        return differences(self, width=width)
+
+    def __repr__(self) -> str:
+        return "\n".join(self.said())
+
+
+def compare(first: Results, second: Results, names: tuple[str, str] = NAMES, apart: Sequence[str] = ()) -> Comparison:
+    """Hold two results against each other, run by run.
+
+    Runs match in model, sizes, protocol, grammar, seed and kind of job; where several match, in their training too.
+    Ratios are compared by their logarithms, accuracies as they are (`icy.analysis.statistics.paired`). The ratio of
+    concat, 1 by definition, is left out.
+
+    Args:
+        first: a ProbeResult, a long table, or where they are kept: what the second is held against.
+        second: likewise.
+        names: of the two, for readers.
+        apart: columns of the long table in which matching runs may differ, such as "representation".
+
+    Raises:
+        IncompatibleError: no run of one has a match in the other, or those of concat alone.
+        InvalidSettingError: several rows of the first match one of the second.
+        StoreError: there are no results at a place.
+
+    Example:
+        >>> import pandas as pd
+        >>> rows = [("sender/A", "rot", seed, value) for seed, value in enumerate([0.5, 0.6, 0.7])]
+        >>> long = pd.DataFrame(rows, columns=["model", "grammar", "seed", "value"]).assign(measure="accuracy")
+        >>> compare(long, long.assign(value=long["value"] + 0.1)).cells[["model", "grammar", "effect"]].values.tolist()
+        [['sender/A', 'rot', 0.1]]
+    """
+    one, other = long_of(first), long_of(second)
+    both, training, lone, _ = paired_differences(other, one, names[0], apart)
+    tested = both[both["measure"].ne("ratio") | both["grammar"].ne(BASELINE)]
+    if not len(tested):
+        raise IncompatibleError("The two results share concat alone, whose ratio is 1 by definition.")
+    cells, runs = [], []
+    for place, (about, part) in enumerate(cells_of(tested)):
+        cells.append({**about, **_numbers(part)})
+        runs.append(_runs(part, about, place))
+    table = pd.DataFrame(cells)
+    table = table.assign(p_holm=corrected(table))
+    good = int((~one["failed"].astype(bool) & one["value"].notna()).sum())
+    columns = [name for name in table if name not in (*NUMBERS, "identical")]
+    return Comparison(
+        names,
+        table[[*columns, *NUMBERS, "identical"]],
+        pd.concat(runs, ignore_index=True),
+        (max(0, good - len(both)), lone),
+        tuple(dict.fromkeys(name for differ in training for name in differ if name not in apart)),
+    )
+
+
+def _numbers(part: pd.DataFrame) -> dict[str, Any]:
+    """Return what is found of a cell."""
+    found = paired_of(part)
+    low, high = found.interval
+    names = ("bound", "pairs", "one_cut", "both_cut", "test", "p")
+    return {
+        **{name: getattr(found, name) for name in names},
+        "effect": round(found.effect, 12),
+        "first": _centre(part["theirs"], found),
+        "second": _centre(part["ours"], found),
+        "low": low,
+        "high": high,
+        "identical": int((part["ours"] == part["theirs"]).sum()),
+    }
+
+
+def _centre(values: pd.Series[float], found: Paired) -> float:
+    """Return the mean of values; of ratios, the geometric."""
+    return log_summary(values.to_list(), [False] * len(values)).centre if found.log else float(values.mean())
+
+
+def _runs(part: pd.DataFrame, about: dict[str, Any], place: int) -> pd.DataFrame:
+    found = part[[*about, "seed"]].assign(
+        cell=place, first=part["theirs"], second=part["ours"], difference=part["value"],
+        first_cut=part["their_cut"], second_cut=part["our_cut"],
+    )  # fmt: skip
+    return found.sort_values("seed", kind="stable")
+
+
+def telling(cells: pd.DataFrame) -> list[str]:
+    """Return the columns that tell cells apart: model, grammar, and what else varies."""
+    about = [str(name) for name in cells if name not in (*NUMBERS, "identical", "measure")]
+    return [name for name in about if name in ("model", "grammar") or cells[name].nunique(dropna=False) > 1]
+
+
+# -- for readers -------------------------------------------------------------------------------------------------------
+
+
+def _upwards(cells: pd.DataFrame) -> pd.Series[bool]:
+    """Return which effects say that the second is larger."""
+    return cells["effect"] > cells["measure"].eq("ratio").astype(float)
+
+
+def _line(cell: pd.Series[Any], runs: pd.DataFrame) -> list[str]:
+    ratio = cell["measure"] == "ratio"
+    interval = "" if pd.isna(cell["low"]) or cell["test"] != "t" else _interval(cell["low"], cell["high"], ratio)
+    p = "" if pd.isna(cell["p_holm"]) else f"{cell['p_holm']:.2g}"
+    effect = "" if pd.isna(cell["effect"]) else f"{cell['bound']} {_effect(cell['effect'], ratio)}".strip()
+    cuts = [runs[name].any() for name in ("first_cut", "second_cut")]
+    means = [f"{cell[name]:.3f}{'†' if cut else ''}" for name, cut in zip(NAMES, cuts, strict=True)]
+    return [*means, effect, interval, _by_seed(runs, ratio), p]
+
+
+def _by_seed(runs: pd.DataFrame, ratio: bool) -> str:
+    """Return the difference of each seed; of many, how many point where."""
+    gaps = runs["second"] / runs["first"] if ratio else runs["difference"]
+    if len(gaps) <= MOST_SEEDS:
+        return " ".join(_effect(one, ratio) for one in gaps)
+    middle = 1.0 if ratio else 0.0
+    return f"{(gaps > middle).sum()} up, {(gaps < middle).sum()} down, {(gaps == middle).sum()} equal"
+
+
+def _interval(low: float, high: float, ratio: bool) -> str:
+    return f"{_effect(low, ratio)} to {_effect(high, ratio)}"
+
+
+def _effect(value: float, ratio: bool) -> str:
+    if ratio:
+        return f"×{value:.2f}" if value < 1000 else f"×{value:.0e}"
+    return f"{value + 0.0:+.3f}"
+
+
+def _shown(value: Any) -> str:
+    return "-" if pd.isna(value) else f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,171 @@
+"""`icy compare`: tell what differs between two results, seed by seed."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from icy.cli.exit_codes import DONE, FAILED
+from icy.cli.options import Assignment, selection
+from icy.cli.output import checked_file, checked_plot, format_option, note, print_rows, save_figure
+from icy.core.errors import InvalidSettingError
+from icy.core.files import write_atomically
+from icy.records.revisions import at_revision, revision_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from icy.analysis import Comparison
+    from icy.records.load import Results
+
+EPILOG = """\b
+Examples:
+  icy compare before after
+  icy compare before after --plot differences.png --save differences.md
+  icy compare icy-results:representation=soft icy-results:representation=gumb
+  icy compare icy-results:model=sender/RNNZero:GRU icy-results:model=sender/HierZero:GRU
+  icy compare benchmarks/games/records.parquet@HEAD~1 benchmarks/games/records.parquet --exit-code
+
+\b
+A and B are results folders, files written by ProbeResult.save, packs, long tables (results.csv, results.parquet), or
+atlas. PLACE:COLUMN=VALUE,... takes what has these values in the long table; runs then match although they differ there.
+PLACE@REVISION reads a file or folder as it was in a commit of git. Effects are B's to A's: above 1 (ratios, compared on
+the log scale) or above 0, the value is larger in B. Where both were cut at the cap, a pair says nothing.
+"""
+CHOICE = re.compile(r":(?=[A-Za-z_-]+=)")
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where results are, and which of them are meant."""
+
+    text: str
+    path: str
+    revision: str | None
+    where: dict[str, Any]
+
+    @classmethod
+    def read(cls, text: str) -> Place:
+        """Read `PATH[@REVISION][:COLUMN=VALUE,...]`; a name that exists is taken whole."""
+        parts = [text] if Path(text).exists() else CHOICE.split(text, maxsplit=1)
+        chosen = parts[1].split(",") if len(parts) > 1 else []
+        where = dict(Assignment().convert(one, None, None) for one in chosen)
+        return cls(text, *revision_of(parts[0]), where)
+
+    def results(self, measure: str | None) -> Results:
+        """Read all results of the place."""
+        from icy.experiments.results import read_results
+
+        if self.revision is None:
+            return read_results([self.path], measure)
+        with at_revision(self.path, self.revision) as path:
+            return read_results([path], measure)
+
+
+@click.command("compare", epilog=EPILOG)
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="B")
+@selection
+@click.option("--seeds", is_flag=True, help="A row per pair of runs, instead of one per cell.")
+@click.option("--plot", metavar="FILE", help="Draw the effects with their intervals: .png, .svg or .pdf.")
+@click.option("--save", metavar="FILE", help="Write what differs to FILE, in Markdown (.md).")
+@click.option("--exit-code", is_flag=True, help="Exit with 1 if any value differs, or a run has no counterpart.")
+@format_option
+def compare_command(
+    a: str,
+    b: str,
+    model: tuple[str, ...],
+    grammar: tuple[str, ...],
+    where: tuple[tuple[str, Any], ...],
+    measure: str | None,
+    seeds: bool,
+    plot: str | None,
+    save: str | None,
+    exit_code: bool,
+    format_: str,
+) -> int:
+    """Tell what differs between the results A and B, seed by seed: quotients or differences, intervals and tests."""
+    drawn = None if plot is None else checked_plot(plot)
+    saved = None if save is None else checked_file(save, [".md"], "What differs is")
+    found = _compared(Place.read(a), Place.read(b), measure, model, grammar, dict(where))
+    if saved is not None:
+        write_atomically(saved, (found.markdown() + "\n").encode())
+        note(f"Written: {saved}.")
+    if drawn is not None:
+        save_figure(found.plot(), drawn, quiet=False)
+    _print(found, seeds, format_)
+    differs = any(found.lone) or found.identical < len(found.runs)
+    return FAILED if exit_code and differs else DONE
+
+
+def _compared(
+    first: Place,
+    second: Place,
+    measure: str | None,
+    model: tuple[str, ...],
+    grammar: tuple[str, ...],
+    where: dict[str, Any],
+) -> Comparison:
+    from icy.analysis import compare
+    from icy.records.load import long_of
+    from icy.records.select import select
+
+    apart = {name for name in (*first.where, *second.where) if first.where.get(name) != second.where.get(name)}
+
+    def chosen(place: Place) -> pd.DataFrame:
+        own = dict(place.where)
+        models, grammars = (
+            [str(own.pop(name))] if name in own else list(others)
+            for name, others in (("model", model), ("grammar", grammar))
+        )
+        return long_of(select(place.results(measure), models, grammars, {**where, **own}))
+
+    return compare(chosen(first), chosen(second), _names(first, second, apart), sorted(apart))
+
+
+def _names(first: Place, second: Place, apart: Collection[str]) -> tuple[str, str]:
+    """Return short names that tell two places apart.
+
+    Raises:
+        InvalidSettingError: they are one.
+    """
+    if first.text == second.text:
+        raise InvalidSettingError("These are the same results twice; name two.")
+    if apart and (first.path, first.revision) == (second.path, second.revision):
+        return _chosen(first, apart), _chosen(second, apart)
+    if first.path == second.path:
+        return first.revision or "now", second.revision or "now"
+    stems = [Path(place.path).name for place in (first, second)]
+    return (stems[0], stems[1]) if stems[0] != stems[1] and all(stems) else (first.text, second.text)
+
+
+def _chosen(place: Place, apart: Collection[str]) -> str:
+    return ", ".join(str(value) for name, value in place.where.items() if name in apart) or "all"
+
+
+def _print(found: Comparison, seeds: bool, format_: str) -> None:
+    data = found.runs.drop(columns="cell") if seeds else found.cells
+    if format_ == "json":
+        click.echo(json.dumps(json.loads(data.to_json(orient="records")), indent=1))
+        return
+    if format_ == "csv":
+        click.echo(data.to_csv(index=False), nl=False)
+        return
+    if format_ == "markdown" and not seeds:
+        click.echo(found.markdown())
+        return
+    for line in found.said():
+        click.echo(line)
+    click.echo()
+    if seeds:
+        print_rows(
+            [str(name) for name in data], data.astype(object).where(data.notna(), "-").to_numpy().tolist(), format_
+        )
+    else:
+        print_rows(*found.rows(), format_)
