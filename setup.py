@@ -155,6 +155,7 @@ setup(
     package_data={
         "icy": ["py.typed", "**/*.safetensors"],
         "icy.analysis": ["**/*.csv", "**/*.json", "**/*.parquet", "**/*.toml"],
+        "icy.analysis.report": ["web/*"],
         "icy.study.service": ["*.sql", "documents/*"],
         "icy.study.service.web": ["static/*", "templates/*", "texts/*"],
     },
@@ -205,6 +206,7 @@ setup(
         "docs": ["furo", "myst-parser>=5", "sphinx>=9", "sphinx-copybutton"],
         "notebooks": ["ipykernel", "nbclient", "nbformat"],
         "ray": ["ray"],
+        "report": ["vl-convert-python"],  # Vega for `icy report`, in one piece, to be written into its file
         "tensorboard": ["tensorboard"],
         "transformers": ["transformers>=4.46"],  # text models on this machine
         "mlflow": ["mlflow>=3.7"],

@@ -53,6 +53,7 @@ _WHERE = {
     "register_study_player": "icy.core.registry:register_study_player",
     "register_text_model": "icy.core.registry:register_text_model",
     "register_world": "icy.core.registry:register_world",
+    "report": "icy.experiments.report:report",
     "reproduce": "icy.experiments.reproduce:reproduce",
     "s2b": "icy.s2b",
     "sweep": "icy.experiments.sweep:sweep",
@@ -94,6 +95,7 @@ __all__ = [
     "register_study_player",
     "register_text_model",
     "register_world",
+    "report",
     "reproduce",
     "s2b",
     "sweep",
@@ -125,6 +127,7 @@ if TYPE_CHECKING:  # the same names once more, for type checkers and editors, wh
     )
     from icy.experiments.end_to_end import end_to_end
     from icy.experiments.probe import probe
+    from icy.experiments.report import report
     from icy.experiments.reproduce import reproduce
     from icy.experiments.reproduction import Reproduction
     from icy.experiments.results import EndToEndResult, ProbeResult

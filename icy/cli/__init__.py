@@ -24,6 +24,7 @@ COMMANDS = {
     "games": ("games", "Train and evaluate agents of multi-target games."),
     "s2b": ("s2b", "Play and measure meta-referential games."),
     "study": ("study", "Run the study with people, and simulate its players."),
+    "report": ("report", "Write results as one HTML file to look at, send and print."),
     "table": ("table", "Print results as a table, beside published or other results."),
     "compare": ("compare", "Tell what differs between two results, seed by seed."),
     "power": ("power", "Tell how many seeds it takes to tell two models apart."),

@@ -13,6 +13,7 @@ from icy.cli.options import FORMATS, SPREADS, selection
 from icy.cli.output import checked_file, note, print_table
 from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, StoreError
 from icy.core.files import write_atomically
+from icy.experiments.report import by_protocol
 from icy.experiments.results import table_of
 from icy.records.kinds import kind_of_rows
 
@@ -135,7 +136,7 @@ def _tables(long: pd.DataFrame, spread: str, compare: str | None, look: dict[str
 
     other, name = compared_with(compare)
     found: dict[str, BiasTable] = {}
-    groups = _protocols(long)
+    groups = by_protocol(long)
     for protocol, part in groups:
         kind = kind_of_rows(part)
         about = _about(other, kind.name) if isinstance(other, str) else other
@@ -159,7 +160,7 @@ def _differences(long: pd.DataFrame, diff: str, spread: str, look: dict[str, Any
 
     found: dict[str, BiasTable] = {}
     alone: list[tuple[str, IcyError]] = []
-    for protocol, part in _protocols(long):
+    for protocol, part in by_protocol(long):
         if (kind := kind_of_rows(part)).table is not None:
             raise InvalidSettingError(
                 f"Games of {kind.noun} are not subtracted; choose what learnt alone, with --model."
@@ -173,13 +174,6 @@ def _differences(long: pd.DataFrame, diff: str, spread: str, look: dict[str, Any
             raise reason
         note(f"Of the protocol {protocol} there is nothing to hold against {diff}.")
     return found
-
-
-def _protocols(long: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """Split results by protocol; those of kinds of jobs that have none, by kind."""
-    names = long["protocol"].where(long["protocol"].notna(), long["kind"])
-    parts = long.groupby(names, sort=False, dropna=False)
-    return [(str(name), part.reset_index(drop=True)) for name, part in parts]
 
 
 def _about(compare: str | None, kind: str) -> str | None:

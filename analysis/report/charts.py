@@ -1,0 +1,104 @@
+"""Pictures of a report, as Vega-Lite specifications that name their data; the page's script supplies it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from icy.analysis.style import COLOURS
+
+Spec = dict[str, Any]
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"  # names the language; nothing is fetched from there
+ROW, COLUMN = 19, 52  # pixels, of a heat map
+
+
+def heat(log: bool) -> Spec:
+    """A row per model, a column per grammar or score, the mean as colour."""
+    scale: Spec = {"scheme": "cividis"} | ({"type": "log"} if log else {})
+    return _chart(
+        "Heat map: a row per model, a column per grammar or score; colour is the mean.",
+        mark={"type": "rect", "cursor": "pointer"},
+        width={"step": COLUMN},
+        height={"step": ROW},
+        encoding={
+            "x": {"field": "column", "type": "nominal", "sort": None, "title": None,
+                  "axis": {"orient": "top", "labelAngle": -35}},
+            "y": {"field": "label", "type": "nominal", "sort": None, "title": None, "axis": {"labelLimit": 320}},
+            "color": {"field": "mean", "type": "quantitative", "scale": scale, "title": "mean"},
+            "tooltip": _tips(label="row", column="column", text="mean and spread", seeds="seeds", cut="cut"),
+        },
+    )  # fmt: skip
+
+
+def tradeoff(log: bool) -> Spec:
+    """A dot per row: what it makes of compositional grammars against what it makes of noise."""
+    scale = {"type": "log" if log else "linear", "zero": False}
+    what = "ratio on" if log else "accuracy on"
+    return _chart(
+        "Trade-off: a dot per row, by its mean on compositional and on noise grammars.",
+        mark={"type": "point", "filled": True, "size": 60, "cursor": "pointer", "color": COLOURS[0]},
+        width="container",
+        height=300,
+        encoding={
+            "x": {"field": "easy", "type": "quantitative", "scale": scale, "title": f"{what} shuf, shufdet"},
+            "y": {"field": "hard", "type": "quantitative", "scale": scale, "title": f"{what} rot, pairsum, proj"},
+            "tooltip": _tips(label="row", easy="compositional", hard="noise"),
+        },
+    )
+
+
+def curves() -> Spec:
+    """A line per run of a row, coloured by grammar."""
+    return _chart(
+        "Learning curves of one row: a line per run, coloured by grammar.",
+        mark={"type": "line", "strokeWidth": 1.4},
+        width="container",
+        height=280,
+        encoding={
+            "x": {"field": "x", "type": "quantitative", "title": "updates"},
+            "y": {"field": "y", "type": "quantitative", "scale": {"zero": False}, "title": None},
+            "color": {"field": "grammar", "type": "nominal", "scale": {"range": list(COLOURS)}, "title": None},
+            "detail": {"field": "seed"},
+            "tooltip": _tips(grammar="grammar", seed="seed", x="updates", y="value"),
+        },
+    )
+
+
+def space() -> Spec:
+    """Every model a point in the space of biases."""
+    return _chart(
+        "Models in bias space: near points learn the same grammars easily.",
+        mark={"type": "point", "filled": True, "size": 70, "cursor": "pointer"},
+        width="container",
+        height=420,
+        encoding={
+            "x": {"field": "x", "type": "quantitative", "scale": {"zero": False}},
+            "y": {"field": "y", "type": "quantitative", "scale": {"zero": False}},
+            "color": {"field": "family", "type": "nominal", "scale": {"range": list(COLOURS)}, "title": "family"},
+            "shape": _own(["circle", "diamond"]),
+            "size": _own([60, 220]),
+            "tooltip": _tips(label="model", family="family", x="x", y="y"),
+        },
+    )  # fmt: skip
+
+
+def _own(looks: list[Any]) -> Spec:
+    """Tell the reader's own models from those of the atlas."""
+    return {"field": "own", "type": "nominal", "legend": None, "scale": {"domain": [False, True], "range": looks}}
+
+
+def _chart(description: str, **parts: Any) -> Spec:
+    return {
+        "$schema": SCHEMA,
+        "description": description,
+        "data": {"name": "shown"},
+        "autosize": {"type": "fit-x", "contains": "padding"} if parts["width"] == "container" else "pad",
+        **parts,
+    }
+
+
+def _tips(**titles: str) -> list[Spec]:
+    return [{"field": name, "title": title} | _format(name) for name, title in titles.items()]
+
+
+def _format(name: str) -> Spec:
+    return {"format": ".3f", "type": "quantitative"} if name in ("x", "y", "easy", "hard") else {"type": "nominal"}

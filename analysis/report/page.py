@@ -1,0 +1,253 @@
+"""The page of a report: one HTML file with its style, script, library and data."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from icy.analysis.tables.table import BiasTable
+from icy.core.errors import IncompatibleError
+from icy.records.record import Record
+from icy.version import __version__
+
+from . import charts
+from .sections import Section
+
+WEB = Path(__file__).parent / "web"
+MISSING = 'Reports need Vega, which `pip install "icy-toolkit[report]"` brings.'
+# Nothing is fetched, whatever a name in the results holds; Vega compiles expressions of its own.
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' 'unsafe-eval'; img-src data:"
+CITED = {
+    "The grammars, models and protocols": (
+        "Perkins21, A Framework for Measuring Compositional Inductive Bias; Icy22, Neural networks can understand "
+        "compositional functions that humans do not, in the context of emergent communication"
+    ),
+    "Meta-referential games": (
+        "MetaRG22 and MetaRG24, Meta-Referential Games to Learn Compositional Learning Behaviours"
+    ),
+}
+
+
+def report_page(sections: Sequence[Section], title: str) -> str:
+    """Return a report as one HTML file.
+
+    Args:
+        sections: what it shows.
+        title: its heading.
+
+    Raises:
+        IncompatibleError: the library that draws is not installed.
+    """
+    body = [_summary(sections, title), *(_section(place, one) for place, one in enumerate(sections)), _about(sections)]
+    data = {
+        "sections": [section.data() for section in sections],
+        "charts": {
+            "heat": charts.heat(False),
+            "heat_log": charts.heat(True),
+            "tradeoff": charts.tradeoff(False),
+            "tradeoff_log": charts.tradeoff(True),
+            "curves": charts.curves(),
+        },
+    }
+    return whole_page(title, "\n".join(body), data, "report.js")
+
+
+def whole_page(title: str, body: str, data: Any, *scripts: str) -> str:
+    """Return an HTML file that needs no other: style, library, data and scripts are in it.
+
+    Args:
+        title: of the window.
+        body: HTML, with everything from outside escaped.
+        data: what the scripts read, as json.
+        scripts: names of files in `web`.
+
+    Raises:
+        IncompatibleError: the library that draws is not installed.
+    """
+    code = [vega(), *((WEB / name).read_text() for name in ("common.js", *scripts))]
+    parts = [
+        "<!doctype html>",
+        '<html lang="en"><head><meta charset="utf-8">',
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f'<meta name="generator" content="icy {__version__}"><title>{escaped(title)}</title>',
+        f"<style>{(WEB / 'page.css').read_text()}</style></head><body>",
+        '<button id="theme" type="button" aria-pressed="false">Dark</button>',
+        f"<main>{body}</main>",
+        f'<script type="application/json" id="data">{in_script(data)}</script>',
+        *(f"<script>{one}</script>" for one in code),
+        "</body></html>",
+    ]
+    return "\n".join(parts) + "\n"
+
+
+def vega() -> str:
+    """Return Vega, Vega-Lite and Vega-Embed as one script, with their notice.
+
+    Raises:
+        IncompatibleError: vl-convert-python, which brings them, is not installed.
+    """
+    try:
+        import vl_convert
+    except ImportError as error:
+        raise IncompatibleError(MISSING) from error
+    bundle: str = vl_convert.javascript_bundle(None)  # type: ignore[arg-type]
+    notice = "/* Vega, Vega-Lite and Vega-Embed: BSD 3-Clause, University of Washington Interactive Data Lab. */\n"
+    return notice + bundle.replace("</script", "<\\/script")
+
+
+def in_script(data: Any) -> str:
+    """Return data as json that may stand in a script element."""
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def escaped(text: Any) -> str:
+    """Return text for HTML, in which no character has a meaning."""
+    return html.escape(str(text), quote=True)
+
+
+# -- parts -------------------------------------------------------------------------------------------------------------
+
+
+def _summary(sections: Sequence[Section], title: str) -> str:
+    runs = sum(len(section.long) for section in sections)
+    failed = sum(len(section.failures()) for section in sections)
+    models = len({model for section in sections for model in section.long["model"]})
+    said = f"{runs:,} runs of {models} models" + (f"; {failed} failed" if failed else "")
+    links = "".join(
+        f'<li><a href="#section-{place}">{escaped(section.name)}</a></li>' for place, section in enumerate(sections)
+    )
+    nav = f'<nav aria-label="Sections"><ul>{links}<li><a href="#about">About</a></li></ul></nav>'
+    return f"<header><h1>{escaped(title)}</h1><p>{said}</p>{nav}</header>"
+
+
+def _section(place: int, section: Section) -> str:
+    title = section.table.title or section.name
+    named = f'id="section-{place}" aria-labelledby="title-{place}" data-section="{place}"'
+    parts = [
+        f'<section {named}><h2 id="title-{place}">{escaped(section.name)}</h2><p class="what">{escaped(title)}</p>',
+        f'<p class="tools"><label>Filter rows <input type="search" data-filter="{place}"></label>'
+        f'<span role="status" data-count="{place}"></span></p>',
+        _table(place, section),
+        *(f"<p class='note'>{escaped(note)}</p>" for note in section.table.remarks("bold: best, italic: worst")),
+        _charts(place, section),
+        _failures(section),
+        _settings(section),
+        f'<details data-runs="{place}"><summary>All {len(section.long):,} runs</summary></details></section>',
+    ]
+    return "\n".join(parts)
+
+
+def _table(place: int, section: Section) -> str:
+    table = section.table
+    heads = [*table.labels, *table.grammars]
+    first = len(table.labels)
+    cells = "".join(
+        f'<th scope="col" aria-sort="none"><button type="button" data-sort="{at}">'
+        f"{escaped(_with_arrow(table, name) if at >= first else name)}</button></th>"
+        for at, name in enumerate(heads)
+    )
+    rows = "".join(_row(section, labels, cells_) for labels, cells_ in table.rows)
+    caption = f"<caption>{escaped(section.noun)}: {len(table.rows)} rows</caption>"
+    scrolls = f'class="scrolls" tabindex="0" role="region" aria-label="Table of {escaped(section.name)}"'
+    body = f"{caption}<thead><tr>{cells}</tr></thead><tbody>{rows}</tbody>"
+    return f'<div {scrolls}><table id="table-{place}">{body}</table></div>'
+
+
+def _with_arrow(table: BiasTable, name: str) -> str:
+    return f"{name} {table.arrows[name]}" if name in table.arrows else name
+
+
+def _row(section: Section, labels: Sequence[str], cells: Any) -> str:
+    table, place = section.table, section.row_of(labels)
+    first, *rest = labels
+    button = f'<button type="button" data-row="{place}" aria-pressed="false">{escaped(first)}</button>'
+    parts = [f'<th scope="row">{button}</th>', *(f"<td>{escaped(text)}</td>" for text in rest)]
+    for name in table.grammars:
+        cell = cells.get(name)
+        if cell is None:
+            parts.append("<td>-</td>")
+            continue
+        below = [cell.below(what, table.decimals, table.spread) for what in table.below.values()]
+        small = "".join(f"<small>{escaped(text)}</small>" for text in below if text)
+        beside = "" if cell.reference is None else f"<small>{escaped(cell.reference.text(table.decimals))}</small>"
+        mark = f' class="{cell.mark}"' if cell.mark else ""
+        value = f' data-value="{cell.mean!r}"' if cell.seeds else ""
+        parts.append(f"<td{mark}{value}>{escaped(cell.text(table.decimals, table.signed))}{small}{beside}</td>")
+    return f"<tr>{''.join(parts)}</tr>"
+
+
+def _charts(place: int, section: Section) -> str:
+    of = f" of {section.name}"
+    found = [_figure(f"heat-{place}", "Heat map", of, "wide")]
+    if section.tradeoff():
+        found.append(_figure(f"tradeoff-{place}", "Trade-off", of))
+    if section.records:
+        points = section.points[1:]
+        ys = "".join(f'<option value="{at + 1}">{escaped(name)}</option>' for at, name in enumerate(points))
+        rows = "".join(
+            f'<option value="{at}">{escaped(section.label(row))}</option>' for at, row in enumerate(section.rows)
+        )
+        tools = (
+            f'<p class="tools"><label>Row <select data-chosen="{place}">{rows}</select></label> '
+            f'<label>Curve <select data-curve="{place}">{ys}</select></label></p>'
+        )
+        found.append(_figure(f"curves-{place}", "Learning curves", of, "", tools))
+    return f'<div class="charts">{"".join(found)}</div>'
+
+
+def _figure(name: str, title: str, of: str, more: str = "", tools: str = "") -> str:
+    scrolls = f'class="scrolls" tabindex="0" role="region" aria-label="{title}{escaped(of)}"'
+    drawn = f'<div {scrolls}><div id="{name}" class="chart"></div></div>'
+    return f'<figure class="{more}"><figcaption>{title}</figcaption>{tools}{drawn}</figure>'
+
+
+def _failures(section: Section) -> str:
+    failed = section.failures()
+    if not failed:
+        return ""
+    rows = "".join(f"<tr>{''.join(f'<td>{escaped(text)}</td>' for text in row)}</tr>" for row in failed)
+    heads = "".join(f'<th scope="col">{name}</th>' for name in ("model", "grammar", "seed", "why"))
+    table = f"<table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+    scrolls = f'class="scrolls" tabindex="0" role="region" aria-label="Failed runs of {escaped(section.name)}"'
+    return f"<details open><summary>{len(failed)} failed</summary><div {scrolls}>{table}</div></details>"
+
+
+def _settings(section: Section) -> str:
+    pairs = "".join(f"<dt>{escaped(name)}</dt><dd>{escaped(value)}</dd>" for name, value in section.settings())
+    return f"<details><summary>Settings</summary><dl>{pairs}</dl></details>"
+
+
+def _about(sections: Sequence[Section]) -> str:
+    records = [record for section in sections for record in section.records]
+    made = [f"<li>{escaped(one)}</li>" for one in _made(records)]
+    cited = "".join(f"<li>{escaped(what)}: {escaped(papers)}.</li>" for what, papers in CITED.items())
+    cited += f"<li>The icy developers: icy {__version__}, Python package icy-toolkit.</li>"
+    said = (
+        f"Written by icy {__version__} with <code>icy report</code>. Ratios are of updates to concat's; ± is the "
+        "spread over seeds that the notes name."
+    )
+    return (
+        f'<section id="about" aria-labelledby="about-title"><h2 id="about-title">About</h2><p>{said}</p>'
+        f"<h3>Versions and machines</h3><ul>{''.join(made)}</ul><h3>Please cite</h3><ul>{cited}</ul></section>"
+    )
+
+
+def _made(records: Sequence[Record]) -> list[str]:
+    """Return the versions, commits and devices that made some records, and when."""
+    if not records:
+        return ["Read from a table, which holds neither versions nor curves."]
+    found: dict[str, int] = {}
+    for record in records:
+        versions = record.get("versions", {})
+        named = ", ".join(f"{name} {versions[name]}" for name in ("icy", "torch", "python") if name in versions)
+        commit = str(record.get("git") or "")[:10]
+        text = f"{named}{f' ({commit})' if commit else ''}, on {record.get('device_name', 'an unknown device')}"
+        found[text] = found.get(text, 0) + 1
+    dates = sorted(str(record["finished"])[:10] for record in records if record.get("finished"))
+    span = [f"Finished between {dates[0]} and {dates[-1]}."] if dates else []
+    return [*(f"{text}: {count:,} runs" for text, count in found.items()), *span]

@@ -1,0 +1,178 @@
+"""What a report shows: a section per protocol or kind of job, as plain data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+
+from icy.analysis.plots.tradeoff_front import COMPOSITIONAL, NOISE
+from icy.analysis.tables.compare import numbered
+from icy.analysis.tables.table import BiasTable
+from icy.records.long_table import ROW
+from icy.records.record import Record
+
+MOST_POINTS = 60  # of a learning curve: a line of some hundred pixels shows no more
+DIGITS = 4
+RUN = ("row", "grammar", "seed", "value", "cut", "failed", "reason", "error", "steps", "seconds", "curve")
+ROUNDED = ("value", "seconds")
+
+
+@dataclass(frozen=True)
+class Section:
+    """Results of one protocol, or of one kind of job.
+
+    Attributes:
+        name: of the protocol or kind.
+        noun: what a run trains, in the plural.
+        table: of these results.
+        long: the same in long form, with the column `row`.
+        records: of the same, whose curves are drawn; none for results that were read from a table.
+        points: names of the numbers of a point of their curves, the first of which is drawn from left to right.
+    """
+
+    name: str
+    noun: str
+    table: BiasTable
+    long: pd.DataFrame
+    records: Sequence[Record] = ()
+    points: tuple[str, ...] = ("steps", "accuracy")
+    rows: list[dict[str, Any]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        long = self.long if "row" in self.long else numbered(self.long)
+        object.__setattr__(self, "long", long)
+        object.__setattr__(self, "rows", _rows(long))
+
+    @property
+    def varying(self) -> list[str]:
+        """Columns of settings in which rows differ, beside the model."""
+        return [name for name in ROW[1:] if self.long[name].nunique(dropna=False) > 1]
+
+    def data(self) -> dict[str, Any]:
+        """Return what the page's script draws: rows, cells, runs and curves, as json."""
+        curves, runs = self._runs()
+        return {
+            "name": self.name,
+            "rows": [self.label(row) for row in self.rows],
+            "columns": list(self.table.grammars),
+            "cells": self.cells(),
+            "log": bool(self.long["measure"].eq("ratio").any()),
+            "run_names": list(RUN),
+            "runs": runs,
+            "points": list(self.points),
+            "curves": curves,
+            "tradeoff": self.tradeoff(),
+        }
+
+    def label(self, row: Mapping[str, Any]) -> str:
+        """Return the name of a row: its model, and what else tells it from others."""
+        return ", ".join([str(row["model"]), *(_said(row[name]) for name in self.varying if _said(row[name]))])
+
+    def row_of(self, labels: Sequence[str]) -> int:
+        """Return the place in `rows` of a row of the table, by what its labels say of it; -1 for none."""
+        said = set(labels)
+        fits = [place for place, row in enumerate(self.rows) if str(row["model"]) in said]
+        return max(fits, key=lambda place: sum(_said(self.rows[place][n]) in said for n in self.varying), default=-1)
+
+    def cells(self) -> list[dict[str, Any]]:
+        """Return the cells of the table: row, column, mean, and text as printed."""
+        found = []
+        for labels, cells in self.table.rows:
+            place = self.row_of(labels)
+            for name, cell in cells.items():
+                if cell.seeds:
+                    text = cell.text(self.table.decimals, self.table.signed)
+                    about = {"row": place, "label": self.label(self.rows[place]), "column": name}
+                    found.append({**about, "mean": cell.mean, "text": text, "seeds": cell.seeds, "cut": cell.cut})
+        return found
+
+    def tradeoff(self) -> list[dict[str, Any]]:
+        """Return the means of each row over compositional and over noise grammars, of ratios geometric ones."""
+        found = []
+        for labels, cells in self.table.rows:
+            values = {name: cell.mean for name, cell in cells.items() if cell.seeds}
+            easy = [values[name] for name in COMPOSITIONAL if name in values]
+            hard = [values[name] for name in NOISE if name in values]
+            if easy and len(hard) == len(NOISE):
+                place = self.row_of(labels)
+                log = self.rows[place]["measure"] == "ratio"
+                about = {"row": place, "label": self.label(self.rows[place])}
+                found.append({**about, "easy": _mean(easy, log), "hard": _mean(hard, log)})
+        return found
+
+    def _runs(self) -> tuple[list[list[list[float]]], list[list[Any]]]:
+        """Return all curves, and a list per run whose last number is the place of its curve, or -1."""
+        of_key = {record["key"]: record.get("curve", ()) for record in self.records}
+        curves: list[list[list[float]]] = []
+        runs = []
+        for about in self.long.to_dict("records"):
+            curve = thinned(of_key.get(about["key"], ()), len(self.points))
+            runs.append([*(_plain(about.get(name)) for name in RUN[:-1]), len(curves) if curve else -1])
+            curves += [curve] if curve else []
+        return curves, runs
+
+    def failures(self) -> list[list[str]]:
+        """Return model, grammar, seed and reason of runs that failed."""
+        failed = self.long[self.long["failed"].astype(bool)]
+        names = ("model", "grammar", "seed", "error")
+        return [[str(row[name]) for name in names] for row in failed.to_dict("records")]
+
+    def settings(self) -> list[tuple[str, str]]:
+        """Return settings that all rows share, and for others how many values there are."""
+        found = []
+        for name in ROW:
+            values = [_said(value) for value in dict.fromkeys(self.long[name])]
+            if any(values):
+                found.append((name, values[0] if len(values) == 1 else f"{len(values)} values"))
+        return found
+
+
+def thinned(curve: Sequence[Sequence[float | None]], names: int) -> list[list[float]]:
+    """Return a curve with at most MOST_POINTS points, the last among them, as a list per name.
+
+    Example:
+        >>> thinned([[0, 0.5], [50, 0.75]], 2)
+        [[0, 50], [0.5, 0.75]]
+    """
+    points = [point for point in curve if len(point) >= names and all(_is_number(n) for n in point[:2])]
+    if not points:
+        return []
+    step = -(-len(points) // MOST_POINTS)
+    kept = points[::-1][::step][::-1]
+    return [[_plain(point[place]) for point in kept] for place in range(names)]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)
+
+
+def _rows(long: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return what each row shares, by its number."""
+    return [dict(row) for row in long.drop_duplicates("row").sort_values("row").to_dict("records")]  # type: ignore[arg-type]
+
+
+def _mean(values: Sequence[float], log: bool) -> float:
+    if log:
+        return math.exp(sum(math.log(max(value, 1e-6)) for value in values) / len(values))
+    return sum(values) / len(values)
+
+
+def _said(value: Any) -> str:
+    """Return a setting as text; "" for none."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as json has it: numbers with few digits, None for what is none."""
+    if value is None or isinstance(value, str | bool):
+        return value
+    number = float(value)
+    if not math.isfinite(number):
+        return None
+    return int(number) if number == int(number) else float(f"{number:.{DIGITS}g}")

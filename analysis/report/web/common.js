@@ -1,0 +1,108 @@
+"use strict";
+// What reports and the atlas share: the data, the theme, tables that sort and filter, and charts in the page's colours.
+const data = JSON.parse(document.getElementById("data").textContent);
+const root = document.documentElement;
+const drawn = new Map(); // name of a chart: how to draw it again
+const views = new Map(); // name of a chart: its view
+
+function colour(name) { return getComputedStyle(root).getPropertyValue(name).trim(); }
+
+function look() {
+  const ink = colour("--ink"), dim = colour("--dim"), line = colour("--line");
+  return {
+    background: "transparent", font: "system-ui, sans-serif",
+    axis: { labelColor: ink, titleColor: ink, gridColor: line, domainColor: dim, tickColor: dim, labelFontSize: 11, titleFontSize: 12, titleFontWeight: "normal" },
+    legend: { labelColor: ink, titleColor: ink, labelFontSize: 11, titleFontSize: 11 }, view: { stroke: null },
+  };
+}
+
+async function draw(name, spec, values, clicked, empty = "Nothing to draw.") {
+  const place = document.getElementById(name);
+  if (!place) return;
+  drawn.set(name, () => draw(name, spec, values, clicked, empty));
+  views.get(name)?.finalize();
+  if (!values.length) { place.textContent = empty; return; }
+  const whole = { ...spec, data: { name: "shown", values } };
+  const dark = root.dataset.theme === "dark";
+  const embedded = await vegaEmbed(place, whole, {
+    renderer: "svg", config: look(), tooltip: { theme: dark ? "dark" : "light" },
+    actions: { export: { svg: true, png: true }, source: false, compiled: false, editor: false }, downloadFileName: name,
+  });
+  views.set(name, embedded.view);
+  place.querySelector("details > summary")?.setAttribute("aria-label", "Save the picture");
+  if (clicked) embedded.view.addEventListener("click", (_, item) => { if (item?.datum) clicked(item.datum); });
+}
+
+function setTheme(theme) {
+  root.dataset.theme = theme;
+  const button = document.getElementById("theme");
+  button.textContent = theme === "dark" ? "Light" : "Dark";
+  button.setAttribute("aria-label", `Switch to ${theme === "dark" ? "light" : "dark"} colours`);
+  for (const again of [...drawn.values()]) again();
+}
+document.getElementById("theme").addEventListener("click", () => setTheme(root.dataset.theme === "dark" ? "light" : "dark"));
+
+// Numbers before texts; what has no number stands last, whichever way the column is sorted.
+function key(cell) {
+  const text = cell.dataset.value ?? cell.textContent.trim();
+  const number = Number(text.replace(/^[~<>]\s*/, "").replaceAll(",", ""));
+  return text === "" || text === "-" || text === "failed" ? null : Number.isNaN(number) ? text : number;
+}
+
+function compared(a, b, down) {
+  if (a === null || b === null) return (a === null) - (b === null);
+  const order = typeof a === typeof b ? (typeof a === "number" ? a - b : a.localeCompare(b, "en", { numeric: true })) : typeof a === "number" ? -1 : 1;
+  return down ? -order : order;
+}
+
+function sortBy(table, column) {
+  const heads = [...table.tHead.rows[0].cells];
+  const down = heads[column].getAttribute("aria-sort") === "ascending";
+  heads.forEach((head, at) => head.setAttribute("aria-sort", at === column ? (down ? "descending" : "ascending") : "none"));
+  const rows = [...table.tBodies[0].rows].map((row) => [key(row.cells[column]), row]);
+  rows.sort((a, b) => compared(a[0], b[0], down));
+  table.tBodies[0].append(...rows.map(([, row]) => row));
+}
+
+function filtered(table, text) {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  let shown = 0;
+  for (const row of table.tBodies[0].rows) {
+    const said = row.textContent.toLowerCase();
+    row.hidden = !words.every((word) => said.includes(word));
+    shown += !row.hidden;
+  }
+  return shown;
+}
+
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-sort]");
+  if (button) sortBy(button.closest("table"), Number(button.dataset.sort));
+});
+
+function element(name, text, attributes = {}) {
+  const made = document.createElement(name);
+  if (text !== null) made.textContent = text;
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  return made;
+}
+
+function sortableTable(heads, rows) {
+  const table = element("table", null), head = element("tr", null), body = element("tbody", null);
+  heads.forEach((name, at) => {
+    const cell = element("th", null, { scope: "col", "aria-sort": "none" });
+    cell.append(element("button", name, { type: "button", "data-sort": at }));
+    head.append(cell);
+  });
+  for (const row of rows) {
+    const line = element("tr", null);
+    line.append(...row.map((value) => element("td", value === null ? "-" : String(value))));
+    body.append(line);
+  }
+  const thead = element("thead", null);
+  thead.append(head);
+  table.append(thead, body);
+  return table;
+}
+
+setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");

@@ -1,0 +1,83 @@
+"use strict";
+// A report: choosing a row in a table or a picture shows its learning curves.
+const chosen = data.sections.map(() => 0);
+const names = (section) => Object.fromEntries(section.run_names.map((name, at) => [name, at]));
+
+function curvesOf(section, row, y) {
+  const at = names(section), values = [];
+  for (const run of section.runs) {
+    const curve = section.curves[run[at.curve]];
+    if (run[at.row] !== row || !curve) continue;
+    curve[0].forEach((x, i) => { if (curve[y][i] !== null) values.push({ x, y: curve[y][i], grammar: run[at.grammar], seed: run[at.seed] }); });
+  }
+  return values;
+}
+
+function drawCurves(place) {
+  const section = data.sections[place], select = document.querySelector(`[data-curve="${place}"]`);
+  if (!select) return;
+  const spec = structuredClone(data.charts.curves);
+  spec.encoding.x.title = section.points[0] === "steps" ? "updates" : section.points[0];
+  spec.encoding.y.title = section.points[select.value];
+  draw(`curves-${place}`, spec, curvesOf(section, chosen[place], Number(select.value)), null, "These runs hold no curves.");
+}
+
+function choose(place, row) {
+  if (row < 0) return;
+  chosen[place] = row;
+  const select = document.querySelector(`[data-chosen="${place}"]`);
+  if (select) select.value = row;
+  for (const button of document.querySelectorAll(`#table-${place} [data-row]`)) {
+    const on = Number(button.dataset.row) === row;
+    button.setAttribute("aria-pressed", on);
+    button.closest("tr").classList.toggle("chosen", on);
+  }
+  drawCurves(place);
+}
+
+function shownRows(place) {
+  const rows = document.querySelectorAll(`#table-${place} tbody tr:not([hidden]) [data-row]`);
+  return new Set([...rows].map((button) => Number(button.dataset.row)));
+}
+
+function drawPictures(place) {
+  const section = data.sections[place], rows = shownRows(place), kind = section.log ? "_log" : "";
+  const of = (values) => values.filter((value) => rows.has(value.row));
+  const clicked = (datum) => choose(place, datum.row);
+  const heat = structuredClone(data.charts[`heat${kind}`]);
+  heat.encoding.x.sort = section.columns;
+  draw(`heat-${place}`, heat, of(section.cells), clicked);
+  draw(`tradeoff-${place}`, data.charts[`tradeoff${kind}`], of(section.tradeoff), clicked);
+}
+
+function showRuns(details, section) {
+  const at = names(section);
+  const heads = ["row", "grammar", "seed", "value", "cut", "updates", "seconds", "ended by"];
+  const rows = section.runs.map((run) => [
+    section.rows[run[at.row]], run[at.grammar], run[at.seed], run[at.value], run[at.cut] ? "yes" : "", run[at.steps], run[at.seconds], run[at.failed] ? run[at.error] : run[at.reason],
+  ]);
+  const around = element("div", null, { class: "scrolls tall", tabindex: "0", role: "region", "aria-label": `All runs of ${section.name}` });
+  around.append(sortableTable(heads, rows));
+  details.append(around);
+}
+
+data.sections.forEach((section, place) => {
+  drawPictures(place);
+  choose(place, 0);
+  const table = document.getElementById(`table-${place}`);
+  table.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-row]");
+    if (button) choose(place, Number(button.dataset.row));
+  });
+  document.querySelector(`[data-filter="${place}"]`).addEventListener("input", (event) => {
+    const shown = filtered(table, event.target.value);
+    document.querySelector(`[data-count="${place}"]`).textContent = event.target.value ? `${shown} of ${table.tBodies[0].rows.length} rows` : "";
+    drawPictures(place);
+  });
+  document.querySelector(`[data-chosen="${place}"]`)?.addEventListener("change", (event) => choose(place, Number(event.target.value)));
+  document.querySelector(`[data-curve="${place}"]`)?.addEventListener("change", () => drawCurves(place));
+  const runs = document.querySelector(`[data-runs="${place}"]`);
+  runs.addEventListener("toggle", () => showRuns(runs, section), { once: true });
+});
+addEventListener("beforeprint", () => { for (const details of document.querySelectorAll("details:not([data-runs])")) details.open = true; });
+document.body.dataset.ready = "yes";

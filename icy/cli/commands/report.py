@@ -1,0 +1,55 @@
+"""`icy report`: write results as one HTML file."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from icy.cli.options import SPREADS, selection
+from icy.cli.output import checked_file, note
+
+EPILOG = """\b
+Examples:
+  icy report icy-results
+  icy report icy-results elsewhere -o report.html --title 'Two senders'
+  icy report atlas --where meanings=3x4 --where representation=soft -o atlas.html
+  icy report icy-results --compare published --spread ci95
+
+\b
+RESULTS are results folders, packs, files written by ProbeResult.save, long tables (results.csv, results.parquet, which
+hold no curves), or atlas; the default is icy-results. The file opens in a browser, needs no other and fetches nothing:
+it can be sent, archived and printed. It needs the extra icy-toolkit[report].
+"""
+
+
+@click.command("report", epilog=EPILOG)
+@click.argument("results", nargs=-1, type=click.Path())
+@click.option("-o", "--out", default="report.html", show_default=True, metavar="FILE", help="File to write: .html.")
+@click.option("--title", default="", metavar="TEXT", help="Heading.  [default: the models]")
+@click.option("--spread", type=click.Choice(SPREADS), default="sd", show_default=True, help="Spread over seeds.")
+@click.option(
+    "--compare", metavar="WITH", help="Reference values of probes: published, one published table, or results."
+)
+@selection
+def report_command(
+    results: tuple[str, ...],
+    out: str,
+    title: str,
+    spread: str,
+    compare: str | None,
+    model: tuple[str, ...],
+    grammar: tuple[str, ...],
+    where: tuple[tuple[str, Any], ...],
+    measure: str | None,
+) -> None:
+    """Write RESULTS as one HTML file: tables, pictures, curves, settings, failures and versions."""
+    path = checked_file(out, [".html", ".htm"], "A report is")
+    from icy.analysis.tables.compare import compared_with
+    from icy.experiments.report import report
+    from icy.experiments.results import read_results
+    from icy.records.select import select
+
+    chosen = select(read_results(results or ["icy-results"], measure), model, grammar, dict(where))
+    report(chosen, path, title, spread, compared_with(compare)[0])
+    note(f"Written: {path} ({path.stat().st_size / 1e6:.1f} MB).")

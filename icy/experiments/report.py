@@ -1,0 +1,76 @@
+"""`icy.report`: write results as one HTML file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from icy.analysis.report.page import report_page
+from icy.analysis.report.sections import Section
+from icy.core.errors import InvalidSettingError
+from icy.core.files import write_atomically
+from icy.core.text import listed
+from icy.records.kinds import kind_of_rows
+from icy.records.load import Results, long_of, records_in
+
+from .results import read_results, table_of
+
+TITLE = "Results"
+
+
+def report(results: Results, path: str | Path, title: str = "", spread: str = "sd", compare: Any = None) -> Path:
+    """Write results as one HTML file, with tables that sort and filter, pictures, curves, settings and versions.
+
+    The file needs no other and fetches nothing.
+
+    Args:
+        results: a ProbeResult, a long table, or where they are kept. A table holds no curves.
+        path: of the file, ending in .html.
+        title: its heading; by default the names of the models, or how many there are.
+        spread: over seeds: "sd", "sem" or "ci95".
+        compare: reference values beside those of probes, as for `icy.analysis.bias_table`.
+
+    Returns:
+        The path.
+
+    Raises:
+        IncompatibleError: the library that draws is not installed.
+        InvalidSettingError: another suffix, or no results.
+        StoreError: there are no results at a place, or the file cannot be written.
+    """
+    path = Path(path)
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise InvalidSettingError(f"A report is written as .html; not as '{path.name}'.")
+    if isinstance(results, str | Path):
+        results = read_results([results])
+    sections = report_sections(results, spread, compare)
+    write_atomically(path, report_page(sections, title or _title(sections)).encode())
+    return path
+
+
+def report_sections(results: Results, spread: str = "sd", compare: Any = None) -> list[Section]:
+    """Return a section per protocol of probes, and per kind of other jobs."""
+    long = long_of(results)
+    records = {record["key"]: record for record in records_in(results) or ()}
+    found = []
+    for name, part in by_protocol(long):
+        kind = kind_of_rows(part)
+        options = {"compare": compare} if kind.table is None and compare is not None else {}
+        own = [records[key] for key in part["key"] if key in records]
+        found.append(Section(name, kind.noun, table_of(kind, part, spread, **options), part, own, kind.curve))
+    return found
+
+
+def by_protocol(long: pd.DataFrame) -> Sequence[tuple[str, pd.DataFrame]]:
+    """Split results by protocol; those of kinds of jobs that have none, by kind."""
+    names = long["protocol"].where(long["protocol"].notna(), long["kind"])
+    parts = long.groupby(names, sort=False, dropna=False)
+    return [(str(name), part.reset_index(drop=True)) for name, part in parts]
+
+
+def _title(sections: Sequence[Section]) -> str:
+    models = list(dict.fromkeys(str(model) for section in sections for model in section.long["model"]))
+    return listed(models) if 0 < len(models) <= 3 else TITLE
