@@ -11,11 +11,11 @@ SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"  # names the language
 ROW, COLUMN = 19, 52  # pixels, of a heat map
 
 
-def heat(log: bool) -> Spec:
+def heat(log: bool = False, title: str = "mean") -> Spec:
     """A row per model, a column per grammar or score, the mean as colour."""
     scale: Spec = {"scheme": "cividis"} | ({"type": "log"} if log else {})
     return _chart(
-        "Heat map: a row per model, a column per grammar or score; colour is the mean.",
+        f"Heat map: a row per model, a column per grammar or score; colour is the {title}.",
         mark={"type": "rect", "cursor": "pointer"},
         width={"step": COLUMN},
         height={"step": ROW},
@@ -23,7 +23,7 @@ def heat(log: bool) -> Spec:
             "x": {"field": "column", "type": "nominal", "sort": None, "title": None,
                   "axis": {"orient": "top", "labelAngle": -35}},
             "y": {"field": "label", "type": "nominal", "sort": None, "title": None, "axis": {"labelLimit": 320}},
-            "color": {"field": "mean", "type": "quantitative", "scale": scale, "title": "mean"},
+            "color": {"field": "shade", "type": "quantitative", "scale": scale, "title": title},
             "tooltip": _tips(label="row", column="column", text="mean and spread", seeds="seeds", cut="cut"),
         },
     )  # fmt: skip

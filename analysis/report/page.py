@@ -45,8 +45,9 @@ def report_page(sections: Sequence[Section], title: str) -> str:
     data = {
         "sections": [section.data() for section in sections],
         "charts": {
-            "heat": charts.heat(False),
+            "heat": charts.heat(),
             "heat_log": charts.heat(True),
+            "heat_scores": charts.heat(title="within its column"),
             "tradeoff": charts.tradeoff(False),
             "tradeoff_log": charts.tradeoff(True),
             "curves": charts.curves(),
@@ -151,7 +152,7 @@ def _table(place: int, section: Section) -> str:
         f"{escaped(_with_arrow(table, name) if at >= first else name)}</button></th>"
         for at, name in enumerate(heads)
     )
-    rows = "".join(_row(section, labels, cells_) for labels, cells_ in table.rows)
+    rows = "".join(_row(section, line) for line in range(len(table.rows)))
     caption = f"<caption>{escaped(section.noun)}: {len(table.rows)} rows</caption>"
     scrolls = f'class="scrolls" tabindex="0" role="region" aria-label="Table of {escaped(section.name)}"'
     body = f"{caption}<thead><tr>{cells}</tr></thead><tbody>{rows}</tbody>"
@@ -162,10 +163,11 @@ def _with_arrow(table: BiasTable, name: str) -> str:
     return f"{name} {table.arrows[name]}" if name in table.arrows else name
 
 
-def _row(section: Section, labels: Sequence[str], cells: Any) -> str:
-    table, place = section.table, section.row_of(labels)
-    first, *rest = labels
-    button = f'<button type="button" data-row="{place}" aria-pressed="false">{escaped(first)}</button>'
+def _row(section: Section, line: int) -> str:
+    table, place = section.table, section.lines[line][0]
+    (first, *rest), cells = table.rows[line]
+    named = f'data-row="{place}" data-line="{line}" aria-pressed="false"'
+    button = f'<button type="button" {named}>{escaped(first)}</button>'
     parts = [f'<th scope="row">{button}</th>', *(f"<td>{escaped(text)}</td>" for text in rest)]
     for name in table.grammars:
         cell = cells.get(name)
@@ -189,9 +191,7 @@ def _charts(place: int, section: Section) -> str:
     if section.records:
         points = section.points[1:]
         ys = "".join(f'<option value="{at + 1}">{escaped(name)}</option>' for at, name in enumerate(points))
-        rows = "".join(
-            f'<option value="{at}">{escaped(section.label(row))}</option>' for at, row in enumerate(section.rows)
-        )
+        rows = "".join(f'<option value="{at}">{escaped(name)}</option>' for at, name in enumerate(section.names()))
         tools = (
             f'<p class="tools"><label>Row <select data-chosen="{place}">{rows}</select></label> '
             f'<label>Curve <select data-curve="{place}">{ys}</select></label></p>'

@@ -18,7 +18,7 @@ from icy.records.record import Record
 MOST_POINTS = 60  # of a learning curve: a line of some hundred pixels shows no more
 DIGITS = 4
 RUN = ("row", "grammar", "seed", "value", "cut", "failed", "reason", "error", "steps", "seconds", "curve")
-ROUNDED = ("value", "seconds")
+COUNTS = ("parameters", "seeds", "concat steps")  # labels of tables that tell no rows apart
 
 
 @dataclass(frozen=True)
@@ -41,26 +41,40 @@ class Section:
     records: Sequence[Record] = ()
     points: tuple[str, ...] = ("steps", "accuracy")
     rows: list[dict[str, Any]] = field(init=False)
+    lines: list[tuple[int, str]] = field(init=False)
 
     def __post_init__(self) -> None:
         long = self.long if "row" in self.long else numbered(self.long)
         object.__setattr__(self, "long", long)
         object.__setattr__(self, "rows", _rows(long))
+        found = [(self._row_of(labels), self._label(labels)) for labels, _ in self.table.rows]
+        object.__setattr__(self, "lines", found)
 
     @property
     def varying(self) -> list[str]:
         """Columns of settings in which rows differ, beside the model."""
         return [name for name in ROW[1:] if self.long[name].nunique(dropna=False) > 1]
 
+    @property
+    def scores(self) -> bool:
+        """Whether the columns of the table are scores, of a scale each, and not grammars."""
+        return not set(self.table.grammars) <= set(self.long["grammar"])
+
+    @property
+    def log(self) -> bool:
+        """Whether the values are ratios."""
+        return bool(self.long["measure"].eq("ratio").any())
+
     def data(self) -> dict[str, Any]:
         """Return what the page's script draws: rows, cells, runs and curves, as json."""
         curves, runs = self._runs()
         return {
             "name": self.name,
-            "rows": [self.label(row) for row in self.rows],
+            "rows": self.names(),
             "columns": list(self.table.grammars),
             "cells": self.cells(),
-            "log": bool(self.long["measure"].eq("ratio").any()),
+            "chart": "heat_scores" if self.scores else "heat_log" if self.log else "heat",
+            "log": self.log,
             "run_names": list(RUN),
             "runs": runs,
             "points": list(self.points),
@@ -68,40 +82,70 @@ class Section:
             "tradeoff": self.tradeoff(),
         }
 
-    def label(self, row: Mapping[str, Any]) -> str:
-        """Return the name of a row: its model, and what else tells it from others."""
-        return ", ".join([str(row["model"]), *(_said(row[name]) for name in self.varying if _said(row[name]))])
+    def names(self) -> list[str]:
+        """Return a name for each row: that of the only line of the table which shows it, or what sets it apart."""
+        shown: dict[int, list[str]] = {}
+        for place, label in self.lines:
+            shown.setdefault(place, []).append(label)
+        alone = {place: labels[0] for place, labels in shown.items() if len(labels) == 1}
+        return [
+            alone.get(place) or ", ".join(map(str, (row["model"], *self._said(row))))
+            for place, row in enumerate(self.rows)
+        ]
 
-    def row_of(self, labels: Sequence[str]) -> int:
-        """Return the place in `rows` of a row of the table, by what its labels say of it; -1 for none."""
-        said = set(labels)
-        fits = [place for place, row in enumerate(self.rows) if str(row["model"]) in said]
-        return max(fits, key=lambda place: sum(_said(self.rows[place][n]) in said for n in self.varying), default=-1)
+    def _label(self, labels: Sequence[str]) -> str:
+        """Return the name of a line of the table: its labels that vary, without counts, and the model."""
+        kept = []
+        for place, (name, text) in enumerate(zip(self.table.labels, labels, strict=True)):
+            varies = len({line[place] for line, _ in self.table.rows}) > 1
+            if name not in COUNTS and text not in ("", "-") and (place == 0 or varies):
+                kept.append(text)
+        return ", ".join(kept)
+
+    def _row_of(self, labels: Sequence[str]) -> int:
+        """Return the place in `rows` of the row that a line of the table shows, by what its labels say; -1 for none."""
+        named = zip(self.table.labels, labels, strict=True)
+        told = [part for name, text in named if name not in COUNTS for part in text.split(", ")]
+
+        def fit(place: int) -> int:
+            left, score = list(told), 0
+            for said in self._said(self.rows[place]):
+                value = next((text for text in (said, said.partition("=")[2]) if text in left), None)
+                score += -1 if value is None else 1
+                left = left if value is None else [*left[: left.index(value)], *left[left.index(value) + 1 :]]
+            return score
+
+        models = {str(row["model"]) for row in self.rows}
+        fits = [at for at, row in enumerate(self.rows) if str(row["model"]) in told or not models & set(told)]
+        return max(fits, key=fit, default=-1)
+
+    def _said(self, row: Mapping[str, Any]) -> list[str]:
+        """Return what sets a row apart, beside its model."""
+        return [part for name in self.varying for part in _text(row[name]).split(", ") if part]
 
     def cells(self) -> list[dict[str, Any]]:
-        """Return the cells of the table: row, column, mean, and text as printed."""
+        """Return the cells of the table: line, row, column, mean, text as printed, and what colours it."""
         found = []
-        for labels, cells in self.table.rows:
-            place = self.row_of(labels)
+        for at, (_, cells) in enumerate(self.table.rows):
+            place, label = self.lines[at]
             for name, cell in cells.items():
-                if cell.seeds:
+                if cell.seeds and math.isfinite(cell.mean):
                     text = cell.text(self.table.decimals, self.table.signed)
-                    about = {"row": place, "label": self.label(self.rows[place]), "column": name}
+                    about = {"line": at, "row": place, "label": label, "column": name, "shade": cell.mean}
                     found.append({**about, "mean": cell.mean, "text": text, "seeds": cell.seeds, "cut": cell.cut})
-        return found
+        return _within_columns(found) if self.scores else found
 
     def tradeoff(self) -> list[dict[str, Any]]:
         """Return the means of each row over compositional and over noise grammars, of ratios geometric ones."""
         found = []
-        for labels, cells in self.table.rows:
+        for at, (_, cells) in enumerate(self.table.rows):
             values = {name: cell.mean for name, cell in cells.items() if cell.seeds}
             easy = [values[name] for name in COMPOSITIONAL if name in values]
             hard = [values[name] for name in NOISE if name in values]
             if easy and len(hard) == len(NOISE):
-                place = self.row_of(labels)
-                log = self.rows[place]["measure"] == "ratio"
-                about = {"row": place, "label": self.label(self.rows[place])}
-                found.append({**about, "easy": _mean(easy, log), "hard": _mean(hard, log)})
+                place, label = self.lines[at]
+                about = {"line": at, "row": place, "label": label}
+                found.append({**about, "easy": _mean(easy, self.log), "hard": _mean(hard, self.log)})
         return found
 
     def _runs(self) -> tuple[list[list[list[float]]], list[list[Any]]]:
@@ -125,7 +169,7 @@ class Section:
         """Return settings that all rows share, and for others how many values there are."""
         found = []
         for name in ROW:
-            values = [_said(value) for value in dict.fromkeys(self.long[name])]
+            values = [_text(value) for value in dict.fromkeys(self.long[name])]
             if any(values):
                 found.append((name, values[0] if len(values) == 1 else f"{len(values)} values"))
         return found
@@ -155,13 +199,22 @@ def _rows(long: pd.DataFrame) -> list[dict[str, Any]]:
     return [dict(row) for row in long.drop_duplicates("row").sort_values("row").to_dict("records")]  # type: ignore[arg-type]
 
 
+def _within_columns(cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return cells whose colour says where they lie between the least and the largest of their column."""
+    ends: dict[str, list[float]] = {}
+    for cell in cells:
+        ends.setdefault(cell["column"], []).append(cell["mean"])
+    shades = {name: (min(values), max(values) - min(values) or 1.0) for name, values in ends.items()}
+    return [{**cell, "shade": (cell["mean"] - shades[cell["column"]][0]) / shades[cell["column"]][1]} for cell in cells]
+
+
 def _mean(values: Sequence[float], log: bool) -> float:
     if log:
         return math.exp(sum(math.log(max(value, 1e-6)) for value in values) / len(values))
     return sum(values) / len(values)
 
 
-def _said(value: Any) -> str:
+def _text(value: Any) -> str:
     """Return a setting as text; "" for none."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""

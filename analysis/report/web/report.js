@@ -35,16 +35,16 @@ function choose(place, row) {
   drawCurves(place);
 }
 
-function shownRows(place) {
+function shownLines(place) {
   const rows = document.querySelectorAll(`#table-${place} tbody tr:not([hidden]) [data-row]`);
-  return new Set([...rows].map((button) => Number(button.dataset.row)));
+  return new Set([...rows].map((button) => Number(button.dataset.line)));
 }
 
 function drawPictures(place) {
-  const section = data.sections[place], rows = shownRows(place), kind = section.log ? "_log" : "";
-  const of = (values) => values.filter((value) => rows.has(value.row));
+  const section = data.sections[place], lines = shownLines(place), kind = section.log ? "_log" : "";
+  const of = (values) => values.filter((value) => lines.has(value.line));
   const clicked = (datum) => choose(place, datum.row);
-  const heat = structuredClone(data.charts[`heat${kind}`]);
+  const heat = structuredClone(data.charts[section.chart]);
   heat.encoding.x.sort = section.columns;
   draw(`heat-${place}`, heat, of(section.cells), clicked);
   draw(`tradeoff-${place}`, data.charts[`tradeoff${kind}`], of(section.tradeoff), clicked);
