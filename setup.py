@@ -21,6 +21,7 @@ from setuptools.command.editable_wheel import editable_wheel
 
 ROOT = Path(__file__).parent
 
+REPORT = ["vl-convert-python"]  # Vega in one piece, which `icy report` writes into its files
 STUDY = ["jinja2", "markdown-it-py", "python-multipart", "starlette>=1.10", "uvicorn"]
 
 FOLDERS = {"icy": "icy", "icy.models": "models", "icy.grammars": "grammars", "icy.analysis": "analysis"}
@@ -185,6 +186,7 @@ setup(
     extras_require={
         "study": STUDY,
         "test": [
+            *REPORT,
             *STUDY,
             "beartype",
             "build",
@@ -206,7 +208,7 @@ setup(
         "docs": ["furo", "myst-parser>=5", "sphinx>=9", "sphinx-copybutton"],
         "notebooks": ["ipykernel", "nbclient", "nbformat"],
         "ray": ["ray"],
-        "report": ["vl-convert-python"],  # Vega for `icy report`, in one piece, to be written into its file
+        "report": REPORT,
         "tensorboard": ["tensorboard"],
         "transformers": ["transformers>=4.46"],  # text models on this machine
         "mlflow": ["mlflow>=3.7"],

@@ -47,7 +47,7 @@ class Section:
         long = self.long if "row" in self.long else numbered(self.long)
         object.__setattr__(self, "long", long)
         object.__setattr__(self, "rows", _rows(long))
-        found = [(self._row_of(labels), self._label(labels)) for labels, _ in self.table.rows]
+        found = [(self._row_of(labels, line), self._label(labels)) for line, (labels, _) in enumerate(self.table.rows)]
         object.__setattr__(self, "lines", found)
 
     @property
@@ -102,8 +102,12 @@ class Section:
                 kept.append(text)
         return ", ".join(kept)
 
-    def _row_of(self, labels: Sequence[str]) -> int:
-        """Return the place in `rows` of the row that a line of the table shows, by what its labels say; -1 for none."""
+    def _row_of(self, labels: Sequence[str], line: int) -> int:
+        """Return the place in `rows` of the row that a line of the table shows, by what its labels say; -1 for none.
+
+        Kinds of jobs make tables of their own, whose labels do not name settings. Of rows that fit alike, it is the one
+        nearest in order, which tables keep.
+        """
         named = zip(self.table.labels, labels, strict=True)
         told = [part for name, text in named if name not in COUNTS for part in text.split(", ")]
 
@@ -117,7 +121,7 @@ class Section:
 
         models = {str(row["model"]) for row in self.rows}
         fits = [at for at, row in enumerate(self.rows) if str(row["model"]) in told or not models & set(told)]
-        return max(fits, key=fit, default=-1)
+        return max(fits, key=lambda at: (fit(at), -abs(at - line)), default=-1)
 
     def _said(self, row: Mapping[str, Any]) -> list[str]:
         """Return what sets a row apart, beside its model."""

@@ -1,0 +1,82 @@
+"""What a report shows, as data."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pandas as pd
+import pytest
+
+from icy.analysis.report.sections import MOST_POINTS, Section, thinned
+from icy.analysis.tables.bias import bias_table
+from tests.helpers import THREE, long
+
+
+def section(table: pd.DataFrame, **more: object) -> Section:
+    return Section("acquire", "models", bias_table(table), table, **more)  # type: ignore[arg-type]
+
+
+def test_cells_are_those_of_the_table() -> None:
+    found = section(long(THREE))
+    table = bias_table(long(THREE))
+    expected = [
+        (labels[0], name, cell.mean, cell.text(2)) for labels, cells in table.rows for name, cell in cells.items()
+    ]
+    assert [(c["label"], c["column"], c["mean"], c["text"]) for c in found.data()["cells"]] == expected
+
+
+def test_every_line_of_the_table_knows_its_row() -> None:
+    tables = [long(THREE, representation=name) for name in ("soft", "gumb")]
+    found = section(pd.concat(tables, ignore_index=True))
+    for place, label in found.lines:
+        row = found.rows[place]
+        assert str(row["model"]) in label
+        assert str(row["representation"]) in label
+    assert len({place for place, _ in found.lines}) == len(found.rows) == 6
+
+
+def test_runs_hold_what_was_measured_and_their_curves() -> None:
+    table = long({"A": {"rot": [0.5, 0.7]}}).assign(key=["a", "b"])
+    records = [{"key": "a", "curve": [[0, 0.25], [50, 0.5], [100, None]]}, {"key": "b", "curve": []}]
+    data = section(table, records=records).data()
+    at = {name: place for place, name in enumerate(data["run_names"])}
+    first, second = data["runs"]
+    assert (first[at["value"]], first[at["seed"]], data["curves"][first[at["curve"]]]) == (
+        0.5,
+        123,
+        [[0, 50], [0.25, 0.5]],
+    )
+    assert second[at["curve"]] == -1
+
+
+def test_curves_are_thinned_and_keep_their_end() -> None:
+    xs, ys = thinned([[step, step / 1000] for step in range(1000)], 2)
+    assert len(xs) == len(ys) <= MOST_POINTS
+    assert (xs[-1], ys[-1]) == (999, 0.999)
+    assert thinned([], 2) == thinned([[0]], 2) == thinned([[0, math.nan]], 2) == []
+
+
+def test_tradeoffs_are_geometric_means_of_ratios() -> None:
+    table = long({"A": {"shufdet": 1.5, "rot": 2.0, "pairsum": 4.0, "proj": 8.0}}, protocol="acquire", measure="ratio")
+    (dot,) = section(table).tradeoff()
+    assert (dot["easy"], dot["hard"]) == (pytest.approx(1.5), pytest.approx(4.0))
+    assert section(long(THREE)).tradeoff() == []
+
+
+def test_failed_runs_are_listed_with_their_reason() -> None:
+    table = long({"A": {"rot": [0.5, math.nan]}}).assign(failed=[False, True], error=[None, "out of memory"])
+    found = section(table)
+    assert found.failures() == [["sender/A", "rot", "124", "out of memory"]]
+    assert [cell["seeds"] for cell in found.cells()] == [1]
+
+
+def test_scores_are_coloured_within_their_column() -> None:
+    table = long({"A": {"rot": [0.5]}, "B": {"rot": [0.7]}})
+    made = bias_table(table)
+    renamed = type(made)(
+        "t", made.labels, ["words"], [(labels, {"words": cells["rot"]}) for labels, cells in made.rows]
+    )
+    found = Section("games", "agents", renamed, table)
+    assert [cell["shade"] for cell in found.cells()] == [0.0, 1.0]
+    assert json.loads(json.dumps(found.data()))["chart"] == "heat_scores"
