@@ -74,16 +74,16 @@ def space() -> Spec:
             "x": {"field": "x", "type": "quantitative", "scale": {"zero": False}},
             "y": {"field": "y", "type": "quantitative", "scale": {"zero": False}},
             "color": {"field": "family", "type": "nominal", "scale": {"range": list(COLOURS)}, "title": "family"},
-            "shape": _own(["circle", "diamond"]),
-            "size": _own([60, 220]),
+            "shape": _own("diamond", "circle"),
+            "size": _own(240, 60),
             "tooltip": _tips(label="model", family="family", x="x", y="y"),
         },
     )  # fmt: skip
 
 
-def _own(looks: list[Any]) -> Spec:
+def _own(own: Any, other: Any) -> Spec:
     """Tell the reader's own models from those of the atlas."""
-    return {"field": "own", "type": "nominal", "legend": None, "scale": {"domain": [False, True], "range": looks}}
+    return {"condition": {"test": "datum.own", "value": own}, "value": other}
 
 
 def _chart(description: str, **parts: Any) -> Spec:

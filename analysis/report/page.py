@@ -68,7 +68,8 @@ def whole_page(title: str, body: str, data: Any, *scripts: str) -> str:
     Raises:
         IncompatibleError: the library that draws is not installed.
     """
-    code = [vega(), *((WEB / name).read_text() for name in ("common.js", *scripts))]
+    own = "".join((WEB / name).read_text() for name in ("common.js", *scripts))
+    code = [vega(), f"(() => {{\n{own}}})();"]  # in a function, since Vega's script takes many short names
     parts = [
         "<!doctype html>",
         '<html lang="en"><head><meta charset="utf-8">',

@@ -22,8 +22,10 @@ async function draw(name, spec, values, clicked, empty = "Nothing to draw.") {
   drawn.set(name, () => draw(name, spec, values, clicked, empty));
   views.get(name)?.finalize();
   if (!values.length) { place.textContent = empty; return; }
-  const whole = { ...spec, data: { name: "shown", values } };
   const dark = root.dataset.theme === "dark";
+  const whole = { ...structuredClone(spec), data: { name: "shown", values } };
+  const range = whole.encoding.color?.scale?.range;
+  if (dark && range) whole.encoding.color.scale.range = range.map((one) => (one === "#000000" ? "#d8d8d8" : one));
   const embedded = await vegaEmbed(place, whole, {
     renderer: "svg", config: look(), tooltip: { theme: dark ? "dark" : "light" },
     actions: { export: { svg: true, png: true }, source: false, compiled: false, editor: false }, downloadFileName: name,

@@ -1,4 +1,3 @@
-"use strict";
 // A report: choosing a row in a table or a picture shows its learning curves.
 const chosen = data.sections.map(() => 0);
 const names = (section) => Object.fromEntries(section.run_names.map((name, at) => [name, at]));

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from icy.cli.exit_codes import DONE
-from icy.cli.output import FORMATS, note, print_rows
+from icy.cli.output import FORMATS, checked_file, note, print_rows
 from icy.core.errors import InvalidSettingError
+from icy.core.files import write_atomically
 from icy.core.text import counted
+
+if TYPE_CHECKING:
+    from icy.analysis.atlas.atlas import Atlas
 
 EPILOG = """\b
 Examples:
   icy atlas
   icy atlas --models --format csv
+  icy atlas --html atlas.html
   icy probe --model MyNet --plugin mine.py --compare atlas
   icy table atlas --sort=-shufdet
   icy atlas --pack my-results --save mine.parquet
@@ -31,10 +36,13 @@ measured under the same protocol, sizes and representation.
 @click.option("--models", is_flag=True, help="Show a row per model, with the number of seeds per grammar.")
 @click.option("--pack", metavar="FOLDER", type=click.Path(), help="Make an atlas from the results in FOLDER.")
 @click.option("--save", metavar="FILE", type=click.Path(), help="File for the new atlas: a .parquet file.")
+@click.option("--html", metavar="FILE", type=click.Path(), help="Write a page on which to explore it: .html.")
 @click.option(
     "--format", "format_", type=click.Choice(FORMATS), default="table", show_default=True, help="Output format."
 )
-def atlas_command(file: str | None, models: bool, pack: str | None, save: str | None, format_: str) -> int:
+def atlas_command(
+    file: str | None, models: bool, pack: str | None, save: str | None, html: str | None, format_: str
+) -> int:
     """Show what the atlas holds and how it was made. FILE is an atlas of your own."""
     from icy.analysis.atlas.atlas import FILE, Atlas
 
@@ -47,6 +55,8 @@ def atlas_command(file: str | None, models: bool, pack: str | None, save: str | 
         note(f"Written: {atlas.save(save)}, {counted(atlas.about['runs'], 'run')}.")
         return DONE
     atlas = Atlas.load(file or FILE)
+    if html is not None:
+        return _write_page(atlas, html)
     table = atlas.coverage() if models else atlas.settings()
     shown = table.loc[:, [name for name in table if table[name].nunique(dropna=False) > 1 or name in _ALWAYS]]
     headings = [str(name).replace("_", " ") for name in shown]
@@ -57,6 +67,15 @@ def atlas_command(file: str | None, models: bool, pack: str | None, save: str | 
         f"{' to '.join(dict.fromkeys(about['made']))} with"
     )
     note(f"{'; '.join(about['versions'])} on {', '.join(about['devices'])}; commits {', '.join(about['git'])}.")
+    return DONE
+
+
+def _write_page(atlas: Atlas, html: str) -> int:
+    from icy.analysis.report.explorer import explorer_page
+
+    path = checked_file(html, [".html", ".htm"], "A page is")
+    write_atomically(path, explorer_page(atlas).encode())
+    note(f"Written: {path} ({path.stat().st_size / 1e6:.1f} MB).")
     return DONE
 
 

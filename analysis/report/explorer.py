@@ -1,0 +1,185 @@
+"""The atlas as a page to explore: models in bias space, their rows, neighbours and sources, and room for your own."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from icy.analysis import style
+from icy.analysis.atlas.atlas import MODEL, SETTING, Atlas
+from icy.analysis.atlas.placement import LISTED_NEIGHBOURS, MIN_SHARED
+from icy.analysis.cells import LEAST_RATIO
+from icy.analysis.order import in_order
+from icy.analysis.plots.tradeoff_front import COMPOSITIONAL, NOISE
+from icy.core.errors import UnknownNameError
+from icy.core.registry import registry
+
+from . import charts
+from .page import escaped, whole_page
+
+CHOICES = ("side", "protocol", "representation", "meanings")  # of SETTING, to choose among; the rest in a last one
+TITLE = "The atlas of compositional bias"
+
+
+def explorer_page(atlas: Atlas) -> str:
+    """Return the explorer of an atlas as one HTML file, which fetches nothing.
+
+    Raises:
+        IncompatibleError: the library that draws is not installed.
+    """
+    settings = explorer_settings(atlas)
+    data = {
+        "settings": settings,
+        "choices": list(CHOICES),
+        "names": list(SETTING),
+        "least": LEAST_RATIO,
+        "shared": MIN_SHARED,
+        "listed": LISTED_NEIGHBOURS,
+        "charts": {"space": charts.space()},
+    }
+    return whole_page(TITLE, _body(atlas, settings), data, "explorer.js")
+
+
+def explorer_settings(atlas: Atlas) -> list[dict[str, Any]]:
+    """Return what the explorer shows of each setting: its models with their means, and two ways to lay them out."""
+    good = atlas.table[~atlas.table["failed"].astype(bool)]
+    found = []
+    for _, part in good.groupby(SETTING, dropna=False, sort=False):
+        grammars = in_order(part["grammar"])
+        models = [_model(label, rows, grammars) for label, rows in _models(part)]
+        ratio = part["measure"].iloc[0] == "ratio"
+        setting = {name: _plain(part.iloc[0][name]) for name in SETTING}
+        compared = [g for g in grammars if g != "concat"]
+        found.append(
+            {
+                "setting": setting,
+                "ratio": bool(ratio),
+                "grammars": grammars,
+                "models": models,
+                "axes": [axes for axes in (_published(compared, ratio), _principal(models, compared, ratio)) if axes],
+            }
+        )
+    return sorted(found, key=lambda one: -len(one["models"]))
+
+
+def _models(part: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """Return the rows of each model, with its name, which has the hidden size where models differ in it."""
+    sizes = part["hidden_size"].nunique() > 1
+    found = []
+    for key, rows in part.groupby(MODEL, dropna=False, sort=False):
+        model, hidden, options = map(str, key)  # type: ignore[call-overload]
+        more = ", ".join([*([f"E={hidden}"] if sizes else []), *([options] if options else [])])
+        found.append((f"{model} ({more})" if more else str(model), rows))
+    return found
+
+
+def _model(label: str, rows: pd.DataFrame, grammars: list[str]) -> dict[str, Any]:
+    values = {grammar: part["value"].dropna() for grammar, part in rows.groupby("grammar")}
+    return {
+        "label": label,
+        "family": style.family(label.partition(" (")[0]),
+        "parameters": _plain(rows["parameters"].iloc[0]),
+        "source": _source(str(rows["model"].iloc[0])),
+        "means": {g: float(values[g].mean()) for g in grammars if g in values and len(values[g])},
+        "seeds": {g: len(values[g]) for g in grammars if g in values and len(values[g])},
+        "cut": [str(g) for g in rows[rows["cut"].astype(bool)]["grammar"].unique()],
+    }
+
+
+def _source(model: str) -> str:
+    """Return where an architecture is from; "" for one that is not registered here."""
+    side, _, name = model.partition("/")
+    try:
+        return registry.get(name.partition(":")[0], side).source
+    except UnknownNameError:
+        return ""
+
+
+# -- axes --------------------------------------------------------------------------------------------------------------
+
+
+def _published(grammars: list[str], ratio: bool) -> dict[str, Any] | None:
+    """Return the two axes of Perkins21's figures: compositional grammars against noise."""
+    easy = [g for g in COMPOSITIONAL if g in grammars]
+    if not easy or not set(NOISE) <= set(grammars):
+        return None
+    what = "log2 of the ratio" if ratio else "accuracy"
+    return {
+        "name": "compositional and noise",
+        "titles": [f"{what}, mean of {' and '.join(easy)}", f"{what}, mean of {', '.join(NOISE)}"],
+        "centre": [0.0] * len(grammars),
+        "weights": [_weights(easy, grammars), _weights(list(NOISE), grammars)],
+        "grammars": grammars,
+    }
+
+
+def _weights(chosen: list[str], grammars: list[str]) -> list[float]:
+    return [1 / len(chosen) if g in chosen else 0.0 for g in grammars]
+
+
+def _principal(models: list[dict[str, Any]], grammars: list[str], ratio: bool) -> dict[str, Any] | None:
+    """Return the two directions in which models with all grammars differ most, by a singular value decomposition."""
+    rows = [m["means"] for m in models if all(g in m["means"] for g in grammars)]
+    if len(rows) < 3 or len(grammars) < 2:
+        return None
+    table = np.array([[_coordinate(row[g], ratio) for g in grammars] for row in rows])
+    centre = table.mean(0)
+    _, sizes, directions = np.linalg.svd(table - centre, full_matrices=False)
+    shares = sizes**2 / max(float((sizes**2).sum()), 1e-12)
+    weights = [(d * np.sign(d[np.abs(d).argmax()])).tolist() for d in directions[:2]]
+    titles = [f"component {n + 1} ({share:.0%}): {_said(weights[n], grammars)}" for n, share in enumerate(shares[:2])]
+    about = {"name": "principal components", "titles": titles, "grammars": grammars}
+    return {**about, "centre": centre.tolist(), "weights": weights}
+
+
+def _said(weights: list[float], grammars: list[str]) -> str:
+    """Return the grammars that weigh most in a direction."""
+    largest = sorted(range(len(grammars)), key=lambda at: -abs(weights[at]))[:3]
+    return " ".join(f"{'+' if weights[at] > 0 else '-'}{grammars[at]}" for at in largest)
+
+
+def _coordinate(value: float, ratio: bool) -> float:
+    return math.log2(max(value, LEAST_RATIO)) if ratio else value
+
+
+def _plain(value: Any) -> Any:
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return None
+    return value.item() if hasattr(value, "item") else value
+
+
+# -- page --------------------------------------------------------------------------------------------------------------
+
+
+def _body(atlas: Atlas, settings: list[dict[str, Any]]) -> str:
+    about = atlas.about
+    names = {"side": "Side", "protocol": "Protocol", "representation": "Messages", "meanings": "Space"}
+    selects = "".join(f'<label>{names[name]} <select data-choice="{name}"></select></label>' for name in CHOICES)
+    made = f"{about['runs']:,} runs, {' to '.join(dict.fromkeys(about['made']))}; {'; '.join(about['versions'])}"
+    count = len({model["label"] for one in settings for model in one["models"]})
+    intro = (
+        f"{count} senders and receivers, measured alike. Each is a point: near points learn the same grammars easily. "
+        "Choose what was measured, point at a model or choose it in the table, or place results of your own."
+    )
+    return f"""
+<header><h1>{TITLE}</h1><p>{intro}</p></header>
+<section aria-labelledby="space-title"><h2 id="space-title">Bias space</h2>
+<p class="tools">{selects}<label>Axes <select id="axes"></select></label></p>
+<p class="note" id="setting" role="status"></p>
+<figure class="wide"><div class="scrolls" tabindex="0" role="region" aria-label="Models in bias space">
+<div id="space" class="chart"></div></div></figure>
+<div class="drop" id="drop"><label>Place your own: drop a results.csv here, or choose one
+<input type="file" id="file" accept=".csv,text/csv"></label>
+<p class="note">It is read in this page and goes nowhere. Rows of the setting chosen above are placed.</p>
+<p id="told" role="status"></p></div></section>
+<section aria-labelledby="model-title"><h2 id="model-title">Model</h2><div id="model"></div></section>
+<section aria-labelledby="all-title"><h2 id="all-title">All models of this setting</h2>
+<p class="tools"><label>Filter rows <input type="search" id="filter"></label><span id="count" role="status"></span></p>
+<div class="scrolls" tabindex="0" role="region" aria-label="All models"><div id="all"></div></div></section>
+<section id="about" aria-labelledby="about-title"><h2 id="about-title">About</h2><p>{escaped(made)}.</p>
+<p>Ratios are of updates to concat's, and those cut at the cap are larger in truth (†). The distance of two
+models is the root mean square, over the grammars that both have, of the difference in accuracy or in log2 of the
+ratio.</p></section>"""
