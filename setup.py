@@ -205,7 +205,7 @@ setup(
             "wheel",
         ],
         "browser": ["axe-playwright-python", "playwright"],  # tests of pages in a browser, which the system brings
-        "docs": ["furo", "myst-parser>=5", "sphinx>=9", "sphinx-copybutton"],
+        "docs": [*REPORT, "furo", "myst-parser>=5", "sphinx>=9", "sphinx-copybutton"],
         "notebooks": ["ipykernel", "nbclient", "nbformat"],
         "ray": ["ray"],
         "report": REPORT,

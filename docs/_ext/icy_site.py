@@ -3,7 +3,7 @@
 - `{generated} NAME ARGUMENT...` in Markdown: a table or text of `generated.py`.
 - `.. public:: PACKAGE` in `{eval-rst}`: documentation of the public names of a package.
 - `.. registered:: KIND...` in `{eval-rst}`: documentation of the classes and functions behind registered names.
-- Before a build, pictures are drawn into `_generated/`.
+- Before a build, pictures are drawn into `_generated/`; after it, the explorer of the atlas is put beside the pages.
 """
 
 from __future__ import annotations
@@ -227,12 +227,22 @@ DIRECTIVES: dict[str, type[Directive]] = {
 }
 
 
+def write_explorer(app: Sphinx, error: Exception | None) -> None:
+    """Write the explorer of the atlas beside the pages of the site."""
+    if error is None and app.builder.format == "html":
+        from icy.analysis.atlas.atlas import atlas
+        from icy.analysis.report.explorer import explorer_page
+
+        Path(app.outdir, "explore.html").write_text(explorer_page(atlas()), encoding="utf-8")
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Register the extension."""
     app.setup_extension("mathml")
     for name, directive in DIRECTIVES.items():
         app.add_directive(name, directive)
     app.connect("builder-inited", draw_pictures)
+    app.connect("build-finished", write_explorer)
     app.connect("autodoc-process-signature", readable_signature)
     app.connect("autodoc-process-docstring", hide_colon, priority=100)  # before napoleon
     app.connect("autodoc-process-docstring", keep_plain, priority=900)  # and after it
