@@ -240,7 +240,8 @@ def hierarchy() -> Finding:
         of {times(senders["shufdet"].tolist())} in senders and {times(receivers["shufdet"].tolist())} in
         receivers, with the same cell (below 1: learnt more easily). In this small space, where a word has two
         tokens, the hierarchy does not help with shuffled words, and makes them harder for receivers; Icy22's
-        advantage of HU-RNN, of four tokens a word, is [measured](reproduced/icy22-table6.md) in 5x10.
+        advantage of HU-RNN, of four tokens a word, is measured by
+        `icy reproduce icy22/table6` in 5x10.
         """
     )
     return Finding(

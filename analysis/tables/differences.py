@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pandas as pd
 
@@ -15,9 +15,6 @@ from icy.core.text import counted, listed, markdown_table
 from icy.records.load import Results, long_of
 
 from .paired import cells_of, corrected, paired_differences, paired_of
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 LEVEL = 1 - CONFIDENCE  # of corrected p-values
 MOST_SEEDS = 6  # differences shown one by one; of more, how many point where
@@ -102,12 +99,6 @@ class Comparison:
                 markdown_table(*self.rows()),
             ]
         )
-
-    def plot(self, width: float | None = None) -> Figure:
-        """Draw effects with their intervals; see `icy.analysis.plots.differences`."""
-        from icy.analysis.plots.differences import differences
-
-        return differences(self, width=width)
 
     def __repr__(self) -> str:
         return "\n".join(self.said())

@@ -98,7 +98,9 @@ def compare_command(
         write_atomically(saved, (found.markdown() + "\n").encode())
         note(f"Written: {saved}.")
     if drawn is not None:
-        save_figure(found.plot(), drawn, quiet=False)
+        from icy.analysis.plots.differences import differences
+
+        save_figure(differences(found), drawn, quiet=False)
     _print(found, seeds, format_)
     differs = any(found.lone) or found.identical < len(found.runs)
     return FAILED if exit_code and differs else DONE

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from icy.analysis import compare
+from icy.analysis.plots.differences import differences
 from icy.core.errors import IncompatibleError
 
 SEEDS = (1, 2, 3)
@@ -100,7 +101,7 @@ def test_the_text_and_the_picture_name_what_was_compared() -> None:
     text = found.markdown()
     assert text.startswith("**after against before**\n\n- 6 pairs of runs")
     assert "| sender/A | rot | 2.000 | 4.197 | ×2.10 | ×1.86 to ×2.36 | ×2.00 ×2.10 ×2.20 |" in text
-    figure = found.plot()
+    figure = differences(found)
     (ax,) = figure.axes
     assert [label.get_text() for label in ax.get_yticklabels()] == ["sender/A, perm", "sender/A, rot"]
     assert "after / before" in ax.get_xlabel()
