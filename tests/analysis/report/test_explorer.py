@@ -1,0 +1,55 @@
+"""The explorer of the atlas, as data."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import icy
+from icy.analysis.report.explorer import explorer_page, explorer_settings
+from icy.records.load import LONG
+
+
+@pytest.fixture(scope="module")
+def settings() -> list[dict[str, object]]:
+    return explorer_settings(icy.atlas())
+
+
+def test_every_model_of_the_atlas_is_there_with_its_means(settings: list[dict[str, object]]) -> None:
+    table = icy.atlas().table
+    good = table[~table["failed"].astype(bool)]
+    found = {
+        (*one["setting"].values(), model["label"], grammar): mean  # type: ignore[attr-defined]
+        for one in settings
+        for model in one["models"]  # type: ignore[attr-defined]
+        for grammar, mean in model["means"].items()
+    }
+    means = (
+        good.dropna(subset=["value"]).groupby([*_setting(settings), "model", "grammar"], dropna=False)["value"].mean()
+    )
+    assert len(found) == len(means)
+    assert sorted(found.values()) == pytest.approx(sorted(means))
+
+
+def _setting(settings: list[dict[str, object]]) -> list[str]:
+    names = list(settings[0]["setting"])  # type: ignore[call-overload]
+    assert set(names) <= set(LONG)
+    return names
+
+
+def test_principal_components_are_orthogonal_and_explain_most(settings: list[dict[str, object]]) -> None:
+    first = settings[0]
+    by_name = {axes["name"]: axes for axes in first["axes"]}  # type: ignore[attr-defined]
+    weights = np.array(by_name["principal components"]["weights"])
+    assert weights @ weights.T == pytest.approx(np.eye(2), abs=1e-9)
+    published = np.array(by_name["compositional and noise"]["weights"])
+    assert published.sum(1) == pytest.approx([1, 1])
+
+
+def test_the_page_is_one_file(settings: list[dict[str, object]]) -> None:
+    text = explorer_page(icy.atlas())
+    assert "src=" not in text.split("<script>")[0]
+    data = json.loads(text.split('id="data">')[1].split("</script>")[0])
+    assert [one["setting"] for one in data["settings"]] == [one["setting"] for one in settings]

@@ -1,0 +1,65 @@
+"""`icy report`, and `icy atlas --html`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from icy.cli import main
+from tests.helpers import THREE, long
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    long(THREE).to_parquet("results.parquet")
+    return tmp_path
+
+
+def run(*words: str) -> Any:
+    return CliRunner().invoke(main, list(words))
+
+
+def test_results_are_written_as_a_page(folder: Path) -> None:
+    done = run("report", "results.parquet", "-m", "A", "-m", "B", "--title", "Two <models>", "-o", "two.html")
+    assert done.exit_code == 0, done.output
+    assert done.stderr.startswith("Written: two.html (")
+    text = Path("two.html").read_text()
+    assert "<title>Two &lt;models&gt;</title>" in text
+    assert "sender/A" in text
+    assert "sender/C" not in text
+
+
+def test_published_values_stand_beside(folder: Path) -> None:
+    published = Path(__file__).parents[3] / "benchmarks" / "reproduced" / "replicates.parquet"
+    words = ["-m", "FC2L", "-g", "rot", "--where", "protocol=acquire", "--compare", "icy22/table3", "--spread", "sem"]
+    done = run("report", str(published), *words)
+    assert done.exit_code == 0, done.output
+    assert "20.00±0.00†<small>" in Path("report.html").read_text()
+
+
+def test_the_atlas_is_written_as_a_page(folder: Path) -> None:
+    done = run("atlas", "--html", "atlas.html")
+    assert done.exit_code == 0, done.output
+    assert "The atlas of compositional bias" in Path("atlas.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["report", "nowhere"], "no file or folder nowhere"),
+        (["report", "results.parquet", "-o", "a.pdf"], ".html"),
+        (["report", "results.parquet", "-m", "Nobody"], "Nobody"),
+        (["report", "results.parquet", "-o", "missing/a.html"], "missing"),
+        (["atlas", "--html", "a.txt"], ".html"),
+    ],
+)
+def test_mistakes_are_one_sentence(folder: Path, words: list[str], said: str) -> None:
+    done = run(*words)
+    assert done.exit_code in (1, 2)
+    assert said in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert not list(folder.glob("*.html"))
