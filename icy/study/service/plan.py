@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -349,10 +349,16 @@ def plan_path(given: str | Path) -> Path:
         StoreError: there is none; the sentence says how to make one.
     """
     path = Path(given)
-    path = path if path.suffix == ".toml" else path.with_name(f"{path.name}.toml")
-    if not path.is_file():
-        raise StoreError(f"There is no study '{path}'; `icy study new {path}` makes one.")
-    return path
+    if path.suffix == ".toml" and path.is_file():
+        return path
+    named = path if path.suffix == ".toml" or not path.name else path.with_name(f"{path.name}.toml")
+    if named.is_file():
+        return named
+    if path.is_dir():
+        raise StoreError(f"'{path}' is a folder; name the settings file of a study, as in '{path / 'pilot.toml'}'.")
+    if path.is_file():
+        raise StoreError(f"'{path}' is no study; the settings file of one ends in .toml.")
+    raise StoreError(f"There is no study '{named}'; `icy study new {named}` makes one.")
 
 
 def read_plan(given: str | Path) -> Plan:
@@ -397,6 +403,8 @@ def _checked(kind: type, given: Mapping[str, Any], where: str, known: list[str])
     for name, value in given.items():
         if name not in known:
             raise unknown(f"setting in {where}", name, known)
+        if get_origin(hints[name]) is Literal and value not in get_args(hints[name]):
+            raise unknown(f"{name} in {where}", str(value), get_args(hints[name]))
         try:
             msgspec.convert(value, hints[name])
         except msgspec.ValidationError as error:
