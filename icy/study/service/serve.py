@@ -6,6 +6,7 @@ import contextlib
 import errno
 import ipaddress
 import logging
+import os
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -131,15 +132,20 @@ def listening(serving: Serving) -> socket.socket:
         StoreError: something else listens there, or this machine has no such address.
     """
     family = socket.AF_INET6 if ":" in serving.host else socket.AF_INET
+    found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # named, or asyncio leaves TCP_NODELAY off
     try:
-        return socket.create_server((serving.host, serving.port), family=family, backlog=BACKLOG)
+        if os.name == "posix":
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # for a start right after an end
+        found.bind((serving.host, serving.port))
+        found.listen(BACKLOG)
     except OSError as error:
+        found.close()
         if error.errno == errno.EADDRINUSE:
             help_ = "something else listens there; end it, or choose another --port"
         else:
-            said = (error.strerror or str(error)).partition(" (")[0]  # Python adds what it was about to do
-            help_ = f"{said.lower()}; choose another --host or --port"
+            help_ = f"{(error.strerror or str(error)).lower()}; choose another --host or --port"
         raise StoreError(f"The service cannot listen at {serving.host}, port {serving.port}: {help_}.") from error
+    return found
 
 
 def serve(app: ASGIApp, serving: Serving, at: socket.socket) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -75,6 +76,12 @@ def test_a_port_in_use_is_told(tmp_path: Path) -> None:
     where = Serving(port=free_port())
     with listening(where), pytest.raises(StoreError, match="something else listens there; end it, or choose another"):
         listening(where)
+
+
+def test_small_replies_are_sent_at_once() -> None:
+    """asyncio turns off waiting for more to send (TCP_NODELAY) on sockets that name TCP alone: a page is 40 ms faster."""
+    with listening(Serving(port=free_port())) as found:
+        assert found.proto == socket.IPPROTO_TCP
 
 
 def test_an_address_that_is_not_this_machines_is_told() -> None:
