@@ -189,7 +189,10 @@ def report_table(report: pd.DataFrame, value: str = "accuracy") -> BiasTable:
     grammars = in_order(list(report["grammar"].unique()))
     lines: list[Line] = []
     for key, part in report.groupby(labels, sort=False):
-        cells = {row["grammar"]: _report_cell(row, value) for row in part.to_dict("records")}
+        known = part[part[value].notna()]
+        cells = {row["grammar"]: _report_cell(row, value) for row in known.to_dict("records")}
+        if not cells:  # as of people, who agree with nobody
+            continue
         lines.append(([*map(str, key), _range_of(part["games"])], cells))
     lines.sort(key=lambda line: line[0][0], reverse=True)  # synth before eng; within, as in the report
     return BiasTable(

@@ -339,7 +339,7 @@ def _text_of(path: Path) -> str:
 
 # -- reading -----------------------------------------------------------------------------------------------------------
 
-_PARTS = {"conditions": Conditions, "people": People, "pages": Pages, "display": Display, "platform": Recruiting}
+PARTS = {"conditions": Conditions, "people": People, "pages": Pages, "display": Display, "platform": Recruiting}
 
 
 def plan_path(given: str | Path) -> Path:
@@ -378,8 +378,8 @@ def read_plan(given: str | Path) -> Plan:
 
 def plan_of(found: Mapping[str, Any], path: Path) -> Plan:
     """Return the plan of settings that were read. Errors as for `read_plan`."""
-    parts = {name: _table(kind, found.get(name, {}), f"[{name}] of {path.name}") for name, kind in _PARTS.items()}
-    top = {name: value for name, value in found.items() if name not in _PARTS}
+    parts = {name: _table(kind, found.get(name, {}), f"[{name}] of {path.name}") for name, kind in PARTS.items()}
+    top = {name: value for name, value in found.items() if name not in PARTS}
     for name in ("name", "path"):
         if name in top:
             raise InvalidSettingError(f"A study has the name of its file; leave out {name} in {path.name}.")
