@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from torch.nn import Module
 
+    import icy.metrics
     from icy.analysis.tables.table import BiasTable
-    from icy.metrics import Table
 
 
 MOST_NAMED = 5  # replicates in an error
@@ -220,13 +220,13 @@ class ProbeResult:
             raise StoreError(f"The model of {_replicate(record)} was not kept: ask for it with keep_models=True.")
         return kept_model(record, self.content(place))
 
-    def languages(self) -> list[tuple[Record, Callable[[], Language | Table]]]:
+    def languages(self) -> list[tuple[Record, Callable[[], Language | icy.metrics.Table]]]:
         """Return the languages that senders speak: those of kept senders, and those that emerged in games.
 
         Each is a record and a function that makes its language, as a greedy message for every meaning takes a while. Of
         multi-target games it makes a table of what was said in some turns.
         """
-        found: list[tuple[Record, Callable[[], Language | Table]]] = []
+        found: list[tuple[Record, Callable[[], Language | icy.metrics.Table]]] = []
         for record in self.records:
             if record["failed"]:
                 continue
@@ -246,7 +246,7 @@ class ProbeResult:
         with self._copied(record["language"]) as file:
             return Language.load(file)
 
-    def _said(self, record: Record) -> Table:
+    def _said(self, record: Record) -> icy.metrics.Table:
         from icy.metrics import read_table
 
         with self._copied(record["language"]) as file:

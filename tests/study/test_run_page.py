@@ -40,7 +40,7 @@ class Slow(Clock):
 
 def shown() -> list[tuple[str, str]]:
     """Every command of the page with what is shown below it; "" for nothing."""
-    blocks = re.findall(r"^```(.*)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```([^\n]*)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     found: list[tuple[str, str]] = []
     for (language, text), (following, output) in pairwise([*blocks, ("end", "")]):
         if language == "sh":
