@@ -301,7 +301,8 @@ def study_codebook() -> str:
     """Show the codebook of the export of a study, as headings of the fourth level and tables."""
     from icy.study.service.codebook import codebook
 
-    return re.sub(r"(?m)^## ", "#### ", codebook().partition("\n\n")[2])
+    text = codebook()
+    return text[text.index("## ") :].replace("## ", "#### ")
 
 
 @part
