@@ -28,7 +28,7 @@ exclude_patterns = ["_build", "_ext"]
 smartquotes = False  # `--model` and "5x10" are to stay what they are
 
 # -- Markdown ----------------------------------------------------------------------------------------------------------
-myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath", "fieldlist"]
+myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath", "fieldlist", "tasklist"]
 myst_heading_anchors = 4
 myst_dmath_double_inline = True
 

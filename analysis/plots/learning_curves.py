@@ -84,7 +84,8 @@ def curves(
         _target_line(ax, part)
         style.head(ax, name, width / across)
     _updates_axis(drawn, runs, log)
-    style.outer_labels(drawn, across if axes is None else 1, "updates", ["accuracy"] * len(drawn))
+    counted = " or ".join(dict.fromkeys(kind_of(r).counted for r in with_curve))
+    style.outer_labels(drawn, across if axes is None else 1, counted, ["accuracy"] * len(drawn))
     handles = [_handle(g, looks[g]) for g in grammars]
     if long["target"].notna().any():
         handles.append(Line2D([], [], **TARGET, label="target"))

@@ -50,7 +50,8 @@ def study_report(rows: pd.DataFrame, seed: int = 0, margin: float = MARGIN) -> p
     interval `any_low`, `any_high`; `p_chance`, of so many right answers by chance; `difference` from concat with its
     `p` (permutation test) and `p_holm` (over the grammars of the row), and `p_equal`, of a difference beyond the
     margin; accuracy on answerable items (`answerable`, `answerable_twice`), on the first held-out item (`first`) and on
-    `trained` items; `letters`, `distance`, `score`, `views`, `added`, `minutes`.
+    `trained` items; `letters`, `distance`, `score`, `views`, `added`, `minutes`; and `agreement` of players that were
+    yoked to others, on held-out items.
 
     Args:
         rows: in long form, as `icy.study.rows` and `published_people` make them.
@@ -112,6 +113,7 @@ def _secondary(part: pd.DataFrame) -> dict[str, float]:
         found |= {name: _weighted(some), f"{name}_items": float(some["items"].sum())}
     found |= {"letters": _weighted(_of(part, "letters", HELD_OUT))}
     found |= {"distance": _weighted(_of(part, "edit distance", HELD_OUT))}
+    found |= {"agreement": _weighted(_of(part, "agreement", HELD_OUT))}
     for metric, name in (("score", "score"), ("views", "views"), ("cards added", "added"), ("minutes", "minutes")):
         found[name] = float(_of(part, metric, "game")["value"].mean())
     return found
@@ -187,7 +189,10 @@ def report_table(report: pd.DataFrame, value: str = "accuracy") -> BiasTable:
     grammars = in_order(list(report["grammar"].unique()))
     lines: list[Line] = []
     for key, part in report.groupby(labels, sort=False):
-        cells = {row["grammar"]: _report_cell(row, value) for row in part.to_dict("records")}
+        known = part[part[value].notna()]
+        cells = {row["grammar"]: _report_cell(row, value) for row in known.to_dict("records")}
+        if not cells:  # as of people, who agree with nobody
+            continue
         lines.append(([*map(str, key), _range_of(part["games"])], cells))
     lines.sort(key=lambda line: line[0][0], reverse=True)  # synth before eng; within, as in the report
     return BiasTable(

@@ -297,6 +297,36 @@ def check_same(what: str, described_names: Iterable[str], names: Iterable[str]) 
 
 
 @part
+def study_codebook() -> str:
+    """Show the codebook of the export of a study, as headings of the fourth level and tables."""
+    from icy.study.service.codebook import codebook
+
+    text = codebook()
+    return text[text.index("## ") :].replace("## ", "#### ")
+
+
+@part
+def study_settings() -> str:
+    """Describe every setting of a study."""
+    from icy.study.service import plan
+
+    tables = {"": plan.Plan, **plan.PARTS}
+    rows = [
+        (f"[{name}]" if name else "", code(f.name), _short_default(f), described(kind)[f.name])
+        for name, kind in tables.items()
+        for f in dataclasses.fields(kind)
+        if f.name not in ("name", "path", *plan.PARTS)
+    ]
+    return table(("table", "setting", "default", "meaning"), rows)
+
+
+def _short_default(setting: dataclasses.Field[Any]) -> str:
+    """Return the default of a setting as code; "" for none, and for empty ones."""
+    made = setting.default_factory() if setting.default_factory is not dataclasses.MISSING else setting.default
+    return code(json.dumps(made)) if made not in ("", None, [], {}) else ""
+
+
+@part
 def published_tables() -> str:
     """List the papers' tables that icy has as data."""
     from icy.analysis import published_tables as catalogue

@@ -42,6 +42,8 @@ MEASURES: Mapping[str, Measure] = {
     "added": Measure("cards added", GAME),
     "identical": Measure("share of the commonest answer", GAME),
     "minutes": Measure("minutes", GAME),
+    "reaction_ms": Measure("median answer time, ms", GAME),
+    "strange": Measure("share of answers with other letters", GAME),
     "chance": Measure("chance", GAME),
     "distinct": Measure("distinct codes", GAME),
     "degenerate": Measure("degenerate", GAME),
@@ -76,6 +78,17 @@ def game_measures(game: Game, state: GameState) -> dict[str, float]:
         "identical": max(map(texts.count, texts)) / len(texts) if texts else math.nan,
         **language_measures(game),
     }
+
+
+def strange_answers(codes: Sequence[str], texts: Sequence[str]) -> int:
+    """Return the number of answers with a letter that no code of the game has.
+
+    Example:
+        >>> strange_answers(["abab", "baba"], ["abab", "abc", "bb"])
+        1
+    """
+    alphabet = set("".join(codes))
+    return sum(not set(text) <= alphabet for text in texts)
 
 
 def language_measures(game: Game) -> dict[str, float]:

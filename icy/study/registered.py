@@ -18,5 +18,6 @@ register_job_kind(
         curve=("steps", "accuracy", "cards", "held_out"),
         noun="games",
         command="study simulate",
+        counted="trials",
     )
 )

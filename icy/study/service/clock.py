@@ -25,6 +25,16 @@ def moment(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
+def readable(text: str) -> str:
+    """Return the time of a text that `stamp` made for people to read.
+
+    Example:
+        >>> readable("2026-11-23T03:07:56.123Z")
+        '2026-11-23 03:07 UTC'
+    """
+    return f"{moment(text):%Y-%m-%d %H:%M} UTC"
+
+
 def before(now: datetime, *, minutes: float = 0, days: float = 0) -> str:
     """Return the text of a time so long ago."""
     return stamp(now - timedelta(minutes=minutes, days=days))

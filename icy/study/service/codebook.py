@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from icy.core.text import markdown_table
+from icy.study.measures import MEASURES
 from icy.study.rows import COLUMNS
 
 Descriptions = Mapping[str, str]
@@ -113,8 +114,8 @@ ROWS: Descriptions = {
     "grammar": "as in games",
     "instance": "as in games",
     "person": PERSON,
-    "metric": "exact, letters, edit distance, score and so on",
-    "split": "items that the value is a mean over, as held-out, first held-out, answerable, trained; or game",
+    "metric": "what is measured; the table of metrics below has all",
+    "split": "items that the value is a mean over, or game for a number of the game itself; likewise",
     "value": "the number",
     "items": "number of items that it is a mean over",
     "persons": "1",
@@ -122,6 +123,28 @@ ROWS: Descriptions = {
     "high": "likewise",
     "printed": "likewise",
     "version": "of icy",
+}
+METRICS: Descriptions = {
+    "accuracy": "share of the held-out items whose code is right, letter by letter: the result of the study",
+    "letters": "share of letters that are right at their places",
+    "distance": "edit distance to the code, as a share of the longer of both",
+    "first": "as for held-out, of the first of them alone",
+    "answerable": "likewise, of those whose colour and shape had each been shown with a code in another item",
+    "answerable_twice": "likewise, in two others or more",
+    "trained": "share of the items with cards that are right",
+    "agreement": "of machines that follow a person's game (yoked): share of held-out items that both got right, or "
+    "both wrong",
+    "score": "sum of points",
+    "cards": "number of cards at the end",
+    "views": "number of cards that Train showed",
+    "added": "how often a card was added",
+    "identical": "share of answers that are the commonest one",
+    "minutes": "minutes from first_seen to finished",
+    "chance": "probability that random letters are a code",
+    "distinct": "number of different codes of the language",
+    "degenerate": "1 if the language is degenerate, as in games",
+    "reaction_ms": "median of reaction_ms over the items of the game",
+    "strange": "share of answers with a letter that no code of the game has",
 }
 TABLES: Mapping[str, Descriptions] = {
     "games": GAMES,
@@ -147,7 +170,11 @@ def codebook() -> str:
     for name, columns in TABLES.items():
         described = {**columns, **(IDS if name == "games" else {})}
         parts += [f"## {name}", ABOUT[name], markdown_table(["column", "meaning"], [*described.items()])]
+    metrics = [(measure.metric, measure.split, METRICS[name]) for name, measure in MEASURES.items()]
     parts += [
+        "## metrics",
+        "What `rows` and the report of `icy study report` hold.",
+        markdown_table(["metric", "split", "meaning"], metrics),
         "## games.jsonl",
         "A finished game per line: person, the rules (settings, instance, seed) and the events, which "
         "`icy study simulate --protocol yoked --yoked-to games.jsonl` lets other players follow.",

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import shutil
+import statistics
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +17,7 @@ from icy.core.errors import StoreError, unknown
 from icy.core.escapes import csv_table
 from icy.core.files import write_atomically
 from icy.study.game import Game, GameState
-from icy.study.measures import language_measures
+from icy.study.measures import language_measures, strange_answers
 from icy.study.players.logs import Log, write_logs
 from icy.study.rows import HUMAN, frame_of, rows_of_game
 
@@ -76,7 +79,7 @@ def tables(study: Study, pilot: bool | None = None, with_ids: bool = False) -> d
     }
     ids = IDS if with_ids else {}
     frames = {name: _frame(rows, [*TABLES[name], *(ids if name == "games" else ())]) for name, rows in found.items()}
-    return {**frames, "rows": _rows(study, persons)}
+    return {**frames, "rows": _rows(study, persons, trials)}
 
 
 def _frame(rows: Iterable[Mapping[str, Any]], columns: list[str]) -> pd.DataFrame:
@@ -126,13 +129,23 @@ def _trial(row: Row) -> dict[str, Any]:
     return {**dict(row), "colour": colour, "shape": shape, **answerable}
 
 
-def _rows(study: Study, persons: Iterable[Row]) -> pd.DataFrame:
+def _rows(study: Study, persons: Iterable[Row], trials: Iterable[Row]) -> pd.DataFrame:
     """Return the numbers of finished games of people who did not withdraw, in long form."""
+    times: dict[str, list[float]] = defaultdict(list)
+    for trial in trials:
+        if trial["reaction_ms"] is not None:
+            times[trial["person"]].append(trial["reaction_ms"])
     rows = []
     for row in _finished(persons):
         game, state = _played(row)
         about = {"agent_kind": HUMAN, "agent": PEOPLE, "person": row["id"], "preset": study.plan.conditions.preset}
-        rows += rows_of_game(game, state, about, minutes=minutes_between(row["first_seen"], row["finished"]))
+        answers = [trial.text for trial in state.trials if trial.graded]
+        beside = {
+            "minutes": minutes_between(row["first_seen"], row["finished"]),
+            "reaction_ms": statistics.median(times[row["id"]]) if times[row["id"]] else math.nan,
+            "strange": strange_answers(game.codes, answers) / len(answers),
+        }
+        rows += rows_of_game(game, state, about, **beside)
     return frame_of(rows)
 
 

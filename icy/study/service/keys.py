@@ -30,13 +30,22 @@ class Key:
     secret: bytes
 
     @classmethod
-    def of_file(cls, path: Path) -> Key:
-        """Return the key in a file, which only its owner may read; make one if there is none.
+    def of_file(cls, path: Path, make: bool = True) -> Key:
+        """Return the key in a file, which only its owner may read.
+
+        Args:
+            path: of the file.
+            make: whether to make a key if there is none; not where people were recorded under one that is gone.
 
         Raises:
             StoreError: it cannot be read or made.
         """
         try:
+            if not path.exists() and not make:
+                raise StoreError(
+                    f"The key '{path}' of the database is gone; put it back from where you keep copies. Without it "
+                    "nobody who took part is known again; if it is lost, name another database in the settings."
+                )
             if not path.exists():
                 _create(path, secrets.token_bytes(KEY_BYTES))
             found = path.read_bytes()

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal, get_args, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -339,7 +339,7 @@ def _text_of(path: Path) -> str:
 
 # -- reading -----------------------------------------------------------------------------------------------------------
 
-_PARTS = {"conditions": Conditions, "people": People, "pages": Pages, "display": Display, "platform": Recruiting}
+PARTS = {"conditions": Conditions, "people": People, "pages": Pages, "display": Display, "platform": Recruiting}
 
 
 def plan_path(given: str | Path) -> Path:
@@ -349,10 +349,16 @@ def plan_path(given: str | Path) -> Path:
         StoreError: there is none; the sentence says how to make one.
     """
     path = Path(given)
-    path = path if path.suffix == ".toml" else path.with_name(f"{path.name}.toml")
-    if not path.is_file():
-        raise StoreError(f"There is no study '{path}'; `icy study new {path}` makes one.")
-    return path
+    if path.suffix == ".toml" and path.is_file():
+        return path
+    named = path if path.suffix == ".toml" or not path.name else path.with_name(f"{path.name}.toml")
+    if named.is_file():
+        return named
+    if path.is_dir():
+        raise StoreError(f"'{path}' is a folder; name the settings file of a study, as in '{path / 'pilot.toml'}'.")
+    if path.is_file():
+        raise StoreError(f"'{path}' is no study; the settings file of one ends in .toml.")
+    raise StoreError(f"There is no study '{named}'; `icy study new {named}` makes one.")
 
 
 def read_plan(given: str | Path) -> Plan:
@@ -372,8 +378,8 @@ def read_plan(given: str | Path) -> Plan:
 
 def plan_of(found: Mapping[str, Any], path: Path) -> Plan:
     """Return the plan of settings that were read. Errors as for `read_plan`."""
-    parts = {name: _table(kind, found.get(name, {}), f"[{name}] of {path.name}") for name, kind in _PARTS.items()}
-    top = {name: value for name, value in found.items() if name not in _PARTS}
+    parts = {name: _table(kind, found.get(name, {}), f"[{name}] of {path.name}") for name, kind in PARTS.items()}
+    top = {name: value for name, value in found.items() if name not in PARTS}
     for name in ("name", "path"):
         if name in top:
             raise InvalidSettingError(f"A study has the name of its file; leave out {name} in {path.name}.")
@@ -397,6 +403,8 @@ def _checked(kind: type, given: Mapping[str, Any], where: str, known: list[str])
     for name, value in given.items():
         if name not in known:
             raise unknown(f"setting in {where}", name, known)
+        if get_origin(hints[name]) is Literal and value not in get_args(hints[name]):
+            raise unknown(f"{name} in {where}", str(value), get_args(hints[name]))
         try:
             msgspec.convert(value, hints[name])
         except msgspec.ValidationError as error:

@@ -13,6 +13,8 @@ from pathlib import Path
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.escapes import csv_cell
 from icy.core.files import write_atomically
+from icy.study.filters import LEAST_MS, MOST_ALIKE, MOST_STRANGE
+from icy.study.measures import strange_answers
 
 from .clock import minutes_between
 from .database import Row
@@ -21,8 +23,6 @@ from .play import game_of
 from .studies import Study
 
 APPROVE, REJECT = "approve", "reject"
-MOST_ALIKE = 0.8  # share of identical answers above which a game is looked at
-LEAST_MS = 1000  # median reaction time below which it is
 LEAST_SCORE, OF_EXAMPLES = 100, 50  # that Icy22 pays without a look, in its games (spycodes-facts 6)
 
 
@@ -80,11 +80,10 @@ def reviewed(study: Study) -> list[Reviewed]:
 def _reviewed(study: Study, game: Row, trials: list[Row]) -> Reviewed:
     answers = [trial["answer"] for trial in trials]
     times = [trial["reaction_ms"] for trial in trials if trial["reaction_ms"] is not None]
-    alphabet = set("".join(game_of(game["rules_json"]).codes))
     position = json.loads(game["position_json"])
     alike = max(Counter(answers).values()) / len(answers)
     median = statistics.median(times) if times else None
-    strange = sum(not set(answer) <= alphabet for answer in answers)
+    strange = strange_answers(game_of(game["rules_json"]).codes, answers)
     is_low = game["score"] < LEAST_SCORE and len(answers) == OF_EXAMPLES
     return Reviewed(
         person=game["person"],
@@ -107,7 +106,7 @@ def _odd(is_low: bool, alike: float, median: float | None, strange: float) -> st
         f"score below {LEAST_SCORE}": is_low,
         "same answer": alike > MOST_ALIKE,
         "very fast": median is not None and median < LEAST_MS,
-        "other letters": strange > 1 - MOST_ALIKE,
+        "other letters": strange > MOST_STRANGE,
     }
     return ", ".join(what for what, is_so in found.items() if is_so)
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import ipaddress
 import logging
+import os
+import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from icy.core.checks import whole_number
-from icy.core.errors import InvalidSettingError, quoted
+from icy.core.errors import InvalidSettingError, StoreError, quoted
 
 from .studies import Study
 
@@ -18,6 +22,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 INSTALL = 'The service needs the packages of the extra "study": pip install "icy-toolkit[study]".'
+BACKLOG = 2048  # connections that wait to be taken
 LOCAL = ("localhost", "127.0.0.1", "[::1]", "::1")
 
 
@@ -99,8 +104,13 @@ def app_of(studies: Sequence[Study], serving: Serving) -> ASGIApp:
     """Return the application of some studies.
 
     Raises:
-        InvalidSettingError: the extra "study" is not installed.
+        InvalidSettingError: the extra "study" is not installed, or two studies have one name.
     """
+    names = [study.name for study in studies]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise InvalidSettingError(
+            f"Two studies are called '{twice[0]}', which is part of their addresses: serve one of them."
+        )
     try:
         from .web.app import make_app
         from .web.desk import Web
@@ -115,26 +125,49 @@ def app_of(studies: Sequence[Study], serving: Serving) -> ASGIApp:
     return make_app(studies, web, serving.hosts)
 
 
-def serve(studies: Sequence[Study], serving: Serving) -> None:
-    """Serve some studies until the process is told to end.
+def listening(serving: Serving) -> socket.socket:
+    """Return a socket that listens where the service is to be.
+
+    Raises:
+        StoreError: something else listens there, or this machine has no such address.
+    """
+    family = socket.AF_INET6 if ":" in serving.host else socket.AF_INET
+    found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # named, or asyncio leaves TCP_NODELAY off
+    try:
+        if os.name == "posix":
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # for a start right after an end
+        found.bind((serving.host, serving.port))
+        found.listen(BACKLOG)
+    except OSError as error:
+        found.close()
+        if error.errno == errno.EADDRINUSE:
+            help_ = "something else listens there; end it, or choose another --port"
+        else:
+            help_ = f"{(error.strerror or str(error)).lower()}; choose another --host or --port"
+        raise StoreError(f"The service cannot listen at {serving.host}, port {serving.port}: {help_}.") from error
+    return found
+
+
+def serve(app: ASGIApp, serving: Serving, at: socket.socket) -> None:
+    """Serve an application until the process is told to end.
 
     No addresses of people are logged; those of pages would let others into their games.
 
-    Raises:
-        InvalidSettingError: the extra "study" is not installed.
+    Args:
+        app: of `app_of`.
+        serving: how it is reached.
+        at: what listens, of `listening`; it is closed at the end.
     """
-    app = app_of(studies, serving)
     import uvicorn
 
     logging.getLogger("icy").setLevel(logging.WARNING)
-    uvicorn.run(
+    config = uvicorn.Config(
         app,
-        host=serving.host,
-        port=serving.port,
         proxy_headers=serving.behind_proxy,
         access_log=False,
         server_header=False,
         log_level="warning",
-        root_path="",
         timeout_graceful_shutdown=5,
     )
+    with contextlib.suppress(KeyboardInterrupt):  # which is how a service ends
+        uvicorn.Server(config).run(sockets=[at])

@@ -71,8 +71,8 @@ def open_study(plan: Plan, now: Callable[[], datetime] = utc_now) -> Study:
     plan.check_ready()
     if not plan.database_path.parent.is_dir():
         raise StoreError(f"The folder {plan.database_path.parent} does not exist.")
+    key = Key.of_file(key_path(plan), make=not plan.database_path.exists())  # first, so that no database lacks one
     database = Database(plan.database_path, make=True)
-    key = Key.of_file(key_path(plan))
     with database.writing() as connection:
         number = _filed(connection, plan, stamp(now()))
         connection.execute("INSERT OR IGNORE INTO consent VALUES (?, ?)", (plan.consent_version, plan.information_text))
@@ -92,7 +92,7 @@ def look_at_study(plan: Plan, now: Callable[[], datetime] = utc_now) -> Study:
     if row is None:
         known = f"; it holds {', '.join(names)}" if names else ""
         raise StoreError(f"The database {plan.database_path} holds no study '{plan.name}'{known}.")
-    return Study(plan, row["id"], database, Key.of_file(key_path(plan)), now)
+    return Study(plan, row["id"], database, Key.of_file(key_path(plan), make=False), now)
 
 
 def _filed(connection: sqlite3.Connection, plan: Plan, time: str) -> int:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 
+import icy
 from icy.analysis import plots, style
 from icy.experiments.results import ProbeResult
 from tests.analysis.plots.helpers import GRAMMARS, MODELS, budget, overlapping, record
@@ -78,3 +80,10 @@ def test_long_names_are_broken_into_lines() -> None:
     figure = plots.curves(budget([f"sender/AVeryLongFamilyName{i}:MultiHeadAttentionCell" for i in range(4)]))
     assert overlapping(figure) == []
     assert figure.axes[0].get_title() == "AVeryLongFamilyName0:\nMultiHeadAttentionCell"
+
+
+def test_the_axis_says_what_is_counted(tmp_path: Path) -> None:
+    assert plots.curves(curved(SHORT)).axes[0].get_xlabel() == "updates"
+    games = icy.train("study", player="composer", dataset="synth", grammar="concat", instances=1, workers=1,
+                      out=tmp_path)  # fmt: skip
+    assert plots.curves(games).axes[0].get_xlabel() == "trials"

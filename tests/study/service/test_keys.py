@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 from icy.core.errors import StoreError
+from icy.study.service import open_study
 from icy.study.service.keys import KEY_BYTES, Key, new_token
+from icy.study.service.studies import look_at_study
+from tests.study.service.helpers import person, study
 
 
 def test_tokens_are_128_random_bits_without_small_letters() -> None:
@@ -30,6 +33,18 @@ def test_a_damaged_key_is_told(tmp_path: Path) -> None:
     (tmp_path / "a.key").write_bytes(b"short")
     with pytest.raises(StoreError, match="holds no key"):
         Key.of_file(tmp_path / "a.key")
+
+
+def test_a_key_that_is_gone_is_not_made_anew(tmp_path: Path) -> None:
+    """Else people who come again would be strangers, and could play twice."""
+    of = study(tmp_path)
+    person(of, "WORKER")
+    of.database.close()
+    (tmp_path / "studies.key").unlink()
+    for opened in (open_study, look_at_study):
+        with pytest.raises(StoreError, match="is gone; put it back"):
+            opened(of.plan)
+    assert not (tmp_path / "studies.key").exists()
 
 
 def test_marks_are_of_their_names_and_of_the_key() -> None:

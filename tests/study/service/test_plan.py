@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from tests.study.service.helpers import plan
         ({"titel": "x"}, "No setting in pilot.toml is called 'titel'; did you mean title"),
         ({"pages": {"demographic": True}}, "did you mean demographics?"),
         ({"title": 5}, "The setting title in pilot.toml cannot be 5: Expected `str`, got `int`."),
-        ({"state": "opened"}, "The setting state in pilot.toml cannot be 'opened'"),
+        ({"state": "opened"}, "No state in pilot.toml is called 'opened'; did you mean open or closed?"),
         ({"conditions": 5}, "[conditions] of pilot.toml is a table of settings, not 5."),
         ({"conditions": {"quota": -1}}, "The quota must be a whole number, at least 0, not -1."),
         ({"conditions": {"grammar": ["cncat"]}}, "did you mean concat?"),
@@ -50,6 +51,20 @@ def test_what_is_wrong_is_said_in_a_sentence(settings: dict[str, Any], said: str
 def test_names_are_parts_of_addresses(name: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidSettingError, match="small letters, digits and hyphens"):
         plan_of({}, tmp_path / f"{name}.toml")
+
+
+def test_what_is_no_settings_file_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("folder").mkdir()
+    Path("notes.txt").write_text("")
+    for given, said in {
+        "folder": "'folder' is a folder; name the settings file of a study, as in 'folder/pilot.toml'",
+        ".": "'.' is a folder",
+        "notes.txt": "'notes.txt' is no study",
+        "nothing": "There is no study 'nothing.toml'; `icy study new nothing.toml` makes one",
+    }.items():
+        with pytest.raises(StoreError, match=re.escape(said)):
+            read_plan(given)
 
 
 def test_files_that_are_none_are_told(tmp_path: Path) -> None:

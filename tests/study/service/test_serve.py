@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import socket
+import subprocess
 import sys
+import time
+import urllib.request
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from icy.core.errors import InvalidSettingError
-from icy.study.service.serve import Serving, app_of
+from icy.core.errors import InvalidSettingError, StoreError
+from icy.study.service import new
+from icy.study.service.serve import Serving, app_of, listening
 from tests.study.service.helpers import study
+from tests.study.service.web.browsers import free_port
 
 
 def test_by_default_only_this_machine_is_served() -> None:
@@ -57,3 +65,55 @@ def test_a_missing_extra_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setitem(sys.modules, "starlette.applications", None)
     with pytest.raises(InvalidSettingError, match=r'pip install "icy-toolkit\[study\]"'):
         app_of([study(tmp_path)], Serving())
+
+
+def test_studies_of_one_name_are_not_served_together(tmp_path: Path) -> None:
+    with pytest.raises(InvalidSettingError, match="Two studies are called 'pilot'"):
+        app_of([study(tmp_path), study(tmp_path)], Serving())
+
+
+def test_a_port_in_use_is_told(tmp_path: Path) -> None:
+    where = Serving(port=free_port())
+    with listening(where), pytest.raises(StoreError, match="something else listens there; end it, or choose another"):
+        listening(where)
+
+
+def test_small_replies_are_sent_at_once() -> None:
+    """asyncio sets TCP_NODELAY on sockets that name TCP alone; without it a page takes 40 ms more."""
+    with listening(Serving(port=free_port())) as found:
+        assert found.proto == socket.IPPROTO_TCP
+
+
+def test_an_address_that_is_not_this_machines_is_told() -> None:
+    with pytest.raises(StoreError, match=r"cannot listen at 192\.0\.2\.1, port 8000: .*; choose another --host"):
+        listening(Serving(host="192.0.2.1"))  # which is nobody's (RFC 5737)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are others there")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_runs_until_it_is_told_to_end(number: signal.Signals, tmp_path: Path) -> None:
+    """By Ctrl-C, or by the signal of a system that goes down: the exit code is 0, and one sentence is said."""
+    new.new_study(tmp_path / "pilot.toml")
+    port = free_port()
+    command = [sys.executable, "-m", "icy", "study", "serve", str(tmp_path / "pilot.toml"), "--port", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        wait_for(f"http://127.0.0.1:{port}/pilot")
+        process.send_signal(number)
+        out, err = process.communicate()
+    assert (process.returncode, out) == (0, "")
+    assert err.splitlines() == [
+        f"pilot (pilot): http://127.0.0.1:{port}/pilot",
+        "Stopped; all that people did is on file.",
+    ]
+
+
+def wait_for(address: str, patience: float = 60.0) -> None:
+    """Wait until a page is served."""
+    until = time.monotonic() + patience
+    while True:
+        try:
+            with urllib.request.urlopen(address):
+                return
+        except OSError:
+            assert time.monotonic() < until, "nothing is served"
+            time.sleep(0.05)

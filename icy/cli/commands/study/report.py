@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from icy.cli.exit_codes import DONE
-from icy.cli.output import format_option
+from icy.cli.output import format_option, print_rows
+from icy.core.errors import InvalidSettingError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,11 +20,20 @@ Examples:
   icy study report games
   icy study report games --rows people.csv --published --plot study.png
   icy study report games --published --save report.csv
+  icy study report --rows people.csv --attention --no-degenerate --sensitivity
+  icy study report games --rows people.csv --value agreement
+  icy study report --rows people.csv --published --acquisition ratios.parquet
 
 \b
 RESULTS are results folders of `icy study simulate`, packs or long tables. --rows are rows of people, as the export of a
-study writes them.
+study writes them. Filters leave out games: by score and attention those of people and simulated players, by language
+those of all but the published people. --attention leaves out games with one and the same answer in more than 80 % of
+the items, with a median answer time below 1 s, or with letters that no code has in more than 20 % of the answers.
 """
+VALUES = (
+    *("accuracy", "answerable", "answerable_twice", "first", "trained", "letters", "distance", "agreement"),
+    *("any_right", "score", "views", "added", "minutes"),
+)
 
 
 @click.command("report", epilog=EPILOG)
@@ -30,6 +41,15 @@ study writes them.
 @click.option("--rows", multiple=True, type=click.Path(), metavar="FILE",
               help="Rows of people, a .csv or .parquet file; repeatable.")  # fmt: skip
 @click.option("--published", is_flag=True, help="Also show the published people of Icy22, by their counts.")
+@click.option("--value", default="accuracy", show_default=True, type=click.Choice(VALUES),
+              help="What the table shows.")  # fmt: skip
+@click.option("--least-score", type=float, default=0.0, show_default=True, help="Leave out games with fewer points.")
+@click.option("--attention", is_flag=True, help="Leave out games that fail a rule of attention.")
+@click.option("--degenerate/--no-degenerate", default=True, show_default=True,
+              help="Whether games in degenerate languages stay.")  # fmt: skip
+@click.option("--sensitivity", is_flag=True, help="Also show accuracy under every filter.")
+@click.option("--acquisition", type=click.Path(), metavar="RESULTS",
+              help="Also compare the order of grammars with that of senders of `icy probe`.")  # fmt: skip
 @click.option("--contrasts", is_flag=True, help="Also show the contrasts with concat.")
 @click.option("--plot", type=click.Path(), metavar="FILE", help="Also draw the report.")
 @click.option("--save", type=click.Path(), metavar="FILE", help="Also write all statistics, to a .csv file.")
@@ -38,6 +58,12 @@ def report_command(
     results: tuple[str, ...],
     rows: tuple[str, ...],
     published: bool,
+    value: str,
+    least_score: float,
+    attention: bool,
+    degenerate: bool,
+    sensitivity: bool,
+    acquisition: str | None,
     contrasts: bool,
     plot: str | None,
     save: str | None,
@@ -47,11 +73,27 @@ def report_command(
     from icy.analysis.tables.study import contrasts_table, report_table, study_report
     from icy.core.escapes import csv_table
     from icy.core.files import write_atomically
+    from icy.study.filters import Filter
 
-    report = study_report(all_rows(results, rows, published))
-    click.echo(report_table(report).render("text" if format_ == "table" else format_))
+    found = all_rows(results, rows, published)
+    kept = Filter(least_score, attention, degenerate).kept(found)
+    if not len(kept):
+        raise InvalidSettingError("The filters leave no game.")
+    report = study_report(kept)
+    if value not in report or report[value].isna().all():
+        raise InvalidSettingError(f"No game of the report has a value of {value}.")
+    click.echo(report_table(report, value).render("text" if format_ == "table" else format_))
     if contrasts:
         click.echo("\n" + contrasts_table(report).to_string(index=False))
+    if sensitivity:
+        from icy.study.filters import sensitivity as accuracy_by_filter
+
+        _print_frame(accuracy_by_filter(found), format_)
+    if acquisition:
+        from icy.analysis.tables.acquisition import acquisition_order
+        from icy.records.load import read_long
+
+        _print_frame(acquisition_order(report, read_long(acquisition)), format_)
     if save:
         write_atomically(Path(save), csv_table(report).to_csv(index=False).encode())
     if plot:
@@ -59,6 +101,20 @@ def report_command(
 
         draw_study(report).savefig(plot, dpi=200)
     return DONE
+
+
+def _print_frame(found: pd.DataFrame, format_: str) -> None:
+    """Print a further table, with two decimals where there are any."""
+
+    def shown(value: object) -> str:
+        if isinstance(value, float):
+            return "-" if math.isnan(value) else f"{value:.2f}"
+        return str(value)
+
+    click.echo()
+    print_rows(
+        list(map(str, found.columns)), [[shown(cell) for cell in row] for row in found.itertuples(index=False)], format_
+    )
 
 
 def all_rows(results: tuple[str, ...], rows: tuple[str, ...], published: bool) -> pd.DataFrame:
@@ -70,7 +126,6 @@ def all_rows(results: tuple[str, ...], rows: tuple[str, ...], published: bool) -
     import pandas as pd
 
     from icy.analysis.literature.people import published_people
-    from icy.core.errors import InvalidSettingError
     from icy.records.load import read_long
     from icy.study.rows import read_rows, rows_of_long
 

@@ -42,7 +42,7 @@ def serve_command(
 ) -> int:
     """Run one or more studies as a web service, until Ctrl-C."""
     from icy.study.service import open_study, read_plan
-    from icy.study.service.serve import Serving, serve
+    from icy.study.service.serve import Serving, app_of, listening, serve
 
     serving = Serving(
         host=host,
@@ -54,12 +54,11 @@ def serve_command(
         password=os.environ.get(PASSWORD, ""),
     )
     studies = [open_study(read_plan(one)) for one in study]
+    app, at = app_of(studies, serving), listening(serving)
     for one in studies:
         note(f"{one.name} ({one.plan.state}): {serving.address(one.name)}")
         if researcher:
             note(f"Progress: {serving.address(one.name)}/researcher")
-    try:
-        serve(studies, serving)
-    except KeyboardInterrupt:  # which is how a service ends
-        note("Stopped; all that people did is on file.")
+    serve(app, serving, at)
+    note("Stopped; all that people did is on file.")
     return DONE

@@ -24,6 +24,7 @@ HEADINGS = ("condition", "wanted", "finished", "playing", "given up", "mean scor
 @format_option
 def status_command(study: str, pilot: bool | None, format_: str) -> int:
     """Show how many people have finished, by condition."""
+    from icy.study.service.clock import readable
     from icy.study.service.progress import progress
 
     found = progress(opened(study), pilot)
@@ -38,6 +39,7 @@ def status_command(study: str, pilot: bool | None, format_: str) -> int:
     print_rows(HEADINGS, rows, format_)
     note(
         f"{counted(found.consented, 'person', 'have')} agreed to take part, {found.finished} finished, "
-        f"{found.screened} failed the questions, {found.withdrawn} withdrew; last action: {found.last or 'none'}."
+        f"{found.screened} failed the questions, {found.withdrawn} withdrew; "
+        f"last action: {readable(found.last) if found.last else 'none'}."
     )
     return DONE

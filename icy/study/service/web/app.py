@@ -21,6 +21,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from icy.core.errors import StoreError
+from icy.study.service.clock import readable
 from icy.study.service.persons import delete_old_ids
 from icy.study.service.progress import progress
 from icy.study.service.studies import Study
@@ -167,7 +168,8 @@ def _researcher(attempts: Limit) -> Shown:
                 raise HTTPException(429)
             raise HTTPException(401, headers={"www-authenticate": 'Basic realm="researcher", charset="UTF-8"'})
         t, study = desk.words.researcher, desk.study
-        given = {"heading": fill(t.title, name=study.name), "found": progress(study)}
+        found = progress(study)
+        given = {"heading": fill(t.title, name=study.name), "found": found, "last": found.last and readable(found.last)}
         return desk.page("researcher", given | {"state": getattr(t.states, study.plan.state)})
 
     return shown

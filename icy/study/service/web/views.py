@@ -93,20 +93,28 @@ def refused_page(desk: Desk, why: str) -> Response:
     """Return the page for someone who cannot take part."""
     t, outcome = desk.words.refused, why if why == "full" else ""
     address, code = (leave_address(desk.study, outcome), code_of(desk.study, outcome)) if outcome else ("", "")
-    return pages.end_page(desk, t.title, [getattr(t, why)], address, code)
+    texts = [getattr(t, why), *([] if address or why == "no_id" else _return(desk))]
+    return pages.end_page(desk, t.title, texts, address, code)
 
 
 def _refused_device(desk: Desk, device: str) -> Response:
     t = desk.words.refused
     text, address = fill(t.device, device=getattr(t, device)), leave_address(desk.study, "device")
-    return pages.end_page(desk, t.title, [text], address, code_of(desk.study, "device"))
+    texts = [text, *([] if address else _return(desk))]
+    return pages.end_page(desk, t.title, texts, address, code_of(desk.study, "device"))
+
+
+def _return(desk: Desk) -> list[str]:
+    """Return what asks those who came by a platform to give their place back."""
+    return [] if desk.study.plan.platform.name in ("link", "kiosk") else [getattr(desk.words.declined, "return")]
 
 
 def declined(desk: Desk, request: Request) -> Response:
     """Thank someone who does not want to take part; nothing is recorded."""
-    t, platform = desk.words.declined, desk.study.plan.platform.name
-    texts = [t.text] if platform in ("link", "kiosk") else [t.text, getattr(t, "return")]
-    return pages.end_page(desk, t.title, texts, leave_address(desk.study, "declined"), code_of(desk.study, "declined"))
+    t = desk.words.declined
+    return pages.end_page(
+        desk, t.title, [t.text, *_return(desk)], leave_address(desk.study, "declined"), code_of(desk.study, "declined")
+    )
 
 
 def enter(desk: Desk, request: Request, form: Form) -> Response:

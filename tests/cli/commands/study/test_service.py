@@ -117,16 +117,15 @@ def test_forget_erases(data: tuple[str, ...], home: Path) -> None:
 def test_serve_says_where_and_hands_over(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[Any] = []
 
-    def serve(studies: Any, how: Any) -> None:
-        given.extend([*studies, how])
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(serving, "serve", serve)
+    monkeypatch.setattr(serving, "app_of", lambda studies, how: given.extend([*studies, how]))
+    monkeypatch.setattr(serving, "listening", lambda how: None)
+    monkeypatch.setattr(serving, "serve", lambda app, how, at: None)
     monkeypatch.setenv("ICY_STUDY_PASSWORD", "secret")
     words = ("--base-url", "https://study.example", "--root-path", "/spy", "--behind-proxy", "--researcher")
     result = run("study", "serve", "pilot", *words)
     assert result.exit_code == 0, result.output
     assert "pilot (pilot): https://study.example/spy/pilot\n" in result.stderr
+    assert result.stderr.endswith("Stopped; all that people did is on file.\n")
     assert "secret" not in result.output
     study, how = given
     assert (study.name, how.password, how.behind_proxy) == ("pilot", "secret", True)

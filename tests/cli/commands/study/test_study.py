@@ -12,6 +12,8 @@ from icy.cli import main
 from icy.study.rows import frame_of, rows_of_game
 from tests.study.game.helpers import game_of, play_out
 
+ROOT = Path(__file__).parents[4]
+
 
 def run(*words: str | Path) -> Result:
     return CliRunner().invoke(main, ["study", *map(str, words)], catch_exceptions=False)
@@ -51,6 +53,35 @@ def test_report(games: Path, tmp_path: Path) -> None:
 def test_report_formats(games: Path) -> None:
     assert run("report", games, "--format", "markdown").output.count("| composer |") == 2
     assert run("report", games, "--format", "csv").output.startswith("dataset,agent")
+
+
+def test_filters_leave_out_games(games: Path) -> None:
+    found = run("report", games, "--least-score", "50", "--sensitivity")
+    assert found.exit_code == 0
+    table, _, sensitivity = found.output.partition("dataset  agent")
+    assert "random-letters" not in table
+    assert sensitivity.count("score of 100 and more") == 2  # of the composer, in two datasets
+    none = run("report", games, "--least-score", "5000")
+    assert (none.exit_code, "The filters leave no game" in none.output) == (2, True)
+
+
+def test_other_numbers_than_accuracy(games: Path, tmp_path: Path) -> None:
+    assert "Secret Spy Codes: score" in run("report", games, "--value", "score").output
+    nothing = run("report", games, "--value", "agreement")
+    assert (nothing.exit_code, "No game of the report has a value of agreement" in nothing.output) == (2, True)
+    words = ["--player", "composer", "--protocol", "yoked", "--instances", "2", "--grammar", "concat"]
+    assert run("simulate", *words, "--workers", "1", "-q", "-o", tmp_path).exit_code == 0
+    found = run("report", tmp_path, games, "--value", "agreement")
+    assert found.exit_code == 0
+    assert "yoked" in found.output
+    assert "played" not in found.output
+
+
+def test_the_order_of_grammars_beside_that_of_senders() -> None:
+    found = run("report", "--published", "--acquisition", ROOT / "benchmarks" / "reproduced" / "replicates.parquet")
+    assert found.exit_code == 0
+    assert "tau people (Icy22), eng" in found.output
+    assert run("report", "--published", "--acquisition", "nothing").exit_code == 1
 
 
 def test_a_report_of_nothing() -> None:

@@ -26,6 +26,7 @@ PLACES = (
     "C:/Program Files/Google/Chrome/Application/chrome.exe",
 )
 VARIABLE = "ICY_CHROMIUM"
+NO_CHROMIUM = f"there is no Chromium here; name one in {VARIABLE}"
 
 
 def chromium() -> str | None:
@@ -41,7 +42,7 @@ def why_not() -> str:
         import playwright  # noqa: F401
     except ImportError:
         return 'the extra "browser" is not installed'
-    return "" if chromium() else f"there is no Chromium here; name one in {VARIABLE}"
+    return "" if chromium() else NO_CHROMIUM
 
 
 @contextmanager

@@ -1,13 +1,9 @@
-"""The pages in a real browser: a whole game with its traffic searched, by keyboard, without scripts, on a phone; axe.
-
-Where the variable ICY_SCREENSHOTS names a folder, pictures of all pages are left there.
-"""
+"""The pages in a real browser: a whole game with its traffic searched, by keyboard, without scripts, on a phone."""
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,6 +13,7 @@ import pytest
 from icy.study.service import Study
 from icy.study.service.audit import audit
 from icy.study.service.play import load
+from icy.study.service.web.desk import Web
 from icy.study.service.web.words import words
 from tests.study.service.helpers import rows, secrets_of, study
 from tests.study.service.web.browsers import driven, reachable, why_not
@@ -36,14 +33,14 @@ window.OscillatorNode = class extends made {
 
 
 @contextmanager
-def opened(of: Study, **options: Any) -> Iterator[Any]:
-    """Open the first page of a study in a browser, and see that nothing fails in there."""
-    with reachable(of) as address, driven(**options) as context:
+def opened(of: Sequence[Study] | Study, web: Web | None = None, **options: Any) -> Iterator[Any]:
+    """Open the first page of a study, or of the first of several, and see that nothing fails in the browser."""
+    with reachable(of, web) as address, driven(**options) as context:
         faults: list[str] = []
         page = context.new_page()
         page.on("pageerror", lambda error: faults.append(str(error)))
         page.on("console", lambda said: faults.append(said.text) if said.type in ("error", "warning") else None)
-        page.goto(f"{address}/pilot")
+        page.goto(f"{address}/{of.name if isinstance(of, Study) else of[0].name}")
         yield page
         assert [fault for fault in faults if "404 (Not Found)" not in fault] == []  # of a page that is asked for it
 
@@ -333,53 +330,3 @@ def test_on_a_small_phone_picture_and_field_are_above_the_keyboard(tmp_path: Pat
         for button in page.get_by_role("button").all():
             box = button.bounding_box()
             assert min(box["width"], box["height"]) >= 44
-
-
-# -- axe ---------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (320, "dark")])
-def test_axe_finds_nothing_on_any_page(width: int, scheme: str, tmp_path: Path) -> None:
-    from axe_playwright_python.sync_playwright import Axe
-
-    folder, axe, seen = os.environ.get("ICY_SCREENSHOTS"), Axe(), list[str]()
-    options = {"viewport": {"width": width, "height": 800}, "color_scheme": scheme, "bypass_csp": True}
-    with opened(small(tmp_path), **options) as page:
-
-        def look(name: str) -> None:
-            seen.append(name)
-            if folder:
-                Path(folder).mkdir(parents=True, exist_ok=True)
-                page.screenshot(path=f"{folder}/{width}-{len(seen):02d}-{name}.png", full_page=True)
-            found = axe.run(page, options={}).response["violations"]
-            assert [(name, one["id"], [node["html"] for node in one["nodes"]]) for one in found] == []
-
-        begin(page, look)
-        look("test")
-        press(page, T.game.train)
-        page.get_by_role("button", name=T.game.next_card).wait_for()
-        look("train")
-        press(page, T.game.to_test)
-        page.get_by_label(T.game.question).fill("?")
-        press(page, T.game.send)
-        page.locator("#said").wait_for()
-        look("no-answer")
-        page.locator("summary").click()
-        look("colours-and-sound")
-        page.get_by_label(T.game.question).fill("abc")
-        press(page, T.game.send)
-        page.get_by_role("button", name=T.game.next).wait_for()
-        look("wrong")
-        page.get_by_role("link", name=T.game.stop).click()
-        look("stop")
-        page.get_by_role("link", name=T.stop.back).click()
-        press(page, T.game.next)
-        play(page, 5)
-        look("remarks")
-        press(page, T.feedback.send)
-        page.get_by_role("heading", name=T.done.title).wait_for()
-        look("done")
-        for address in ("declined", "nothing"):
-            page.goto(re.sub("/pilot.*", f"/pilot/{address}", page.url))
-            look(address)
-    assert len(seen) == 16

@@ -18,6 +18,7 @@ from tests.study.service.helpers import rows, study, write
 from tests.study.service.web.helpers import RIGHT, Browser, browsing, robot
 
 T = words("en")
+GIVE_BACK = getattr(T.declined, "return")
 
 
 @pytest.fixture
@@ -270,6 +271,23 @@ def test_a_restart_shows_the_same_item_with_the_same_picture(of: Study, tmp_path
         assert browser.client.get(address).text == picture
 
 
+def test_two_servers_of_one_study_are_one_study(tmp_path: Path) -> None:
+    """As when someone starts it twice, at two ports: every click is of the same game, and nothing is graded twice."""
+    one, two = study(tmp_path), study(tmp_path)
+    with browsing(one) as here, browsing(two) as there:
+        here.start()
+        there.get(here.address)
+        form, stale = here.page.forms["answer"], there.page.forms["answer"]
+        here.post(form.action, {**form.fields, "answer": "abc"})
+        there.post(stale.action, {**stale.fields, "answer": "maghex"})
+        assert [row["answer"] for row in rows(one, "SELECT answer FROM trial")] == ["abc"]
+        there.send("next")
+        there.play()
+        here.get(there.address)
+        assert heading(there) == heading(here) == T.feedback.title
+    assert audit(one).faults == ()
+
+
 def test_the_platforms_id_leads_back(tmp_path: Path) -> None:
     of = study(tmp_path, platform={"name": "prolific"})
     with browsing(of) as browser:
@@ -342,6 +360,12 @@ def test_a_full_study_says_so(tmp_path: Path) -> None:
         browser.get("/pilot?PROLIFIC_PID=later")
         assert T.refused.full in browser.text
         assert "complete?cc=FULL" in browser.text
+        assert GIVE_BACK not in browser.text
+
+
+def test_who_came_by_a_platform_is_asked_to_give_the_place_back(tmp_path: Path) -> None:
+    with browsing(study(tmp_path, conditions={"quota": 1}, state="closed", platform={"name": "prolific"})) as browser:
+        assert GIVE_BACK in browser.get("/pilot?PROLIFIC_PID=late").text
 
 
 def test_other_devices_can_be_left_out(tmp_path: Path) -> None:
@@ -350,6 +374,7 @@ def test_other_devices_can_be_left_out(tmp_path: Path) -> None:
     with browsing(of) as browser:
         browser.get("/pilot", headers=phone)
         assert "does not work on a phone" in browser.text
+        assert GIVE_BACK not in browser.text
         browser.get("/pilot")
         form = browser.page.forms["enter"]
         browser.post(form.action, {**form.fields, "agree": "1"}, headers=phone)
