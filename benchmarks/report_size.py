@@ -16,7 +16,7 @@ from icy.analysis.report.explorer import explorer_page
 from icy.core.provenance import device_name
 from icy.core.text import markdown_table
 from icy.experiments.results import ProbeResult, read_results
-from tests.study.service.web.browsers import driven
+from tests.browsers import driven
 
 HERE = Path(__file__).parent
 PAGE = HERE / "report-size.md"

@@ -12,8 +12,8 @@ import pytest
 
 import icy
 from icy.analysis.report.explorer import explorer_page
+from tests.browsers import driven, why_not
 from tests.helpers import THREE, long
-from tests.study.service.web.browsers import driven, why_not
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(why_not()), reason=why_not())]
 

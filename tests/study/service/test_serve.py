@@ -18,7 +18,7 @@ from icy.core.errors import InvalidSettingError, StoreError
 from icy.study.service import new
 from icy.study.service.serve import Serving, app_of, listening
 from tests.study.service.helpers import study
-from tests.study.service.web.browsers import free_port
+from tests.study.service.web.serving import free_port
 
 
 def test_by_default_only_this_machine_is_served() -> None:

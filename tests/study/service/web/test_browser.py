@@ -15,8 +15,9 @@ from icy.study.service.audit import audit
 from icy.study.service.play import load
 from icy.study.service.web.desk import Web
 from icy.study.service.web.words import words
+from tests.browsers import driven, why_not
 from tests.study.service.helpers import rows, secrets_of, study
-from tests.study.service.web.browsers import driven, reachable, why_not
+from tests.study.service.web.serving import reachable
 from tests.study.service.web.test_security import TELLING
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(why_not()), reason=why_not())]

@@ -18,8 +18,8 @@ import pytest
 from icy.study.service.audit import audit
 from icy.study.service.robot import Ask, Reply
 from tests.study.service.helpers import plan, rows, study
-from tests.study.service.web.browsers import free_port
 from tests.study.service.web.helpers import robot, without_limits
+from tests.study.service.web.serving import free_port
 
 pytestmark = [
     pytest.mark.slow,

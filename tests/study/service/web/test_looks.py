@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from icy.study.service.web.words import words
+from tests.browsers import why_not
 from tests.study.service.helpers import finish, started, study
-from tests.study.service.web.browsers import why_not
 from tests.study.service.web.helpers import without_limits
 from tests.study.service.web.test_browser import begin, opened, play, press, right_answer, small
 

@@ -1,0 +1,40 @@
+"""A study served at a port of this machine, for tests that a browser or another process takes part in."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import uvicorn
+
+from icy.study.service import Study
+from icy.study.service.web.app import make_app
+from icy.study.service.web.desk import Web
+from tests.study.service.web.helpers import without_limits
+
+
+def free_port() -> int:
+    """A port that nothing listens at."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@contextmanager
+def reachable(of: Sequence[Study] | Study, web: Web | None = None) -> Iterator[str]:
+    """Serve studies at a port of this machine, and yield the address."""
+    studies, port = [of] if isinstance(of, Study) else of, free_port()
+    config = uvicorn.Config(make_app(studies, web or without_limits()), port=port, access_log=False, log_level="error")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    while not server.started:
+        time.sleep(0.01)
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        thread.join()
