@@ -1,0 +1,30 @@
+"""The benchmark of the service of the study: a few players get to the end, and the page says so."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from tests.study.service.web.browsers import free_port
+
+from .helpers import benchmark
+
+
+def test_times_are_told_in_milliseconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = benchmark("study_load", monkeypatch).Times()
+    times.seconds["page"] += [0.001, 0.003]
+    times.seconds["form"] += [0.002]
+    assert times.quantiles() == ["3", "2.0", "2.9", "3.0", "3.0"]
+    assert times.quantiles("form") == ["1", "2.0", "2.0", "2.0", "2.0"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/stat").is_file(), reason="what else the machine does is read from /proc/stat")
+def test_all_players_finish_without_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    study_load = benchmark("study_load", monkeypatch)
+    monkeypatch.setattr(study_load, "PORT", free_port())
+    page = study_load.measured(argparse.Namespace(players=3, pause=0.3, ramp=1.0))
+    assert "no errors; 3 of 3 games\n" in page
+    assert "no faults in 36 items" in page
