@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 import pytest
-from tests.study.service.web.browsers import free_port
+from tests.study.service.web.serving import free_port
 
 from .helpers import benchmark
 
