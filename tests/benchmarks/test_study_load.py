@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 import pytest
+
 from tests.study.service.web.serving import free_port
 
 from .helpers import benchmark
