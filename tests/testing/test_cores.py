@@ -109,7 +109,7 @@ class Unseeded(Plain):
     def __init__(self, width: int) -> None:
         super().__init__(width)
         with torch.no_grad():
-            self.read.bias += 1e-9 * random.Random().random()
+            self.read.bias += 1e-5 * random.Random().uniform(0.5, 1)  # enough for single precision
 
 
 class Constant(Plain):
