@@ -24,7 +24,7 @@ def heat(log: bool = False, title: str = "mean") -> Spec:
                   "axis": {"orient": "top", "labelAngle": -35}},
             "y": {"field": "label", "type": "nominal", "sort": None, "title": None, "axis": {"labelLimit": 320}},
             "color": {"field": "shade", "type": "quantitative", "scale": scale, "title": title},
-            "tooltip": _tips(label="row", column="column", text="mean and spread", seeds="seeds", cut="cut"),
+            "tooltip": _tips(label="row", column="column", text="mean and spread", n="runs", seeds="seeds", cut="cut"),
         },
     )  # fmt: skip
 
@@ -39,9 +39,9 @@ def tradeoff(log: bool) -> Spec:
         width="container",
         height=300,
         encoding={
-            "x": {"field": "easy", "type": "quantitative", "scale": scale, "title": f"{what} shuf, shufdet"},
+            "x": {"field": "easy", "type": "quantitative", "scale": scale, "title": f"{what} "},
             "y": {"field": "hard", "type": "quantitative", "scale": scale, "title": f"{what} rot, pairsum, proj"},
-            "tooltip": _tips(label="row", easy="compositional", hard="noise"),
+            "tooltip": _tips(label="row", easy="compositional", hard="noise", n="runs", seeds="seeds"),
         },
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
@@ -49,7 +50,7 @@ def explorer_settings(atlas: Atlas) -> list[dict[str, Any]]:
     found = []
     for _, part in good.groupby(SETTING, dropna=False, sort=False):
         grammars = in_order(part["grammar"])
-        models = [_model(label, rows, grammars) for label, rows in _models(part)]
+        models = [_model(key, label, rows, grammars) for key, label, rows in _models(part)]
         ratio = part["measure"].iloc[0] == "ratio"
         setting = {name: _plain(part.iloc[0][name]) for name in SETTING}
         compared = [g for g in grammars if g != "concat"]
@@ -65,20 +66,21 @@ def explorer_settings(atlas: Atlas) -> list[dict[str, Any]]:
     return sorted(found, key=lambda one: -len(one["models"]))
 
 
-def _models(part: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """Return the rows of each model, with its name, which has the hidden size where models differ in it."""
+def _models(part: pd.DataFrame) -> list[tuple[list[str], str, pd.DataFrame]]:
+    """Return the key, the name and the rows of each model; names have the hidden size where models differ in it."""
     sizes = part["hidden_size"].nunique() > 1
     found = []
     for key, rows in part.groupby(MODEL, dropna=False, sort=False):
         model, hidden, options = map(str, key)  # type: ignore[call-overload]
         more = ", ".join([*([f"E={hidden}"] if sizes else []), *([options] if options else [])])
-        found.append((f"{model} ({more})" if more else str(model), rows))
+        found.append(([model, hidden, options], f"{model} ({more})" if more else model, rows))
     return found
 
 
-def _model(label: str, rows: pd.DataFrame, grammars: list[str]) -> dict[str, Any]:
+def _model(key: list[str], label: str, rows: pd.DataFrame, grammars: list[str]) -> dict[str, Any]:
     values = {grammar: part["value"].dropna() for grammar, part in rows.groupby("grammar")}
     return {
+        "key": json.dumps(key, separators=(",", ":"), ensure_ascii=False),  # as JSON.stringify writes it
         "label": label,
         "family": style.family(label.partition(" (")[0]),
         "parameters": _plain(rows["parameters"].iloc[0]),

@@ -83,7 +83,7 @@ def whole_page(title: str, body: str, data: Any, *scripts: str) -> str:
         *(f"<script>{one}</script>" for one in code),
         "</body></html>",
     ]
-    return "\n".join(parts) + "\n"
+    return ("\n".join(parts) + "\n").encode(errors="replace").decode()  # of texts that are no Unicode, too
 
 
 def vega() -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from icy.analysis.cells import LEAST_RATIO
 from icy.analysis.plots.tradeoff_front import COMPOSITIONAL, NOISE
 from icy.analysis.tables.compare import numbered
 from icy.analysis.tables.table import BiasTable
@@ -61,6 +62,11 @@ class Section:
         return not set(self.table.grammars) <= set(self.long["grammar"])
 
     @property
+    def easy(self) -> list[str]:
+        """Compositional grammars of the table."""
+        return [name for name in COMPOSITIONAL if name in self.table.grammars]
+
+    @property
     def log(self) -> bool:
         """Whether the values are ratios."""
         return bool(self.long["measure"].eq("ratio").any())
@@ -80,6 +86,7 @@ class Section:
             "points": list(self.points),
             "curves": curves,
             "tradeoff": self.tradeoff(),
+            "easy": self.easy,
         }
 
     def names(self) -> list[str]:
@@ -135,20 +142,29 @@ class Section:
             for name, cell in cells.items():
                 if cell.seeds and math.isfinite(cell.mean):
                     text = cell.text(self.table.decimals, self.table.signed)
-                    about = {"line": at, "row": place, "label": label, "column": name, "shade": cell.mean}
-                    found.append({**about, "mean": cell.mean, "text": text, "seeds": cell.seeds, "cut": cell.cut})
+                    shade = max(cell.mean, LEAST_RATIO) if self.log else cell.mean  # of ratios by their logarithm
+                    about = {"line": at, "row": place, "label": label, "column": name, "shade": shade, "text": text}
+                    seeds = self._seeds(place, name)
+                    found.append({**about, "mean": cell.mean, "n": cell.seeds, "seeds": seeds, "cut": cell.cut})
         return _within_columns(found) if self.scores else found
+
+    def _seeds(self, place: int, grammar: str = "") -> str:
+        """Return the seeds of a row with a value, on one grammar if the column is one."""
+        rows = self.long[self.long["row"].eq(place) & self.long["value"].notna()]
+        own = rows[rows["grammar"] == grammar] if grammar in set(rows["grammar"]) else rows
+        return ", ".join(map(str, dict.fromkeys(own["seed"])))
 
     def tradeoff(self) -> list[dict[str, Any]]:
         """Return the means of each row over compositional and over noise grammars, of ratios geometric ones."""
         found = []
         for at, (_, cells) in enumerate(self.table.rows):
             values = {name: cell.mean for name, cell in cells.items() if cell.seeds}
-            easy = [values[name] for name in COMPOSITIONAL if name in values]
+            easy = [values[name] for name in self.easy if name in values]
             hard = [values[name] for name in NOISE if name in values]
             if easy and len(hard) == len(NOISE):
                 place, label = self.lines[at]
-                about = {"line": at, "row": place, "label": label}
+                runs = max(cells[name].seeds for name in values)
+                about = {"line": at, "row": place, "label": label, "n": runs, "seeds": self._seeds(place)}
                 found.append({**about, "easy": _mean(easy, self.log), "hard": _mean(hard, self.log)})
         return found
 

@@ -16,14 +16,15 @@ function look() {
   };
 }
 
-async function draw(name, spec, values, clicked, empty = "Nothing to draw.") {
+async function draw(name, spec, values, clicked, empty = "Nothing to draw.", pointed = null) {
   const place = document.getElementById(name);
   if (!place) return;
-  drawn.set(name, () => draw(name, spec, values, clicked, empty));
+  drawn.set(name, () => draw(name, spec, values, clicked, empty, pointed));
   views.get(name)?.finalize();
   if (!values.length) { place.textContent = empty; return; }
   const dark = root.dataset.theme === "dark";
   const whole = { ...structuredClone(spec), data: { name: "shown", values } };
+  if (place.clientWidth < 560) whole.config = { legend: { orient: "bottom", columns: 3 } };
   const range = whole.encoding.color?.scale?.range;
   if (dark && range) whole.encoding.color.scale.range = range.map((one) => (one === "#000000" ? "#d8d8d8" : one));
   const embedded = await vegaEmbed(place, whole, {
@@ -33,6 +34,7 @@ async function draw(name, spec, values, clicked, empty = "Nothing to draw.") {
   views.set(name, embedded.view);
   place.querySelector("details > summary")?.setAttribute("aria-label", "Save the picture");
   if (clicked) embedded.view.addEventListener("click", (_, item) => { if (item?.datum) clicked(item.datum); });
+  if (pointed) embedded.view.addEventListener("mouseover", (_, item) => { if (item?.datum) pointed(item.datum); });
 }
 
 function setTheme(theme) {

@@ -58,7 +58,7 @@ function neighbours(model) {
   const mine = grammars.filter((grammar) => model.means[grammar] !== undefined);
   const found = [];
   for (const other of current().models) {
-    if (other.label === model.label) continue;
+    if (other.key === model.key) continue; // also one's own results of a model of the atlas
     const common = mine.filter((grammar) => other.means[grammar] !== undefined);
     if (common.length < Math.max(1, Math.min(data.shared, mine.length))) continue;
     const gaps = common.map((grammar) => (coordinate(other.means[grammar]) - coordinate(model.means[grammar])) ** 2);
@@ -69,7 +69,7 @@ function neighbours(model) {
 }
 
 function rank(model, grammar) {
-  const others = current().models.filter((other) => other.label !== model.label && other.means[grammar] !== undefined).map((other) => other.means[grammar]);
+  const others = current().models.filter((other) => other.key !== model.key && other.means[grammar] !== undefined).map((other) => other.means[grammar]);
   const better = others.filter((value) => (current().ratio ? value < model.means[grammar] : value > model.means[grammar]));
   const sorted = [...others].sort((a, b) => a - b), middle = sorted.length >> 1;
   const median = !sorted.length ? null : sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
@@ -160,8 +160,8 @@ function place(text, name) {
   const own_rows = fits(current()), sizes = new Set(own_rows.map((row) => row.hidden_size)).size > 1;
   for (const row of own_rows) {
     const more = [sizes ? `E=${row.hidden_size}` : "", row.options ?? ""].filter(Boolean).join(", ");
-    const label = `${row.model}${more ? ` (${more})` : ""}`;
-    if (!models.has(label)) models.set(label, { label: `${label} *`, plain: label, own: true, values: {}, cut: [], parameters: row.parameters ? Number(row.parameters) : null });
+    const label = `${row.model}${more ? ` (${more})` : ""}`, key = JSON.stringify([row.model, row.hidden_size ?? "", row.options ?? ""]);
+    if (!models.has(label)) models.set(label, { key, label: `${label} *`, plain: label, own: true, values: {}, cut: [], parameters: row.parameters ? Number(row.parameters) : null });
     const model = models.get(label);
     (model.values[row.grammar] ??= []).push(Number(row.value));
     if (/^(true|1)$/i.test(row.cut ?? "") && !model.cut.includes(row.grammar)) model.cut.push(row.grammar);

@@ -12,13 +12,13 @@ function curvesOf(section, row, y) {
   return values;
 }
 
-function drawCurves(place) {
+function drawCurves(place, row = chosen[place]) {
   const section = data.sections[place], select = document.querySelector(`[data-curve="${place}"]`);
   if (!select) return;
   const spec = structuredClone(data.charts.curves);
   spec.encoding.x.title = section.points[0] === "steps" ? "updates" : section.points[0];
   spec.encoding.y.title = section.points[select.value];
-  draw(`curves-${place}`, spec, curvesOf(section, chosen[place], Number(select.value)), null, "These runs hold no curves.");
+  draw(`curves-${place}`, spec, curvesOf(section, row, Number(select.value)), null, "These runs hold no curves.");
 }
 
 function choose(place, row) {
@@ -34,6 +34,13 @@ function choose(place, row) {
   drawCurves(place);
 }
 
+// The curves of what is pointed at, as soon as the pointer rests there; those of the chosen row when it has left.
+const resting = data.sections.map(() => 0);
+function preview(place, row) {
+  clearTimeout(resting[place]);
+  resting[place] = setTimeout(() => drawCurves(place, row), 200);
+}
+
 function shownLines(place) {
   const rows = document.querySelectorAll(`#table-${place} tbody tr:not([hidden]) [data-row]`);
   return new Set([...rows].map((button) => Number(button.dataset.line)));
@@ -42,11 +49,13 @@ function shownLines(place) {
 function drawPictures(place) {
   const section = data.sections[place], lines = shownLines(place), kind = section.log ? "_log" : "";
   const of = (values) => values.filter((value) => lines.has(value.line));
-  const clicked = (datum) => choose(place, datum.row);
+  const clicked = (datum) => choose(place, datum.row), pointed = (datum) => preview(place, datum.row);
   const heat = structuredClone(data.charts[section.chart]);
   heat.encoding.x.sort = section.columns;
-  draw(`heat-${place}`, heat, of(section.cells), clicked);
-  draw(`tradeoff-${place}`, data.charts[`tradeoff${kind}`], of(section.tradeoff), clicked);
+  draw(`heat-${place}`, heat, of(section.cells), clicked, undefined, pointed);
+  const tradeoff = structuredClone(data.charts[`tradeoff${kind}`]);
+  tradeoff.encoding.x.title += section.easy.join(", ");
+  draw(`tradeoff-${place}`, tradeoff, of(section.tradeoff), clicked, undefined, pointed);
 }
 
 function showRuns(details, section) {
@@ -64,6 +73,7 @@ data.sections.forEach((section, place) => {
   drawPictures(place);
   choose(place, 0);
   const table = document.getElementById(`table-${place}`);
+  for (const name of ["heat", "tradeoff"]) document.getElementById(`${name}-${place}`)?.addEventListener("mouseleave", () => preview(place));
   table.addEventListener("click", (event) => {
     const button = event.target.closest("[data-row]");
     if (button) choose(place, Number(button.dataset.row));

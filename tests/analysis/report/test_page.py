@@ -101,6 +101,12 @@ def test_values_that_json_lacks_are_none() -> None:
     assert "NaN" not in in_script({"a": None})
 
 
+def test_a_ratio_of_nothing_has_a_colour() -> None:
+    table = long({"A": {"rot": [0.0]}}, protocol="acquire", measure="ratio")
+    (cell,) = data_of(page(table))["sections"][0]["cells"]
+    assert (cell["mean"], cell["shade"] > 0) == (0.0, True)
+
+
 @pytest.mark.parametrize("text", ["<!--", "</script>", "\u2028", "é"])
 def test_json_in_a_script_is_read_as_it_was(text: str) -> None:
     written = in_script([text])

@@ -68,7 +68,7 @@ def test_failed_runs_are_listed_with_their_reason() -> None:
     table = long({"A": {"rot": [0.5, math.nan]}}).assign(failed=[False, True], error=[None, "out of memory"])
     found = section(table)
     assert found.failures() == [["sender/A", "rot", "124", "out of memory"]]
-    assert [cell["seeds"] for cell in found.cells()] == [1]
+    assert [(cell["n"], cell["seeds"]) for cell in found.cells()] == [(1, "123")]
 
 
 def test_scores_are_coloured_within_their_column() -> None:
