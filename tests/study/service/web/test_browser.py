@@ -176,25 +176,28 @@ def test_by_keyboard_alone(tmp_path: Path) -> None:
                     return
             raise AssertionError(f"{name} cannot be reached")
 
+        def follow(name: str) -> None:
+            tab_to(name)
+            left = page.locator("h1").inner_text()
+            page.keyboard.press("Enter")  # what comes next must not be typed on the page that is left
+            page.wait_for_function(
+                "left => ![left, undefined].includes(document.querySelector('h1')?.innerText)", arg=left
+            )
+
         tab_to(T.consent.check)
         page.keyboard.press("Space")
-        tab_to(T.consent.agree)
-        page.keyboard.press("Enter")
+        follow(T.consent.agree)
         for _ in range(2):
-            page.locator("h1").wait_for()
-            tab_to(getattr(T, "continue"))
-            page.keyboard.press("Enter")
+            follow(getattr(T, "continue"))
         page.get_by_role("heading", name=T.comprehension.title).wait_for()
         for place in (0, 1, 2):
             page.keyboard.press("Tab")
             for _ in range(place):
                 page.keyboard.press("ArrowDown")
             page.keyboard.press("Space")
-        tab_to(getattr(T, "continue"))
-        page.keyboard.press("Enter")
+        follow(getattr(T, "continue"))
         page.get_by_role("heading", name=T.colours.title, exact=True).wait_for()
-        tab_to(getattr(T, "continue"))
-        page.keyboard.press("Enter")
+        follow(getattr(T, "continue"))
         page.get_by_role("button", name=T.start.begin).wait_for()
         page.keyboard.press("Enter")  # which has the focus
         for number in range(6):
