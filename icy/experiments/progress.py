@@ -31,6 +31,7 @@ class RowProgress:
         finished: records since the run began.
         baseline_steps: the baseline's steps by seed, once known.
         started: time of the first reading.
+        before: steps of each replicate at that time; many, if its training went on from a checkpoint.
         updated: time of the last one.
         phase: of the last one.
     """
@@ -41,6 +42,7 @@ class RowProgress:
     finished: dict[Replicate, Record] = field(default_factory=dict)
     baseline_steps: dict[int, float] = field(default_factory=dict)
     started: float | None = None
+    before: dict[Replicate, int] = field(default_factory=dict)
     updated: float = 0.0
     phase: str = ""
 
@@ -74,11 +76,12 @@ class RowProgress:
 
     def read(self, readings: Sequence[Reading], now: float) -> None:
         """Record the readings of an evaluation."""
-        if self.started is None:
-            self.started = now
         self.updated = now
-        if self.phase != readings[0].phase:  # another part of the training, which counts its updates anew
-            self.phase, self.started, self.latest = readings[0].phase, now, {}
+        another = self.phase != readings[0].phase  # part of the training, which counts its updates anew
+        if self.started is None or another:
+            self.started, self.before = now, {r.replicate: r.steps for r in readings}
+        if another:
+            self.phase, self.latest = readings[0].phase, {}
         self.latest.update({r.replicate: r for r in readings})
 
     def filed(self, record: Record) -> None:
@@ -114,7 +117,7 @@ class RowProgress:
         if self.row.job.phase_text(self.phase) is not None or None in limits:
             return None
         left = [max(0, (limit or 0) - self._steps(r)) for limit, r in zip(limits, waiting, strict=True)]
-        made = [self._steps(r) for r in self.latest]
+        made = [self._steps(r) - self.before.get(r, 0) for r in self.latest]
         elapsed = self.updated - self.started
         together = self.row.job.device == "cpu"
         work, pace = (sum(left), sum(made)) if together else (max(left), max(made))

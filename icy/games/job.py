@@ -11,6 +11,7 @@ from icy.core.lazy import load_object
 from icy.core.text import counted
 from icy.records.record import Record
 from icy.training.job import GOES_ON, ExpectedSteps, Job, Replicate
+from icy.training.work import Work
 
 from .presets import preset_changes
 from .setup import Setup
@@ -94,6 +95,11 @@ class GameJob(Job):
         """Relative cost of an update: parameters, for every object that is seen."""
         turns = self.setup.turns
         return super().update_cost * (turns.targets + turns.distractors) * self.setup.learning.batch_size
+
+    def work(self) -> Work | None:
+        """Count an update of the agents, whose perception of images is most of it."""
+        count = cast("Callable[[Setup], Work]", load_object(f"{__package__}.work:work_of_game"))
+        return count(self.setup)
 
     def estimate_text(self, steps: str) -> str:
         """Return what an estimate rests on."""

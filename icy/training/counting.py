@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -39,7 +39,7 @@ def work_of_task(task: Task, settings: TrainingSettings) -> Work | None:
     model = make_model(task, FIRST_SEED, settings)
     if not getattr(model, "learns_by_gradient", True):
         return None
-    few = _marker(task)
+    few = marker(_sizes(task))
     stack = Stack([model], torch.device("cpu"), [FIRST_SEED])
     meanings = torch.zeros(1, few, task.space.attributes, dtype=torch.long)
     messages = torch.zeros(1, few, task.message_length, dtype=torch.long)
@@ -47,13 +47,29 @@ def work_of_task(task: Task, settings: TrainingSettings) -> Work | None:
     given = [inputs, targets] if getattr(model, "teacher_forcing", False) else [inputs]
     loss = supervised_loss(representation_of(task, settings), task.side)
     keys = torch.zeros(1, dtype=torch.long)
-    counter = _Counter(few, settings.batch_size / few)
     engine = "broadcast" if getattr(model, "broadcasts", False) else "loop"
-    with torch.autograd.graph.saved_tensors_hooks(counter.keep, lambda kept: kept), counter:
+
+    def forward() -> None:
         loss(stack.forward(given, engine, keys), targets, Noise(keys))
-    weights = stack.flat.numel()
-    kept = counter.kept + COPIES * stack.flat.element_size() * weights
-    return Work(counter.calls + UPDATE_CALLS, counter.elements + UPDATE_PASSES * weights, counter.flops, kept)
+
+    return counted_work(forward, few, settings.batch_size / few, stack.flat)
+
+
+def counted_work(forward: Callable[[], object], few: int, scale: float, weights: Tensor) -> Work:
+    """Count an update of which `forward` is the forward pass and loss, run here for a few examples.
+
+    Args:
+        forward: runs on `few` examples.
+        few: a number that divides no other size in the model (`marker`), so that tensors of the batch are told by it.
+        scale: whole batches over `few`.
+        weights: all parameters.
+    """
+    counter = _Counter(few, scale)
+    with torch.autograd.graph.saved_tensors_hooks(counter.keep, lambda kept: kept), counter:
+        forward()
+    count = weights.numel()
+    kept = counter.kept + COPIES * weights.element_size() * count
+    return Work(counter.calls + UPDATE_CALLS, counter.elements + UPDATE_PASSES * count, counter.flops, kept)
 
 
 def work_of_pair(task: PairTask, settings: TrainingSettings) -> Work | None:
@@ -63,9 +79,19 @@ def work_of_pair(task: PairTask, settings: TrainingSettings) -> Work | None:
     return None if sender is None or receiver is None else sender + receiver
 
 
-def _marker(task: Task) -> int:
+def _sizes(task: Task) -> list[int]:
     sizes = [task.space.attributes, task.space.values, task.message_length, task.vocab_size, task.vocab_size + 1]
-    sizes += [task.hidden_size, *(n for n in task.options.values() if isinstance(n, int) and n > 0)]
+    return [*sizes, task.hidden_size, *whole_numbers(task.options.values())]
+
+
+def whole_numbers(options: Iterable[object]) -> list[int]:
+    """Return the options that may be sizes."""
+    return [n for n in options if isinstance(n, int) and n > 0]
+
+
+def marker(sizes: Iterable[int]) -> int:
+    """Return a number of examples that divides no size, if there is one."""
+    sizes = list(sizes)
     return next((m for m in MARKERS if all(size % m for size in sizes)), MARKERS[0])
 
 
@@ -86,7 +112,7 @@ class _Counter(TorchDispatchMode):
 
     def keep(self, tensor: Tensor) -> Tensor:
         """Count a tensor that is kept for the backward pass, once however often it is."""
-        address = tensor.untyped_storage().data_ptr()
+        address = tensor.untyped_storage()._cdata
         if address not in self._seen and not isinstance(tensor, torch.nn.Parameter):
             self._seen.add(address)
             self._held.append(tensor)
@@ -98,7 +124,7 @@ class _Counter(TorchDispatchMode):
 
     def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         found = function(*args, **(kwargs or {}))
-        if function.is_view:
+        if function.is_view or function is torch.ops.prim.device.default:  # the latter is asked of fake tensors
             return found
         self.calls += 1
         if (count := _flop_counter(function)) is not None:

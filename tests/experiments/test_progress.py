@@ -20,3 +20,14 @@ def test_remaining_time_is_bounded_once_concat_is_known(plan: Plan) -> None:
     # Two replicates of perm may go on to 20 * 100 steps; 400 replicate steps took 4 seconds.
     assert row.remaining() == pytest.approx(2 * 1900 * 4 / 400)
     assert [name for name, _, ended in row.accuracies() if ended] == ["concat"]
+
+
+def test_updates_of_an_earlier_run_do_not_count_for_the_pace(plan: Plan) -> None:
+    row = RowProgress("FC2L", plan.rows[0])
+    everyone = plan.rows[0].job.replicates
+    for seed in (123, 124):
+        row.filed({"grammar": "concat", "seed": seed, "failed": False, "baseline_steps": 100})
+    row.read([Reading(r, 1000, 0.1) for r in everyone], now=0.0)  # went on from a checkpoint
+    assert row.remaining() is None
+    row.read([Reading(r, 1100, 0.5) for r in everyone], now=4.0)
+    assert row.remaining() == pytest.approx(2 * 900 * 4 / 400)

@@ -1,0 +1,43 @@
+"""Count what one update of the agents of a game consists of, without training them."""
+
+from __future__ import annotations
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from icy.core.checks import FIRST_SEED
+from icy.core.noise import Noise
+from icy.training.counting import counted_work, marker, whole_numbers
+from icy.training.stack import Stack
+from icy.training.work import Work
+
+from .model import GameModel, game_loss, make_game_model
+from .setup import Setup
+
+
+def work_of_game(setup: Setup) -> Work:
+    """Count one update of the agents of a setup; its forward pass is run once, on a few turns."""
+    parts = setup.of_model()
+    model = make_game_model(parts, FIRST_SEED)
+    few = marker(_sizes(setup, model))
+    candidates = parts.targets + parts.distractors
+    shown = candidates * (1 if parts.same_objects else 2)
+    objects = torch.zeros(1, few, shown, *parts.shape)
+    labels = torch.zeros(1, few, candidates)
+    keys = torch.zeros(1, dtype=torch.long)
+    stack = Stack([model], torch.device("cpu"), [FIRST_SEED])
+
+    def forward() -> None:  # of shapes alone: images take seconds otherwise
+        game_loss(stack.forward([objects], "broadcast", keys), labels, Noise(keys))
+
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        return counted_work(forward, few, setup.learning.batch_size / few, stack.flat)
+
+
+def _sizes(setup: Setup, model: GameModel) -> list[int]:
+    turns = setup.turns
+    sizes = [turns.targets, turns.distractors, turns.targets + turns.distractors, setup.message_length, setup.words]
+    sizes += [setup.sender_hidden, setup.receiver_hidden, *setup.made_world.shape]
+    options = (setup.perception_options, setup.sender_options, setup.receiver_options)
+    sizes += [n for some in options for n in whole_numbers(some.values())]
+    return sizes + [n for parameter in model.parameters() for n in parameter.shape]
