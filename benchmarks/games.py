@@ -1,4 +1,4 @@
-"""Train agents of multi-target games: `python benchmarks/games.py [--train thing|shape|targets|channels|speakers]...`.
+"""Train agents of multi-target games: `python benchmarks/games.py [--train thing|wide|shape|targets|...]...`.
 
 Run the sweeps benchmarks/sweeps/games-*.toml into benchmarks/games/results, starting from the records in
 benchmarks/games/records.parquet, which is committed; put all records back into it, and write benchmarks/games.md and
@@ -33,11 +33,13 @@ SWEEPS, PAGE = HERE / "sweeps", HERE / "games.md"
 RESULTS, RECORDS = HERE / "games" / "results", HERE / "games" / "records.parquet"
 TITLES = {
     "thing": "Thing: rules of one and of four concepts, two channels",
+    "wide": "Thing: words of 64 bits",
     "shape": "Shape, on a small canvas",
     "targets": "One target against several",
     "channels": "Symbols, binary words and a codebook",
     "speakers": "The zoo's senders as speakers",
 }
+AS_PRINTED = ("thing", "wide", "shape")  # sweeps of rows of CBM24
 POINTS = job_kind("games").curve
 SPREAD = "sd"
 SHOWN = ("accuracy", "cbm")  # of curves
@@ -67,7 +69,7 @@ def page(results: Results) -> str:
         parts += [f"![{TITLES[name]}](games-{name}.png)", ""] if name in DRAWN else []
         parts += [result.table("markdown", SPREAD).strip(), "", *FURTHER.get(name, _nothing)(result)]
         parts += [_time(result)]
-    return "\n".join(parts) + "\n"
+    return "\n".join([*parts, *_claims(results)]) + "\n"
 
 
 def _nothing(result: ProbeResult) -> list[str]:
@@ -80,11 +82,16 @@ def _time(result: ProbeResult) -> str:
     return f"{min(minutes):.1f} to {max(minutes):.1f} minutes a replicate, of a stack's time, on {', '.join(where)}."
 
 
-def _claims(result: ProbeResult) -> list[str]:
-    """Return the claims of the printed rows, judged by the results of a sweep."""
-    found = claims(games_of_results(with_settings(near(result.to_dataframe()))))
+def _claims(results: Results) -> list[str]:
+    """Return the claims of the printed rows, judged by the results of the sweeps of such rows."""
+    measured = [results[name] for name in AS_PRINTED if results[name].records]
+    if not measured:
+        return []
+    found = claims(
+        [game for result in measured for game in games_of_results(with_settings(near(result.to_dataframe())))]
+    )
     rows = found[["said", "found", "verdict"]].to_numpy().tolist()
-    return ["What the printed rows claim:", "", markdown_table(["claim", "measured", "verdict"], rows), ""]
+    return ["", "## What the printed rows claim", "", markdown_table(["claim", "measured", "verdict"], rows)]
 
 
 def _correlations(result: ProbeResult) -> list[str]:
@@ -98,7 +105,7 @@ def _correlations(result: ProbeResult) -> list[str]:
     return [said, "", markdown_table(["bias", "score", "correlation", "95 % interval", "p"], cells), ""]
 
 
-FURTHER: dict[str, Callable[[ProbeResult], list[str]]] = {"thing": _claims, "speakers": _correlations}
+FURTHER: dict[str, Callable[[ProbeResult], list[str]]] = {"speakers": _correlations}
 
 
 def near(long: pd.DataFrame) -> pd.DataFrame:
@@ -172,6 +179,7 @@ def speakers(result: ProbeResult) -> Figure:
 
 DRAWN: dict[str, Callable[[ProbeResult], Figure]] = {
     "thing": curves,
+    "wide": curves,
     "shape": curves,
     "targets": by_targets,
     "channels": curves,

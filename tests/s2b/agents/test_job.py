@@ -25,6 +25,7 @@ from icy.experiments.sweep import make_sweep, sweep_spec
 from icy.experiments.sweep_file import read_sweep
 from icy.records.load import load_records
 from icy.s2b import AcquisitionSettings, GameSettings, ease_of_acquisition, evaluate, never_listening
+from icy.s2b.agents.job import agent_jobs
 from icy.s2b.agents.kept import kept_agents, one_agent
 from icy.s2b.agents.setup import LEARNERS, Setup
 from icy.s2b.agents.spec import S2BSpec
@@ -380,3 +381,9 @@ def test_what_holds_no_agent_is_told(tmp_path: Path) -> None:
     (tmp_path / "a.safetensors").write_bytes(b"nothing")
     with pytest.raises(StoreError, match="damaged"):
         kept_agents(tmp_path / "a.safetensors")
+
+
+def test_learners_are_timed_each() -> None:
+    """Their numbers of parameters say nothing about what an update of another learner takes."""
+    (job,) = agent_jobs(S2BSpec.asked(seeds=1, updates=1))
+    assert job.work() is None
