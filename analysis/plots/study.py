@@ -61,17 +61,20 @@ def _labels(report: pd.DataFrame) -> list[str]:
 
 
 def _looks(named: pd.DataFrame) -> dict[str, style.Look]:
-    """Return the look of every agent; the published people are black."""
-    others = list(dict.fromkeys(named.loc[named["agent_kind"] != PUBLISHED, "label"]))
-    people = list(dict.fromkeys(named.loc[named["agent_kind"] == PUBLISHED, "label"]))
+    """Return the look of every agent; hollow under further protocols and presets. The published people are black."""
     colours = [colour for colour in style.COLOURS if colour != "#000000"]
-    found = {
-        label: style.Look(
-            colours[i % len(colours)], marker=style.MARKERS[i % len(style.MARKERS)], hollow=i >= len(colours)
-        )
-        for i, label in enumerate(others)
-    }
-    return {**{label: style.Look("#000000", marker="_") for label in people}, **found}
+    found = {label: style.Look("#000000", marker="_") for label in named.loc[named["agent_kind"] == PUBLISHED, "label"]}
+    others = named[named["agent_kind"] != PUBLISHED].drop_duplicates("label")
+    agents, variants = (list(dict.fromkeys(keys)) for keys in (others["agent"], _variants(others)))
+    for label, agent, variant in zip(others["label"], others["agent"], _variants(others), strict=True):
+        i = agents.index(agent)
+        colour, marker = colours[i % len(colours)], style.MARKERS[i % len(style.MARKERS)]
+        found[label] = style.Look(colour, marker=marker, hollow=variant != variants[0])
+    return found
+
+
+def _variants(named: pd.DataFrame) -> list[tuple[str, str]]:
+    return list(zip(named["protocol"], named["preset"], strict=True))
 
 
 def _draw_dataset(ax: Axes, part: pd.DataFrame, grammars: Sequence[str], looks: Mapping[str, style.Look]) -> None:

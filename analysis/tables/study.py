@@ -65,7 +65,10 @@ def study_report(rows: pd.DataFrame, seed: int = 0, margin: float = MARGIN) -> p
         contrasts = {} if about["agent_kind"] == PUBLISHED else _contrasts(of_agent, seed, margin)
         found += [{**about, "grammar": g, **cells[g], **contrasts.get(g, {})} for g in in_order(cells)]
     report = pd.DataFrame(found)
-    return report.sort_values("agent_kind", key=lambda kinds: kinds.map(KINDS.index), kind="stable", ignore_index=True)
+    order = pd.DataFrame({"kind": report["agent_kind"].map(KINDS.index)})
+    for name in ("agent", "protocol", "preset"):  # rows of an agent stand together
+        order[name] = pd.factorize(report[name])[0]
+    return report.loc[order.sort_values([*order], kind="stable").index].reset_index(drop=True)
 
 
 def _cell(part: pd.DataFrame, seed: int) -> dict[str, Any]:
