@@ -84,7 +84,7 @@ def _time(result: ProbeResult) -> str:
 
 def _claims(results: Results) -> list[str]:
     """Return the claims of the printed rows, judged by the results of the sweeps of such rows."""
-    measured = [results[name] for name in AS_PRINTED if results[name].records]
+    measured = [results[name] for name in AS_PRINTED if name in results and results[name].records]
     if not measured:
         return []
     found = claims(
