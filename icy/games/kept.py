@@ -9,17 +9,13 @@ from typing import Any
 
 from torch import Tensor
 
-from icy.records.kept import kept_records
-from icy.records.pack import file_in
-from icy.records.record import Record, model_file
-from icy.training.weights import card_of_file, unpack_weights
+from icy.records.record import Record
+from icy.training.cards import Kept
 
 from .final import kept_model
 from .job import GameJob
 from .model import GameModel
 from .setup import Setup
-
-SUFFIX = ".safetensors"
 
 
 def model_of_record(record: Record, weights: Mapping[str, Tensor]) -> GameModel:
@@ -29,21 +25,11 @@ def model_of_record(record: Record, weights: Mapping[str, Tensor]) -> GameModel:
 
 
 @dataclass(frozen=True)
-class KeptAgents:
-    """A sender and a receiver in a file.
+class KeptAgents(Kept):
+    """A sender and a receiver in a file."""
 
-    Attributes:
-        card: what the file says of them.
-        source: the file, or the results folder or pack with the file's path in it.
-    """
-
-    card: Mapping[str, Any]
-    source: tuple[Path, str]
-
-    @property
-    def label(self) -> str:
-        """What they are called in tables."""
-        return f"{self.card['model']}, seed {self.card['seed']}"
+    kind = GameJob.kind
+    what = "agents"
 
     @property
     def setup(self) -> Setup:
@@ -64,9 +50,7 @@ class KeptAgents:
         Raises:
             StoreError: the file is damaged, or of another version.
         """
-        folder, place = self.source
-        content = file_in(folder, place) if place else folder.read_bytes()
-        return kept_model(self.setup if setup is None else setup, self.card["seed"], unpack_weights(content))
+        return kept_model(self.setup if setup is None else setup, self.card["seed"], self.weights())
 
 
 def kept_agents(path: str | Path, **where: Any) -> list[KeptAgents]:
@@ -80,13 +64,4 @@ def kept_agents(path: str | Path, **where: Any) -> list[KeptAgents]:
         StoreError: there are none.
         UnknownNameError: something that these records do not say.
     """
-    path = Path(path)
-    if path.suffix == SUFFIX:
-        return [KeptAgents(card_of_file(path, "agents"), (path, ""))]
-    folder, fits = kept_records(path, GameJob.kind, "agents", **where)
-    return [KeptAgents(_card(record), (folder, str(model_file(record)))) for record in fits]
-
-
-def _card(record: Record) -> dict[str, Any]:
-    names = ("model", "grammar", "seed")
-    return {name: record.get(name) for name in names} | {"setup": record["config"]["settings"]["setup"]}
+    return KeptAgents.found(path, **where)

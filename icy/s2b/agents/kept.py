@@ -12,18 +12,16 @@ from icy.core.errors import StoreError
 from icy.core.provenance import git_revision, software
 from icy.core.registry import LISTENER
 from icy.core.text import listed
-from icy.records.kept import kept_records
-from icy.records.pack import file_in
-from icy.records.record import Record, as_json, model_file
+from icy.records.record import Record, as_json
 from icy.s2b.players.base import Player
+from icy.training.cards import Kept
 from icy.training.job import Replicate
-from icy.training.weights import card_of_file, pack_weights, restore, state_of, unpack_weights
+from icy.training.weights import pack_weights, restore, state_of
 
 from .job import AgentJob
 from .setup import Setup
 from .training import Training
 
-SUFFIX = ".safetensors"
 Weights = Mapping[str, Shaped[Tensor, "..."]]
 
 
@@ -70,21 +68,11 @@ def restored(setup: Setup, seed: int, weights: Weights) -> Restored:
 
 
 @dataclass(frozen=True)
-class KeptAgent:
-    """An agent in a file.
+class KeptAgent(Kept):
+    """An agent in a file."""
 
-    Attributes:
-        card: what the file says of it.
-        source: the file, or the results folder or pack with the file's path in it.
-    """
-
-    card: Mapping[str, Any]
-    source: tuple[Path, str]
-
-    @property
-    def label(self) -> str:
-        """What it is called in tables."""
-        return f"{self.card['model']}, seed {self.card['seed']}"
+    kind = AgentJob.kind
+    what = "agent"
 
     def player(self, role: str) -> Player:
         """Return it as a player.
@@ -95,7 +83,7 @@ class KeptAgent:
         Raises:
             StoreError: the file is damaged, of another version, or its speaker did not learn.
         """
-        found = restored(Setup.of_config(self.card["setup"]), self.card["seed"], unpack_weights(self._content()))
+        found = restored(Setup.of_config(self.card["setup"]), self.card["seed"], self.weights())
         training = found.training
         player = training.listener() if role == LISTENER else training.speaker()
         if isinstance(player, str):
@@ -103,10 +91,6 @@ class KeptAgent:
                 f"{self.label} has learned to listen, and no speaker: name '{player}', beside which it did."
             )
         return player
-
-    def _content(self) -> bytes:
-        folder, place = self.source
-        return file_in(folder, place) if place else folder.read_bytes()
 
 
 def kept_agents(path: str | Path, **where: Any) -> list[KeptAgent]:
@@ -119,16 +103,7 @@ def kept_agents(path: str | Path, **where: Any) -> list[KeptAgent]:
     Raises:
         StoreError: there are none.
     """
-    path = Path(path)
-    if path.suffix == SUFFIX:
-        return [KeptAgent(card_of_file(path, "agent"), (path, ""))]
-    folder, fits = kept_records(path, AgentJob.kind, "agent", **where)
-    return [KeptAgent(_card(record), (folder, str(model_file(record)))) for record in fits]
-
-
-def _card(record: Record) -> dict[str, Any]:
-    names = ("model", "grammar", "seed")
-    return {name: record.get(name) for name in names} | {"setup": record["config"]["settings"]["setup"]}
+    return KeptAgent.found(path, **where)
 
 
 def one_agent(path: str | Path, **where: Any) -> KeptAgent:

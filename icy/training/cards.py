@@ -1,0 +1,71 @@
+"""Trained models in files: weights as safetensors, beside a card that says what was trained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from torch import Tensor
+
+from icy.records.kept import kept_records
+from icy.records.pack import file_in
+from icy.records.record import Record, model_file
+
+from .weights import card_of_file, unpack_weights
+
+SUFFIX = ".safetensors"
+NAMED = ("model", "grammar", "seed")  # of a record, in a card
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a job trained, in a file. Each kind of job has its own class.
+
+    Attributes:
+        card: what the file says of it.
+        source: the file, or the results folder or pack with the file's path in it.
+    """
+
+    kind: ClassVar[str]  # of the jobs
+    what: ClassVar[str]  # they train, as messages call it
+
+    card: Mapping[str, Any]
+    source: tuple[Path, str]
+
+    @property
+    def label(self) -> str:
+        """What it is called in tables."""
+        return f"{self.card['model']}, seed {self.card['seed']}"
+
+    def weights(self) -> dict[str, Tensor]:
+        """Return the weights by name.
+
+        Raises:
+            StoreError: the file is damaged.
+        """
+        folder, place = self.source
+        return unpack_weights(file_in(folder, place) if place else folder.read_bytes())
+
+    @classmethod
+    def found(cls, path: str | Path, **where: Any) -> list[Self]:
+        """Return what is kept in a results folder, a pack, or a .safetensors file.
+
+        Args:
+            path: of it.
+            **where: what it must have, by the names of records: seed=124, samples=4.
+
+        Raises:
+            StoreError: there is none.
+            UnknownNameError: something that these records do not say.
+        """
+        path = Path(path)
+        if path.suffix == SUFFIX:
+            return [cls(card_of_file(path, cls.what), (path, ""))]
+        folder, fits = kept_records(path, cls.kind, cls.what, **where)
+        return [cls(_card(record), (folder, str(model_file(record)))) for record in fits]
+
+
+def _card(record: Record) -> dict[str, Any]:
+    return {name: record.get(name) for name in NAMED} | {"setup": record["config"]["settings"]["setup"]}
