@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 import icy
 from icy.analysis.emergence import EMERGED, Emergence, probed_senders
 from icy.analysis.literature.game_claims import claims, games_of_results
-from icy.analysis.literature.games import references
+from icy.analysis.literature.games import IN_LONG, WHICH, references
 from icy.analysis.plots.emergence import plot_emergence
 from icy.analysis.style import COLOURS, SMALL, head, panels, tidy
 from icy.analysis.tables.games import with_settings
@@ -42,8 +42,8 @@ TITLES = {
 AS_PRINTED = ("thing", "wide", "shape")  # sweeps of rows of CBM24
 POINTS = job_kind("games").curve
 SPREAD = "sd"
-SHOWN = ("accuracy", "cbm")  # of curves
-PRINTED = "cbm24/table1"
+SHOWN = {"accuracy": "accuracy", "cbm": "CBM"}  # of curves
+PRINTED = ("cbm24/table1", "cbm24/table3")
 Results = dict[str, ProbeResult]
 
 
@@ -122,22 +122,25 @@ def curves(result: ProbeResult) -> Figure:
     games = list(dict.fromkeys(zip(long["world"], long["rule_length"], strict=True)))
     names = [f"{world}, l={length:.0f}: {what}" for world, length in games for what in SHOWN]
     figure, axes = panels(names, None, (7, 2.3 * len(games)), len(SHOWN), sharex=True)
-    printed = references(PRINTED)
+    printed = {row: found for table in PRINTED for row, found in references(table).items()}
     for place, (world, length) in enumerate(games):
         part = long[long["world"].eq(world) & long["rule_length"].eq(length)]
-        for ax, what in zip(axes[place * len(SHOWN) :], SHOWN, strict=False):
+        beside = {row: printed[row] for row in dict.fromkeys(_rows(part)) if row in printed}
+        for ax, (what, title) in zip(axes[place * len(SHOWN) :], SHOWN.items(), strict=False):
             _draw_curves(ax, result, part, what)
-            for channel, row in _printed_rows(printed, str(world), int(length)).items():
-                ax.axhline(row.values[what], color=_colour(channel), linewidth=0.8, linestyle=":")
-            head(ax, f"{world}, l={length:.0f}: {what}", 3.3)
-            ax.set_xlabel("updates (dotted: printed)")
+            for row, found in beside.items():
+                ax.axhline(found.values[what], color=_colour(row[1]), linewidth=0.8, linestyle=":")
+            head(ax, f"{world}, l={length:.0f}: {title}", 3.3)
+            ax.set_xlabel("updates (dotted: printed)" if beside else "updates")
             tidy(ax, "y")
         axes[place * len(SHOWN)].legend(fontsize=SMALL, frameon=False)
     return figure
 
 
-def _printed_rows(printed: dict[Any, Any], world: str, length: int) -> dict[str, Any]:
-    return {key[1]: row for key, row in printed.items() if key[0] == world and key[2] == length}
+def _rows(part: pd.DataFrame) -> list[tuple[Any, ...]]:
+    """Return what names the printed row of each result."""
+    names = [IN_LONG.get(name, name) for name in WHICH]
+    return list(part[names].itertuples(index=False, name=None))
 
 
 def _draw_curves(ax: Axes, result: ProbeResult, part: pd.DataFrame, what: str) -> None:

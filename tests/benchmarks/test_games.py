@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import icy
@@ -36,3 +37,11 @@ def test_the_page_and_the_pictures_are_of_records(monkeypatch: pytest.MonkeyPatc
     assert "## What the printed rows claim" in text
     bench.draw(results)
     assert all((tmp_path / f"games-{name}.png").stat().st_size > 5000 for name in results)
+
+
+def test_a_row_stands_beside_its_own_printed_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    bench = benchmark("games", monkeypatch)
+    same = {"world": "thing", "representation": "qt", "rule_length": 1.0}
+    sizes = pd.DataFrame({"vocab_size": [6, 64], "message_length": [1.0, 4.0]}).assign(**same)
+    printed = [bench.references(table)[row] for table, row in zip(bench.PRINTED, bench._rows(sizes), strict=True)]
+    assert [row.values["accuracy"] for row in printed] == [0.92, 0.973]
