@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any, cast
 
 import pandas as pd
 
+from icy.records.load import load_records
 from icy.records.long_table import LONG
 from icy.records.record import Record, record_key
 
@@ -34,6 +36,16 @@ NUMBERS = (
     "reason",
 )
 """Fields of a record that depend on its configuration alone."""
+
+
+VARYING = ("seconds", "cpu_seconds", "finished", "filed", "git")
+"""Fields of a record that differ from run to run. Each process asks git by itself: files may change in between."""
+
+
+def all_numbers(folder: Path) -> list[dict[str, Any]]:
+    """Return the records of a folder without what differs from run to run, sorted."""
+    found = [{n: v for n, v in record.items() if n not in VARYING} for record in load_records(folder)]
+    return sorted(found, key=lambda record: record["key"])
 
 
 def numbers(records: Any) -> list[dict[str, Any]]:

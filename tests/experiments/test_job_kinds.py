@@ -29,6 +29,7 @@ from icy.records.kinds import job_kind, job_kinds, kind_of, row_of
 from icy.records.load import load_records
 from icy.records.store import Store
 from icy.training.job import Job, Outcome, Replicate
+from tests.helpers import all_numbers
 
 # The guesser: each update covers a share of the distance to 1. Its training is ten lines.
 PLUGIN = '''
@@ -130,13 +131,6 @@ def run(module: ModuleType, out: Path, retries: int = 0, **given: Any) -> ProbeR
     return run_plan(make_plan(spec), retries=retries)
 
 
-def numbers(folder: Path) -> list[dict[str, Any]]:
-    """Records without what differs from run to run."""
-    varying = ("seconds", "finished", "filed")
-    found = [{n: v for n, v in record.items() if n not in varying} for record in load_records(folder)]
-    return sorted(found, key=lambda record: record["key"])
-
-
 def test_it_is_registered_beside_the_built_in_kinds(plugin: Path) -> None:
     assert [kind.name for kind in job_kinds()] == ["e2e", "games", "guess", "probe", "s2b", "study"]
     with pytest.raises(UnknownNameError, match="did you mean guess"):
@@ -163,21 +157,21 @@ def test_records_and_tables(module: ModuleType, tmp_path: Path) -> None:
 
 def test_resumes(module: ModuleType, tmp_path: Path) -> None:
     run(module, tmp_path, seeds=3)
-    before = numbers(tmp_path)
+    before = all_numbers(tmp_path)
     store, lost = Store(tmp_path), before[1]["key"]
     store.path(lost).unlink()
     kept = store.path(before[0]["key"]).stat().st_mtime_ns
     plan = make_plan(module.GuessSpec(seeds=3, out=str(tmp_path), workers=1))
     assert [plan.rows[0].job.key(r) for r in plan.rows[0].missing] == [lost]
     run_plan(plan)
-    assert numbers(tmp_path) == before
+    assert all_numbers(tmp_path) == before
     assert store.path(before[0]["key"]).stat().st_mtime_ns == kept
 
 
 def test_pool_equals_serial(module: ModuleType, tmp_path: Path) -> None:
     run(module, tmp_path / "serial", seeds=4)
     run(module, tmp_path / "pool", seeds=4, workers=2)
-    assert numbers(tmp_path / "pool") == numbers(tmp_path / "serial")
+    assert all_numbers(tmp_path / "pool") == all_numbers(tmp_path / "serial")
 
 
 def test_a_killed_worker_is_replaced(module: ModuleType, tmp_path: Path) -> None:
@@ -185,7 +179,7 @@ def test_a_killed_worker_is_replaced(module: ModuleType, tmp_path: Path) -> None
     assert (tmp_path / "killed" / "broken").exists()
     assert not result.failures
     run(module, tmp_path / "whole", seeds=4)
-    assert numbers(tmp_path / "killed") == numbers(tmp_path / "whole")
+    assert all_numbers(tmp_path / "killed") == all_numbers(tmp_path / "whole")
 
 
 def test_a_failure_is_recorded(module: ModuleType, tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ TINY: dict[str, Any] = {
     "world_options": {"attributes": 3, "values": 4},
 }  # fmt: skip
 FEW: dict[str, Any] = {"epoch": 6, "turns": 40}  # evaluations, and turns of them
-VARYING = ("seconds", "finished", "filed")
 
 
 def silent(world: str, length: int, words: int = 1, turns: int = 1000) -> Spoken:

@@ -25,24 +25,18 @@ from icy.games.jobs import game_jobs
 from icy.games.kept import kept_agents
 from icy.games.spec import GamesSpec
 from icy.metrics import cbm
-from icy.records.load import load_records
 from icy.training.checkpoints import FOLDER
 from icy.training.job import Replicate
 from icy.training.learners import GradientLearner
 from icy.training.weights import card_of
+from tests.helpers import all_numbers
 
-from .helpers import FEW, TINY, VARYING
+from .helpers import FEW, TINY
 
 
 def train(out: Path, **given: Any) -> ProbeResult:
     settings = {**FEW, **given.pop("settings", {})}
     return icy.train("games", out=out, settings=settings, progress=False, **{**TINY, **given})
-
-
-def numbers(folder: Path) -> list[dict[str, Any]]:
-    """Records without what differs from run to run."""
-    found = [{n: v for n, v in record.items() if n not in VARYING} for record in load_records(folder)]
-    return sorted(found, key=lambda record: record["key"])
 
 
 def learned(seeds: list[int], kinds: str = "auto", **given: Any) -> dict[Replicate, dict[str, torch.Tensor]]:
@@ -113,7 +107,7 @@ def test_what_is_kept_scores_as_the_record_says(tmp_path: Path) -> None:
 def test_a_pool_gives_the_same_numbers(tmp_path: Path) -> None:
     train(tmp_path / "serial", seeds=3)
     train(tmp_path / "pool", seeds=3, workers=2)
-    assert numbers(tmp_path / "pool") == numbers(tmp_path / "serial")
+    assert all_numbers(tmp_path / "pool") == all_numbers(tmp_path / "serial")
 
 
 KILLED = """
@@ -144,7 +138,7 @@ def test_killed_and_resumed_equals_uninterrupted(channel: str, tmp_path: Path) -
     icy.train("games", out=out, progress=False, **whole)
     assert not (out / FOLDER).exists()
     icy.train("games", out=tmp_path / "whole", progress=False, **whole)
-    assert numbers(out) == numbers(tmp_path / "whole")
+    assert all_numbers(out) == all_numbers(tmp_path / "whole")
     kept = [sorted((folder / "models").iterdir()) for folder in (out, tmp_path / "whole")]
     assert [path.read_bytes() for path in kept[0]] == [path.read_bytes() for path in kept[1]]
 
@@ -173,7 +167,7 @@ def test_replicates_that_are_not_equally_far_go_on_apart(tmp_path: Path, monkeyp
     train(tmp_path, seeds=4)
     assert begun == [(5, 1), (4, 2), (0, 1)]
     train(tmp_path / "whole", seeds=4)
-    assert numbers(tmp_path) == numbers(tmp_path / "whole")
+    assert all_numbers(tmp_path) == all_numbers(tmp_path / "whole")
 
 
 def test_a_damaged_checkpoint_is_begun_anew(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -184,7 +178,7 @@ def test_a_damaged_checkpoint_is_begun_anew(tmp_path: Path, caplog: pytest.LogCa
     train(tmp_path)
     assert "so its training begins anew" in caplog.text
     train(tmp_path / "whole")
-    assert numbers(tmp_path) == numbers(tmp_path / "whole")
+    assert all_numbers(tmp_path) == all_numbers(tmp_path / "whole")
     assert not path.exists()
 
 
@@ -204,7 +198,7 @@ def test_a_replicate_whose_loss_is_lost_ends_alone(tmp_path: Path, monkeypatch: 
 
 
 def _of(seed: int, folder: Path) -> dict[str, Any]:
-    return next(record for record in numbers(folder) if record["seed"] == seed)
+    return next(record for record in all_numbers(folder) if record["seed"] == seed)
 
 
 def test_agents_learn(tmp_path: Path) -> None:

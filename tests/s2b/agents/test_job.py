@@ -23,7 +23,6 @@ from icy.experiments.plan import make_plan
 from icy.experiments.results import ProbeResult
 from icy.experiments.sweep import make_sweep, sweep_spec
 from icy.experiments.sweep_file import read_sweep
-from icy.records.load import load_records
 from icy.s2b import AcquisitionSettings, GameSettings, ease_of_acquisition, evaluate, never_listening
 from icy.s2b.agents.job import agent_jobs
 from icy.s2b.agents.kept import kept_agents, one_agent
@@ -31,14 +30,12 @@ from icy.s2b.agents.setup import LEARNERS, Setup
 from icy.s2b.agents.spec import S2BSpec
 from icy.training.checkpoints import FOLDER
 from icy.training.weights import card_of
+from tests.helpers import all_numbers
 
 TINY: dict[str, Any] = {
     "most": 2, "updates": 4, "episodes": 20, "seeds": 2, "workers": 1, "progress": False, "report_every": 2,
 }  # fmt: skip
 FEW: dict[str, Any] = {"episodes": 4}  # in a batch
-VARYING = ("seconds", "cpu_seconds", "finished", "filed")
-
-
 BY_VALUES: dict[str, Any] = {"actors": 2, "least": 0, "observations_per_update": 10}  # first update after 40
 
 
@@ -53,12 +50,6 @@ def of_length(learner: str, updates: int) -> dict[str, Any]:
     if learner in ("r2d2", "vdn"):
         return {"learner": learner, "core": core, "observations": 30 + 10 * updates, "settings": BY_VALUES}
     return {"learner": learner, "core": core, "updates": updates, "settings": FEW}
-
-
-def numbers(folder: Path) -> list[dict[str, Any]]:
-    """Records without what differs from run to run."""
-    found = [{n: v for n, v in record.items() if n not in VARYING} for record in load_records(folder)]
-    return sorted(found, key=lambda record: record["key"])
 
 
 # -- a run -------------------------------------------------------------------------------------------------------------
@@ -131,7 +122,7 @@ def test_observations_end_a_training(tmp_path: Path) -> None:
 def test_a_pool_gives_the_same_numbers(tmp_path: Path) -> None:
     train(tmp_path / "serial", seeds=3)
     train(tmp_path / "pool", seeds=3, workers=2)
-    assert numbers(tmp_path / "pool") == numbers(tmp_path / "serial")
+    assert all_numbers(tmp_path / "pool") == all_numbers(tmp_path / "serial")
 
 
 def test_a_pair_has_scores_of_its_language(tmp_path: Path) -> None:
@@ -219,7 +210,7 @@ def test_killed_and_resumed_equals_uninterrupted(learner: str, tmp_path: Path, m
     assert seen[0] >= reached  # it went on from there
     assert not (out / FOLDER).exists()
     icy.train("s2b", out=tmp_path / "whole", progress=False, **whole)
-    assert numbers(out) == numbers(tmp_path / "whole")
+    assert all_numbers(out) == all_numbers(tmp_path / "whole")
     weights = [next((folder / "models").iterdir()).read_bytes() for folder in (out, tmp_path / "whole")]
     assert weights[0] == weights[1]
 
@@ -248,7 +239,7 @@ def test_a_damaged_checkpoint_is_begun_anew(tmp_path: Path) -> None:
     path.write_bytes(b"no checkpoint")
     train(tmp_path)
     train(tmp_path / "whole")
-    assert numbers(tmp_path) == numbers(tmp_path / "whole")
+    assert all_numbers(tmp_path) == all_numbers(tmp_path / "whole")
     assert not path.exists()
 
 
@@ -261,7 +252,7 @@ def test_a_training_that_cannot_leave_a_checkpoint_goes_on(
     train(tmp_path, seeds=1)
     assert "No checkpoint of pairs+ppo, seed 123" in caplog.text
     train(tmp_path / "whole", seeds=1)
-    assert numbers(tmp_path) == numbers(tmp_path / "whole")
+    assert all_numbers(tmp_path) == all_numbers(tmp_path / "whole")
 
 
 # -- planned -----------------------------------------------------------------------------------------------------------
