@@ -169,6 +169,7 @@ def by_targets(result: ProbeResult) -> Figure:
         style = "--" if name == "cbm_floor" else "o-"
         ax.errorbar(groups.mean().index, groups.mean(), yerr=groups.std(), fmt=style, markersize=3.5,
                     linewidth=0.9, color=COLOURS[1 if "cbm" in name else place], label=label)  # fmt: skip
+    ax.set_xticks(sorted(long["targets"].unique()))
     ax.set_xlabel("targets of a turn, and as many distractors")
     ax.legend(fontsize=SMALL, frameon=False)
     tidy(ax, "y")
