@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -43,6 +43,20 @@ LABELS = {  # what tells rows apart, and headings
     "distractors": "D",
     "grammar": "distractors",
 }
+EVALUATED = {  # the same of agents that were evaluated side by side
+    "agents": "agents",
+    "world": "world",
+    "channel": "channel",
+    "word_size": "d",
+    "message_length": "words said",
+    "steps": "updates",
+    "settings": "settings",
+    "rule_length": "l",
+    "targets": "T",
+    "distractors": "D",
+    "distractor_kind": "distractors",
+}
+TRAINED = ("channel", "word_size", "message_length", "steps", "settings")  # labels that are shown where rows differ
 ALWAYS = ("world", "representation", "rule_length")  # labels that are shown even if all rows agree
 NOTES = (
     "accuracy: candidates judged rightly, on held-out phrases if there are any; soft: the same with messages as "
@@ -156,15 +170,15 @@ def evaluation_table(rows: pd.DataFrame, spread: str = "sd", notes: Sequence[str
     """
     checked_spread(spread)
     rows = rows.assign(agents=rows["agents"].str.partition(", seed ")[0])
-    labels: Mapping[str, str] = {
-        "agents": "agents", "world": "world", "rule_length": "l", "targets": "T", "distractors": "D",
-        "distractor_kind": "distractors",
-    }  # fmt: skip
+    trained = rows[rows["channel"] != ""]  # those who know the rules have no channel
+    labels = {n: said for n, said in EVALUATED.items() if n not in TRAINED or trained[n].nunique() > 1}
     shown = {name: said for name, said in SCORES.items() if rows[name].notna().any()}
     lines: list[Line] = []
     for key, part in rows.groupby(list(labels), sort=False):
         cells = {said: cell_of_values(part[name], spread) for name, said in shown.items()}
-        lines.append(([*map(whole_text, key), str(len(part))], cells))
-    several = [f"mean ± {SPREADS[spread][0]}"] if rows["seed"].nunique() > 1 else []
+        lines.append(([*(whole_text(value) or "-" for value in key), str(part["seed"].nunique())], cells))
+    several = (
+        [f"mean ± {SPREADS[spread][0]}"] if any(cell.seeds > 1 for _, line in lines for cell in line.values()) else []
+    )
     headings = [*labels.values(), "seeds"]
     return BiasTable("games", headings, list(shown.values()), lines, [*NOTES, *several, *notes], DECIMALS)

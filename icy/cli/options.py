@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -33,6 +34,9 @@ FORMATS = ("table", "markdown", "latex", "csv", "json")
 SPREADS = ("sd", "sem", "ci95")  # of icy.analysis.tables.bias, which is slow to import
 
 
+WORDS = {"None": None, "True": True, "False": False, "nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+
+
 class Assignment(click.ParamType):  # type: ignore[type-arg]
     """`name=value`, the value read as JSON where it is that, else as text."""
 
@@ -48,7 +52,7 @@ class Assignment(click.ParamType):  # type: ignore[type-arg]
         try:
             return name.strip().replace("-", "_"), json.loads(text)
         except (ValueError, RecursionError):  # the latter of brackets within brackets
-            return name.strip().replace("-", "_"), {"None": None, "True": True, "False": False}.get(text, text)
+            return name.strip().replace("-", "_"), WORDS.get(text, text)
 
 
 class Seeds(click.ParamType):  # type: ignore[type-arg]

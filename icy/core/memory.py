@@ -114,6 +114,24 @@ def require_memory(needed: int, what: str) -> None:
         raise too_large(what, _bytes(needed), available)
 
 
+def require_room(needed: int, what: str, instead: str) -> None:
+    """Raise an error, as allocating would, before a system that is short of memory kills the process.
+
+    Args:
+        needed: bytes.
+        what: what needs them; begins the message.
+        instead: what to do; ends it.
+
+    Raises:
+        MemoryError: `needed` is more than is available.
+    """
+    available = available_memory()
+    if needed > available:
+        raise MemoryError(
+            f"{what} needs {_bytes(needed)} of memory or more, and {_bytes(available)} is free; {instead}."
+        )
+
+
 def too_large(what: str, needed: str, available: int) -> InvalidSettingError:
     """Make the error for `what`, which needs more memory (in words) than is available (in bytes)."""
     return InvalidSettingError(

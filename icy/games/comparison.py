@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from icy.core.checks import whole_number
-from icy.core.errors import StoreError, unknown
+from icy.core.errors import UnknownNameError, unknown
 from icy.core.fields import checked
-from icy.core.text import listed
 
 from .final import evaluate_agents
-from .kept import kept_agents
-from .model import GameModel
+from .kept import KeptAgents, kept_agents
 from .oracles import ORACLES, make_oracle
 from .playing import Agents, Learned
 from .rules import Rules
@@ -27,6 +25,8 @@ from .worlds.factory import make_world
 if TYPE_CHECKING:
     import pandas as pd
 
+TRAINING = ("channel", "word_size", "message_length", "steps", "settings")  # what tells trainings apart
+
 
 @dataclass(frozen=True, eq=False)
 class Player:
@@ -38,6 +38,7 @@ class Player:
         setup: their game.
         distractor_kind: kind of its distractors.
         agents: who plays.
+        learned: the training that they come from; None of those that know the rules.
     """
 
     label: str
@@ -45,10 +46,19 @@ class Player:
     setup: Setup
     distractor_kind: str
     agents: Agents
+    learned: Setup | None = None
 
     def evaluate(self) -> tuple[dict[str, float], Spoken]:
         """Return scores and what was said; see `evaluate_agents`."""
         return evaluate_agents(self.agents, self.setup, self.distractor_kind)
+
+    @property
+    def training(self) -> dict[str, Any]:
+        """What tells their training from others, as text; of those that know the rules nothing."""
+        if self.learned is None:
+            return dict.fromkeys(TRAINING, "")
+        changes = ", ".join(f"{name}={value}" for name, value in self.learned.changes().items())
+        return {name: str(getattr(self.learned, name)) for name in TRAINING[:-1]} | {"settings": changes}
 
     @property
     def turns(self) -> Turns:
@@ -105,12 +115,22 @@ def players(who: str | Path, game: GameChanges | None = None, **where: Any) -> l
         return [_oracle(str(who), game)]
     if not Path(who).exists():
         raise unknown("oracle, folder or file of agents", str(who), list(ORACLES))
-    found = []
-    for kept in kept_agents(who, **where):
-        setup, kind = game.of(kept.setup, kept.distractor_kind)
-        model: GameModel = kept.model(setup)
-        found.append(Player(kept.label, int(kept.card["seed"]), setup, kind, Learned(model, setup.made_world)))
-    return found
+    return [_learned(kept, game) for kept in kept_agents(who, **where)]
+
+
+def _learned(kept: KeptAgents, game: GameChanges) -> Player:
+    _require_registered(kept)
+    setup, kind = game.of(kept.setup, kept.distractor_kind)
+    agents = Learned(kept.model(setup), setup.made_world)
+    return Player(kept.label, int(kept.card["seed"]), setup, kind, agents, kept.setup)
+
+
+def _require_registered(kept: KeptAgents) -> None:
+    try:
+        _ = kept.setup.entries
+    except UnknownNameError as error:
+        lacking = f"{kept.label}, is made with a plug-in, which --plugin FILE registers"
+        raise UnknownNameError(f"{lacking}: {error}") from error
 
 
 def one_player(who: str | Path, game: GameChanges | None = None, **where: Any) -> Player:
@@ -119,11 +139,9 @@ def one_player(who: str | Path, game: GameChanges | None = None, **where: Any) -
     Raises:
         IcyError: as for `players`, or there are several.
     """
-    found = players(who, game, **where)
-    if len(found) > 1:
-        some = listed([player.label for player in found[:5]])
-        raise StoreError(f"{who} holds {len(found)} pairs of agents ({some}): say which, as in seed={found[0].seed}.")
-    return found[0]
+    if str(who) not in ORACLES and Path(who).exists():
+        return _learned(KeptAgents.one(who, **where), GameChanges() if game is None else game)
+    return players(who, game, **where)[0]
 
 
 def _oracle(name: str, game: GameChanges) -> Player:
@@ -148,8 +166,8 @@ def compare(
         **where: see `players`.
 
     Returns:
-        The columns `agents`, `seed`, `world`, `rule_length`, `targets`, `distractors`, `distractor_kind`, and the
-        scores of `icy.games.evaluate_agents`.
+        The columns `agents`, `seed`, `world`, those of TRAINING (what agents learned with), `rule_length`, `targets`,
+        `distractors` and `distractor_kind` (what they play), and the scores of `icy.games.evaluate_agents`.
 
     Example:
         >>> from icy.games import GameChanges, compare
@@ -164,7 +182,7 @@ def compare(
     for player in [one for name in asked for one in players(name, game, **where)]:
         scores, _ = player.evaluate()
         turns = player.setup.turns
-        about = {"agents": player.label, "seed": player.seed, "world": player.setup.world}
+        about = {"agents": player.label, "seed": player.seed, "world": player.setup.world, **player.training}
         about |= {name: getattr(turns, name) for name in ("rule_length", "targets", "distractors")}
         rows.append({**about, "distractor_kind": player.distractor_kind, **scores})
     return pd.DataFrame(rows)

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from icy.config.settings import TrainingSettings
 from icy.core.devices import make_current
+from icy.core.memory import require_room
 from icy.core.noise import counter_hash
 from icy.core.streams import stream_key
 from icy.training.checkpoints import sweep_checkpoints
@@ -26,9 +27,12 @@ from .job import GameJob
 from .model import game_loss, make_game_model
 from .playing import looks, packed, spoken
 from .runner import Runner
+from .setup import IMAGE_AXES
 from .turns import TEST, TRAINING, VALIDATION, Turns
+from .work import work_of_game
 
 DRAWN_AT_ONCE = 64  # steps; bounds the memory they take
+PEAK = 1.4  # times what a forward pass keeps: measured with conv4 on batches of 2 to 8
 
 
 def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
@@ -60,9 +64,20 @@ class Course:
         seeds = [r.seed for r in replicates]
         self.turns = Turns(self.world, [setup.of_turns(r.grammar) for r in replicates], seeds, device)
         self.keys = torch.tensor([stream_key(s, "games", "noise") for s in seeds], device=device)
+        self._require_room(len(seeds))
         self.learner = self._make_learner(seeds)
         self.updates = 0
         self._resume()
+
+    def _require_room(self, replicates: int) -> None:
+        """Check that updates that perceive images fit in memory. A GPU says so itself; a system kills the process."""
+        if self.device.type != "cpu" or len(self.world.shape) != IMAGE_AXES:
+            return
+        require_room(
+            int(PEAK * work_of_game(self.setup).kept * replicates),
+            f"An update of {self.job.name}, which perceives images,",
+            "take a smaller batch (--set batch_size=8), fewer targets, a smaller canvas, or a GPU",
+        )
 
     def _make_learner(self, seeds: Sequence[int]) -> GradientLearner:
         learning = self.setup.learning

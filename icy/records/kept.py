@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,13 @@ from icy.core.text import listed
 
 from .kinds import kind_of
 from .load import load_records
+from .long_table import SYNONYMS
 from .pack import is_pack
 from .record import Record, model_file
 
-FACTS = ("model", "grammar", "seed", "key")  # beside the configuration
+KEY = "key"
+FACTS = ("model", "grammar", "seed", KEY)  # beside the configuration
+SHOWN = 5  # values in a message
 
 
 def kept_records(path: str | Path, kind: str, what: str, **where: Any) -> tuple[Path, list[Record]]:
@@ -24,7 +27,7 @@ def kept_records(path: str | Path, kind: str, what: str, **where: Any) -> tuple[
         path: of a results folder, a pack, or a file in a results folder.
         kind: of the jobs.
         what: was trained, as in "agent".
-        **where: what they must have, by the names of records: seed=124, samples=4.
+        **where: what they must have, by the names of records, or SYNONYMS of them: seed=124, samples=4.
 
     Raises:
         StoreError: there are none.
@@ -37,9 +40,42 @@ def kept_records(path: str | Path, kind: str, what: str, **where: Any) -> tuple[
     fits = [r for r in records if all(_said(r, name) == str(value) for name, value in where.items())]
     if not fits:
         spelt = listed([f"{name}={value}" for name, value in where.items()])
+        there = "; ".join(f"there is {_told(records, name)}" for name in where if len(where) == 1)
         lacking = "was kept with its weights (--keep-models)" if not records else f"is of {spelt}"
-        raise StoreError(f"No {what} of {path} {lacking}.")
+        raise StoreError(f"No {what} of {path} {lacking}{'; ' * bool(there)}{there}.")
     return folder, fits
+
+
+def require_one(path: str | Path, records: Sequence[Record]) -> None:
+    """Check that a choice among kept models leaves one.
+
+    Args:
+        path: where they are.
+        records: of those that are left, one or more.
+
+    Raises:
+        StoreError: several; the message says in what they differ.
+    """
+    if len(records) == 1:
+        return
+    names = [n for n in dict.fromkeys((*FACTS, *records[0]["config"])) if _tells_apart(records, n)]
+    told = listed([_told(records, name) for name in names])
+    raise StoreError(
+        f"{path} leaves a choice of {len(records)}, which differ in {told}: say which, "
+        f"as in {names[0]}={_said(records[0], names[0])}."
+    )
+
+
+def _tells_apart(records: Sequence[Record], name: str) -> bool:
+    plain = not any(isinstance(record["config"].get(name), (Mapping, list)) for record in records)
+    only = name == KEY and any(_tells_apart(records, other) for other in (*FACTS[:-1], *records[0]["config"]))
+    return plain and not only and len({_said(record, name) for record in records}) > 1
+
+
+def _told(records: Sequence[Record], name: str) -> str:
+    """Return a fact with its values: seed (123, 124)."""
+    values = list(dict.fromkeys(_said(record, name) for record in records))
+    return f"{name} ({', '.join(values[:SHOWN])}{', …' * (len(values) > SHOWN)})"
 
 
 def _check_facts(records: Sequence[Record], what: str, where: dict[str, Any]) -> None:
@@ -49,5 +85,5 @@ def _check_facts(records: Sequence[Record], what: str, where: dict[str, Any]) ->
 
 
 def _said(record: Record, name: str) -> str:
-    found: Any = record.get(name, record["config"].get(name))
-    return str(found)
+    own = name if name in record or name in record["config"] else SYNONYMS.get(name, name)
+    return str(record.get(own, record["config"].get(own)))

@@ -44,6 +44,8 @@ LONG = (
     *("finished", "key", "kind", "resolution", *CROSSINGS),
 )
 
+SYNONYMS = {"channel": "representation", "word_size": "vocab_size", "player": "model", "agents": "model"}
+"""Columns by the names that they have in the options and tables of some kinds of jobs."""
 
 # Names of the configuration that need no mention among the options.
 COLUMNS = {*LONG, "steps", "settings", "options"}

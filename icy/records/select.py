@@ -11,7 +11,7 @@ from icy.core.errors import InvalidSettingError, unknown
 from icy.core.registry import canonical
 
 from .load import Results, long_of, records_in
-from .long_table import ROW
+from .long_table import ROW, SYNONYMS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,7 +29,7 @@ def select(
         results: a ProbeResult or a long table.
         models: names or wildcards of models, with or without their side; none are all.
         grammars: the same of grammars.
-        where: columns of the long table and the value that each must have.
+        where: columns of the long table, or SYNONYMS of them, and the value that each must have.
 
     Raises:
         UnknownNameError: a pattern or a value that fits nothing, or a column that there is not.
@@ -76,6 +76,7 @@ def _matching(what: str, patterns: Sequence[str], names: Mapping[str, Sequence[s
 
 
 def _equal(long: pd.DataFrame, column: str, value: Any) -> pd.Series[bool]:
+    column = column if column in long else SYNONYMS.get(column, column)
     if column not in long:
         raise unknown("column of results", column, [name for name in (*ROW, "side", "seed", "measure") if name in long])
     import pandas as pd

@@ -9,7 +9,8 @@ from typing import Any, ClassVar, Self
 
 from torch import Tensor
 
-from icy.records.kept import kept_records
+from icy.core.errors import StoreError
+from icy.records.kept import kept_records, require_one
 from icy.records.pack import file_in
 from icy.records.record import Record, model_file
 
@@ -46,7 +47,12 @@ class Kept:
             StoreError: the file is damaged.
         """
         folder, place = self.source
-        return unpack_weights(file_in(folder, place) if place else folder.read_bytes())
+        try:
+            return unpack_weights(file_in(folder, place) if place else folder.read_bytes())
+        except StoreError as error:
+            raise StoreError(
+                f"{folder / place if place else folder}: {error} Train it again, or leave it out."
+            ) from error
 
     @classmethod
     def found(cls, path: str | Path, **where: Any) -> list[Self]:
@@ -65,6 +71,19 @@ class Kept:
             return [cls(card_of_file(path, cls.what), (path, ""))]
         folder, fits = kept_records(path, cls.kind, cls.what, **where)
         return [cls(_card(record), (folder, str(model_file(record)))) for record in fits]
+
+    @classmethod
+    def one(cls, path: str | Path, **where: Any) -> Self:
+        """Return the one that `found` returns.
+
+        Raises:
+            StoreError: there is none, or there are several; the message says in what they differ.
+            UnknownNameError: as `found`.
+        """
+        found = cls.found(path, **where)
+        if len(found) > 1:
+            require_one(path, kept_records(path, cls.kind, cls.what, **where)[1])
+        return found[0]
 
 
 def _card(record: Record) -> dict[str, Any]:

@@ -210,3 +210,10 @@ def test_agents_learn(tmp_path: Path) -> None:
     record: Any = result.records[0]
     assert record["accuracy"] > 0.7  # 0.5 by chance
     assert record["cbm"] > record["cbm_floor"]
+
+
+def test_images_that_do_not_fit_in_memory_fail_with_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("icy.core.memory.available_memory", lambda: 3_000_000)
+    result = train(tmp_path, world="shape", world_options={"canvas": 16}, rule_length=1, seeds=2)
+    assert [record["failed"] for record in result.records] == [True, True]
+    assert "of memory or more, and 3.0 MB is free; take a smaller batch" in str(result.failures[0]["error"])

@@ -8,7 +8,7 @@ import pytest
 
 import icy
 from icy.core.errors import StoreError, UnknownNameError
-from icy.records.kept import kept_records
+from icy.records.kept import kept_records, require_one
 
 QUICK = {"quick": True, "workers": 1, "progress": False}
 
@@ -36,3 +36,16 @@ def test_what_is_not_there_is_told(folder: Path) -> None:
         kept_records(folder, "probe", "model", sed=1)
     with pytest.raises(StoreError, match="was kept with its weights"):
         kept_records(folder, "s2b", "agent")
+
+
+def test_what_several_differ_in_is_told(folder: Path) -> None:
+    _, found = kept_records(folder, "probe", "model")
+    with pytest.raises(
+        StoreError, match=r"a choice of 4, .* grammar \(.*\) and seed \(123, 124\): say which, as in gram"
+    ):
+        require_one(folder, found)
+    _, alone = kept_records(folder, "probe", "model", grammar="perm", seed=124)
+    require_one(folder, alone)
+    with pytest.raises(StoreError, match=r"is of seed=9; there is seed \(123, 124\)\.$"):
+        kept_records(folder, "probe", "model", seed=9)
+    assert kept_records(folder, "probe", "model", channel="soft")[1] == found  # what games call it

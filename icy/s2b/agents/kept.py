@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from icy.core.errors import StoreError
 from icy.core.provenance import git_revision, software
 from icy.core.registry import LISTENER
-from icy.core.text import listed
 from icy.records.record import Record, as_json
 from icy.s2b.players.base import Player
 from icy.training.cards import Kept
@@ -112,8 +111,4 @@ def one_agent(path: str | Path, **where: Any) -> KeptAgent:
     Raises:
         StoreError: there is none, or several.
     """
-    found = kept_agents(path, **where)
-    if len(found) > 1:
-        some = listed([agent.label for agent in found[:5]])
-        raise StoreError(f"{path} holds {len(found)} agents ({some}): say which, as in seed={found[0].card['seed']}.")
-    return found[0]
+    return KeptAgent.one(path, **where)

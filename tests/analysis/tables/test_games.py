@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
+import icy
 from icy.analysis.tables.games import SCORES, evaluation_table, games_table
-from icy.core.errors import InvalidSettingError, UnknownNameError
+from icy.core.errors import InvalidSettingError, StoreError, UnknownNameError
+from icy.games.comparison import TRAINING, compare, one_player
 from icy.games.jobs import game_jobs
+from icy.games.kept import kept_agents
 from icy.games.spec import GamesSpec
 from icy.records.record import Record
 from icy.training.job import Outcome
@@ -57,7 +61,14 @@ def test_published_rows_stand_beside() -> None:
 
 
 def test_agents_side_by_side() -> None:
-    about = {"world": "thing", "rule_length": 1, "targets": 3, "distractors": 3, "distractor_kind": "near"}
+    about = {
+        "world": "thing",
+        **dict.fromkeys(TRAINING, ""),
+        "rule_length": 1,
+        "targets": 3,
+        "distractors": 3,
+        "distractor_kind": "near",
+    }
     scores = dict.fromkeys(SCORES, 0.5) | {"soft_accuracy": float("nan")}
     rows = pd.DataFrame(
         [{"agents": f"a+b, seed {s}", "seed": s, **about, **scores, "accuracy": s / 10} for s in (4, 6)]
@@ -67,3 +78,31 @@ def test_agents_side_by_side() -> None:
     assert [labels[0] for labels, _ in table.rows] == ["a+b", "ideal"]
     assert table.rows[0][1]["accuracy"].mean == pytest.approx(0.5)
     assert "soft" not in table.grammars
+
+
+def test_trainings_that_differ_are_not_averaged(tmp_path: Path) -> None:
+    few = {"steps": 4, "seeds": 2, "workers": 1, "settings": {"epoch": 2, "turns": 20}, "progress": False}
+    trained = icy.train("games", channel=["gs", "qt"], targets=2, keep_models=True, out=tmp_path, **few)
+    table = evaluation_table(compare([tmp_path, "ideal"]))
+    at = table.labels.index("channel")
+    assert [(labels[at], labels[-1]) for labels, _ in table.rows] == [("gs", "2"), ("qt", "2"), ("-", "1")]
+    of_gs = [dict(record)["cbm"] for record in trained.records if record["representation"] == "gs"]
+    assert table.rows[0][1]["CBM"].mean == pytest.approx(sum(of_gs) / 2)
+    assert "mean ± standard deviation over seeds" in table.notes
+    alone = evaluation_table(compare(tmp_path, seed=123, channel="qt"))
+    assert "mean ± standard deviation over seeds" not in alone.notes
+    assert "channel" not in alone.labels
+
+
+def test_one_among_several_is_asked_for(tmp_path: Path) -> None:
+    few = {"steps": 2, "workers": 1, "settings": {"epoch": 1, "turns": 20}, "progress": False}
+    icy.train("games", seeds=2, targets=2, keep_models=True, out=tmp_path, **few)
+    with pytest.raises(
+        StoreError, match=r"a choice of 2, which differ in seed \(123, 124\): say which, as in seed=123"
+    ):
+        one_player(tmp_path)
+    assert one_player(tmp_path, seed=124).seed == 124
+    file = tmp_path / kept_agents(tmp_path, seed=124)[0].source[1]
+    file.write_bytes(file.read_bytes()[:100])
+    with pytest.raises(StoreError, match=rf"{file.name}: The file of a kept model is damaged .* leave it out"):
+        compare(tmp_path)
