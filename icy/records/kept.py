@@ -16,6 +16,7 @@ from .pack import is_pack
 from .record import Record, model_file
 
 KEY = "key"
+LABELLED = ("model", "seed", KEY)  # what a label says, if need be
 FACTS = ("model", "grammar", "seed", KEY)  # beside the configuration
 SHOWN = 5  # values in a message
 
@@ -64,6 +65,18 @@ def require_one(path: str | Path, records: Sequence[Record]) -> None:
         f"{path} leaves a choice of {len(records)}, which differ in {told}: say which, "
         f"as in {names[0]}={_said(records[0], names[0])}."
     )
+
+
+def distinctions(records: Sequence[Record]) -> list[str]:
+    """Return for every record what tells it from others of its model and seed; "" if nothing need be said."""
+    names = dict.fromkeys((*FACTS, *(records[0]["config"] if records else ())))
+    told = [name for name in names if name not in LABELLED and _tells_apart(records, name)]
+    facts = [{name: _said(record, name) for name in told} for record in records]
+    whole = [(record["model"], record["seed"], *one.values()) for record, one in zip(records, facts, strict=True)]
+    for record, one, label in zip(records, facts, whole, strict=True):
+        if whole.count(label) > 1:
+            one[KEY] = record["key"]
+    return [", ".join(f"{name}={value}" for name, value in one.items()) for one in facts]
 
 
 def _tells_apart(records: Sequence[Record], name: str) -> bool:

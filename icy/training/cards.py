@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 from torch import Tensor
 
 from icy.core.errors import StoreError
-from icy.records.kept import kept_records, require_one
+from icy.records.kept import distinctions, kept_records, require_one
 from icy.records.pack import file_in
 from icy.records.record import Record, model_file
 
@@ -27,6 +27,7 @@ class Kept:
     Attributes:
         card: what the file says of it.
         source: the file, or the results folder or pack with the file's path in it.
+        apart: what tells it from others of its model and seed in the same place.
     """
 
     kind: ClassVar[str]  # of the jobs
@@ -34,11 +35,12 @@ class Kept:
 
     card: Mapping[str, Any]
     source: tuple[Path, str]
+    apart: str = ""
 
     @property
     def label(self) -> str:
         """What it is called in tables."""
-        return f"{self.card['model']}, seed {self.card['seed']}"
+        return f"{self.card['model']}, seed {self.card['seed']}{', ' * bool(self.apart)}{self.apart}"
 
     def weights(self) -> dict[str, Tensor]:
         """Return the weights by name.
@@ -70,7 +72,8 @@ class Kept:
         if path.suffix == SUFFIX:
             return [cls(card_of_file(path, cls.what), (path, ""))]
         folder, fits = kept_records(path, cls.kind, cls.what, **where)
-        return [cls(_card(record), (folder, str(model_file(record)))) for record in fits]
+        apart = distinctions(fits)
+        return [cls(_card(r), (folder, str(model_file(r))), one) for r, one in zip(fits, apart, strict=True)]
 
     @classmethod
     def one(cls, path: str | Path, **where: Any) -> Self:

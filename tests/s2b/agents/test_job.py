@@ -17,6 +17,7 @@ import pytest
 import torch
 
 import icy
+from icy.cli.commands.s2b.options import players_of
 from icy.core.errors import IcyError, StoreError, UnknownNameError
 from icy.core.registry import LISTENER, SPEAKER
 from icy.experiments.plan import make_plan
@@ -342,7 +343,7 @@ def test_kept_agents_are_those_that_were_trained(tmp_path: Path) -> None:
     result = train(tmp_path, keep_models=True)
     found = kept_agents(tmp_path)
     assert sorted(agent.label for agent in found) == ["pairs+ppo, seed 123", "pairs+ppo, seed 124"]
-    with pytest.raises(StoreError, match="2 agents"):
+    with pytest.raises(StoreError, match="a choice of 2, which differ in seed"):
         one_agent(tmp_path)
     with pytest.raises(StoreError, match="seed=9"):
         kept_agents(tmp_path, seed=9)
@@ -378,3 +379,12 @@ def test_learners_are_timed_each() -> None:
     """Their numbers of parameters say nothing about what an update of another learner takes."""
     (job,) = agent_jobs(S2BSpec.asked(seeds=1, updates=1))
     assert job.work() is None
+
+
+def test_agents_of_other_games_are_told_apart(tmp_path: Path) -> None:
+    """As they were not before: of two agents of a seed the later one stood for both."""
+    train(tmp_path, samples=[1, 4], seeds=1, keep_models=True, episodes=4)
+    labels = [agent.label for agent in kept_agents(tmp_path)]
+    assert sorted(labels) == ["pairs+ppo, seed 123, samples=1", "pairs+ppo, seed 123, samples=4"]
+    assert one_agent(tmp_path, samples=4).label == "pairs+ppo, seed 123"
+    assert [name for name, _ in players_of([str(tmp_path)], LISTENER)] == labels

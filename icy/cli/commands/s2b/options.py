@@ -147,7 +147,9 @@ def players_of(
         if _is_kept(name, role):
             from icy.s2b.agents.kept import kept_agents  # imports torch
 
-            found |= {agent.label: agent.player(role) for agent in kept_agents(name, **dict(where))}
+            for agent in kept_agents(name, **dict(where)):
+                label = agent.label if agent.label not in found else f"{agent.label}, {name}"
+                found[label] = agent.player(role)
         else:
             found |= {entry.name: entry.name for entry in registry.match([name], role)}
     return list(found.items())
