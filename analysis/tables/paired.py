@@ -25,6 +25,7 @@ from .compare import IDENTITY, matched_rows, numbered, training_differences
 EACH = "each"  # in place of a model: every model is held against every other
 OWN = ("model", "options", "hidden_size")  # what belongs to a model, rather than to its setting
 SETTING = [name for name in ROW if name not in OWN]  # that two models share
+PAIRED_BY = ("grammar", "seed")  # of runs
 FEW_PAIRS = 10  # with fewer the spread of a pilot is hardly known
 NEEDED = ("seeds", "seeds_holm", "seeds_cautious")  # columns of `seeds_needed`
 Differences = tuple[pd.DataFrame, list[tuple[str, ...]], int, str]
@@ -116,22 +117,21 @@ def _subtracted(
     both = long.assign(**values, **cuts, value=long["value"] - theirs["value"], cut=cuts["our_cut"] | cuts["their_cut"])
     tried = ~long["failed"].astype(bool)
     both = both[both["value"].notna() & tried]
-    if not len(both) and list(names) == SETTING:
-        raise IncompatibleError(_no_setting_shared(long, other))
     if not len(both):
-        raise IncompatibleError(
-            "The two results share no model, sizes, protocol, grammar and seed, so that nothing can be subtracted; "
-            "--compare shows them side by side."
-        )
+        raise IncompatibleError(_nothing_shared(long, other, names))
     differ = list(training_differences(long, other, partner).values())
     return both.drop(columns="row"), differ, int(tried.sum()) - len(both)
 
 
-def _no_setting_shared(long: pd.DataFrame, other: pd.DataFrame) -> str:
-    """Return why the runs of models have no counterpart."""
-    apart = [name for name in SETTING if not set(long[name].map(str)) & set(other[name].map(str))]
+def _nothing_shared(long: pd.DataFrame, other: pd.DataFrame, names: Sequence[str]) -> str:
+    """Return why no run has a counterpart."""
+    if any(runs["failed"].astype(bool).all() for runs in (long, other)):
+        return "Nothing can be compared, as all runs of one of the two failed."
+    apart = [n for n in (*names, *PAIRED_BY) if not set(long[n].map(str)) & set(other[n].map(str))]
+    what = "These models" if list(names) == SETTING else "The two results"
     differ = f"; they differ in {listed(apart)}" if apart else ""
-    return f"These models share no run of one setting, grammar and seed{differ}."
+    paired = f". Runs are paired by {' and '.join(PAIRED_BY)}, which cannot be held against each other"
+    return f"{what} share no run of one setting, grammar and seed{differ}{paired if {*apart} & {*PAIRED_BY} else ''}."
 
 
 def paired_of(part: pd.DataFrame) -> Paired:

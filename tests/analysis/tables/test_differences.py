@@ -70,10 +70,18 @@ def test_cut_runs_say_a_bound_or_nothing() -> None:
 
 def test_results_apart_in_a_column_match_if_told_so() -> None:
     soft, gumb = ratios({"rot": [1, 2, 3]}, representation="soft"), ratios({"rot": [2, 4, 6]}, representation="gumb")
-    with pytest.raises(IncompatibleError, match="share no model"):
+    with pytest.raises(IncompatibleError, match=r"grammar and seed; they differ in representation\.$"):
         compare(soft, gumb)
     found = compare(soft, gumb, ("soft", "gumb"), ["representation"])
     assert found.cells["effect"].tolist() == pytest.approx([2.0])
+
+
+def test_what_cannot_be_paired_is_told() -> None:
+    rot = ratios({"rot": [1, 2, 3]})
+    with pytest.raises(IncompatibleError, match=r"they differ in seed\. Runs are paired by grammar and seed, which"):
+        compare(rot, rot.assign(seed=rot["seed"] + 100), apart=["seed"])
+    with pytest.raises(IncompatibleError, match=r"all runs of one of the two failed\.$"):
+        compare(rot, rot.assign(failed=True))
 
 
 def test_concat_alone_is_no_comparison() -> None:
