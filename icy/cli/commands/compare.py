@@ -34,8 +34,8 @@ Examples:
 
 \b
 A and B are results folders, files written by ProbeResult.save, packs, long tables (results.csv, results.parquet), or
-atlas. PLACE:COLUMN=VALUE,... takes what has these values in the long table; runs then match although they differ there, but
-for grammar and seed, by which they are paired.
+atlas. PLACE:COLUMN=VALUE,... takes what has these values in the long table; runs then match although they differ there
+(but for grammar and seed, by which they are paired).
 PLACE@REVISION reads a file or folder as it was in a commit of git. Effects are B's to A's: above 1 (ratios, compared on
 the log scale) or above 0, the value is larger in B. Where both were cut at the cap, a pair says nothing.
 """
