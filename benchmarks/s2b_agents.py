@@ -11,7 +11,10 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from matplotlib.axes import Axes
+
 import icy
+from icy.analysis.literature.catalogue import published
 from icy.analysis.style import SMALL, head, panels, tidy
 from icy.experiments.results import ProbeResult
 from icy.records.pack import add_to_pack
@@ -26,6 +29,10 @@ TITLES = {
     "papers": "The papers' cores and learners",
 }
 SPREAD = "sd"
+PRINTED = (  # table, agent, samples, title
+    ("metarg22/listener", "LSTM", 1, "LSTM+r2d2"),
+    ("metarg24/marl", "LSTM", 4, "LSTM pair"),
+)
 
 
 def run(name: str, rerun: str = "missing", workers: int | None = None) -> ProbeResult:
@@ -60,19 +67,36 @@ def draw(results: dict[str, ProbeResult]) -> None:
     for axis, (name, result) in zip(axes, shown.items(), strict=True):
         colours: dict[str, str] = {}
         for record in result.records:
-            label = f"{record['model']}, V {record['values']}"
+            as_published = record["config"]["settings"]["setup"]["game"].get("masks") == "near32"
+            label = f"{record['model']}, V {record['values']}{', their schedule' * as_published}"
             _, query, _, observations = zip(*record["curve"], strict=True)
             new = label not in colours
             colour = colours.setdefault(label, f"C{len(colours)}")
             xs, ys = [n / 1e6 for n in observations], [100 * y for y in query]
-            axis.plot(xs, ys, color=colour, linewidth=0.7, alpha=0.7, label=label if new else None)
+            style = "--" if as_published else "-"
+            axis.plot(xs, ys, style, color=colour, linewidth=0.7, alpha=0.7, label=label if new else None)
+        if name == "papers":
+            _printed(axis)
         head(axis, TITLES[name], 2.3)
         axis.set_xlabel("million observations")
         axis.set_ylim(40, 101)
-        axis.legend(fontsize=SMALL, frameon=False, loc="lower right")
+        where = {"loc": "center left", "bbox_to_anchor": (1, 0.5)} if name == "papers" else {"loc": "lower right"}
+        axis.legend(fontsize=SMALL, frameon=False, **where)
         tidy(axis, "y")
     axes[0].set_ylabel("query (ZSCT), %")
     figure.savefig(PAGE.with_suffix(".png"), dpi=160)
+
+
+def _printed(axis: Axes) -> None:
+    """Draw the published end points, S = 1."""
+    for place, (table, agent, samples, title) in enumerate(PRINTED):
+        cells = published(table)
+        one = cells[(cells["agent"] == agent) & (cells["samples"] == samples) & (cells["shots"] == 1)]
+        (cell,) = one[one["measure"] == "zsct"].to_dict("records")
+        axis.errorbar(
+            [cell["observations"] / 1e6], [cell["mean"]], yerr=[cell["error"]], fmt="Ds"[place], color="black",
+            markersize=3, linewidth=0.8, capsize=2, label=f"{title}, V {cell['values']}, published",
+        )  # fmt: skip
 
 
 def main(given: Sequence[str] | None = None) -> None:
