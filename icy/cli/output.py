@@ -189,7 +189,7 @@ def checked_file(given: str, suffixes: Iterable[str], what: str) -> Path:
     """
     path, known = Path(given), list(suffixes)
     if path.suffix.lower() not in known:
-        raise InvalidSettingError(f"{what} written as {listed(known, 'or')}; not as '{path.name}'.")
+        raise InvalidSettingError(f"{what} written as {listed(known, 'or')}; not as '{path.name or given}'.")
     if not path.absolute().parent.is_dir():
         raise InvalidSettingError(f"The folder {path.absolute().parent} does not exist.")
     return path
