@@ -24,7 +24,11 @@ from . import charts
 from .page import escaped, whole_page
 
 CHOICES = ("side", "protocol", "representation", "meanings")  # of SETTING, to choose among first
-NAMES = {"representation": "Messages", "meanings": "Space", "settings": "Training settings"}  # plainer than the columns'
+NAMES = {
+    "representation": "Messages",
+    "meanings": "Space",
+    "settings": "Training settings",
+}  # plainer than the columns'
 TITLE = "The atlas of compositional bias"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 import icy
-from icy.analysis.report.explorer import explorer_page
+from icy.analysis.report.explorer import explorer_page, explorer_settings
 from tests.browsers import driven, why_not
 from tests.helpers import THREE, long
 
@@ -176,7 +176,7 @@ TOLD = {
     "failed": "failed.csv has no runs with a value.",
     "elsewhere": "These results are of protocol generalise; held out 0.25; split pairs; "
     "the atlas has protocol acquire, budget; held out none; split none.",
-    "combined": "These results are of settings default; the nearest setting of the atlas has settings check_every=50.",
+    "combined": "These results are of representation gumb; the nearest setting of the atlas has representation soft.",
 }
 
 
@@ -222,31 +222,39 @@ def test_a_file_stays_when_another_setting_is_chosen(atlas: Path, tmp_path: Path
 
 
 def test_every_setting_can_be_chosen(atlas: Path) -> None:
+    reached = set()
     with opened(atlas) as page:
-        seen = set()
-        for side in ("sender", "receiver"):
-            page.get_by_label("Side").select_option(side)
-            page.get_by_label("Messages").select_option("soft")
-            page.get_by_label("Space").select_option("3x4")
-            training = page.get_by_label("Training settings")
-            if training.is_visible():
-                assert training.locator("option").all_inner_texts() == ["default", "check_every=50"]
-                training.select_option("check_every=50")
-                seen.add(side)
-                assert page.locator("#setting").inner_text().startswith("3 models")
-                names = rows_of_setting(side)
-                assert page.locator("#all tbody th").all_inner_texts() == names
-        assert seen == {"sender"}
+        selects = {select.get_attribute("data-choice"): select for select in page.locator("[data-choice]").all()}
+
+        def walk(names: Sequence[str], path: tuple[str, ...] = ()) -> None:
+            if not names:
+                count = page.locator("#setting").inner_text().partition(" ")[0]
+                reached.add((*(select.input_value() for select in selects.values()), int(count)))
+                return
+            for value in selects[names[0]].locator("option").evaluate_all("all => all.map((one) => one.value)"):
+                for name, before in zip(selects, (*path, value), strict=False):
+                    if selects[name].is_visible():
+                        selects[name].select_option(before)
+                walk(names[1:], (*path, value))
+
+        walk(list(selects))
+    settings = explorer_settings(icy.atlas())
+    expected = {(*(one["setting"][name] for name in selects), len(one["models"])) for one in settings}
+    assert reached == expected
+
+
+def test_models_that_were_trained_otherwise_can_be_chosen(atlas: Path) -> None:
+    with opened(atlas) as page:
+        training = page.get_by_label("Training settings")
+        assert training.locator("option").all_inner_texts() == ["default", "check_every=50"]
+        training.select_option(label="check_every=50")
+        otherwise = rows_of("sender/RNNZero:minGRU", settings="check_every=50")
+        mean = otherwise[otherwise["grammar"].eq("perm")]["value"].mean()
+        row = page.locator("#all tbody tr", has=page.get_by_role("button", name="sender/RNNZero:minGRU", exact=True))
+        assert f"{mean:.2f}" in row.inner_text()
         page.get_by_label("Messages").select_option("gumb")
-        assert not page.get_by_label("Training settings").is_visible()  # all of these have one
+        assert training.is_hidden()  # all of these were trained in one way
         assert "settings check_every=50" in page.locator("#setting").inner_text()
-
-
-def rows_of_setting(side: str) -> list[str]:
-    setting = {"side": side, "protocol": "acquire", "representation": "soft", "meanings": "3x4"}
-    table = icy.atlas().table
-    same = table[(table[list(setting)] == pd.Series(setting)).all(axis=1) & table["settings"].eq("check_every=50")]
-    return list(dict.fromkeys(same["model"]))
 
 
 def test_the_keyboard_stays_where_a_neighbour_was_chosen(atlas: Path) -> None:
@@ -261,7 +269,6 @@ def test_the_keyboard_stays_where_a_neighbour_was_chosen(atlas: Path) -> None:
 
 
 LONG_NAMES = ["Wide" * 30, "RNNAutoReg:GRU+RNN1L:GRU, end-to-end accuracy"]
-LEGEND = "#{} svg .role-legend"
 
 
 @pytest.fixture
@@ -296,7 +303,7 @@ def test_long_names_leave_room_for_numbers(wide: Path, atlas: Path, tmp_path: Pa
 
 def test_logarithms_are_drawn_without_a_warning(wide: Path) -> None:
     with opened(wide) as page:  # which asks that the console stays empty
-        page.locator("#tradeoff-0 svg").wait_for()
+        page.locator("#tradeoff-0 .mark-symbol.marks").wait_for()
 
 
 @pytest.mark.parametrize("name", ["space", "curves-0"])
@@ -307,8 +314,8 @@ def test_legends_move_below_when_the_window_becomes_narrow(report: Path, atlas: 
       return legend && under === (legend.getBoundingClientRect().top >= plot.getBoundingClientRect().bottom - 1);
     }"""
     with opened(atlas if name == "space" else report, viewport={"width": 1280, "height": 800}) as page:
-        page.wait_for_function(below, arg=[name, name != "space"])  # two curves stand side by side, in 560 pixels each
-        for width, under in ((375, True), (1000, name != "space")):
+        page.wait_for_function(below, arg=[name, False])
+        for width, under in ((375, True), (1000, False)):
             page.set_viewport_size({"width": width, "height": 800})
             page.wait_for_function(below, arg=[name, under])
             assert page.evaluate("document.documentElement.scrollWidth") <= width
@@ -316,7 +323,7 @@ def test_legends_move_below_when_the_window_becomes_narrow(report: Path, atlas: 
 
 def test_games_are_counted_in_trials(tmp_path: Path) -> None:
     with opened(icy.report(long(THREE).assign(kind="study"), tmp_path / "games.html")) as page:
-        page.get_by_text("All 13 runs").click()
+        page.get_by_text("All 15 runs").click()
         heads = page.get_by_role("region", name="All runs").locator("thead th")
         heads.first.wait_for()
         assert "trials" in heads.all_inner_texts()
