@@ -194,7 +194,8 @@ def _body(atlas: Atlas, settings: list[dict[str, Any]]) -> str:
 <div id="space" class="chart"></div></div></figure>
 <div class="drop" id="drop"><label>Place your own: drop a results.csv here, or choose one
 <input type="file" id="file" accept=".csv,text/csv"></label>
-<p class="note">It is read in this page and goes nowhere. Its rows of the setting chosen above are placed, and others where you choose theirs.</p>
+<p class="note">It is read in this page and goes nowhere. Its rows of the setting chosen above are placed,
+and others when you choose theirs.</p>
 <p id="told" role="status"></p></div></section>
 <section aria-labelledby="model-title"><h2 id="model-title">Model</h2><div id="model"></div></section>
 <section aria-labelledby="all-title"><h2 id="all-title">All models of this setting</h2>

@@ -13,6 +13,9 @@ import pytest
 
 import icy
 from icy.analysis.report.explorer import explorer_page, explorer_settings
+from icy.analysis.report.page import report_page
+from icy.analysis.report.sections import Section
+from icy.analysis.tables.bias import bias_table
 from tests.browsers import driven, why_not
 from tests.helpers import THREE, long
 
@@ -275,7 +278,7 @@ LONG_NAMES = ["Wide" * 30, "RNNAutoReg:GRU+RNN1L:GRU, end-to-end accuracy"]
 def wide(tmp_path: Path) -> Path:
     """A report of ratios with all pictures, and long names in it."""
     grammars = {"concat": 1.0, "perm": 1.1, "shufdet": 1.5, "rot": 3.0, "pairsum": 4.0, "proj": 8.0}
-    table = long({name: grammars for name in LONG_NAMES}, protocol="acquire", measure="ratio")
+    table = long(dict.fromkeys(LONG_NAMES, grammars), protocol="acquire", measure="ratio")
     return icy.report(table, tmp_path / "wide.html")
 
 
@@ -322,12 +325,23 @@ def test_legends_move_below_when_the_window_becomes_narrow(report: Path, atlas: 
 
 
 def test_games_are_counted_in_trials(tmp_path: Path) -> None:
-    with opened(icy.report(long(THREE).assign(kind="study"), tmp_path / "games.html")) as page:
-        page.get_by_text("All 15 runs").click()
+    table = long({"A": {"rot": [0.5, 0.5]}}).assign(kind="study")
+    records: Any = [{"key": key, "curve": [[0, 0.5], [20, 0.5], [40, 0.5]]} for key in table["key"]]
+    section = Section("study", "games", bias_table(table), table, records)
+    (tmp_path / "games.html").write_text(report_page([section], "Games"))
+    with opened(tmp_path / "games.html") as page:
+        assert page.locator("#curves-0 .role-axis-title").get_by_text("trials").count() == 1
+        page.locator("#curves-0").scroll_into_view_if_needed()
+        line = page.locator("#curves-0 .mark-line path").last.bounding_box()
+        page.mouse.move(line["x"] + line["width"] / 2, line["y"] + line["height"] / 2)
+        tip = page.locator("#vg-tooltip-element.visible")
+        tip.wait_for()
+        assert "trials" in tip.inner_text()
+        page.get_by_text("All 2 runs").click()
         heads = page.get_by_role("region", name="All runs").locator("thead th")
         heads.first.wait_for()
-        assert "trials" in heads.all_inner_texts()
-        assert "updates" not in heads.all_inner_texts()
+        assert heads.all_inner_texts() == ["row", "grammar", "seed", "value", "cut", "trials", "seconds", "ended by"]
+        assert "updates" not in page.locator("#section-0").inner_text()
 
 
 def test_settings_and_axes_can_be_chosen(atlas: Path) -> None:
