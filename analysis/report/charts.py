@@ -22,7 +22,7 @@ def heat(log: bool = False, title: str = "mean") -> Spec:
         encoding={
             "x": {"field": "column", "type": "nominal", "sort": None, "title": None,
                   "axis": {"orient": "top", "labelAngle": -35}},
-            "y": {"field": "label", "type": "nominal", "sort": None, "title": None, "axis": {"labelLimit": 320}},
+            "y": {"field": "label", "type": "nominal", "sort": None, "title": None},
             "color": {"field": "shade", "type": "quantitative", "scale": scale, "title": title},
             "tooltip": _tips(label="row", column="column", text="mean and spread", n="runs", seeds="seeds", cut="cut"),
         },
@@ -31,7 +31,7 @@ def heat(log: bool = False, title: str = "mean") -> Spec:
 
 def tradeoff(log: bool) -> Spec:
     """A dot per row: what it makes of compositional grammars against what it makes of noise."""
-    scale = {"type": "log" if log else "linear", "zero": False}
+    scale: Spec = {"type": "log"} if log else {"zero": False}  # a logarithmic scale has no zero to leave out
     what = "ratio on" if log else "accuracy on"
     return _chart(
         "Trade-off: a dot per row, by its mean on compositional and on noise grammars.",

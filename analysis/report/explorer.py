@@ -15,13 +15,20 @@ from icy.analysis.atlas.placement import LISTED_NEIGHBOURS, MIN_SHARED
 from icy.analysis.cells import LEAST_RATIO
 from icy.analysis.order import in_order
 from icy.analysis.plots.tradeoff_front import COMPOSITIONAL, NOISE
+from icy.analysis.wording import heading
 from icy.core.errors import UnknownNameError
 from icy.core.registry import registry
+from icy.core.text import counted
 
 from . import charts
 from .page import escaped, whole_page
 
-CHOICES = ("side", "protocol", "representation", "meanings")  # of SETTING, to choose among; the rest in a last one
+CHOICES = ("side", "protocol", "representation", "meanings")  # of SETTING, to choose among first
+NAMES = {
+    "representation": "Messages",
+    "meanings": "Space",
+    "settings": "Training settings",
+}  # plainer than the columns'
 TITLE = "The atlas of compositional bias"
 
 
@@ -64,6 +71,15 @@ def explorer_settings(atlas: Atlas) -> list[dict[str, Any]]:
             }
         )
     return sorted(found, key=lambda one: -len(one["models"]))
+
+
+def further_choices(settings: list[dict[str, Any]]) -> list[str]:
+    """Return the columns of settings in which some differ that agree in `CHOICES`."""
+    alike: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for one in settings:
+        alike.setdefault(tuple(one["setting"][name] for name in CHOICES), []).append(one["setting"])
+    differ = [{name for name in SETTING if len({one[name] for one in group}) > 1} for group in alike.values()]
+    return [name for name in SETTING if name in set().union(*differ)]
 
 
 def _models(part: pd.DataFrame) -> list[tuple[list[str], str, pd.DataFrame]]:
@@ -158,12 +174,15 @@ def _plain(value: Any) -> Any:
 
 def _body(atlas: Atlas, settings: list[dict[str, Any]]) -> str:
     about = atlas.about
-    names = {"side": "Side", "protocol": "Protocol", "representation": "Messages", "meanings": "Space"}
-    selects = "".join(f'<label>{names[name]} <select data-choice="{name}"></select></label>' for name in CHOICES)
+    selects = "".join(
+        f'<label>{NAMES.get(name, heading(name).capitalize())} <select data-choice="{name}"></select></label>'
+        for name in (*CHOICES, *further_choices(settings))
+    )
     made = f"{about['runs']:,} runs, {' to '.join(dict.fromkeys(about['made']))}; {'; '.join(about['versions'])}"
     count = len({model["label"] for one in settings for model in one["models"]})
     intro = (
-        f"{count} senders and receivers, measured alike. Each is a point: near points learn the same grammars easily. "
+        f"{count} senders and receivers under {counted(len(settings), 'setting')}; models of one setting were measured "
+        "alike. Each is a point: near points learn the same grammars easily. "
         "Choose what was measured, point at a model or choose it in the table, or place results of your own."
     )
     return f"""
@@ -175,7 +194,8 @@ def _body(atlas: Atlas, settings: list[dict[str, Any]]) -> str:
 <div id="space" class="chart"></div></div></figure>
 <div class="drop" id="drop"><label>Place your own: drop a results.csv here, or choose one
 <input type="file" id="file" accept=".csv,text/csv"></label>
-<p class="note">It is read in this page and goes nowhere. Rows of the setting chosen above are placed.</p>
+<p class="note">It is read in this page and goes nowhere. Its rows of the setting chosen above are placed,
+and others when you choose theirs.</p>
 <p id="told" role="status"></p></div></section>
 <section aria-labelledby="model-title"><h2 id="model-title">Model</h2><div id="model"></div></section>
 <section aria-labelledby="all-title"><h2 id="all-title">All models of this setting</h2>

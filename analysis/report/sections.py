@@ -13,6 +13,7 @@ from icy.analysis.cells import LEAST_RATIO
 from icy.analysis.plots.tradeoff_front import COMPOSITIONAL, NOISE
 from icy.analysis.tables.compare import numbered
 from icy.analysis.tables.table import BiasTable
+from icy.records.kinds import kind_of_rows
 from icy.records.long_table import ROW
 from icy.records.record import Record
 
@@ -71,6 +72,11 @@ class Section:
         """Whether the values are ratios."""
         return bool(self.long["measure"].eq("ratio").any())
 
+    @property
+    def counted(self) -> str:
+        """What the first number of a point of the curves counts, in the plural."""
+        return kind_of_rows(self.long).counted if self.points[0] == "steps" else self.points[0]
+
     def data(self) -> dict[str, Any]:
         """Return what the page's script draws: rows, cells, runs and curves, as json."""
         curves, runs = self._runs()
@@ -84,6 +90,7 @@ class Section:
             "run_names": list(RUN),
             "runs": runs,
             "points": list(self.points),
+            "counted": self.counted,
             "curves": curves,
             "tradeoff": self.tradeoff(),
             "easy": self.easy,

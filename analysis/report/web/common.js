@@ -7,12 +7,22 @@ const views = new Map(); // name of a chart: its view
 
 function colour(name) { return getComputedStyle(root).getPropertyValue(name).trim(); }
 
-function look() {
+// Below this width legends stand under their charts; a chart whose width crosses it is drawn again.
+const NARROW = 560;
+const narrow = (place) => place.clientWidth < NARROW;
+const layouts = new Map(); // name of a chart: whether it was drawn as a narrow one
+const resized = new ResizeObserver((entries) => {
+  for (const { target } of entries) if (narrow(target) !== layouts.get(target.id)) drawn.get(target.id)();
+});
+
+function look(place) {
   const ink = colour("--ink"), dim = colour("--dim"), line = colour("--line");
+  const labelLimit = Math.min(320, Math.round(0.35 * place.clientWidth)); // names leave room for what they name
   return {
     background: "transparent", font: "system-ui, sans-serif",
     axis: { labelColor: ink, titleColor: ink, gridColor: line, domainColor: dim, tickColor: dim, labelFontSize: 11, titleFontSize: 12, titleFontWeight: "normal" },
-    legend: { labelColor: ink, titleColor: ink, labelFontSize: 11, titleFontSize: 11 }, view: { stroke: null },
+    axisY: { labelLimit }, view: { stroke: null },
+    legend: { labelColor: ink, titleColor: ink, labelFontSize: 11, titleFontSize: 11, labelLimit, ...(narrow(place) ? { orient: "bottom", columns: 2 } : {}) },
   };
 }
 
@@ -20,15 +30,16 @@ async function draw(name, spec, values, clicked, empty = "Nothing to draw.", poi
   const place = document.getElementById(name);
   if (!place) return;
   drawn.set(name, () => draw(name, spec, values, clicked, empty, pointed));
+  layouts.set(name, narrow(place));
+  resized.observe(place);
   views.get(name)?.finalize();
   if (!values.length) { place.textContent = empty; return; }
   const dark = root.dataset.theme === "dark";
   const whole = { ...structuredClone(spec), data: { name: "shown", values } };
-  if (place.clientWidth < 560) whole.config = { legend: { orient: "bottom", columns: 3 } };
   const range = whole.encoding.color?.scale?.range;
   if (dark && range) whole.encoding.color.scale.range = range.map((one) => (one === "#000000" ? "#d8d8d8" : one));
   const embedded = await vegaEmbed(place, whole, {
-    renderer: "svg", config: look(), tooltip: { theme: dark ? "dark" : "light" },
+    renderer: "svg", config: look(place), tooltip: { theme: dark ? "dark" : "light" },
     actions: { export: { svg: true, png: true }, source: false, compiled: false, editor: false }, downloadFileName: name,
   });
   views.set(name, embedded.view);

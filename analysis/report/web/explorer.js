@@ -1,34 +1,52 @@
 // The atlas: settings to choose, models as points, one of them in full, and results of one's own among them.
-const own = { models: [], name: "" };
+const own = { name: "", rows: [], models: [] }; // rows of all settings; models of the setting shown
 let at = 0, axes = 0, chosen = null;
 
 const current = () => data.settings[at];
 const every = () => [...current().models, ...own.models];
 const coordinate = (value) => (current().ratio ? Math.log2(Math.max(value, data.least)) : value);
+const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
+// Settings as text: those of the atlas are numbers, words or null, those of a file are text.
+const text = (value) => String(value ?? "");
+const said = (name, value) => text(value) || (name === "settings" ? "default" : "none");
+const heading = (name) => name.replaceAll("_", " ");
+
+// The values that one can choose between: of the first columns all, of others those measured with the first as shown.
+function options(name) {
+  const same = (one) => data.choices.every((other) => one.setting[other] === current().setting[other]);
+  const among = data.choices.includes(name) ? data.settings : data.settings.filter(same);
+  return [...new Set(among.map((one) => text(one.setting[name])))];
+}
 
 function fill(select, values, value) {
-  select.replaceChildren(...values.map(([key, text]) => element("option", text, { value: key })));
+  select.replaceChildren(...values.map(([key, word]) => element("option", word, { value: key })));
   select.value = value;
+  select.closest("label").hidden = values.length < 2;
 }
 
 function shownChoices() {
-  const setting = current().setting;
-  for (const name of data.choices) {
-    const values = [...new Set(data.settings.map((one) => one.setting[name]))];
-    fill(document.querySelector(`[data-choice="${name}"]`), values.map((value) => [value, value]), setting[name]);
+  const setting = current().setting, open = new Set();
+  for (const select of document.querySelectorAll("[data-choice]")) {
+    const name = select.dataset.choice, values = options(name);
+    fill(select, values.map((value) => [value, said(name, value)]), text(setting[name]));
+    if (values.length > 1) open.add(name);
   }
   fill(document.getElementById("axes"), current().axes.map((one, place) => [place, one.name]), axes);
-  const rest = data.names.filter((name) => !data.choices.includes(name) && setting[name] !== null && setting[name] !== "");
-  document.getElementById("setting").textContent = `${current().models.length} models; ${rest.map((name) => `${name.replaceAll("_", " ")} ${setting[name]}`).join(", ")}`;
+  const rest = data.names.filter((name) => !open.has(name) && text(setting[name])).map((name) => `${heading(name)} ${setting[name]}`);
+  document.getElementById("setting").textContent = `${counted(current().models.length, "model")}; ${rest.join(", ")}`;
 }
+
+// The place of the setting with the largest number, the first of several.
+const best = (number) => data.settings.reduce((found, one, place) => (number(one) > number(data.settings[found]) ? place : found), 0);
 
 // The setting with this choice that is nearest to the one shown, since not everything was measured with everything.
 function chooseSetting(name, value) {
-  const before = current().setting;
-  const fit = (one) => (one.setting[name] === value ? 100 : 0) + data.choices.filter((other) => one.setting[other] === before[other]).length;
-  at = data.settings.reduce((best, one, place) => (fit(one) > fit(data.settings[best]) ? place : best), 0);
-  axes = 0; own.models = []; own.name = ""; chosen = null;
-  document.getElementById("told").textContent = "";
+  const wanted = { ...current().setting, [name]: value };
+  const weight = (other) => (other === name ? 10000 : data.choices.includes(other) ? 100 : 1);
+  const fit = (other, one) => (text(one.setting[other]) === text(wanted[other]) ? weight(other) : 0);
+  at = best((one) => data.names.reduce((sum, other) => sum + fit(other, one), 0));
+  axes = 0; chosen = null;
   show();
 }
 
@@ -81,7 +99,7 @@ const shown = (value, model, grammar) => (value === undefined ? "-" : value.toFi
 function choose(label) {
   const model = every().find((one) => one.label === label) ?? current().models[0];
   chosen = model.label;
-  const place = document.getElementById("model"), parts = [element("h3", model.label)];
+  const place = document.getElementById("model"), parts = [element("h3", model.label, { tabindex: "-1" })];
   const about = [model.own ? `from ${own.name}` : model.source, model.parameters === null || model.parameters === undefined ? "" : `${model.parameters.toLocaleString("en")} parameters`];
   parts.push(element("p", about.filter(Boolean).join("; ")));
   const rows = current().grammars.filter((grammar) => grammar !== "concat" && model.means[grammar] !== undefined).map((grammar) => {
@@ -117,17 +135,17 @@ function showAll() {
   document.getElementById("all").replaceChildren(table);
 }
 
-function show() { shownChoices(); drawSpace(); choose(chosen); showAll(); }
+function show() { placeOwn(); shownChoices(); drawSpace(); choose(chosen ?? own.models[0]?.label); showAll(); }
 
 // -- results of one's own ------------------------------------------------------------------------------------------
 
-function parsed(text) {
+function cells(csv) {
   const rows = [[""]];
   let quoted = false;
-  for (let i = 0; i < text.length; i++) {
-    const sign = text[i], row = rows[rows.length - 1];
+  for (let i = 0; i < csv.length; i++) {
+    const sign = csv[i], row = rows[rows.length - 1];
     if (quoted) {
-      if (sign === '"' && text[i + 1] === '"') { row[row.length - 1] += '"'; i++; }
+      if (sign === '"' && csv[i + 1] === '"') { row[row.length - 1] += '"'; i++; }
       else if (sign === '"') quoted = false;
       else row[row.length - 1] += sign;
     } else if (sign === '"') quoted = true;
@@ -135,59 +153,118 @@ function parsed(text) {
     else if (sign === "\n") rows.push([""]);
     else if (sign !== "\r") row[row.length - 1] += sign;
   }
-  const [heads, ...body] = rows.filter((row) => row.length > 1 || row[0] !== "");
-  return (body ?? []).map((row) => Object.fromEntries(heads.map((head, place) => [head, row[place] ?? ""])));
+  return rows.filter((row) => row.length > 1 || row[0] !== "");
 }
 
-function alike(text, value) {
-  if (value === null || value === "") return text === "" || text === undefined;
-  return typeof value === "number" ? text !== "" && Number(text) === value : text === String(value);
+const yes = (word) => /^(true|1)$/i.test(word ?? "");
+
+function alike(word, value) {
+  if (value === null || value === "") return text(word) === "";
+  return typeof value === "number" ? text(word) !== "" && Number(word) === value : word === String(value);
 }
 
-function place(text, name) {
-  const rows = parsed(text), told = document.getElementById("told");
-  const lacking = ["model", "grammar", "value", ...data.choices].filter((column) => !rows.length || !(column in rows[0]));
-  told.className = "error";
-  if (lacking.length) { told.textContent = `This is no results.csv of icy: it has no column ${lacking.join(", ")}.`; return; }
-  const good = rows.filter((row) => row.value !== "" && !/^(true|1)$/i.test(row.failed ?? ""));
-  const fits = (one) => good.filter((row) => data.names.every((column) => alike(row[column], one.setting[column])));
-  if (!fits(current()).length) {
-    const better = data.settings.findIndex((one) => fits(one).length);
-    if (better < 0) { told.textContent = "The atlas has nothing under the settings of these results."; return; }
-    at = better; axes = 0;
+const fits = (row, one) => data.names.every((name) => alike(row[name], one.setting[name]));
+
+// Columns in which rows have what none of these settings has, each with these values of the rows.
+function unlike(rows, settings) {
+  const found = new Map();
+  for (const name of data.names) {
+    const values = rows.map((row) => row[name]).filter((word) => !settings.some((one) => alike(word, one.setting[name])));
+    if (values.length) found.set(name, values);
   }
-  const models = new Map();
-  const own_rows = fits(current()), sizes = new Set(own_rows.map((row) => row.hidden_size)).size > 1;
-  for (const row of own_rows) {
-    const more = [sizes ? `E=${row.hidden_size}` : "", row.options ?? ""].filter(Boolean).join(", ");
-    const label = `${row.model}${more ? ` (${more})` : ""}`, key = JSON.stringify([row.model, row.hidden_size ?? "", row.options ?? ""]);
-    if (!models.has(label)) models.set(label, { key, label: `${label} *`, plain: label, own: true, values: {}, cut: [], parameters: row.parameters ? Number(row.parameters) : null });
-    const model = models.get(label);
-    (model.values[row.grammar] ??= []).push(Number(row.value));
-    if (/^(true|1)$/i.test(row.cut ?? "") && !model.cut.includes(row.grammar)) model.cut.push(row.grammar);
-  }
-  own.name = name;
-  own.models = [...models.values()].map((model) => {
-    const entries = Object.entries(model.values);
-    return { ...model, means: Object.fromEntries(entries.map(([grammar, values]) => [grammar, values.reduce((a, b) => a + b, 0) / values.length])),
-      seeds: Object.fromEntries(entries.map(([grammar, values]) => [grammar, values.length])) };
-  });
-  told.className = "";
-  told.textContent = `Placed: ${own.models.map((model) => model.plain).join(", ")}, of ${own_rows.length} runs, marked *.`;
-  chosen = own.models[0].label;
+  return found;
+}
+
+function listed(name, values) {
+  const words = [...new Set(values.map((value) => said(name, value)))];
+  return `${heading(name)} ${words.slice(0, 5).join(", ")}${words.length > 5 ? ", ..." : ""}`;
+}
+
+const inWords = (columns) => [...columns].map(([name, values]) => listed(name, values)).join("; ");
+
+// What these rows are of and the atlas is not; where it has each value but not all together, its nearest setting.
+function elsewhere(rows) {
+  const alone = unlike(rows, data.settings);
+  const nearest = data.settings[best((one) => data.names.filter((name) => alike(rows[0][name], one.setting[name])).length)];
+  const [columns, among] = alone.size ? [alone, data.settings] : [unlike(rows, [nearest]), [nearest]];
+  const there = [...columns.keys()].map((name) => [name, among.map((one) => one.setting[name])]);
+  return `These results are of ${inWords(columns)}; ${alone.size ? "the atlas" : "the nearest setting of the atlas"} has ${inWords(there)}.`;
+}
+
+// Why a file cannot be placed; "" if it can.
+function refused(name, heads, rows, good) {
+  if (!heads) return `${name} is empty.`;
+  const lacking = ["model", "grammar", "value", ...data.choices].filter((column) => !heads.includes(column));
+  if (lacking.length) return `This is no results.csv of icy: it has no column ${lacking.join(", ")}.`;
+  if (!rows.length) return `${name} has no runs.`;
+  if (!good.length) return `${name} has no runs with a value.`;
+  return good.some((row) => data.settings.some((one) => fits(row, one))) ? "" : elsewhere(good);
+}
+
+function tell(sentence, wrong = false) {
+  const told = document.getElementById("told");
+  told.className = wrong ? "error" : "";
+  told.textContent = sentence;
+}
+
+function take(csv, name) {
+  const [heads, ...body] = cells(csv);
+  const rows = body.map((row) => Object.fromEntries(heads.map((head, place) => [head, row[place] ?? ""])));
+  const good = rows.filter((row) => text(row.value) !== "" && Number.isFinite(Number(row.value)) && !yes(row.failed));
+  const why = refused(name, heads, rows, good);
+  if (why) { tell(`${why}${own.name ? ` The earlier file, ${own.name}, is still shown.` : ""}`, true); return; }
+  Object.assign(own, { name, rows: good });
+  const fitting = (one) => good.some((row) => fits(row, one));
+  if (!fitting(current())) { at = data.settings.findIndex(fitting); axes = 0; }
+  chosen = null;
   show();
 }
 
-async function read(file) { if (file) place(await file.text(), file.name); }
+function placeOwn() {
+  if (!own.rows.length) return;
+  const rows = own.rows.filter((row) => fits(row, current())), rest = own.rows.filter((row) => !fits(row, current()));
+  own.models = models(rows);
+  const others = rest.length ? `${counted(rest.length, "run")} ${rest.length === 1 ? "is" : "are"} of other settings (${inWords(unlike(rest, [current()]))})` : "";
+  const placed = `Placed: ${own.models.map((model) => model.plain).join(", ")}, of ${counted(rows.length, "run")} in ${own.name}, marked *`;
+  tell(rows.length ? `${placed}${others && `; ${others}`}.` : `Nothing of ${own.name} is placed here: ${others}.`);
+}
+
+function models(rows) {
+  const found = new Map(), sizes = new Set(rows.map((row) => row.hidden_size)).size > 1;
+  for (const row of rows) {
+    const key = JSON.stringify([row.model, row.hidden_size ?? "", row.options ?? ""]);
+    if (!found.has(key)) found.set(key, []);
+    found.get(key).push(row);
+  }
+  return [...found].map(([key, own_rows]) => model(key, own_rows, sizes));
+}
+
+function model(key, rows, sizes) {
+  const first = rows[0], more = [sizes ? `E=${first.hidden_size}` : "", first.options ?? ""].filter(Boolean).join(", ");
+  const plain = `${first.model}${more ? ` (${more})` : ""}`, means = {}, seeds = {};
+  for (const grammar of new Set(rows.map((row) => row.grammar))) {
+    const values = rows.filter((row) => row.grammar === grammar).map((row) => Number(row.value));
+    means[grammar] = values.reduce((a, b) => a + b, 0) / values.length;
+    seeds[grammar] = values.length;
+  }
+  const cut = [...new Set(rows.filter((row) => yes(row.cut)).map((row) => row.grammar))];
+  return { key, label: `${plain} *`, plain, own: true, means, seeds, cut, parameters: first.parameters ? Number(first.parameters) : null };
+}
+
+async function read(file) { if (file) take(await file.text(), file.name); }
 
 document.addEventListener("change", (event) => {
   if (event.target.dataset?.choice) chooseSetting(event.target.dataset.choice, event.target.value);
   if (event.target.id === "axes") { axes = Number(event.target.value); drawSpace(); }
-  if (event.target.id === "file") read(event.target.files[0]);
+  if (event.target.id === "file") { read(event.target.files[0]); event.target.value = ""; } // so that it can be chosen again
 });
 document.addEventListener("click", (event) => {
   const button = event.target.closest("[data-model]");
-  if (button) { choose(button.dataset.model); document.getElementById("model-title").scrollIntoView({ block: "nearest" }); }
+  if (!button) return;
+  const replaced = button.closest("#model") !== null; // with what is focused, which would leave the keyboard at the top of the page
+  choose(button.dataset.model);
+  if (replaced) document.querySelector("#model h3").focus({ preventScroll: true });
+  document.getElementById("model-title").scrollIntoView({ block: "nearest" });
 });
 document.getElementById("filter").addEventListener("input", (event) => {
   const table = document.querySelector("#all table"), count = filtered(table, event.target.value);

@@ -16,7 +16,7 @@ function drawCurves(place, row = chosen[place]) {
   const section = data.sections[place], select = document.querySelector(`[data-curve="${place}"]`);
   if (!select) return;
   const spec = structuredClone(data.charts.curves);
-  spec.encoding.x.title = section.points[0] === "steps" ? "updates" : section.points[0];
+  spec.encoding.x.title = spec.encoding.tooltip.find((tip) => tip.field === "x").title = section.counted;
   spec.encoding.y.title = section.points[select.value];
   draw(`curves-${place}`, spec, curvesOf(section, row, Number(select.value)), null, "These runs hold no curves.");
 }
@@ -60,7 +60,7 @@ function drawPictures(place) {
 
 function showRuns(details, section) {
   const at = names(section);
-  const heads = ["row", "grammar", "seed", "value", "cut", "updates", "seconds", "ended by"];
+  const heads = ["row", "grammar", "seed", "value", "cut", section.counted, "seconds", "ended by"];
   const rows = section.runs.map((run) => [
     section.rows[run[at.row]], run[at.grammar], run[at.seed], run[at.value], run[at.cut] ? "yes" : "", run[at.steps], run[at.seconds], run[at.failed] ? run[at.error] : run[at.reason],
   ]);

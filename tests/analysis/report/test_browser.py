@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,10 @@ import pandas as pd
 import pytest
 
 import icy
-from icy.analysis.report.explorer import explorer_page
+from icy.analysis.report.explorer import explorer_page, explorer_settings
+from icy.analysis.report.page import report_page
+from icy.analysis.report.sections import Section
+from icy.analysis.tables.bias import bias_table
 from tests.browsers import driven, why_not
 from tests.helpers import THREE, long
 
@@ -59,7 +62,7 @@ def atlas(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.parametrize("width", [375, 1280])
+@pytest.mark.parametrize("width", [320, 375, 1280])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_pages_keep_to_rules_of_access_and_to_their_width(report: Path, atlas: Path, theme: str, width: int) -> None:
     for path in (report, atlas):
@@ -141,11 +144,204 @@ def test_results_of_ones_own_are_placed_as_icy_places_them(atlas: Path, tmp_path
     assert ranks == {row.grammar: f"{row.rank} of {row.of}" for row in placed.ranks.itertuples()}
 
 
-def test_another_file_is_told_so(atlas: Path, tmp_path: Path) -> None:
-    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
+def rows_of(model: str, **settings: str) -> pd.DataFrame:
+    """Rows of a model of the atlas, by default under the setting of most models."""
+    setting = {"protocol": "acquire", "representation": "soft", "meanings": "3x4", "settings": "", **settings}
+    table = icy.atlas().table
+    found = table[(table[list(setting)] == pd.Series(setting)).all(axis=1) & table["model"].eq(model)]
+    assert len(found) > 0
+    return found
+
+
+def files_of(folder: Path) -> dict[str, Path]:
+    """Files that may be dropped on the atlas, good ones and others."""
+    sender, receiver = rows_of("sender/FC1L"), rows_of("receiver/CNN")
+    csvs = {
+        "both": pd.concat([sender, receiver]).to_csv(index=False),
+        "receivers": receiver.to_csv(index=False),
+        "other": "a,b\n1,2\n",
+        "empty": "",
+        "heads": sender[:0].to_csv(index=False),
+        "failed": sender.assign(failed=True).to_csv(index=False),
+        "elsewhere": sender.assign(protocol="generalise", held_out=0.25, split="pairs").to_csv(index=False),
+        "combined": sender.assign(representation="gumb", meanings="5x10", word_length=4).to_csv(index=False),
+    }
+    for name, text in csvs.items():
+        (folder / f"{name}.csv").write_text(text)
+    return {name: folder / f"{name}.csv" for name in csvs}
+
+
+TOLD = {
+    "other": "This is no results.csv of icy: it has no column model, grammar, value, side, protocol, representation, "
+    "meanings.",
+    "empty": "empty.csv is empty.",
+    "heads": "heads.csv has no runs.",
+    "failed": "failed.csv has no runs with a value.",
+    "elsewhere": "These results are of protocol generalise; held out 0.25; split pairs; "
+    "the atlas has protocol acquire, budget; held out none; split none.",
+    "combined": "These results are of representation gumb; the nearest setting of the atlas has representation soft.",
+}
+
+
+def test_files_that_cannot_be_placed_are_told_so_and_the_earlier_one_stays(atlas: Path, tmp_path: Path) -> None:
+    files = files_of(tmp_path)
     with opened(atlas) as page:
-        page.set_input_files("#file", tmp_path / "other.csv")
-        page.get_by_text("This is no results.csv of icy: it has no column model").wait_for()
+        for name, told in TOLD.items():
+            page.set_input_files("#file", files[name])
+            page.locator("#told.error").get_by_text(told, exact=True).wait_for()
+        page.set_input_files("#file", files["both"])
+        page.get_by_text("Placed: sender/FC1L").wait_for()
+        for name, told in TOLD.items():
+            page.set_input_files("#file", files[name])
+            page.locator("#told.error").get_by_text(f"{told} The earlier file, both.csv, is still shown.").wait_for()
+        assert page.locator("#all").get_by_role("button", name="sender/FC1L *").count() == 1
+
+
+def test_a_file_stays_when_another_setting_is_chosen(atlas: Path, tmp_path: Path) -> None:
+    files = files_of(tmp_path)
+    senders, receivers = len(rows_of("sender/FC1L")), len(rows_of("receiver/CNN"))
+    told = "#told"
+    with opened(atlas) as page:
+        page.set_input_files("#file", files["both"])
+        page.get_by_text("Placed: ").wait_for()
+        assert page.locator(told).inner_text() == (
+            f"Placed: sender/FC1L, of {senders} runs in both.csv, marked *; "
+            f"{receivers} runs are of other settings (side receiver)."
+        )
+        page.get_by_label("Side").select_option("receiver")
+        assert page.locator(told).inner_text().startswith(f"Placed: receiver/CNN, of {receivers} runs in both.csv")
+        assert page.locator("#model h3").first.inner_text() == "receiver/CNN *"
+        page.set_input_files("#file", files["receivers"])
+        page.get_by_text("in receivers.csv, marked *.").wait_for()
+        page.get_by_label("Side").select_option("sender")
+        assert page.locator(told).inner_text() == (
+            f"Nothing of receivers.csv is placed here: {receivers} runs are of other settings (side receiver)."
+        )
+        assert page.locator("#all").get_by_text("*").count() == 0
+        page.set_input_files("#file", files["receivers"])  # the same again, which a browser reports if it was let go
+        page.get_by_text("Placed: receiver/CNN").wait_for()
+        assert page.get_by_label("Side").input_value() == "receiver"
+        assert page.locator("#file").input_value() == ""
+
+
+def test_every_setting_can_be_chosen(atlas: Path) -> None:
+    reached = set()
+    with opened(atlas) as page:
+        selects = {select.get_attribute("data-choice"): select for select in page.locator("[data-choice]").all()}
+
+        def walk(names: Sequence[str], path: tuple[str, ...] = ()) -> None:
+            if not names:
+                count = page.locator("#setting").inner_text().partition(" ")[0]
+                reached.add((*(select.input_value() for select in selects.values()), int(count)))
+                return
+            for value in selects[names[0]].locator("option").evaluate_all("all => all.map((one) => one.value)"):
+                for name, before in zip(selects, (*path, value), strict=False):
+                    if selects[name].is_visible():
+                        selects[name].select_option(before)
+                walk(names[1:], (*path, value))
+
+        walk(list(selects))
+    settings = explorer_settings(icy.atlas())
+    expected = {(*(one["setting"][name] for name in selects), len(one["models"])) for one in settings}
+    assert reached == expected
+
+
+def test_models_that_were_trained_otherwise_can_be_chosen(atlas: Path) -> None:
+    with opened(atlas) as page:
+        training = page.get_by_label("Training settings")
+        assert training.locator("option").all_inner_texts() == ["default", "check_every=50"]
+        training.select_option(label="check_every=50")
+        otherwise = rows_of("sender/RNNZero:minGRU", settings="check_every=50")
+        mean = otherwise[otherwise["grammar"].eq("perm")]["value"].mean()
+        row = page.locator("#all tbody tr", has=page.get_by_role("button", name="sender/RNNZero:minGRU", exact=True))
+        assert f"{mean:.2f}" in row.inner_text()
+        page.get_by_label("Messages").select_option("gumb")
+        assert training.is_hidden()  # all of these were trained in one way
+        assert "settings check_every=50" in page.locator("#setting").inner_text()
+
+
+def test_the_keyboard_stays_where_a_neighbour_was_chosen(atlas: Path) -> None:
+    with opened(atlas) as page:
+        button = page.locator("#neighbours button").first
+        name = button.inner_text()
+        button.press("Enter")
+        assert page.evaluate("document.activeElement.matches('#model h3')")
+        assert page.evaluate("document.activeElement.textContent") == name
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.closest('#model') !== null")
+
+
+LONG_NAMES = ["Wide" * 30, "RNNAutoReg:GRU+RNN1L:GRU, end-to-end accuracy"]
+
+
+@pytest.fixture
+def wide(tmp_path: Path) -> Path:
+    """A report of ratios with all pictures, and long names in it."""
+    grammars = {"concat": 1.0, "perm": 1.1, "shufdet": 1.5, "rot": 3.0, "pairsum": 4.0, "proj": 8.0}
+    table = long(dict.fromkeys(LONG_NAMES, grammars), protocol="acquire", measure="ratio")
+    return icy.report(table, tmp_path / "wide.html")
+
+
+def test_long_names_leave_room_for_numbers(wide: Path, atlas: Path, tmp_path: Path) -> None:
+    mine = pd.concat([rows_of("sender/FC1L").assign(model=f"sender/{name}") for name in LONG_NAMES])
+    mine.to_csv(tmp_path / "mine.csv", index=False)
+    with opened(wide, viewport={"width": 320, "height": 640}) as page:
+        page.get_by_text("All 12 runs").click()
+        page.get_by_role("region", name="All runs").locator("tbody tr").first.wait_for()
+        for table in page.locator("table").all():
+            assert table.locator("tbody tr > :first-child").first.bounding_box()["width"] <= 0.45 * 320 + 1
+        first = page.locator("#heat-0 .mark-rect.marks path").first.bounding_box()
+        assert first["x"] <= 160
+        assert page.evaluate("document.documentElement.scrollWidth") <= 320
+        assert violations(page) == []
+    with opened(atlas, viewport={"width": 320, "height": 640}) as page:
+        page.set_input_files("#file", tmp_path / "mine.csv")
+        page.get_by_text("Placed: ").wait_for()
+        assert page.locator("#all tbody th").first.bounding_box()["width"] <= 0.45 * 320 + 1
+        assert page.locator("#model h3").first.bounding_box()["width"] <= 320
+        assert page.locator("#model .scrolls").evaluate("it => it.querySelector('ol').scrollWidth <= it.clientWidth")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 320
+        assert violations(page) == []
+
+
+def test_logarithms_are_drawn_without_a_warning(wide: Path) -> None:
+    with opened(wide) as page:  # which asks that the console stays empty
+        page.locator("#tradeoff-0 .mark-symbol.marks").wait_for()
+
+
+@pytest.mark.parametrize("name", ["space", "curves-0"])
+def test_legends_move_below_when_the_window_becomes_narrow(report: Path, atlas: Path, name: str) -> None:
+    below = """([chart, under]) => {
+      const svg = document.querySelector(`#${chart} svg`);
+      const legend = svg?.querySelector(".role-legend"), plot = svg?.querySelector(".background");
+      return legend && under === (legend.getBoundingClientRect().top >= plot.getBoundingClientRect().bottom - 1);
+    }"""
+    with opened(atlas if name == "space" else report, viewport={"width": 1280, "height": 800}) as page:
+        page.wait_for_function(below, arg=[name, False])
+        for width, under in ((375, True), (1000, False)):
+            page.set_viewport_size({"width": width, "height": 800})
+            page.wait_for_function(below, arg=[name, under])
+            assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_games_are_counted_in_trials(tmp_path: Path) -> None:
+    table = long({"A": {"rot": [0.5, 0.5]}}).assign(kind="study")
+    records: Any = [{"key": key, "curve": [[0, 0.5], [20, 0.5], [40, 0.5]]} for key in table["key"]]
+    section = Section("study", "games", bias_table(table), table, records)
+    (tmp_path / "games.html").write_text(report_page([section], "Games"))
+    with opened(tmp_path / "games.html") as page:
+        assert page.locator("#curves-0 .role-axis-title").get_by_text("trials").count() == 1
+        page.locator("#curves-0").scroll_into_view_if_needed()
+        line = page.locator("#curves-0 .mark-line path").last.bounding_box()
+        page.mouse.move(line["x"] + line["width"] / 2, line["y"] + line["height"] / 2)
+        tip = page.locator("#vg-tooltip-element.visible")
+        tip.wait_for()
+        assert "trials" in tip.inner_text()
+        page.get_by_text("All 2 runs").click()
+        heads = page.get_by_role("region", name="All runs").locator("thead th")
+        heads.first.wait_for()
+        assert heads.all_inner_texts() == ["row", "grammar", "seed", "value", "cut", "trials", "seconds", "ended by"]
+        assert "updates" not in page.locator("#section-0").inner_text()
 
 
 def test_settings_and_axes_can_be_chosen(atlas: Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import icy
-from icy.analysis.report.explorer import explorer_page, explorer_settings
+from icy.analysis.report.explorer import explorer_page, explorer_settings, further_choices
 from icy.records.load import LONG
 
 
@@ -53,3 +53,18 @@ def test_the_page_is_one_file(settings: list[dict[str, object]]) -> None:
     assert "src=" not in text.split("<script>")[0]
     data = json.loads(text.split('id="data">')[1].split("</script>")[0])
     assert [one["setting"] for one in data["settings"]] == [one["setting"] for one in settings]
+
+
+def test_columns_that_tell_settings_apart_can_be_chosen_too(settings: list[dict[str, object]]) -> None:
+    assert further_choices(settings) == ["settings"]  # check_every=50 beside the default
+    text = explorer_page(icy.atlas())
+    assert '<label>Training settings <select data-choice="settings">' in text
+    alike = [one for one in settings if one["setting"]["settings"] == ""]  # type: ignore[index]
+    assert further_choices(alike) == []
+    numbers = [{"setting": {**alike[0]["setting"], "held_out": share}} for share in (None, 0.25)]  # type: ignore[dict-item]
+    assert further_choices(numbers) == ["held_out"]
+
+
+def test_only_models_of_one_setting_are_said_to_be_measured_alike(settings: list[dict[str, object]]) -> None:
+    text = explorer_page(icy.atlas())
+    assert f"senders and receivers under {len(settings)} settings; models of one setting were measured alike" in text

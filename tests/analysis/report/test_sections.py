@@ -8,6 +8,7 @@ import math
 import pandas as pd
 import pytest
 
+from icy.analysis.report import charts
 from icy.analysis.report.sections import MOST_POINTS, Section, thinned
 from icy.analysis.tables.bias import bias_table
 from tests.helpers import THREE, long
@@ -80,3 +81,19 @@ def test_scores_are_coloured_within_their_column() -> None:
     found = Section("games", "agents", renamed, table)
     assert [cell["shade"] for cell in found.cells()] == [0.0, 1.0]
     assert json.loads(json.dumps(found.data()))["chart"] == "heat_scores"
+
+
+@pytest.mark.parametrize(("kind", "counted"), [("probe", "updates"), ("study", "trials"), ("unknown", "updates")])
+def test_points_are_counted_in_what_the_kind_of_job_counts(kind: str, counted: str) -> None:
+    assert section(long(THREE).assign(kind=kind)).data()["counted"] == counted
+
+
+def test_points_of_a_plug_in_are_counted_in_what_it_names_first() -> None:
+    assert section(long(THREE), points=("rounds", "accuracy")).data()["counted"] == "rounds"
+
+
+@pytest.mark.parametrize("log", [True, False])
+def test_a_logarithmic_scale_has_no_zero_to_leave_out(log: bool) -> None:
+    encoding = charts.tradeoff(log)["encoding"]
+    expected = {"type": "log"} if log else {"zero": False}  # Vega warns of more
+    assert [encoding[axis]["scale"] for axis in "xy"] == [expected, expected]
