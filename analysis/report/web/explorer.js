@@ -9,6 +9,7 @@ const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 // Settings as text: those of the atlas are numbers, words or null, those of a file are text.
 const text = (value) => String(value ?? "");
+const whole = (number) => (text(number) === "" ? "" : String(Number(number))); // 128.0 is 128
 const said = (name, value) => text(value) || (name === "settings" ? "default" : "none");
 const heading = (name) => name.replaceAll("_", " ");
 
@@ -133,6 +134,12 @@ function showAll() {
     [...row.cells].slice(2).forEach((one) => { one.dataset.value = one.textContent.replace("†", ""); });
   }
   document.getElementById("all").replaceChildren(table);
+  filterAll();
+}
+
+function filterAll() {
+  const asked = document.getElementById("filter").value, table = document.querySelector("#all table"), count = filtered(table, asked);
+  document.getElementById("count").textContent = asked ? `${count} of ${table.tBodies[0].rows.length} models` : "";
 }
 
 function show() { placeOwn(); shownChoices(); drawSpace(); choose(chosen ?? own.models[0]?.label); showAll(); }
@@ -232,7 +239,7 @@ function placeOwn() {
 function models(rows) {
   const found = new Map(), sizes = new Set(rows.map((row) => row.hidden_size)).size > 1;
   for (const row of rows) {
-    const key = JSON.stringify([row.model, row.hidden_size ?? "", row.options ?? ""]);
+    const key = JSON.stringify([row.model, whole(row.hidden_size), row.options ?? ""]);
     if (!found.has(key)) found.set(key, []);
     found.get(key).push(row);
   }
@@ -240,7 +247,7 @@ function models(rows) {
 }
 
 function model(key, rows, sizes) {
-  const first = rows[0], more = [sizes ? `E=${first.hidden_size}` : "", first.options ?? ""].filter(Boolean).join(", ");
+  const first = rows[0], more = [sizes ? `E=${whole(first.hidden_size)}` : "", first.options ?? ""].filter(Boolean).join(", ");
   const plain = `${first.model}${more ? ` (${more})` : ""}`, means = {}, seeds = {};
   for (const grammar of new Set(rows.map((row) => row.grammar))) {
     const values = rows.filter((row) => row.grammar === grammar).map((row) => Number(row.value));
@@ -266,10 +273,7 @@ document.addEventListener("click", (event) => {
   if (replaced) document.querySelector("#model h3").focus({ preventScroll: true });
   document.getElementById("model-title").scrollIntoView({ block: "nearest" });
 });
-document.getElementById("filter").addEventListener("input", (event) => {
-  const table = document.querySelector("#all table"), count = filtered(table, event.target.value);
-  document.getElementById("count").textContent = event.target.value ? `${count} of ${table.tBodies[0].rows.length} models` : "";
-});
+document.getElementById("filter").addEventListener("input", filterAll);
 const drop = document.getElementById("drop");
 for (const [kind, over] of [["dragover", true], ["dragleave", false], ["drop", false]]) {
   drop.addEventListener(kind, (event) => { event.preventDefault(); drop.classList.toggle("over", over); if (kind === "drop") read(event.dataTransfer.files[0]); });

@@ -120,8 +120,10 @@ def test_all_runs_and_the_print_are_there(report: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ['receiver/Mine, "so called"', "receiver/Hier:GRU"])
-@pytest.mark.parametrize("factor", [1, 2])
-def test_results_of_ones_own_are_placed_as_icy_places_them(atlas: Path, tmp_path: Path, name: str, factor: int) -> None:
+@pytest.mark.parametrize("factor", [1, 2, 1.0])  # as pandas may write whole numbers: 32.0
+def test_results_of_ones_own_are_placed_as_icy_places_them(
+    atlas: Path, tmp_path: Path, name: str, factor: float
+) -> None:
     table = icy.atlas().table
     setting = {"side": "receiver", "protocol": "acquire", "representation": "soft", "meanings": "3x4", "settings": ""}
     same = table[(table[list(setting)] == pd.Series(setting)).all(axis=1)]
@@ -346,7 +348,10 @@ def test_games_are_counted_in_trials(tmp_path: Path) -> None:
 
 def test_settings_and_axes_can_be_chosen(atlas: Path) -> None:
     with opened(atlas) as page:
+        page.get_by_label("Filter rows").fill("CNN")
         page.get_by_label("Side").select_option("receiver")
+        assert page.locator("#all tbody tr:visible").count() == 1
+        assert page.locator("#count").inner_text().startswith("1 of ")
         page.get_by_label("Axes").select_option(label="principal components")
         page.wait_for_function("document.querySelector('#space svg').textContent.includes('component 1')")
         page.locator("#all").get_by_role("button", name="receiver/CNN").click()
