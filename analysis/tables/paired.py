@@ -128,10 +128,13 @@ def _nothing_shared(long: pd.DataFrame, other: pd.DataFrame, names: Sequence[str
     if any(runs["failed"].astype(bool).all() for runs in (long, other)):
         return "Nothing can be compared, as all runs of one of the two failed."
     apart = [n for n in (*names, *PAIRED_BY) if not set(long[n].map(str)) & set(other[n].map(str))]
-    what = "These models" if list(names) == SETTING else "The two results"
+    of_models = list(names) == SETTING
+    what = "These models" if of_models else "The two results"
+    instead = "" if of_models else " `icy table --compare` shows them side by side."
     differ = f"; they differ in {listed(apart)}" if apart else ""
-    paired = f". Runs are paired by {' and '.join(PAIRED_BY)}, which cannot be held against each other"
-    return f"{what} share no run of one setting, grammar and seed{differ}{paired if {*apart} & {*PAIRED_BY} else ''}."
+    if {*apart} & {*PAIRED_BY}:
+        differ += f". Runs are paired by {' and '.join(PAIRED_BY)}, which cannot be held against each other"
+    return f"{what} share no run of one setting, grammar and seed{differ}.{instead}"
 
 
 def paired_of(part: pd.DataFrame) -> Paired:

@@ -70,7 +70,7 @@ def test_cut_runs_say_a_bound_or_nothing() -> None:
 
 def test_results_apart_in_a_column_match_if_told_so() -> None:
     soft, gumb = ratios({"rot": [1, 2, 3]}, representation="soft"), ratios({"rot": [2, 4, 6]}, representation="gumb")
-    with pytest.raises(IncompatibleError, match=r"grammar and seed; they differ in representation\.$"):
+    with pytest.raises(IncompatibleError, match=r"grammar and seed; they differ in representation\. `icy table"):
         compare(soft, gumb)
     found = compare(soft, gumb, ("soft", "gumb"), ["representation"])
     assert found.cells["effect"].tolist() == pytest.approx([2.0])
