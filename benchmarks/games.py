@@ -19,13 +19,14 @@ from matplotlib.figure import Figure
 import icy
 from icy.analysis.emergence import EMERGED, Emergence, probed_senders
 from icy.analysis.literature.game_claims import claims, games_of_results
-from icy.analysis.literature.games import IN_LONG, WHICH, references
+from icy.analysis.literature.games import WHICH, references
 from icy.analysis.plots.emergence import plot_emergence
 from icy.analysis.style import COLOURS, SMALL, head, panels, tidy
 from icy.analysis.tables.games import with_settings
 from icy.core.text import markdown_table
 from icy.experiments.results import ProbeResult
 from icy.records.kinds import job_kind
+from icy.records.long_table import SYNONYMS
 from icy.records.pack import add_to_pack
 
 HERE = Path(__file__).parent
@@ -139,7 +140,7 @@ def curves(result: ProbeResult) -> Figure:
 
 def _rows(part: pd.DataFrame) -> list[tuple[Any, ...]]:
     """Return what names the printed row of each result."""
-    names = [IN_LONG.get(name, name) for name in WHICH]
+    names = [SYNONYMS.get(name, name) for name in WHICH]
     return list(part[names].itertuples(index=False, name=None))
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from icy.analysis.cells import Cell, Reference
+from icy.records.long_table import SYNONYMS
 
 from .agreement import NAMES, with_distance
 from .catalogue import find_table, published
@@ -20,7 +21,6 @@ Row = tuple[str, str, int, int, int]  # world, channel, rule length, word size, 
 SEEDS = 3  # of a table whose rows were trained once
 WHICH = ("world", "channel", "rule_length", "word_size", "message_length")
 ARGUMENTS = MappingProxyType({"world": "world", "channel": "channel", "rule_length": "rule_length"})
-IN_LONG = MappingProxyType({"channel": "representation", "word_size": "vocab_size"})  # names in long tables
 
 
 @dataclass(frozen=True)
@@ -159,5 +159,5 @@ def rows_of(long: pd.DataFrame, cell: Mapping[Any, Any]) -> pd.DataFrame:
         return long
     same = pd.Series(True, index=long.index)
     for name in WHICH:
-        same &= long[IN_LONG.get(name, name)].eq(cell[name])
+        same &= long[SYNONYMS.get(name, name)].eq(cell[name])
     return long[same]

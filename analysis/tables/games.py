@@ -12,6 +12,7 @@ from icy.analysis.literature.games import references
 from icy.core.errors import InvalidSettingError
 from icy.core.text import counted
 from icy.records.load import Results, long_of
+from icy.records.long_table import SYNONYMS
 
 from .bias import failures
 from .options import shown_settings, told_options, whole_text
@@ -43,20 +44,9 @@ LABELS = {  # what tells rows apart, and headings
     "distractors": "D",
     "grammar": "distractors",
 }
-EVALUATED = {  # the same of agents that were evaluated side by side
-    "agents": "agents",
-    "world": "world",
-    "channel": "channel",
-    "word_size": "d",
-    "message_length": "words said",
-    "steps": "updates",
-    "settings": "settings",
-    "rule_length": "l",
-    "targets": "T",
-    "distractors": "D",
-    "distractor_kind": "distractors",
-}
-TRAINED = ("channel", "word_size", "message_length", "steps", "settings")  # labels that are shown where rows differ
+TRAINED = ("channel", "word_size", "message_length", "steps", "settings")  # shown of evaluated agents where they differ
+EVALUATED = ("agents", "world", *TRAINED, "rule_length", "targets", "distractors", "distractor_kind")
+OTHERS = {"steps": "updates"}  # headings of what is no label above
 ALWAYS = ("world", "representation", "rule_length")  # labels that are shown even if all rows agree
 NOTES = (
     "accuracy: candidates judged rightly, on held-out phrases if there are any; soft: the same with messages as "
@@ -171,14 +161,13 @@ def evaluation_table(rows: pd.DataFrame, spread: str = "sd", notes: Sequence[str
     checked_spread(spread)
     rows = rows.assign(agents=rows["agents"].str.partition(", seed ")[0])
     trained = rows[rows["channel"] != ""]  # those who know the rules have no channel
-    labels = {n: said for n, said in EVALUATED.items() if n not in TRAINED or trained[n].nunique() > 1}
+    names = [name for name in EVALUATED if name not in TRAINED or trained[name].nunique() > 1]
     shown = {name: said for name, said in SCORES.items() if rows[name].notna().any()}
     lines: list[Line] = []
-    for key, part in rows.groupby(list(labels), sort=False):
+    for key, part in rows.groupby(names, sort=False):
         cells = {said: cell_of_values(part[name], spread) for name, said in shown.items()}
         lines.append(([*(whole_text(value) or "-" for value in key), str(part["seed"].nunique())], cells))
-    several = (
-        [f"mean ± {SPREADS[spread][0]}"] if any(cell.seeds > 1 for _, line in lines for cell in line.values()) else []
-    )
-    headings = [*labels.values(), "seeds"]
+    averaged = any(cell.seeds > 1 for _, cells in lines for cell in cells.values())
+    several = [f"mean ± {SPREADS[spread][0]}"] if averaged else []
+    headings = [*(LABELS.get(SYNONYMS.get(name, name), OTHERS.get(name, name)) for name in names), "seeds"]
     return BiasTable("games", headings, list(shown.values()), lines, [*NOTES, *several, *notes], DECIMALS)

@@ -114,7 +114,7 @@ def require_memory(needed: int, what: str) -> None:
         raise too_large(what, _bytes(needed), available)
 
 
-def require_room(needed: int, what: str, instead: str) -> None:
+def require_allocation(needed: int, what: str, instead: str) -> None:
     """Raise an error, as allocating would, before a system that is short of memory kills the process.
 
     Args:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from icy.config.settings import TrainingSettings
 from icy.core.devices import make_current
-from icy.core.memory import require_room
+from icy.core.memory import require_allocation
 from icy.core.noise import counter_hash
 from icy.core.streams import stream_key
 from icy.training.checkpoints import sweep_checkpoints
@@ -73,7 +73,7 @@ class Course:
         """Check that updates that perceive images fit in memory. A GPU says so itself; a system kills the process."""
         if self.device.type != "cpu" or len(self.world.shape) != IMAGE_AXES:
             return
-        require_room(
+        require_allocation(
             int(PEAK * work_of_game(self.setup).kept * replicates),
             f"An update of {self.job.name}, which perceives images,",
             "take a smaller batch (--set batch_size=8), fewer targets, a smaller canvas, or a GPU",

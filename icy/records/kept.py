@@ -16,7 +16,7 @@ from .pack import is_pack
 from .record import Record, model_file
 
 KEY = "key"
-LABELLED = ("model", "seed", KEY)  # what a label says, if need be
+LABELLED = ("model", "seed")  # what a label says anyhow
 FACTS = ("model", "grammar", "seed", KEY)  # beside the configuration
 SHOWN = 5  # values in a message
 
@@ -59,7 +59,7 @@ def require_one(path: str | Path, records: Sequence[Record]) -> None:
     """
     if len(records) == 1:
         return
-    names = [n for n in dict.fromkeys((*FACTS, *records[0]["config"])) if _tells_apart(records, n)]
+    names = _differing(records) or [KEY]
     told = listed([_told(records, name) for name in names])
     raise StoreError(
         f"{path} leaves a choice of {len(records)}, which differ in {told}: say which, "
@@ -69,8 +69,7 @@ def require_one(path: str | Path, records: Sequence[Record]) -> None:
 
 def distinctions(records: Sequence[Record]) -> list[str]:
     """Return for every record what tells it from others of its model and seed; "" if nothing need be said."""
-    names = dict.fromkeys((*FACTS, *(records[0]["config"] if records else ())))
-    told = [name for name in names if name not in LABELLED and _tells_apart(records, name)]
+    told = [name for name in _differing(records) if name not in LABELLED]
     facts = [{name: _said(record, name) for name in told} for record in records]
     whole = [(record["model"], record["seed"], *one.values()) for record, one in zip(records, facts, strict=True)]
     for record, one, label in zip(records, facts, whole, strict=True):
@@ -79,10 +78,13 @@ def distinctions(records: Sequence[Record]) -> list[str]:
     return [", ".join(f"{name}={value}" for name, value in one.items()) for one in facts]
 
 
-def _tells_apart(records: Sequence[Record], name: str) -> bool:
-    plain = not any(isinstance(record["config"].get(name), (Mapping, list)) for record in records)
-    only = name == KEY and any(_tells_apart(records, other) for other in (*FACTS[:-1], *records[0]["config"]))
-    return plain and not only and len({_said(record, name) for record in records}) > 1
+def _differing(records: Sequence[Record]) -> list[str]:
+    """Return the facts in which records differ, but for their keys and what holds facts of its own."""
+    if not records:
+        return []
+    names = [name for name in dict.fromkeys((*FACTS, *records[0]["config"])) if name != KEY]
+    plain = [n for n in names if not any(isinstance(r["config"].get(n), (Mapping, list)) for r in records)]
+    return [name for name in plain if len({_said(record, name) for record in records}) > 1]
 
 
 def _told(records: Sequence[Record], name: str) -> str:

@@ -44,7 +44,13 @@ LONG = (
     *("finished", "key", "kind", "resolution", *CROSSINGS),
 )
 
-SYNONYMS = {"channel": "representation", "word_size": "vocab_size", "player": "model", "agents": "model"}
+SYNONYMS = {
+    "channel": "representation",
+    "word_size": "vocab_size",
+    "distractor_kind": "grammar",
+    "agents": "model",
+    "player": "model",
+}
 """Columns by the names that they have in the options and tables of some kinds of jobs."""
 
 # Names of the configuration that need no mention among the options.
