@@ -29,7 +29,6 @@ from .playing import looks, packed, spoken
 from .runner import Runner
 from .setup import IMAGE_AXES
 from .turns import TEST, TRAINING, VALIDATION, Turns
-from .work import work_of_game
 
 DRAWN_AT_ONCE = 64  # steps; bounds the memory they take
 PEAK = 1.4  # times what a forward pass keeps: measured with conv4 on batches of 2 to 8
@@ -64,17 +63,17 @@ class Course:
         seeds = [r.seed for r in replicates]
         self.turns = Turns(self.world, [setup.of_turns(r.grammar) for r in replicates], seeds, device)
         self.keys = torch.tensor([stream_key(s, "games", "noise") for s in seeds], device=device)
-        self._require_room(len(seeds))
+        self._require_memory(len(seeds))
         self.learner = self._make_learner(seeds)
         self.updates = 0
         self._resume()
 
-    def _require_room(self, replicates: int) -> None:
+    def _require_memory(self, replicates: int) -> None:
         """Check that updates that perceive images fit in memory. A GPU says so itself; a system kills the process."""
         if self.device.type != "cpu" or len(self.world.shape) != IMAGE_AXES:
             return
         require_allocation(
-            int(PEAK * work_of_game(self.setup).kept * replicates),
+            int(PEAK * self.job.work().kept * replicates),
             f"An update of {self.job.name}, which perceives images,",
             "take a smaller batch (--set batch_size=8), fewer targets, a smaller canvas, or a GPU",
         )

@@ -96,7 +96,7 @@ class GameJob(Job):
         turns = self.setup.turns
         return super().update_cost * (turns.targets + turns.distractors) * self.setup.learning.batch_size
 
-    def work(self) -> Work | None:
+    def work(self) -> Work:
         """Count an update of the agents, whose perception of images is most of it."""
         count = cast("Callable[[Setup], Work]", load_object(f"{__package__}.work:work_of_game"))
         return count(self.setup)

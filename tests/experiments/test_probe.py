@@ -162,7 +162,7 @@ def test_bad_input_is_one_sentence(
 
 def test_an_unwritable_folder(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(StoreError, match="Choose another"):
+    with pytest.raises(StoreError, match="Choose another place"):
         icy.probe("sender/FC2L", "perm", out=tmp_path / "file" / "out", **TINY)
 
 
