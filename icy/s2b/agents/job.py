@@ -76,7 +76,7 @@ class AgentJob(Job):
                 **{f"game.{name}": value for name, value in own.items()},
                 **setup.options,
                 **{f"speaker.{name}": value for name, value in setup.speaker_options.items()},
-                **setup.how.changes(setup.core, setup.settings, setup.preset),
+                **setup.changes(),
                 **({"observations": setup.observations} if setup.observations else {}),
             },
             "settings": {
@@ -183,8 +183,9 @@ def _setups(spec: S2BSpec) -> Iterable[Setup]:
     ]
     for core, learner, speaker in product(*(_words(spec, n) for n in ("core", "learner", "speaker"))):
         core = core_name(core, learner)
-        settings = find_learner(learner).complete(core, _asked(spec, core, learner), spec.preset)
+        asked = _asked(spec, core, learner)
         for game, deaf in product(games, (False, True) if spec.deaf else (False,)):
+            settings = find_learner(learner).complete(core, asked, spec.preset, game)
             yield Setup(
                 core=core,
                 learner=learner,

@@ -48,30 +48,31 @@ class Learner:
         """Return the class of its settings beside a core."""
         return load_object(self.settings if core in MEMORIES or not self.of_cores else self.of_cores)
 
-    def made(self, core: str, given: Mapping[str, Any], preset: str = "default") -> Any:
-        """Return its settings.
+    def made(self, core: str, given: Mapping[str, Any], preset: str, game: GameSettings) -> Any:
+        """Return its settings in a game.
 
         Raises:
             IcyError: an unknown preset or setting, or a value that cannot be.
         """
         of = self.settings_class(core)
-        presets = {"default": of(), **(load_object(self.presets) if self.presets else {})}
+        usual = of.usual(game) if hasattr(of, "usual") else of()  # some depend on the game
+        presets = {"default": usual, **(load_object(self.presets) if self.presets else {})}
         if preset not in presets:
             raise unknown("preset of this learner", preset, list(presets))
         own = checked(of, given, "setting of the learner", {*self.fixed, *self.hidden})
         return replace(presets[preset], **self.fixed, **own)
 
-    def complete(self, core: str, given: Mapping[str, Any], preset: str = "default") -> dict[str, Any]:
+    def complete(self, core: str, given: Mapping[str, Any], preset: str, game: GameSettings) -> dict[str, Any]:
         """Return all of its settings that stand nowhere else, by name. Errors as for `made`."""
-        made, left_out = self.made(core, given, preset), {*self.fixed, *self.hidden}
+        made, left_out = self.made(core, given, preset, game), {*self.fixed, *self.hidden}
         return {f.name: getattr(made, f.name) for f in fields(made) if f.name not in left_out}
 
-    def changes(self, core: str, given: Mapping[str, Any], preset: str = "default") -> dict[str, Any]:
+    def changes(self, core: str, given: Mapping[str, Any], preset: str, game: GameSettings) -> dict[str, Any]:
         """Return the settings that differ from the preset's; of one that is several, those that differ from the usual.
 
         Errors as for `made`.
         """
-        made, usual = self.made(core, given, preset), self.made(core, {}, preset)
+        made, usual = self.made(core, given, preset, game), self.made(core, {}, preset, game)
         changed = differing(made, usual)
         return {n: differing(v, cast(Any, type(v))()) if is_dataclass(v) else v for n, v in changed.items()}
 
@@ -171,7 +172,11 @@ class Setup:
 
     def learner_settings(self) -> Any:
         """Return the settings of the learner."""
-        return self.how.made(self.core, self.settings, self.preset)
+        return self.how.made(self.core, self.settings, self.preset, self.game_settings())
+
+    def changes(self) -> dict[str, Any]:
+        """Return the settings of the learner that differ from the usual ones."""
+        return self.how.changes(self.core, self.settings, self.preset, self.game_settings())
 
     def game_settings(self) -> GameSettings:
         """Return the settings of the game."""

@@ -53,6 +53,21 @@ def of_length(learner: str, updates: int) -> dict[str, Any]:
     return {"learner": learner, "core": core, "updates": updates, "settings": FEW}
 
 
+# -- a spec ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("core", ["pairs", "LSTM"])
+def test_decisions_stay_open_for_longer_with_distractors_unless_it_is_said(core: str) -> None:
+    def entropies(**given: Any) -> list[tuple[float, bool]]:
+        jobs = agent_jobs(S2BSpec(core=core, distractors=[0, 3], **given))
+        shown = [job.config(job.replicates[0])["options"] for job in jobs]
+        return [(job.setup.settings["entropy"], "entropy" in options) for job, options in zip(jobs, shown, strict=True)]
+
+    assert entropies() == [(0.01, False), (0.1, False)]  # shown only where it is not the usual one of that game
+    assert entropies(settings={"entropy": 0.1}) == [(0.1, True), (0.1, False)]
+    assert entropies(settings={"entropy": 0.01}) == [(0.01, False), (0.01, True)]
+
+
 # -- a run -------------------------------------------------------------------------------------------------------------
 
 

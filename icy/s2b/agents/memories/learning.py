@@ -44,7 +44,7 @@ class LearningSettings:
         epochs: how often PPO goes through a batch.
         minibatch: number of episodes in one step of the optimiser.
         clip: how far PPO lets the probability of a decision move, as a share of it.
-        entropy: weight of the entropy of decisions in PPO.
+        entropy: weight of the entropy of decisions in PPO; see `usual`.
         learning_rate: of Adam.
         alignment_rate: learning rate of what is aligned with what, as a multiple of that.
         warm_up: number of updates in which the learning rate rises to it.
@@ -78,6 +78,15 @@ class LearningSettings:
         for name in ("entropy", "alignment_rate"):
             real_number(f"setting {name}", getattr(self, name))
         real_number("setting decay", self.decay, most=1)
+
+    @classmethod
+    def usual(cls, game: GameSettings) -> Self:
+        """Return the defaults for a game: with distractors, decisions stay open for longer.
+
+        "None" is right there in half of the games and each stimulus in few, and with the weight of games without
+        distractors learning stops at "none".
+        """
+        return cls(entropy=0.1) if game.distractors else cls()
 
     def rate(self, update: int) -> float:
         """Return the learning rate of an update, counted from 0."""
@@ -129,7 +138,7 @@ class DealtLearning(Training):
         speaker: str | Callable[[], Player] = "posdis",
     ) -> None:
         check_dealt(game)
-        self.model, self.game, self.settings = model, game, settings or LearningSettings()
+        self.model, self.game, self.settings = model, game, settings or LearningSettings.usual(game)
         self.seed, self._speaker = seed, speaker
         self.updates = self._observations = 0
         times = {ALIGNMENT: self.settings.alignment_rate}

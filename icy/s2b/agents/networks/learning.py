@@ -87,7 +87,7 @@ class CoreLearning(DealtLearning):
     def __init__(
         self, model: CoreListener, game: GameSettings, settings: CoreLearningSettings | None = None, **given: Any
     ) -> None:
-        super().__init__(model, game, settings or CoreLearningSettings(), **given)
+        super().__init__(model, game, settings or CoreLearningSettings.usual(game), **given)
 
     def listener(self) -> Player:
         """Return the listener as it is now, to play."""
