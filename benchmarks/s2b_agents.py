@@ -80,8 +80,8 @@ def draw(results: dict[str, ProbeResult]) -> None:
         head(axis, TITLES[name], 2.3)
         axis.set_xlabel("million observations")
         axis.set_ylim(40, 101)
-        where = {"loc": "center left", "bbox_to_anchor": (1, 0.5)} if name == "papers" else {"loc": "lower right"}
-        axis.legend(fontsize=SMALL, frameon=False, **where)
+        where, at = ("center left", (1, 0.5)) if name == "papers" else ("lower right", (1.05, 0.18))  # clear of lines
+        axis.legend(fontsize=SMALL, frameon=False, handlelength=1, loc=where, bbox_to_anchor=at)
         tidy(axis, "y")
     axes[0].set_ylabel("query (ZSCT), %")
     figure.savefig(PAGE.with_suffix(".png"), dpi=160)
