@@ -12,6 +12,8 @@ from icy.core.errors import IncompatibleError, UnknownNameError
 from icy.core.registry import Entry, registry
 from icy.s2b import Action, BatchedGame, Player, Seat, Seen
 from icy.testing import PLAYER_CHECKS, ContractError, check_listener, check_speaker
+from icy.testing.cases import CheckFailure, NotApplicable
+from icy.testing.players import require_same_actions
 
 
 class Listens(Player):
@@ -223,3 +225,12 @@ def test_registered_players_are_found() -> None:
         check_speaker("mine")
     with pytest.raises(ContractError, match="listener/Decides fails 1 of"):
         check_listener(Decides)
+
+
+def test_actions_that_agree_by_chance_at_first_are_still_told_from_those_that_always_do() -> None:
+    yes, no = np.array([[0]]), np.array([[1]])
+    with pytest.raises(CheckFailure, match=r"They differ\. The first difference is at step 0"):
+        require_same_actions([no], [yes], "They differ", lambda: [yes])
+    played = iter([yes, yes, no])
+    with pytest.raises(NotApplicable, match="not deterministic"):
+        require_same_actions([no], [yes], "They differ", lambda: [next(played)])

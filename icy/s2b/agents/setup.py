@@ -23,7 +23,8 @@ class Learner:
     Attributes:
         description: one line.
         make: "module:function" of a setup and a seed, which returns the `Training`.
-        settings: "module:class" of its settings, a dataclass with the number of `updates`.
+        settings: "module:class" of its settings, a dataclass with the number of `updates`. Where its defaults depend on
+            the game, `usual(game)` of the class makes them.
         fixed: settings that its name stands for.
         hidden: settings that stand elsewhere in a setup.
         presets: "module:object" of a mapping from names to such settings; "" for none.
@@ -55,7 +56,7 @@ class Learner:
             IcyError: an unknown preset or setting, or a value that cannot be.
         """
         of = self.settings_class(core)
-        usual = of.usual(game) if hasattr(of, "usual") else of()  # some depend on the game
+        usual = of.usual(game) if hasattr(of, "usual") else of()
         presets = {"default": usual, **(load_object(self.presets) if self.presets else {})}
         if preset not in presets:
             raise unknown("preset of this learner", preset, list(presets))

@@ -44,7 +44,7 @@ class LearningSettings:
         epochs: how often PPO goes through a batch.
         minibatch: number of episodes in one step of the optimiser.
         clip: how far PPO lets the probability of a decision move, as a share of it.
-        entropy: weight of the entropy of decisions in PPO; see `usual`.
+        entropy: weight of the entropy of decisions in PPO; with distractors take that of `usual`.
         learning_rate: of Adam.
         alignment_rate: learning rate of what is aligned with what, as a multiple of that.
         warm_up: number of updates in which the learning rate rises to it.

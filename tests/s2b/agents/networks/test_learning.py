@@ -27,6 +27,13 @@ def learning(own: bool = False, **given: Any) -> CoreLearning:
     return CoreLearning(model, game, CoreLearningSettings(**{**SMALL, **given}), seed=7)
 
 
+@pytest.mark.parametrize(("distractors", "entropy"), [(0, 0.01), (3, 0.1)])
+def test_settings_that_are_not_given_are_those_of_the_game(distractors: int, entropy: float) -> None:
+    game = GameSettings(most=2, distractors=distractors)
+    assert CoreLearning(CoreListener(game, NETWORK), game).settings == CoreLearningSettings(entropy=entropy)
+    assert DealtLearning(CoreListener(game, NETWORK), game).settings == LearningSettings(entropy=entropy)
+
+
 @pytest.mark.parametrize("own", [False, True])
 @pytest.mark.parametrize(
     "given", [{"learner": "ppo"}, {"learner": "supervised"}, {"learner": "ppo", "baseline": "value"}]
