@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -77,8 +77,7 @@ def curves(
         sharex=True,
         sharey=True,
     )
-    grammars = in_order(long["grammar"])
-    looks = style.grammar_looks(grammars)
+    looks = style.grammar_looks(in_order(long["grammar"]))
     for ax, (name, part) in zip(drawn, found, strict=True):
         _panel(ax, runs[runs["key"].isin(part["key"])], looks, spread)
         _target_line(ax, part)
@@ -86,10 +85,7 @@ def curves(
     _updates_axis(drawn, runs, log)
     counted = " or ".join(dict.fromkeys(kind_of(r).counted for r in with_curve))
     style.outer_labels(drawn, across if axes is None else 1, counted, ["accuracy"] * len(drawn))
-    handles = [_handle(g, looks[g]) for g in grammars]
-    if long["target"].notna().any():
-        handles.append(Line2D([], [], **TARGET, label="target"))
-    style.legend(figure, drawn, axes is None, handles, handlelength=3)
+    style.legend(figure, drawn, axes is None, _handles(looks, long), handlelength=3)
     lost = len(records) - len(with_curve)
     style.entitle(figure, drawn, axes is None, title, title_and_notes(long)[0], _notes(runs, spread, lost))
     return figure
@@ -182,9 +178,14 @@ def _updates_axis(axes: Sequence[Axes], runs: pd.DataFrame, log: bool | None) ->
         ax.set_xlim(0, last * 1.02)
 
 
-def _handle(grammar: str, look: style.Look) -> Line2D:
-    mark: dict[str, Any] = {"marker": look.marker, "markersize": 3.5, "markeredgewidth": 0.7}
-    return Line2D([], [], color=look.colour, linestyle=look.dash, linewidth=style.LINE, label=grammar, **mark)
+def _handles(looks: Mapping[str, style.Look], long: pd.DataFrame) -> list[Line2D]:
+    """Return the lines of a legend: one per grammar, and the target if there is one."""
+    mark: dict[str, Any] = {"markersize": 3.5, "markeredgewidth": 0.7, "linewidth": style.LINE}
+    lines = [
+        Line2D([], [], color=look.colour, linestyle=look.dash, marker=look.marker, label=grammar, **mark)
+        for grammar, look in looks.items()
+    ]
+    return lines + ([Line2D([], [], **TARGET, label="target")] if long["target"].notna().any() else [])
 
 
 def _notes(runs: pd.DataFrame, spread: str, lost: int) -> list[str]:

@@ -70,14 +70,7 @@ def parameters(
     looks = style.model_looks(map(str, long["model"].unique()))
     crowd = len(looks) > style.PER_MODEL
     counts = [(part, sum(other is part for other, _ in wanted)) for part in dict.fromkeys(part for part, _ in wanted)]
-    if axes is None:
-        heights = [LARGE_PANEL if crowd else PANEL_HEIGHT] * len(counts)
-        shapes = [(part.name, count) for part, count in counts]
-        figure, drawn = style.grids(shapes, width, heights, 2 if crowd else None, sharex=True)
-        refuse_crowd((figure.get_figwidth(), figure.get_figheight()), [part for part, _ in counts])
-    else:
-        drawn = style.given_axes([f"{g}, {part.name}" if part.name else g for part, g in wanted], axes)
-        figure = style.figure_of(drawn[0])
+    figure, drawn = _panels(wanted, counts, crowd, width, axes)
     for ax, (part, grammar) in zip(drawn, wanted, strict=True):
         _panel(ax, part, grammar, crowd, spread)
         ax.set_title(grammar if axes is None or not part.name else f"{grammar}\n{part.name}", fontsize=style.MEDIUM)
@@ -89,6 +82,24 @@ def parameters(
     for ax, (part, grammar) in zip(drawn, wanted, strict=True):
         _models(ax, part, grammar, looks, spread)
     return figure
+
+
+def _panels(
+    wanted: Sequence[tuple[Block, str]],
+    counts: Sequence[tuple[Block, int]],
+    crowd: bool,
+    width: float,
+    axes: Axes | Sequence[Axes] | None,
+) -> tuple[Figure, Sequence[Axes]]:
+    """Return the figure and an axes per panel: new ones, the panels of each block together, or those that are given."""
+    if axes is not None:
+        drawn = style.given_axes([f"{g}, {part.name}" if part.name else g for part, g in wanted], axes)
+        return style.figure_of(drawn[0]), drawn
+    heights = [LARGE_PANEL if crowd else PANEL_HEIGHT] * len(counts)
+    shapes = [(part.name, count) for part, count in counts]
+    figure, drawn = style.grids(shapes, width, heights, 2 if crowd else None, sharex=True)
+    refuse_crowd((figure.get_figwidth(), figure.get_figheight()), [part for part, _ in counts])
+    return figure, drawn
 
 
 def _label(axes: Sequence[Axes], counts: Sequence[tuple[Block, int]], width: float, most: int | None) -> None:
