@@ -2,7 +2,7 @@
 
 Writes benchmarks/reproduced: a page per table with a verdict on every cell, the cells as csv, all replicates behind
 them in replicates.parquet, which `icy table` and `icy plot` read, and their records in records.parquet. There the
-next run starts, on any machine: with --train, what it lacks of the named models is trained first, in
+next run starts, on any machine: with --train, what it lacks of what is named is trained first, in
 benchmarks/published/results (run it again to continue), and goes into it; without, the pages are written from it.
 """
 
@@ -79,21 +79,27 @@ TABLES = [
 ]
 
 
-def reproduce(page: Page, only: list[str], train: bool, workers: int | None) -> Reproduction | None:
-    """Reproduce a table, training what is missing or only with what is on file; None if it has nothing of `only`."""
+def reproduce(
+    page: Page, train: bool = False, workers: int | None = 1, only: list[str] | None = None, representation: str = ""
+) -> Reproduction | None:
+    """Reproduce a table, training what is missing or only with what is on file.
+
+    Returns None if it has nothing of the models `only` or of the representation, where these are named.
+    """
     rerun = "missing" if train else "never"
     try:
         where = {"out": RESULTS, "start": RECORDS if RECORDS.exists() else (), "device": "cpu", "workers": workers}
-        return icy.reproduce(page.table, only, settings=page.settings, rerun=rerun, **where)
-    except (InvalidSettingError, UnknownNameError):  # nothing of `only` is in this table
-        if not only:
+        named = {"only": only or (), "representation": representation}
+        return icy.reproduce(page.table, **named, settings=page.settings, rerun=rerun, **where)
+    except (InvalidSettingError, UnknownNameError):  # nothing of what is named is in this table
+        if not only and not representation:
             raise
         return None
 
 
 def write(page: Page) -> tuple[Reproduction, pd.DataFrame] | None:
     """Write page and cells of what is on file; return the reproduction and its replicates, None if there are none."""
-    done = reproduce(page, [], train=False, workers=1)
+    done = reproduce(page)
     if done is None or not done.result.records:
         return None
     (PAGES / f"{page.name}.md").write_text(done.page(page.remark))
@@ -144,12 +150,17 @@ def main() -> None:
     parser.add_argument("--train", action="store_true", help="train what is missing")
     parser.add_argument("--table", default="", help="tables whose page has this in its name")
     parser.add_argument("--only", nargs="*", default=[], help="models to train; all unless given")
+    parser.add_argument(
+        "--representation", default="", choices=["soft", "gumb", "discr"], help="the one to train; all unless given"
+    )
     parser.add_argument("--workers", type=int)
     given = parser.parse_args()
+    named = [page for page in TABLES if given.table.replace("/", "-") in page.name]
+    if not named:
+        parser.error(f"no page has {given.table!r} in its name; pages: {', '.join(page.name for page in TABLES)}")
     if given.train:
-        for page in TABLES:
-            if given.table in page.name:
-                reproduce(page, given.only, True, given.workers)
+        for page in named:
+            reproduce(page, True, given.workers, given.only, given.representation)
     PAGES.mkdir(exist_ok=True)
     add_to_pack(RECORDS, RESULTS)
     written = [(page, *found) for page in TABLES if (found := write(page)) is not None]

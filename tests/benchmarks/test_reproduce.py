@@ -1,0 +1,48 @@
+"""The script that measures published tables again: what it is asked for, before it trains anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from .helpers import benchmark
+
+
+@pytest.fixture
+def reproduce(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
+    module = benchmark("reproduce", monkeypatch)
+    monkeypatch.setattr(module, "RESULTS", tmp_path)
+    return module
+
+
+def test_a_page_that_is_not_there_is_refused_with_those_that_are(
+    reproduce: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["reproduce.py", "--train", "--table", "tabel13"])
+    with pytest.raises(SystemExit, match="2"):
+        reproduce.main()
+    said = capsys.readouterr().err
+    assert "'tabel13'" in said
+    assert "perkins21-table13" in said
+
+
+@pytest.mark.parametrize(
+    ("table", "named"),
+    [
+        ("icy22/table3", {"representation": "gumb"}),  # a table of SOFT alone
+        ("perkins21/table13", {"only": ["RNN1L:LSTM"]}),  # a receiver, in a table of senders
+    ],
+)
+def test_a_table_without_what_is_named_is_passed_over(
+    reproduce: ModuleType, table: str, named: dict[str, str | list[str]]
+) -> None:
+    assert reproduce.reproduce(reproduce.Page(table), **named) is None
+
+
+def test_what_is_named_is_all_that_is_read(reproduce: ModuleType) -> None:
+    done = reproduce.reproduce(reproduce.Page("perkins21/table15"), only=["kNN"], representation="soft")
+    assert set(done.cells["model"]) == {"kNN"}
+    assert set(done.cells["representation"]) == {"soft"}
+    assert not (done.cells["verdict"] == "missing").any()
