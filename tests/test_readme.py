@@ -41,6 +41,7 @@ PRINTED = {
     ],
     "docs/from-results-to-a-paper.md": [
         "table benchmarks/reproduced/replicates.parquet -m FC2L -g rot -g shufdet --where protocol=acquire "
+        "--where hidden_size=128 "
         "--spread sem --compare icy22/table3",
         "compare benchmarks/reproduced/replicates.parquet:model=sender/HierZero:RNN "
         "benchmarks/reproduced/replicates.parquet:model=sender/HierZero:dgsend --where protocol=acquire",
