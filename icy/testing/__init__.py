@@ -15,7 +15,6 @@ its own in pytest. If a plug-in cannot pass a check, declare the check and the r
 from .cases import CheckFailure, GrammarCase, ModelCase, NotApplicable
 from .cells import CELL_CHECKS, CellCase
 from .contracts import (
-    bound_checks,
     check_cell,
     check_core,
     check_grammar,
@@ -27,7 +26,6 @@ from .contracts import (
     check_study_player,
     check_text_model,
     check_world,
-    parametrize_with_checks,
 )
 from .cores import CORE_CHECKS, CoreCase
 from .grammars import GRAMMAR_CHECKS
@@ -35,6 +33,7 @@ from .metrics import METRIC_CHECKS, MetricCase
 from .models import MODEL_CHECKS
 from .perceptions import PERCEPTION_CHECKS, PerceptionCase
 from .players import PLAYER_CHECKS, PlayerCase
+from .registered import bound_checks, parametrize_with_checks
 from .runner import BoundCheck, CheckResult, ContractError
 from .study_players import STUDY_PLAYER_CHECKS, StudyPlayerCase
 from .text_models import TEXT_MODEL_CHECKS, TextModelCase

@@ -279,3 +279,8 @@ class MadeTensors(TorchFunctionMode):
 def first_line(error: BaseException) -> str:
     """Return the first line of an error's message, without its full stop."""
     return str(error).strip().partition("\n")[0].rstrip(".")
+
+
+def first_representation(entry: Entry) -> str:
+    """Return the representation that a model is checked in unless one is named: the first that it works with."""
+    return entry.representations[0] if entry.representations else "soft"

@@ -1,14 +1,14 @@
-"""Run the contract of one plug-in, or of many: a function for each kind, and all of them as tests of pytest."""
+"""Run the contract of one plug-in, registered or not: a function for each kind."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from torch import nn
 
-from icy.core.errors import InvalidSettingError, UnknownNameError
+from icy.core.errors import InvalidSettingError
 from icy.core.registry import (
     CORE,
     LISTENER,
@@ -26,7 +26,7 @@ from icy.languages.meanings import MeaningSpace
 from icy.models.base import Receiver, Sender
 from icy.training.probe_job import Task
 
-from .cases import Check, GrammarCase, ModelCase
+from .cases import Check, GrammarCase, ModelCase, first_representation
 from .cells import CELL_CHECKS, CellCase
 from .cores import CORE_CHECKS, CoreCase
 from .grammars import GRAMMAR_CHECKS
@@ -34,14 +34,13 @@ from .metrics import METRIC_CHECKS, MetricCase
 from .models import MODEL_CHECKS
 from .perceptions import PERCEPTION_CHECKS, PerceptionCase
 from .players import PLAYER_CHECKS, PlayerCase
-from .runner import BoundCheck, Case, CheckResult, bind, run_all
+from .runner import Case, CheckResult, bind, run_all
 from .study_players import STUDY_PLAYER_CHECKS, StudyPlayerCase
 from .text_models import TEXT_MODEL_CHECKS, TextModelCase
 from .worlds import WORLD_CHECKS, WorldCase
 
 Given = str | Entry | Callable[..., Any]
 Report = Callable[[CheckResult], None]
-FIRST_CHOICE = (*SIDES, "grammar")  # of a name that stands for a model or grammar and for something else too
 CHECKS: dict[str, dict[str, Check]] = {
     **dict.fromkeys(SIDES, MODEL_CHECKS),
     "cell": CELL_CHECKS,
@@ -108,10 +107,10 @@ def check_model(
         vocab_size,
         word_length,
         hidden_size,
-        representation or _first_representation(entry),
+        representation or first_representation(entry),
         dict(options or {}) if registered else {},
     )
-    return _run(entry, ModelCase(task, seed, registered), expected_failures, raise_on_failure, report)
+    return run_case(entry, ModelCase(task, seed, registered), expected_failures, raise_on_failure, report)
 
 
 def check_grammar(
@@ -150,7 +149,7 @@ def check_grammar(
     entry, registered = _entry_of(grammar, "grammar")
     case = GrammarCase(entry.name, MeaningSpace.of(space), vocab_size, word_length, seed)
     with contextlib.nullcontext() if registered else registry.holding(entry):
-        return _run(entry, case, expected_failures, raise_on_failure, report)
+        return run_case(entry, case, expected_failures, raise_on_failure, report)
 
 
 def check_cell(
@@ -184,7 +183,7 @@ def check_cell(
         ['trains as: broadcast']
     """
     entry, registered = _entry_of(cell, "cell")
-    return _run(entry, CellCase(entry, size, seed, registered), expected_failures, raise_on_failure, report)
+    return run_case(entry, CellCase(entry, size, seed, registered), expected_failures, raise_on_failure, report)
 
 
 def check_metric(
@@ -216,7 +215,7 @@ def check_metric(
         ['from -1 to 1']
     """
     entry, registered = _entry_of(metric, "metric")
-    return _run(entry, MetricCase(entry, seed, registered), expected_failures, raise_on_failure, report)
+    return run_case(entry, MetricCase(entry, seed, registered), expected_failures, raise_on_failure, report)
 
 
 def check_speaker(
@@ -304,7 +303,7 @@ def check_text_model(
         [True]
     """
     entry, registered = _entry_of(model, TEXT_MODEL)
-    return _run(entry, TextModelCase(entry, registered), expected_failures, raise_on_failure, report)
+    return run_case(entry, TextModelCase(entry, registered), expected_failures, raise_on_failure, report)
 
 
 def check_core(
@@ -338,7 +337,7 @@ def check_core(
         [True]
     """
     entry, registered = _entry_of(core, CORE)
-    return _run(entry, CoreCase(entry, width, seed, registered), expected_failures, raise_on_failure, report)
+    return run_case(entry, CoreCase(entry, width, seed, registered), expected_failures, raise_on_failure, report)
 
 
 def check_world(
@@ -370,7 +369,7 @@ def check_world(
         ['objects have one look each']
     """
     entry, registered = _entry_of(world, WORLD)
-    return _run(entry, WorldCase(entry, seed, registered), expected_failures, raise_on_failure, report)
+    return run_case(entry, WorldCase(entry, seed, registered), expected_failures, raise_on_failure, report)
 
 
 def check_perception(
@@ -404,7 +403,7 @@ def check_perception(
         ['trains as: broadcast']
     """
     entry, registered = _entry_of(perception, PERCEPTION)
-    return _run(entry, PerceptionCase(entry, size, seed, registered), expected_failures, raise_on_failure, report)
+    return run_case(entry, PerceptionCase(entry, size, seed, registered), expected_failures, raise_on_failure, report)
 
 
 def check_study_player(
@@ -436,142 +435,21 @@ def check_study_player(
         [True]
     """
     entry, registered = _entry_of(player, STUDY_PLAYER)
-    return _run(entry, StudyPlayerCase(entry, seed, registered), expected_failures, raise_on_failure, report)
+    return run_case(entry, StudyPlayerCase(entry, seed, registered), expected_failures, raise_on_failure, report)
 
 
 def _check_player(
     player: Given, role: str, expected: Mapping[str, str] | None, raise_on_failure: bool, report: Report | None
 ) -> list[CheckResult]:
     entry, registered = _entry_of(player, role)
-    return _run(entry, PlayerCase(entry, registered), expected, raise_on_failure, report)
+    return run_case(entry, PlayerCase(entry, registered), expected, raise_on_failure, report)
 
 
-def _run(
+def run_case(
     entry: Entry, case: Case, expected: Mapping[str, str] | None, raise_on_failure: bool, report: Report | None
 ) -> list[CheckResult]:
+    """Run all checks of the kind of a plug-in on a case of it."""
     return run_all(bind(entry, case, CHECKS[entry.kind], expected), entry.qualified, raise_on_failure, report)
-
-
-def matching(names: str | Iterable[str]) -> list[Entry]:
-    """Return the registered plug-ins that names and shell patterns stand for, of every kind.
-
-    A name that several kinds have is that of a model or grammar if there is one; otherwise the kind must be said, as in
-    "metric/posdis".
-
-    Raises:
-        UnknownNameError: nothing is called that, or several plug-ins are.
-    """
-    found: dict[str, Entry] = {}
-    for name in [names] if isinstance(names, str) else names:
-        try:
-            entries = registry.match(name, *CHECKS)
-        except UnknownNameError:
-            try:
-                entries = registry.match(name, *FIRST_CHOICE)
-            except UnknownNameError:
-                entries = []
-            if not entries:
-                raise
-        for entry in entries:
-            found.setdefault(entry.qualified, entry)
-    return list(found.values())
-
-
-def check_entry(entry: Entry, representation: str | None = None, report: Report | None = None) -> list[CheckResult]:
-    """Run the whole contract of a registered plug-in, whatever its kind, and return the results.
-
-    Args:
-        entry: the plug-in.
-        representation: the representation of a model; by default the first that it works with.
-        report: called with each result as it comes.
-    """
-    return _run(entry, _usual_case(entry, representation), None, False, report)
-
-
-def bound_checks(
-    names: str | Iterable[str],
-    expected_failures: Mapping[str, str] | None = None,
-    representation: str | None = None,
-) -> list[BoundCheck]:
-    """Return every check of some registered plug-ins, ready to run.
-
-    Args:
-        names: names or shell patterns, as in `"sender/Mine*"`, `"rot"` or `"metric/*"`.
-        expected_failures: names of checks that none of them can pass, each with the reason.
-        representation: the representation of models; models that do not work with it are left out. By default each is
-            checked in the first that it works with.
-
-    Raises:
-        UnknownNameError: nothing is called that, or several plug-ins are.
-    """
-    bound: list[BoundCheck] = []
-    for entry in matching(names):
-        if entry.kind in SIDES and representation is not None and not entry.works_with(representation):
-            continue
-        bound += bind(entry, _usual_case(entry, representation), CHECKS[entry.kind], expected_failures)
-    return bound
-
-
-def _usual_case(entry: Entry, representation: str | None) -> Case:
-    """Return the case of a registered plug-in in the setting that the functions above have by default."""
-    if entry.kind == "grammar":
-        return GrammarCase(entry.name, MeaningSpace(3, 4))
-    if entry.kind == "cell":
-        return CellCase(entry)
-    if entry.kind == "metric":
-        return MetricCase(entry)
-    if entry.kind in PLAYERS:
-        return PlayerCase(entry)
-    if entry.kind == TEXT_MODEL:
-        return TextModelCase(entry)
-    if entry.kind == CORE:
-        return CoreCase(entry)
-    if entry.kind == WORLD:
-        return WorldCase(entry)
-    if entry.kind == PERCEPTION:
-        return PerceptionCase(entry)
-    if entry.kind == STUDY_PLAYER:
-        return StudyPlayerCase(entry)
-    used = representation or _first_representation(entry)
-    return ModelCase(Task(entry, MeaningSpace(3, 4), word_length=2, hidden_size=16, representation=used))
-
-
-def _first_representation(entry: Entry) -> str:
-    return entry.representations[0] if entry.representations else "soft"
-
-
-def parametrize_with_checks(
-    names: str | Iterable[str],
-    expected_failures: Mapping[str, str] | None = None,
-    representation: str | None = None,
-) -> Any:
-    """Make every check of some registered plug-ins a test of its own: a decorator for pytest.
-
-    The test function takes an argument `check` and calls it. `-k pickles` then selects one check and `-k MyModel` one
-    model; a check that does not apply is skipped, and one that is expected to fail is marked so.
-
-    Args:
-        names: names or shell patterns, as in `"sender/Mine*"`, `"rot"` or `"metric/*"`.
-        expected_failures: names of checks that none of them can pass, each with the reason.
-        representation: see `bound_checks`.
-
-    Example:
-        >>> from icy.testing import parametrize_with_checks
-        >>> @parametrize_with_checks(["sender/FC*", "rot"])
-        ... def test_contract(check):
-        ...     check()
-    """
-    import pytest
-
-    parameters = [
-        pytest.param(
-            check,
-            id=f"{check.label}-{check.name}",
-            marks=[pytest.mark.xfail(reason=check.expected_failure, strict=True)] if check.expected_failure else [],
-        )
-        for check in bound_checks(names, expected_failures, representation)
-    ]
-    return pytest.mark.parametrize("check", parameters)
 
 
 def _model_entry(

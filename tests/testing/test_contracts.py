@@ -16,7 +16,8 @@ from icy.testing import (
     check_model,
     parametrize_with_checks,
 )
-from icy.testing.contracts import CHECKS, matching
+from icy.testing.contracts import CHECKS
+from icy.testing.registered import matching
 
 # A representation changes what a sender is fed back, which its family does and not its cell, and the loss. So where a
 # model is checked in a second one, gradients are looked at for every model, and the rest tried with one cell a family.

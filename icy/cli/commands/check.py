@@ -49,7 +49,7 @@ def check_command(names: tuple[str, ...], plugin: tuple[str, ...], representatio
 
     Each check passes, fails with the reason, or is excused because it does not apply. Exits with 1 if any failed.
     """
-    from icy.testing.contracts import matching  # imports torch
+    from icy.testing.registered import matching  # imports torch
 
     for file in plugin:
         registry.load_file(file)
@@ -71,7 +71,7 @@ def _used(entry: Entry, asked: str | None) -> list[str | None]:
 
 def _check(entry: Entry, representation: str | None, console: Console, quiet: bool) -> bool:
     """Run and print the checks of one plug-in, and return whether all passed."""
-    from icy.testing.contracts import check_entry
+    from icy.testing.registered import check_entry
     from icy.testing.runner import said_once
 
     failures: dict[str, str] = {}
