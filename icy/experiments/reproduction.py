@@ -34,8 +34,9 @@ GAMES = {"model": "row", "grammar": ""}
 def page(done: Reproduction, remark: str = "") -> str:
     """Render a reproduction as Markdown: the verdict, every cell, how it was made, and a remark."""
     source = done.source
-    changed = [text for text in dict.fromkeys(done.result.to_dataframe()["settings"]) if text]
-    lines = [f"# {', '.join([source.id, *changed])}, measured again", ""]
+    settings = set(done.result.to_dataframe()["settings"])
+    changed = settings if len(settings) == 1 else ()  # what only some rows have is not that of the page
+    lines = [f"# {', '.join(filter(None, [source.id, *changed]))}, measured again", ""]
     lines += [f"{source.title}: {source.measured}.", "", f"**{done.verdict}**", ""]
     lines += [f"Of the published numbers: {source.caveats}", ""] if source.caveats else []
     lines += [_made(done), "", *([remark, ""] if remark else [])]

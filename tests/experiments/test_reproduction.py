@@ -11,6 +11,8 @@ import pytest
 import icy
 from icy.analysis.literature.catalogue import find_table, published
 
+ROOT = Path(__file__).resolve().parents[2]
+
 
 def test_a_row_is_measured_and_judged(memory: tuple[icy.Reproduction, Path]) -> None:
     done, folder = memory
@@ -48,3 +50,19 @@ def test_pairs_are_judged_and_shown() -> None:
     assert "0.880±0.006" in done.table().render("text")
     assert "(+0.0)" in done.table().render("text")
     assert "| RNNZero:GRU+RNN1L:GRU | perm | 0.880±0.006 | 3 |" in done.page()
+
+
+@pytest.mark.parametrize(
+    ("table", "settings", "title"),
+    [
+        ("icy22/table4", {}, "icy22/table4"),  # rows of 1280 units are checked at every update, others not
+        ("perkins21/table13", {"check_every": 400}, "perkins21/table13, check_every=400"),
+    ],
+)
+def test_only_settings_of_all_rows_are_in_the_title(
+    table: str, settings: dict[str, int], title: str, tmp_path: Path
+) -> None:
+    pack = ROOT / "benchmarks" / "reproduced" / "records.parquet"
+    done = icy.reproduce(table, "FC2L", settings=settings, rerun="never", start=pack, out=tmp_path)
+    assert len(done.result.records) > 20
+    assert done.page().startswith(f"# {title}, measured again")
