@@ -7,6 +7,9 @@ the folder can train a shard each.
 
 What was measured with a check every 50 updates, before the grid of checks was geometric, is in older.parquet without
 its records; until it is measured anew, it stays in the atlas under the setting check_every=50.
+
+A model on a grammar comes into the atlas when all its seeds are there: of a run that was stopped, those that learn fast
+finished first, and their mean is too low.
 """
 
 from __future__ import annotations
@@ -23,20 +26,28 @@ from icy.records.pack import add_to_pack
 
 HERE = Path(__file__).parent
 RESULTS, RECORDS, OLDER = (HERE / "atlas" / name for name in ("results", "records.parquet", "older.parquet"))
+ROW = ["model", "representation", "meanings", "word_length", "protocol"]
+
+
+def finished(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs of grammars on which all seeds of their row have a result, be it a failure."""
+    row = [*ROW, "settings"]
+    of_row = table.groupby(row, dropna=False)["seed"].transform("nunique")
+    of_grammar = table.groupby([*row, "grammar"], dropna=False)["seed"].transform("nunique")
+    return table[of_grammar.eq(of_row)].reset_index(drop=True)
 
 
 def make() -> icy.Atlas:
     """Make the atlas of all records and of the older table."""
     add_to_pack(RECORDS, RESULTS)
     atlas, older = icy.Atlas.load(RECORDS), icy.Atlas.load(OLDER)
-    row = ["model", "representation", "meanings", "word_length", "protocol"]
-    anew = pd.MultiIndex.from_frame(atlas.table[row])
-    still = older.table[~pd.MultiIndex.from_frame(older.table[row]).isin(anew)]
+    anew = pd.MultiIndex.from_frame(atlas.table[ROW])
+    still = older.table[~pd.MultiIndex.from_frame(older.table[ROW]).isin(anew)]
     about = {
         name: sorted({*value, *older.about[name]}) if isinstance(value, list) else value
         for name, value in atlas.about.items()
     }
-    table = pd.concat([atlas.table, still], ignore_index=True)
+    table = finished(pd.concat([atlas.table, still], ignore_index=True))
     about |= {"runs": len(table), "hours": round(table["seconds"].sum() / 3600, 2)}
     return icy.Atlas(table, about)
 

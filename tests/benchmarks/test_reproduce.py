@@ -31,18 +31,24 @@ def test_a_page_that_is_not_there_is_refused_with_those_that_are(
 @pytest.mark.parametrize(
     ("table", "named"),
     [
-        ("icy22/table3", {"representation": "gumb"}),  # a table of SOFT alone
+        ("icy22/table3", {"representation": ["gumb"]}),  # a table of SOFT alone
         ("perkins21/table13", {"only": ["RNN1L:LSTM"]}),  # a receiver, in a table of senders
     ],
 )
 def test_a_table_without_what_is_named_is_passed_over(
-    reproduce: ModuleType, table: str, named: dict[str, str | list[str]]
+    reproduce: ModuleType, table: str, named: dict[str, list[str]]
 ) -> None:
     assert reproduce.reproduce(reproduce.Page(table), **named) is None
 
 
+def test_a_table_of_which_nothing_is_named_is_read_whole(reproduce: ModuleType) -> None:
+    done = reproduce.reproduce(reproduce.Page("perkins21/table15"))
+    assert len(done.cells) == 432
+    assert set(done.cells["representation"]) == {"soft", "gumb", "discr"}
+
+
 def test_what_is_named_is_all_that_is_read(reproduce: ModuleType) -> None:
-    done = reproduce.reproduce(reproduce.Page("perkins21/table15"), only=["kNN"], representation="soft")
+    done = reproduce.reproduce(reproduce.Page("perkins21/table15"), only=["kNN"], representation=["soft"])
     assert set(done.cells["model"]) == {"kNN"}
     assert set(done.cells["representation"]) == {"soft"}
     assert not (done.cells["verdict"] == "missing").any()
