@@ -30,11 +30,16 @@ ROW = ["model", "representation", "meanings", "word_length", "protocol"]
 
 
 def finished(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs of grammars on which all seeds of their row have a result, be it a failure."""
+    """Return the runs of grammars on which all seeds of their row have a result, be it a failure.
+
+    A row of which only concat is left, to which others are compared, goes too.
+    """
     row = [*ROW, "settings"]
     of_row = table.groupby(row, dropna=False)["seed"].transform("nunique")
     of_grammar = table.groupby([*row, "grammar"], dropna=False)["seed"].transform("nunique")
-    return table[of_grammar.eq(of_row)].reset_index(drop=True)
+    whole = table[of_grammar.eq(of_row)]
+    grammars = whole.groupby(row, dropna=False)["grammar"].transform("nunique")
+    return whole[grammars.gt(1)].reset_index(drop=True)
 
 
 def make() -> icy.Atlas:
