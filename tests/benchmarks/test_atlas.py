@@ -7,7 +7,6 @@ import pytest
 
 from .helpers import benchmark
 
-
 ROW = {"representation": "soft", "meanings": "5x10", "word_length": 4, "protocol": "acquire"}
 
 
