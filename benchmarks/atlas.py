@@ -53,7 +53,12 @@ def make() -> icy.Atlas:
         for name, value in atlas.about.items()
     }
     table = finished(pd.concat([atlas.table, still], ignore_index=True))
-    about |= {"runs": len(table), "hours": round(table["seconds"].sum() / 3600, 2)}
+    days = about["made"]
+    about |= {
+        "made": [min(days), max(days)],
+        "runs": len(table),
+        "hours": round(table["seconds"].sum() / 3600, 2),
+    }
     return icy.Atlas(table, about)
 
 

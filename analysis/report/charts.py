@@ -64,21 +64,34 @@ def curves() -> Spec:
 
 
 def space() -> Spec:
-    """Every model a point in the space of biases."""
-    return _chart(
-        "Models in bias space: near points learn the same grammars easily.",
-        mark={"type": "point", "filled": True, "size": 70, "cursor": "pointer"},
-        width="container",
-        height=420,
-        encoding={
-            "x": {"field": "x", "type": "quantitative", "scale": {"zero": False}},
-            "y": {"field": "y", "type": "quantitative", "scale": {"zero": False}},
+    """Every model a point in the space of biases; the chosen one is named, and rings are around its neighbours."""
+    where = {name: {"field": name, "type": "quantitative", "scale": {"zero": False}} for name in ("x", "y")}
+    points: Spec = {
+        "mark": {"type": "point", "filled": True, "cursor": "pointer", "strokeWidth": 2.5},
+        "encoding": {
             "color": {"field": "family", "type": "nominal", "scale": {"range": list(COLOURS)}, "title": "family"},
             "shape": _own("diamond", "circle"),
             "size": _own(240, 60),
             "tooltip": _tips(label="model", family="family", x="x", y="y"),
         },
-    )  # fmt: skip
+    }
+    marked: Spec = {"type": "point", "filled": False, "shape": "circle", "tooltip": None, "clip": False}
+    rings = [
+        {"transform": [{"filter": f"datum.{which}"}], "mark": {**marked, "size": size, "strokeWidth": width}}
+        for which, size, width in (("near", 180, 1.2), ("chosen", 320, 2.2))
+    ]
+    name = {
+        "transform": [{"filter": "datum.chosen"}],
+        "mark": {"type": "text", "dy": -15, "fontSize": 12, "tooltip": None},
+        "encoding": {"text": {"field": "label"}},
+    }
+    return _chart(
+        "Models in bias space: near points learn the same grammars easily.",
+        width="container",
+        height=420,
+        encoding=where,
+        layer=[*rings, points, name],
+    )
 
 
 def _own(own: Any, other: Any) -> Spec:

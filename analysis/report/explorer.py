@@ -16,6 +16,7 @@ from icy.analysis.cells import LEAST_RATIO
 from icy.analysis.order import in_order
 from icy.analysis.plots.tradeoff_front import COMPOSITIONAL, NOISE
 from icy.analysis.wording import heading
+from icy.config.specs import ProbeSpec
 from icy.core.errors import UnknownNameError
 from icy.core.registry import registry
 from icy.core.text import counted
@@ -52,9 +53,12 @@ def explorer_page(atlas: Atlas) -> str:
 
 
 def explorer_settings(atlas: Atlas) -> list[dict[str, Any]]:
-    """Return what the explorer shows of each setting: its models with their means, and two ways to lay them out."""
+    """Return what the explorer shows of each setting: its models with their means, and two ways to lay them out.
+
+    What `icy probe` measures by default comes first, then what has most models.
+    """
     good = atlas.table[~atlas.table["failed"].astype(bool)]
-    found = []
+    found: list[dict[str, Any]] = []
     for _, part in good.groupby(SETTING, dropna=False, sort=False):
         grammars = in_order(part["grammar"])
         models = [_model(key, label, rows, grammars) for key, label, rows in _models(part)]
@@ -70,7 +74,13 @@ def explorer_settings(atlas: Atlas) -> list[dict[str, Any]]:
                 "axes": [axes for axes in (_published(compared, ratio), _principal(models, compared, ratio)) if axes],
             }
         )
-    return sorted(found, key=lambda one: -len(one["models"]))
+    return sorted(found, key=lambda one: (_unusual(one["setting"]), -len(one["models"])))
+
+
+def _unusual(setting: dict[str, Any]) -> int:
+    """Return in how many of protocol and space a setting is not the default of `icy probe`."""
+    usual = {"protocol": ProbeSpec.protocol, "meanings": ProbeSpec.meanings}
+    return sum(setting[name] != value for name, value in usual.items())
 
 
 def further_choices(settings: list[dict[str, Any]]) -> list[str]:
@@ -190,14 +200,14 @@ def _body(atlas: Atlas, settings: list[dict[str, Any]]) -> str:
 <section aria-labelledby="space-title"><h2 id="space-title">Bias space</h2>
 <p class="tools">{selects}<label>Axes <select id="axes"></select></label></p>
 <p class="note" id="setting" role="status"></p>
-<figure class="wide"><div class="scrolls" tabindex="0" role="region" aria-label="Models in bias space">
+<div class="beside"><figure><div class="scrolls" tabindex="0" role="region" aria-label="Models in bias space">
 <div id="space" class="chart"></div></div></figure>
+<section aria-labelledby="model-title"><h2 id="model-title">Model</h2><div id="model"></div></section></div>
 <div class="drop" id="drop"><label>Place your own: drop a results.csv here, or choose one
 <input type="file" id="file" accept=".csv,text/csv"></label>
 <p class="note">It is read in this page and goes nowhere. Its rows of the setting chosen above are placed,
 and others when you choose theirs.</p>
 <p id="told" role="status"></p></div></section>
-<section aria-labelledby="model-title"><h2 id="model-title">Model</h2><div id="model"></div></section>
 <section aria-labelledby="all-title"><h2 id="all-title">All models of this setting</h2>
 <p class="tools"><label>Filter rows <input type="search" id="filter"></label><span id="count" role="status"></span></p>
 <div class="scrolls" tabindex="0" role="region" aria-label="All models"><div id="all"></div></div></section>

@@ -189,7 +189,7 @@ def _charts(place: int, section: Section) -> str:
     found = [_figure(f"heat-{place}", "Heat map", of, "wide")]
     if section.tradeoff():
         found.append(_figure(f"tradeoff-{place}", "Trade-off", of))
-    if section.records:
+    if section.has_curves:
         points = section.points[1:]
         ys = "".join(f'<option value="{at + 1}">{escaped(name)}</option>' for at, name in enumerate(points))
         rows = "".join(f'<option value="{at}">{escaped(name)}</option>' for at, name in enumerate(section.names()))

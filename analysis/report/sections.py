@@ -73,6 +73,11 @@ class Section:
         return bool(self.long["measure"].eq("ratio").any())
 
     @property
+    def has_curves(self) -> bool:
+        """Whether any run has a curve: those of old records, and of results read from a table, have none."""
+        return any(record.get("curve") for record in self.records)
+
+    @property
     def counted(self) -> str:
         """What the first number of a point of the curves counts, in the plural."""
         return kind_of_rows(self.long).counted if self.points[0] == "steps" else self.points[0]

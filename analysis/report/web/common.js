@@ -21,7 +21,7 @@ function look(place) {
   return {
     background: "transparent", font: "system-ui, sans-serif",
     axis: { labelColor: ink, titleColor: ink, gridColor: line, domainColor: dim, tickColor: dim, labelFontSize: 11, titleFontSize: 12, titleFontWeight: "normal" },
-    axisY: { labelLimit }, view: { stroke: null },
+    axisY: { labelLimit }, view: { stroke: null }, point: { color: ink }, text: { color: ink },
     legend: { labelColor: ink, titleColor: ink, labelFontSize: 11, titleFontSize: 11, labelLimit, ...(narrow(place) ? { orient: "bottom", columns: 2 } : {}) },
   };
 }
@@ -36,8 +36,10 @@ async function draw(name, spec, values, clicked, empty = "Nothing to draw.", poi
   if (!values.length) { place.textContent = empty; return; }
   const dark = root.dataset.theme === "dark";
   const whole = { ...structuredClone(spec), data: { name: "shown", values } };
-  const range = whole.encoding.color?.scale?.range;
-  if (dark && range) whole.encoding.color.scale.range = range.map((one) => (one === "#000000" ? "#d8d8d8" : one));
+  for (const { encoding } of whole.layer ?? [whole]) {
+    const scale = encoding?.color?.scale;
+    if (dark && scale?.range) scale.range = scale.range.map((one) => (one === "#000000" ? "#d8d8d8" : one));
+  }
   const embedded = await vegaEmbed(place, whole, {
     renderer: "svg", config: look(place), tooltip: { theme: dark ? "dark" : "light" },
     actions: { export: { svg: true, png: true }, source: false, compiled: false, editor: false }, downloadFileName: name,
@@ -60,7 +62,7 @@ document.getElementById("theme").addEventListener("click", () => setTheme(root.d
 // Numbers before texts; what has no number stands last, whichever way the column is sorted.
 function key(cell) {
   const text = cell.dataset.value ?? cell.textContent.trim();
-  const number = Number(text.replace(/^[~<>]\s*/, "").replaceAll(",", ""));
+  const number = Number(text.replace(/^[~<>]\s*|†$/g, "").replaceAll(",", ""));
   return text === "" || text === "-" || text === "failed" ? null : Number.isNaN(number) ? text : number;
 }
 
@@ -68,6 +70,15 @@ function compared(a, b, down) {
   if (a === null || b === null) return (a === null) - (b === null);
   const order = typeof a === typeof b ? (typeof a === "number" ? a - b : a.localeCompare(b, "en", { numeric: true })) : typeof a === "number" ? -1 : 1;
   return down ? -order : order;
+}
+
+// Columns with words, which stand to the left and may take several lines, so that the numbers beside them stay in sight.
+function align(table) {
+  const rows = [...table.tBodies[0].rows];
+  [...table.tHead.rows[0].cells].forEach((head, column) => {
+    const words = column > 0 && rows.some((row) => typeof key(row.cells[column]) === "string");
+    for (const cell of [head, ...rows.map((row) => row.cells[column])]) cell.classList.toggle("words", words);
+  });
 }
 
 function sortBy(table, column) {
@@ -117,7 +128,9 @@ function sortableTable(heads, rows) {
   const thead = element("thead", null);
   thead.append(head);
   table.append(thead, body);
+  align(table);
   return table;
 }
 
+document.querySelectorAll("table").forEach(align);
 setTheme(matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");

@@ -1,6 +1,6 @@
 // The atlas: settings to choose, models as points, one of them in full, and results of one's own among them.
 const own = { name: "", rows: [], models: [] }; // rows of all settings; models of the setting shown
-let at = 0, axes = 0, chosen = null;
+let at = 0, axes = 0, chosen = null, near = [];
 
 const current = () => data.settings[at];
 const every = () => [...current().models, ...own.models];
@@ -60,7 +60,8 @@ function positioned() {
     const needed = used.weights[0].map((_, place) => used.weights.some((weights) => weights[place] !== 0));
     if (values.some((value, place) => needed[place] && value === undefined)) continue;
     const point = used.weights.map((weights) => weights.reduce((sum, weight, place) => sum + (weight ? weight * (coordinate(values[place]) - used.centre[place]) : 0), 0));
-    found.push({ label: model.label, family: model.own ? own.name : model.family, own: Boolean(model.own), x: point[0], y: point[1] });
+    const marked = { own: Boolean(model.own), chosen: model.label === chosen, near: near.includes(model.label) };
+    found.push({ label: model.label, family: model.own ? own.name : model.family, ...marked, x: point[0], y: point[1] });
   }
   return found;
 }
@@ -107,11 +108,12 @@ function choose(label) {
     const among = rank(model, grammar);
     return [grammar, shown(model.means[grammar], model, grammar), model.seeds[grammar], `${among.rank} of ${among.of}`, among.median === null ? null : among.median.toFixed(2)];
   });
-  const table = sortableTable(["grammar", current().ratio ? "ratio" : "accuracy", "seeds", "rank", "median of the others"], rows);
+  const table = sortableTable(["grammar", current().ratio ? "ratio" : "accuracy", "seeds", "rank", "others' median"], rows);
   table.id = "ranks";
   parts.push(table, element("h3", "Nearest in bias space"));
   const list = element("ol", null, { id: "neighbours" });
-  for (const one of neighbours(model)) {
+  const nearest = neighbours(model);
+  for (const one of nearest) {
     const item = element("li", null), button = element("button", one.label, { type: "button", "data-model": one.label });
     item.append(button, ` at ${one.distance.toFixed(2)}, over ${one.common} grammars`);
     list.append(item);
@@ -120,6 +122,8 @@ function choose(label) {
   const around = element("div", null, { class: "scrolls", tabindex: "0", role: "region", "aria-label": "The chosen model" });
   around.append(...parts);
   place.replaceChildren(around);
+  near = nearest.map((one) => one.label);
+  drawSpace();
 }
 
 function showAll() {
@@ -131,7 +135,6 @@ function showAll() {
     const cell = element("th", null, { scope: "row" }), label = row.cells[0].textContent;
     cell.append(element("button", label, { type: "button", "data-model": label }));
     row.cells[0].replaceWith(cell);
-    [...row.cells].slice(2).forEach((one) => { one.dataset.value = one.textContent.replace("†", ""); });
   }
   document.getElementById("all").replaceChildren(table);
   filterAll();
@@ -142,7 +145,7 @@ function filterAll() {
   document.getElementById("count").textContent = asked ? `${count} of ${table.tBodies[0].rows.length} models` : "";
 }
 
-function show() { placeOwn(); shownChoices(); drawSpace(); choose(chosen ?? own.models[0]?.label); showAll(); }
+function show() { placeOwn(); shownChoices(); choose(chosen ?? own.models[0]?.label); showAll(); }
 
 // -- results of one's own ------------------------------------------------------------------------------------------
 
