@@ -77,7 +77,7 @@ def space() -> Spec:
     }
     marked: Spec = {"type": "point", "filled": False, "shape": "circle", "tooltip": None, "clip": False}
     rings = [
-        {"transform": [{"filter": f"datum.{which}"}], "mark": {**marked, "size": size, "strokeWidth": width}}
+        {"transform": [{"filter": f"datum.{which}"}], "mark": marked | {"size": size, "strokeWidth": width}}
         for which, size, width in (("near", 180, 1.2), ("chosen", 320, 2.2))
     ]
     name = {
