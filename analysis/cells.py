@@ -73,6 +73,7 @@ class Cell:
         p: of differences, the p-value of a paired test, corrected for the number of cells of the table; NaN without.
         resolution: how much of the mean the checks leave open, as a share of it; NaN if unknown.
         coarse: whether that is more than the seeds vary.
+        row_seeds: number of seeds of its row in a table; 0 if unknown.
     """
 
     mean: float
@@ -86,6 +87,12 @@ class Cell:
     p: float = math.nan
     resolution: float = math.nan
     coarse: bool = False
+    row_seeds: int = 0
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether seeds are missing that its row has, as while training is under way."""
+        return 0 < self.seeds < self.row_seeds and not self.failed
 
     def to_dict(self) -> dict[str, Any]:
         """Return mean, spread (None if undefined) and seeds; numbers of cut and failed runs if any; and what else there
@@ -111,11 +118,13 @@ class Cell:
         return "" if self.log is None or math.isnan(self.log.centre) else self.log.text(decimals, spread)
 
     def text(self, decimals: int, signed: bool = False) -> str:
-        """Return mean and spread as printed, with marks for cut and failed runs."""
+        """Return mean and spread as printed, with marks for cut, failed and missing runs."""
         if not self.seeds:
             return "failed" if self.failed else "-"
         shown = number(self.mean, self.spread, decimals, "+" if signed else "")
         shown = (COARSE if self.coarse else "") + shown + (CUT if self.cut else "")
+        if self.unfinished:
+            return f"{shown} ({self.seeds} of {self.row_seeds})"
         return shown + (f" ({self.failed} failed)" if self.failed else "")
 
 

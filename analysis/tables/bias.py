@@ -137,7 +137,7 @@ def _bias_table(
         [(names, cells) for _, names, cells in rows],
         [
             *_notes(long, spread),
-            *_notes_on_cells(rows, labels.index("seeds"), spread),
+            *_notes_on_cells(rows, spread),
             *([] if len(long) and long["failed"].all() else compared_notes(other, references.values(), spread)),
             *_training_note(reference.differs_in for reference in references.values()),
         ],
@@ -238,6 +238,7 @@ def _rows(
         ratio = group["measure"].iloc[0] == "ratio"
         cells = {str(g): cell(part) for g, part in group.groupby("grammar", sort=False)}
         cells = {g: _with_reference(one, references.get((int(str(row)), g)), ratio) for g, one in cells.items()}
+        cells = {g: replace(one, row_seeds=group["seed"].nunique()) for g, one in cells.items()}
         found.append((group.iloc[0], _labels(group.iloc[0], group, shown), cells))
     return found
 
@@ -401,9 +402,9 @@ def failures(long: pd.DataFrame) -> list[str]:
     )
 
 
-def _notes_on_cells(rows: Sequence[TableRow], seeds: int, spread: str) -> list[str]:
-    """Return what lines below rows and marks of cells mean; `seeds` is the index of that label."""
-    return [*_log_notes(rows, spread), *_coarse(rows), *_thin(rows, seeds)]
+def _notes_on_cells(rows: Sequence[TableRow], spread: str) -> list[str]:
+    """Return what lines below rows and marks of cells mean."""
+    return [*_log_notes(rows, spread), *_coarse(rows), *_unfinished(rows)]
 
 
 def _log_cells(rows: Sequence[TableRow]) -> list[Cell]:
@@ -430,13 +431,13 @@ def _coarse(rows: Sequence[TableRow]) -> list[str]:
     return [f"{COARSE} coarse: the checks leave more of the ratio open (up to ±{max(found):.0%}) than the seeds vary"]
 
 
-def _thin(rows: Sequence[TableRow], seeds: int) -> list[str]:
-    """Return a note on cells with fewer seeds than their row; `seeds` is the index of that label."""
-    found = [(cell, int(labels[seeds])) for _, labels, cells in rows for cell in cells.values()]
-    thin = sum(0 < cell.seeds < of_row and not cell.failed for cell, of_row in found)
-    return (
-        [f"{counted(thin, 'cell', 'rest')} on fewer seeds than {'its' if thin == 1 else 'their'} row"] if thin else []
-    )
+def _unfinished(rows: Sequence[TableRow]) -> list[str]:
+    """Return a note on cells with fewer seeds than their row; nothing if there are none."""
+    found = [first["measure"] for first, _, cells in rows for cell in cells.values() if cell.unfinished]
+    if not found:
+        return []
+    low = "; the seeds that learn fast end first, so that ratios read too low until all are there"
+    return [f"(n of m): on n of the row's m seeds{low if 'ratio' in found else ''}"]
 
 
 def compared_notes(compare: Any, references: Collection[Reference], spread: str) -> list[str]:

@@ -112,6 +112,18 @@ def test_a_row_whose_checks_were_coarser_than_its_seeds_vary_says_so() -> None:
     assert ("rot", "geometric_mean") not in without.to_dataframe()
 
 
+def test_cells_with_fewer_seeds_than_their_row_say_so() -> None:
+    accuracies = bias_table(long({"A": {"rot": [0.5, 0.7], "hol": 0.2}}))
+    assert accuracies.rows[0][1]["hol"].text(2) == "0.20 (1 of 2)"
+    assert accuracies.rows[0][1]["rot"].text(2) == "0.60±0.14"
+    assert accuracies.notes[-1] == "(n of m): on n of the row's m seeds"
+    ratios = bias_table(long({"A": {"concat": [1.0, 1.0], "hol": 4.0}}, measure="ratio", protocol="acquire", cap=20.0))
+    assert ratios.notes[-1].endswith("so that ratios read too low until all are there")
+    assert not any("n of m" in note for note in bias_table(long({"A": {"rot": [0.5, 0.7]}})).notes)
+    failed = bias_table(long({"A": {"rot": [0.5, 0.7]}}).assign(failed=[False, True], value=[0.5, None]))
+    assert failed.rows[0][1]["rot"].text(2) == "0.50 (1 failed)"
+
+
 def test_steps_of_concat_are_a_mean_over_seeds() -> None:
     """Where it is not in the table, each seed counts once, whatever its grammars; where it is, failures do not."""
     others = [long({"A": {"rot": [0.5, 0.5]}}), long({"A": {"perm": 0.5}})]

@@ -43,7 +43,7 @@ def test_formats_mark_and_escape() -> None:
     assert r"\multicolumn{8}{l}{\emph{gumb}} \\" in latex
     html = table.render("html")
     assert '<th colspan="8" style="text-align:left">soft</th>' in html
-    assert "<b>0.95</b>" in html
+    assert "<b>0.95 (1 of 2)</b>" in html
     assert len(table.render("csv").splitlines()) == 7
 
 
