@@ -140,8 +140,9 @@ class ProbeJob(LanguageJob):
     def estimate_text(self, steps: str) -> str:
         """Return what an estimate rests on."""
         return (
-            f"This is an estimate. The time of 1000 updates is that of one replicate; the whole supposes that concat "
-            f"takes {steps} updates, and every other grammar from as many to {self.protocol.cap:g} times as many."
+            "This is an estimate. The time of 1000 updates is one replicate's share while all workers are busy; the whole "
+            f"supposes that concat takes {steps} updates, and every other grammar from as many to "
+            f"{self.protocol.cap:g} times as many."
         )
 
     def summary(self, record: Record) -> str:
