@@ -75,22 +75,25 @@ def space() -> Spec:
             "tooltip": _tips(label="model", family="family", x="x", y="y"),
         },
     }
-    marked: Spec = {"type": "point", "filled": False, "shape": "circle", "tooltip": None, "clip": False}
-    rings = [
-        {"transform": [{"filter": f"datum.{which}"}], "mark": marked | {"size": size, "strokeWidth": width}}
-        for which, size, width in (("near", 180, 1.2), ("chosen", 320, 2.2))
-    ]
+    marked = "datum.chosen || datum.near"  # of all points: what is left out by a filter has no extent, and is warned of
+    rings = {
+        "mark": {"type": "point", "filled": False, "shape": "circle", "tooltip": None},
+        "encoding": {
+            "size": {"condition": {"test": "datum.chosen", "value": 320}, "value": 180},
+            "strokeWidth": {"condition": {"test": "datum.chosen", "value": 2.2}, "value": 1.2},
+            "opacity": {"condition": {"test": marked, "value": 1}, "value": 0},
+        },
+    }
     name = {
-        "transform": [{"filter": "datum.chosen"}],
         "mark": {"type": "text", "dy": -15, "fontSize": 12, "tooltip": None},
-        "encoding": {"text": {"field": "label"}},
+        "encoding": {"text": {"condition": {"test": "datum.chosen", "field": "label"}, "value": ""}},
     }
     return _chart(
         "Models in bias space: near points learn the same grammars easily.",
         width="container",
         height=420,
         encoding=where,
-        layer=[*rings, points, name],
+        layer=[rings, points, name],
     )
 
 

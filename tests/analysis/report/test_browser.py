@@ -19,6 +19,8 @@ from icy.analysis.tables.bias import bias_table
 from tests.browsers import driven, why_not
 from tests.helpers import THREE, long
 
+from .helpers import trained_otherwise
+
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(why_not()), reason=why_not())]
 
 
@@ -147,7 +149,7 @@ def test_results_of_ones_own_are_placed_as_icy_places_them(
 
 
 def rows_of(model: str, **settings: str) -> pd.DataFrame:
-    """Rows of a model of the atlas, by default under the setting of most models."""
+    """Rows of a model of the atlas, by default of the small space."""
     setting = {"protocol": "acquire", "representation": "soft", "meanings": "3x4", "settings": "", **settings}
     table = icy.atlas().table
     found = table[(table[list(setting)] == pd.Series(setting)).all(axis=1) & table["model"].eq(model)]
@@ -248,14 +250,16 @@ def test_every_setting_can_be_chosen(atlas: Path) -> None:
     assert reached == expected
 
 
-def test_models_that_were_trained_otherwise_can_be_chosen(atlas: Path) -> None:
-    with opened(atlas) as page:
+def test_models_that_were_trained_otherwise_can_be_chosen(tmp_path: Path) -> None:
+    path = tmp_path / "atlas.html"
+    path.write_text(explorer_page(trained_otherwise()))
+    with opened(path) as page:
         training = page.get_by_label("Training settings")
         assert training.locator("option").all_inner_texts() == ["default", "check_every=50"]
         training.select_option(label="check_every=50")
-        otherwise = rows_of("sender/RNNZero:minGRU", settings="check_every=50")
-        mean = otherwise[otherwise["grammar"].eq("perm")]["value"].mean()
-        row = page.locator("#all tbody tr", has=page.get_by_role("button", name="sender/RNNZero:minGRU", exact=True))
+        otherwise = rows_of("sender/FC1L")
+        mean = 2 * otherwise[otherwise["grammar"].eq("perm")]["value"].mean()
+        row = page.locator("#all tbody tr", has=page.get_by_role("button", name="sender/FC1L", exact=True))
         assert f"{mean:.2f}" in row.inner_text()
         page.get_by_label("Messages").select_option("gumb")
         assert training.is_hidden()  # all of these were trained in one way
@@ -356,3 +360,38 @@ def test_settings_and_axes_can_be_chosen(atlas: Path) -> None:
         page.wait_for_function("document.querySelector('#space svg').textContent.includes('component 1')")
         page.locator("#all").get_by_role("button", name="receiver/CNN").click()
         assert page.locator("#model h3").first.inner_text() == "receiver/CNN"
+        page.wait_for_function(
+            "document.querySelector('#space .mark-text.role-mark').textContent.includes('receiver/CNN')"
+        )
+
+
+def test_the_chosen_model_is_named_in_the_picture_and_its_neighbours_are_ringed(atlas: Path) -> None:
+    with opened(atlas) as page:
+        assert page.locator("[data-choice=meanings]").input_value() == "5x10"  # what icy probe measures by default
+        page.locator("#space .mark-symbol.layer_1_marks path").last.click(force=True)
+        name = page.locator("#model h3").first.inner_text()
+        named = "name => document.querySelector('#space .mark-text.role-mark').textContent === name"
+        page.wait_for_function(named, arg=name)  # of all other points it is empty
+        rings = page.locator("#space .mark-symbol.layer_0_marks path")
+        seen = rings.evaluate_all("all => all.filter((one) => one.getAttribute('opacity') !== '0').length")
+        assert seen == page.locator("#neighbours li").count() + 1
+
+
+def test_words_stand_to_the_left_and_numbers_with_marks_to_the_right(atlas: Path, report: Path) -> None:
+    with opened(atlas) as page:
+        heads = page.locator("#ranks thead th")
+        words = dict(
+            zip(heads.all_inner_texts(), heads.evaluate_all("all => all.map((one) => one.className)"), strict=True)
+        )
+        assert words == {"grammar": "", "ratio": "", "seeds": "", "rank": "words", "others' median": ""}
+        assert page.locator("#all thead th.words").count() == 0  # though some ratios have a dagger
+        head = page.locator("#all").get_by_role("columnheader", name="rot")
+        head.get_by_role("button").click()
+        texts = page.locator("#all tbody tr td:nth-child(6)").all_inner_texts()
+        values = [float(text.removesuffix("†")) for text in texts if text != "-"]
+        assert values == sorted(values)
+        assert any(text.endswith("†") for text in texts)
+    with opened(report, viewport={"width": 375, "height": 640}) as page:
+        table = page.locator("#table-0")
+        table.locator("xpath=..").evaluate("it => it.scrollLeft = 500")
+        assert table.locator("tbody th").first.bounding_box()["x"] < 40  # the name stays in sight

@@ -11,6 +11,8 @@ import icy
 from icy.analysis.report.explorer import explorer_page, explorer_settings, further_choices
 from icy.records.load import LONG
 
+from .helpers import trained_otherwise
+
 
 @pytest.fixture(scope="module")
 def settings() -> list[dict[str, object]]:
@@ -55,14 +57,22 @@ def test_the_page_is_one_file(settings: list[dict[str, object]]) -> None:
     assert [one["setting"] for one in data["settings"]] == [one["setting"] for one in settings]
 
 
-def test_columns_that_tell_settings_apart_can_be_chosen_too(settings: list[dict[str, object]]) -> None:
+def test_columns_that_tell_settings_apart_can_be_chosen_too() -> None:
+    atlas = trained_otherwise()
+    settings = explorer_settings(atlas)
     assert further_choices(settings) == ["settings"]  # check_every=50 beside the default
-    text = explorer_page(icy.atlas())
+    text = explorer_page(atlas)
     assert '<label>Training settings <select data-choice="settings">' in text
-    alike = [one for one in settings if one["setting"]["settings"] == ""]  # type: ignore[index]
+    alike = [one for one in settings if one["setting"]["settings"] == ""]
     assert further_choices(alike) == []
-    numbers = [{"setting": {**alike[0]["setting"], "held_out": share}} for share in (None, 0.25)]  # type: ignore[dict-item]
+    numbers = [{"setting": {**alike[0]["setting"], "held_out": share}} for share in (None, 0.25)]
     assert further_choices(numbers) == ["held_out"]
+
+
+def test_what_a_probe_measures_by_default_comes_first(settings: list[dict[str, object]]) -> None:
+    first = [(one["setting"]["protocol"], one["setting"]["meanings"]) for one in settings]  # type: ignore[index]
+    assert first[0] == ("acquire", "5x10")
+    assert first.index(("acquire", "3x4")) > first.index(("acquire", "5x10"))
 
 
 def test_only_models_of_one_setting_are_said_to_be_measured_alike(settings: list[dict[str, object]]) -> None:
