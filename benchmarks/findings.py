@@ -13,14 +13,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import findings_pictures as pictures
 import numpy as np
 import pandas as pd
+from findings_data import (
+    ARCHITECTURES,
+    CELLS,
+    FAMILIES,
+    GRAMMARS,
+    HIERARCHIES,
+    LARGE,
+    SEQUENCE,
+    SIDES,
+    SMALL,
+    Means,
+    of_families,
+    of_side,
+    probes,
+    table_of,
+)
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 import icy
-from icy.analysis import style
-from icy.analysis.cells import LEAST_RATIO
 from icy.analysis.emergence import EMERGED, Emergence, probed_senders
 from icy.analysis.statistics import RankCorrelation, holm, rank_correlation, student
 from icy.core.text import listed, markdown_table
@@ -33,26 +48,11 @@ SWEEP = HERE / "sweeps" / "findings-generalise.toml"
 SPEAKERS = HERE / "sweeps" / "games-speakers.toml"
 REPRODUCED = HERE / "reproduced" / "README.md"
 RESULTS, RECORDS = HERE / "findings" / "results", HERE / "findings" / "records.parquet"
-LARGE, SMALL = "5x10", "3x4"  # the papers' space, and that of `icy probe --quick`
-GRAMMARS = ("perm", "shufdet", "proj", "rot", "pairsum", "hol")
-FAMILIES = {
-    "fully connected": ("FC",),
-    "convolution": ("CNN",),
-    "recurrent": ("RNNZero", "RNNAutoReg", "RNN"),
-    "hierarchical (HU-RNN)": ("HierZero", "HierAutoReg", "Hier"),
-    "attention": ("Transformer", "TransDecSoft"),
-}
-HIERARCHIES = (("HierZero", "RNNZero"), ("HierAutoReg", "RNNAutoReg"), ("Hier", "RNN1L"))  # with one, and without
-ARCHITECTURES = ("RNNZero", "RNNZero2L", "RNNAutoReg", "RNNAutoReg2L", "HierZero", "HierAutoReg")
-CELLS = ("RNN", "GRU", "LSTM", "dgsend")
-SEQUENCE = ("recurrent", "hierarchical (HU-RNN)")  # families that take a message token by token
-SIDES = ("sender", "receiver")
-Means = pd.DataFrame  # a row per model, a column per grammar: means over seeds, of ratios of their logarithms
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One claim: what it says, how to see it, and what is drawn of it."""
+    """One claim: what it says, how to see it, its table, its picture's file, and what is drawn there if that is new."""
 
     title: str
     said: str
@@ -60,41 +60,6 @@ class Finding:
     table: str = ""
     picture: str = ""
     drawn: Figure | None = None
-
-
-# -- data --------------------------------------------------------------------------------------------------------------
-
-
-def probes(meanings: str = LARGE, representation: str = "soft", protocol: str = "acquire") -> pd.DataFrame:
-    """Return the atlas's results of models that learn by gradient, and of ratios the logarithm.
-
-    All are of one setting of training, that in which the atlas has most models.
-    """
-    long = icy.atlas().to_dataframe()
-    same = long["representation"].eq(representation) & long["meanings"].eq(meanings) & long["protocol"].eq(protocol)
-    good = long[same & ~long["failed"].astype(bool) & long["parameters"].gt(0)]
-    settings = good["settings"].fillna("")
-    good = good[settings.eq(good.groupby(settings)["model"].nunique().idxmax())]
-    return good.assign(log=np.log(good["value"].clip(lower=LEAST_RATIO)), family=good["model"].map(family_of))
-
-
-def family_of(model: str) -> str:
-    """Return the family of a model, a key of FAMILIES."""
-    name = style.family(model)
-    return next(family for family, names in FAMILIES.items() if name in names)
-
-
-def table_of(long: pd.DataFrame, grammars: Sequence[str] = GRAMMARS, column: str = "log") -> Means:
-    """Return means over seeds of the models that have all of some grammars."""
-    return long.pivot_table(index="model", columns="grammar", values=column)[list(grammars)].dropna()
-
-
-def of_side(table: Means, side: str) -> Means:
-    return table[table.index.str.startswith(f"{side}/")]
-
-
-def of_families(table: Means, *families: str) -> Means:
-    return table[table.index.map(family_of).isin(families)]
 
 
 # -- statistics --------------------------------------------------------------------------------------------------------
@@ -201,33 +166,9 @@ def sides() -> Finding:
         said,
         f"icy table atlas --where meanings={LARGE} --where representation=soft",
         markdown_table(["recurrent and hierarchical models", "models", *GRAMMARS], lines),
-        "sides",
-        _sides_drawn(table_of(probes())),
+        "findings-sides.png",
+        pictures.by_family(table_of(probes())),
     )
-
-
-def _sides_drawn(table: Means) -> Figure:
-    figure, axes = style.panels([f"{side}s" for side in SIDES], None, (6.4, 3.2), 2, sharey=True)
-    for ax, side in zip(axes, SIDES, strict=True):
-        part = of_side(table, side)
-        for place, family in enumerate(FAMILIES):
-            of = of_families(part, family)
-            colour = style.COLOURS[place]
-            for at, grammar in enumerate(GRAMMARS):
-                y = at + (place - (len(FAMILIES) - 1) / 2) * 0.15
-                ax.plot(np.exp(of[grammar]), [y] * len(of), "o", markersize=2.5, color=colour, alpha=0.4)
-                if len(of):
-                    ax.plot([math.exp(of[grammar].mean())], [y], "|", markersize=6, markeredgewidth=2, color=colour)
-        ax.set_xscale("log")
-        style.ratio_axis(ax.xaxis, 0.5, 25)
-        ax.set(xlim=(0.5, 25), ylim=(len(GRAMMARS) - 0.5, -0.5), xlabel="updates as a ratio to concat's")
-        ax.set_yticks(range(len(GRAMMARS)), GRAMMARS)
-        ax.axvline(1, color="black", linewidth=0.8)
-        style.head(ax, f"{side}s", 3)
-        style.tidy(ax, "x")
-    handles = [axes[0].plot([], [], "o", color=style.COLOURS[n], label=f)[0] for n, f in enumerate(FAMILIES)]
-    figure.legend(handles=handles, ncols=3, fontsize=style.SMALL, frameon=False, loc="outside lower center")
-    return figure
 
 
 def families() -> Finding:
@@ -328,6 +269,8 @@ def cells() -> Finding | None:
         said,
         f"icy table atlas -m 'sender/RNN*' -m 'sender/Hier*' --where meanings={LARGE} --where protocol=acquire",
         markdown_table(["grammar", *names], lines),
+        "findings-cells.png",
+        pictures.stacked({g: shares for g, shares in rows if g != "hol"}, "share of the variance of log ratios"),
     )
 
 
@@ -338,6 +281,8 @@ def hierarchy() -> Finding:
         ratio = protocol == "acquire"
         table = table_of(probes(space, protocol=protocol), column="log" if ratio else "value")
         gaps = {pair: _gaps(table, *pair) for pair in HIERARCHIES}
+        if (space, protocol) == (LARGE, "acquire"):
+            drawn = {f"{deep} / {flat}": of for (deep, flat), of in gaps.items()}
         told = times if ratio else plus
         for (deep, flat), of in gaps.items():
             what = f"{deep} / {flat}" if ratio else f"{deep} - {flat}, accuracy"
@@ -361,6 +306,8 @@ def hierarchy() -> Finding:
         "icy compare atlas:model=sender/RNNZero:GRU atlas:model=sender/HierZero:GRU "
         f"--where meanings={LARGE} --where protocol=budget",
         markdown_table(["with and without a hierarchy", "cells", *GRAMMARS], lines),
+        "findings-hierarchy.png",
+        pictures.factors(drawn, [g for g in GRAMMARS if g != "hol"], "quotient of ratios (dots: cells)"),
     )
 
 
@@ -394,26 +341,9 @@ def shufdet() -> Finding:
         said,
         f"icy plot ratios atlas --where meanings={LARGE} --where representation=soft --where protocol=acquire",
         markdown_table(["", *rest], lines),
-        "shufdet",
-        _shufdet_drawn(table, best),
+        "findings-shufdet.png",
+        pictures.families_against(table, best, "shufdet"),
     )
-
-
-def _shufdet_drawn(table: Means, best: dict[str, str]) -> Figure:
-    figure, axes = style.panels([f"{side}s" for side in SIDES], None, (6.4, 2.7), 2, sharey=True)
-    for ax, side in zip(axes, SIDES, strict=True):
-        for place, family in enumerate(FAMILIES):
-            of = of_families(of_side(table, side), family)
-            ax.plot(np.exp(of[best[side]]), np.exp(of["shufdet"]), "o", markersize=3.5, color=style.COLOURS[place],
-                    label=family if len(of) else None)  # fmt: skip
-        ax.set(xscale="log", yscale="log", xlabel=f"ratio on {best[side]}")
-        style.ratio_axis(ax.xaxis, *ax.get_xlim())
-        style.ratio_axis(ax.yaxis, *ax.get_ylim())
-        style.head(ax, f"{side}s", 3)
-        style.tidy(ax)
-    axes[0].set_ylabel("ratio on shufdet")
-    axes[1].legend(fontsize=style.SMALL, frameon=False)
-    return figure
 
 
 def protocols() -> Finding:
@@ -438,17 +368,26 @@ def protocols() -> Finding:
         said,
         f"icy table atlas --where meanings={LARGE} --where representation=soft",
         markdown_table(["fewer updates against accuracy", *(g for g in GRAMMARS if g != "hol")], lines),
+        "findings-protocols.png",
+        pictures.by_grammar(
+            {f"{side}s": (of_side(ratios, side), of_side(scores, side)) for side in SIDES},
+            [g for g in GRAMMARS if g != "hol"],
+            pictures.RATIO,
+            "accuracy after a budget",
+            ratios=False,
+        ),
     )
 
 
 def representations() -> Finding:
     soft = table_of(probes(SMALL))
-    lines, told = [], {}
+    lines, told, drawn = [], {}, {}
     for name in ("gumb", "discr"):
         other = table_of(probes(SMALL, name))
         for side in SIDES:
             both = [m for m in of_side(soft, side).index if m in other.index]
             gaps = other.loc[both] - soft.loc[both]
+            drawn[f"{side}s: {name.upper()}"] = of_side(soft, side), other
             found = {g: rank_correlation(soft.loc[both, g], other.loc[both, g]) for g in GRAMMARS}
             told[name, side] = {g: (times(gaps[g]), shown(found[g])) for g in GRAMMARS}
             lines.append([f"{side}s: {name.upper()} / SOFT", str(len(both)), *(times(gaps[g]) for g in GRAMMARS)])
@@ -470,6 +409,8 @@ def representations() -> Finding:
         said,
         f"icy compare atlas:representation=soft atlas:representation=discr --where meanings={SMALL}",
         markdown_table(["64 meanings", "models", *GRAMMARS], lines),
+        "findings-representations.png",
+        pictures.by_grammar(drawn, GRAMMARS, "ratio under SOFT", "ratio under the other"),
     )
 
 
@@ -501,6 +442,13 @@ def size() -> Finding:
         f"icy compare atlas:meanings={SMALL} atlas:meanings={LARGE} "
         "--where protocol=acquire --where representation=soft",
         markdown_table(["", "models", *GRAMMARS], lines),
+        "findings-size.png",
+        pictures.by_grammar(
+            {f"{side}s": (of_side(small, side), of_side(large, side)) for side in SIDES},
+            rest,
+            f"ratio in {SMALL}",
+            f"ratio in {LARGE}",
+        ),
     )
 
 
@@ -540,26 +488,15 @@ def generalisation(result: ProbeResult) -> Finding | None:
         said,
         "icy table benchmarks/findings/records.parquet",
         markdown_table(["held-out accuracy: mean (least to most)", "models", *names], lines),
-        "generalisation",
-        _generalisation_drawn(held, speed, rest),
+        "findings-generalisation.png",
+        pictures.by_grammar(
+            {f"{side}s": (np.log(of_side(speed, side)), of_side(held, side)) for side in SIDES},
+            rest,
+            "ratio in 64 meanings",
+            "accuracy on held-out meanings",
+            ratios=False,
+        ),
     )
-
-
-def _generalisation_drawn(held: pd.DataFrame, speed: pd.DataFrame, rest: Sequence[str]) -> Figure:
-    looks = style.grammar_looks(rest)
-    figure, axes = style.panels(["senders", "receivers"], None, (6.4, 2.7), 2, sharey=True)
-    for ax, side in zip(axes, ("sender", "receiver"), strict=True):
-        shared = [m for m in held.index if m in speed.index and m.startswith(side)]
-        for grammar, look in looks.items():
-            ax.plot(speed.loc[shared, grammar], held.loc[shared, grammar], look.marker, markersize=3.5,
-                    color=look.colour, label=grammar)  # fmt: skip
-        ax.set(xscale="log", xlabel="updates as a ratio to concat's", ylim=(-0.03, 1.03))
-        style.ratio_axis(ax.xaxis, *ax.get_xlim())
-        style.head(ax, f"{side}s", 3)
-        style.tidy(ax)
-    axes[0].set_ylabel("accuracy on held-out meanings")
-    axes[1].legend(fontsize=style.SMALL, frameon=False)
-    return figure
 
 
 def not_reproduced() -> Finding:
@@ -610,6 +547,7 @@ def emergence() -> Finding | None:
         said,
         "python benchmarks/games.py --train speakers",
         markdown_table(["bias", "score", "rank correlation", "p (Holm)"], rows),
+        "games-speakers.png",
     )
 
 
@@ -654,7 +592,7 @@ def page(found: Sequence[Finding]) -> str:
     for one in found:
         parts += ["", f"## {one.title}", "", one.said, ""]
         parts += [one.table, ""] if one.table else []
-        parts += [f"![{one.title}](findings-{one.picture}.png)", ""] if one.picture else []
+        parts += [f"![{one.title}]({one.picture})", ""] if one.picture else []
         parts += ["```sh", *one.command.split("; "), "```"]
     return "\n".join(parts) + "\n"
 
@@ -670,7 +608,7 @@ def main(given: Sequence[str] | None = None) -> None:
     found = findings()
     for one in found:
         if one.drawn is not None:
-            one.drawn.savefig(PAGE.with_name(f"findings-{one.picture}.png"), dpi=160)
+            one.drawn.savefig(PAGE.with_name(one.picture), dpi=160)
     PAGE.write_text(page(found))
 
 
