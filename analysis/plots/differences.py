@@ -22,7 +22,7 @@ def differences(found: Comparison, width: float | None = None) -> Figure:
     """Draw each cell's effect with its 95 % interval, and the pairs of runs behind it as small dots.
 
     Ratios, on a logarithmic axis, and other values have a panel each. An effect that Holm's correction leaves is in
-    colour; one that is only a bound is hollow.
+    colour; one that is only a bound is a hollow arrow. An interval that goes on beyond the axis ends in an arrow.
 
     Args:
         found: two results held against each other.
@@ -47,7 +47,8 @@ def differences(found: Comparison, width: float | None = None) -> Figure:
     for ax, part in zip(axes, parts, strict=True):
         _panel(ax, part, found)
     shown = {_looks(cell, found) for _, cell in cells.iterrows()}
-    style.legend(figure, axes, True, [_handle(*one) for one in sorted(shown)])
+    bounds = [_handle("a bound: further that way", "black", ">", "white")] if cells["bound"].ne("").any() else []
+    style.legend(figure, axes, True, [*(_handle(*one) for one in sorted(shown)), *bounds])
     return figure
 
 
@@ -60,8 +61,9 @@ def _looks(cell: pd.Series[Any], found: Comparison) -> tuple[str, str]:
     return (f"larger in {second}", UP) if larger else (f"smaller in {second}", DOWN)
 
 
-def _handle(label: str, colour: str) -> Line2D:
-    return Line2D([], [], linestyle="", marker="o", color=colour, markersize=4.5, label=label)
+def _handle(label: str, colour: str, mark: str = "o", face: str | None = None) -> Line2D:
+    looks = {"markerfacecolor": face or colour, "markeredgecolor": colour}
+    return Line2D([], [], linestyle="", marker=mark, markersize=4.5, label=label, **looks)  # type: ignore[arg-type]
 
 
 def _panel(ax: Axes, part: pd.DataFrame, found: Comparison) -> None:
@@ -77,11 +79,16 @@ def _panel(ax: Axes, part: pd.DataFrame, found: Comparison) -> None:
         ax.plot(gaps, [y] * len(gaps), "|", color=style.GREY, markersize=5, markeredgewidth=0.8, zorder=2)
         _, colour = _looks(cell, found)
         face = "white" if cell["bound"] else colour
-        ax.plot([cell["effect"]], [y], "o", markersize=4.5, markerfacecolor=face, markeredgecolor=colour, zorder=4)
+        mark = cell["bound"] or "o"  # "<" and ">" are marks too
+        ax.plot([cell["effect"]], [y], mark, markersize=4.5, markerfacecolor=face, markeredgecolor=colour, zorder=4)
     low, high = _ends(ax, ratio)
     for y, (_, cell) in enumerate(part.iterrows()):
         if cell["test"] == "t":
-            ax.plot([cell["low"], cell["high"]], [y, y], color=_looks(cell, found)[1], linewidth=1.2, zorder=3)
+            colour = _looks(cell, found)[1]
+            ax.plot([cell["low"], cell["high"]], [y, y], color=colour, linewidth=1.2, zorder=3)
+            for end, mark, beyond in ((low, "<", cell["low"] < low), (high, ">", cell["high"] > high)):
+                if beyond:
+                    ax.plot([end], [y], mark, color=colour, markersize=4, clip_on=False, zorder=3)
     first, second = found.names
     what = f"{second} / {first}, of geometric means" if ratio else f"{second} - {first}"
     ax.set_xlabel(f"{what}; lines: 95 % intervals, ticks: seeds")
@@ -100,4 +107,6 @@ def _ends(ax: Axes, ratio: bool) -> tuple[float, float]:
 
 
 def _labels(part: pd.DataFrame) -> list[str]:
-    return [", ".join(str(value) for value in row) for row in part[telling(part)].to_numpy().tolist()]
+    """Return what tells cells apart, without what they lack, such as settings of none."""
+    rows = part[telling(part)].astype(object).where(part[telling(part)].notna(), "").to_numpy().tolist()
+    return [", ".join(text for value in row if (text := str(value))) for row in rows]

@@ -13,34 +13,37 @@ ROW, COLUMN = 19, 52  # pixels, of a heat map
 
 def heat(log: bool = False, title: str = "mean") -> Spec:
     """A row per model, a column per grammar or score, the mean as colour."""
-    scale: Spec = {"scheme": "cividis"} | ({"type": "log"} if log else {})
+    scale: Spec = {"scheme": "cividis"} | ({"type": "log", "reverse": True} if log else {})  # slow is dark, as wrong is
     return _chart(
         f"Heat map: a row per model, a column per grammar or score; colour is the {title}.",
         mark={"type": "rect", "cursor": "pointer"},
         width={"step": COLUMN},
         height={"step": ROW},
+        view={"fill": "#88888840", "stroke": None},  # where there is no value
         encoding={
             "x": {"field": "column", "type": "nominal", "sort": None, "title": None,
                   "axis": {"orient": "top", "labelAngle": -35}},
             "y": {"field": "label", "type": "nominal", "sort": None, "title": None},
-            "color": {"field": "shade", "type": "quantitative", "scale": scale, "title": title},
+            "color": {"field": "shade", "type": "quantitative", "scale": scale, "title": title,
+                      "legend": {"format": ".3~g"}},
             "tooltip": _tips(label="row", column="column", text="mean and spread", n="runs", seeds="seeds", cut="cut"),
         },
     )  # fmt: skip
 
 
 def tradeoff(log: bool) -> Spec:
-    """A dot per row: what it makes of compositional grammars against what it makes of noise."""
-    scale: Spec = {"type": "log"} if log else {"zero": False}  # a logarithmic scale has no zero to leave out
+    """A dot per row: what it makes of noise and of compositional grammars, laid out as in `icy plot tradeoff`."""
+    scale: Spec = {"type": "log", "reverse": True} if log else {"zero": False}  # a logarithmic scale has no zero
     what = "ratio on" if log else "accuracy on"
     return _chart(
-        "Trade-off: a dot per row, by its mean on compositional and on noise grammars.",
-        mark={"type": "point", "filled": True, "size": 60, "cursor": "pointer", "color": COLOURS[0]},
+        "Trade-off: a dot per row, by its mean on noise and on compositional grammars; better is up and to the left.",
+        mark={"type": "point", "filled": True, "size": 60, "cursor": "pointer"},
         width="container",
         height=300,
         encoding={
-            "x": {"field": "easy", "type": "quantitative", "scale": scale, "title": f"{what} "},
-            "y": {"field": "hard", "type": "quantitative", "scale": scale, "title": f"{what} rot, pairsum, proj"},
+            "x": {"field": "hard", "type": "quantitative", "scale": scale, "title": f"{what} rot, pairsum, proj"},
+            "y": {"field": "easy", "type": "quantitative", "scale": scale, "title": f"{what} "},
+            "color": {"field": "side", "type": "nominal", "scale": {"range": list(COLOURS)}, "title": None},
             "tooltip": _tips(label="row", easy="compositional", hard="noise", n="runs", seeds="seeds"),
         },
     )
@@ -65,11 +68,17 @@ def curves() -> Spec:
 
 def space() -> Spec:
     """Every model a point in the space of biases; the chosen one is named, and rings are around its neighbours."""
-    where = {name: {"field": name, "type": "quantitative", "scale": {"zero": False}} for name in ("x", "y")}
+    scale = {"zero": False, "padding": 40}  # room for the name of the chosen one
+    where = {name: {"field": name, "type": "quantitative", "scale": scale} for name in ("x", "y")}
     points: Spec = {
         "mark": {"type": "point", "filled": True, "cursor": "pointer", "strokeWidth": 2.5},
         "encoding": {
-            "color": {"field": "family", "type": "nominal", "scale": {"range": list(COLOURS)}, "title": "family"},
+            "color": {
+                "condition": {"test": "datum.own", "value": "currentColor"},
+                "field": "family",
+                "type": "nominal",
+                "title": "family",
+            },
             "shape": _own("diamond", "circle"),
             "size": _own(240, 60),
             "tooltip": _tips(label="model", family="family", x="x", y="y"),

@@ -22,7 +22,7 @@ from icy.core.registry import registry
 from icy.core.text import counted
 
 from . import charts
-from .page import escaped, whole_page
+from .page import escaped, save_buttons, whole_page
 
 CHOICES = ("side", "protocol", "representation", "meanings")  # of SETTING, to choose among first
 NAMES = {
@@ -47,6 +47,7 @@ def explorer_page(atlas: Atlas) -> str:
         "least": LEAST_RATIO,
         "shared": MIN_SHARED,
         "listed": LISTED_NEIGHBOURS,
+        "colours": _colours(settings),
         "charts": {"space": charts.space()},
     }
     return whole_page(TITLE, _body(atlas, settings), data, "explorer.js")
@@ -81,6 +82,21 @@ def _unusual(setting: dict[str, Any]) -> int:
     """Return in how many of protocol and space a setting is not the default of `icy probe`."""
     usual = {"protocol": ProbeSpec.protocol, "meanings": ProbeSpec.meanings}
     return sum(setting[name] != value for name, value in usual.items())
+
+
+def _colours(settings: list[dict[str, Any]]) -> dict[str, str]:
+    """Return the colours of families: the same on both sides, and different ones within a side as far as they go."""
+    sides: dict[str, set[str]] = {}
+    for one in settings:
+        sides.setdefault(str(one["setting"]["side"]), set()).update(model["family"] for model in one["models"])
+    found: dict[str, str] = {}
+    for family in sorted(
+        set().union(*sides.values()), key=lambda name: (-sum(name in of for of in sides.values()), name)
+    ):
+        beside = {found[other] for of in sides.values() if family in of for other in of & set(found)}
+        free = [colour for colour in style.COLOURS if colour not in beside]
+        found[family] = (free or style.COLOURS)[0]
+    return found
 
 
 def further_choices(settings: list[dict[str, Any]]) -> list[str]:
@@ -200,8 +216,9 @@ def _body(atlas: Atlas, settings: list[dict[str, Any]]) -> str:
 <section aria-labelledby="space-title"><h2 id="space-title">Bias space</h2>
 <p class="tools">{selects}<label>Axes <select id="axes"></select></label></p>
 <p class="note" id="setting" role="status"></p>
-<div class="beside"><figure><div class="scrolls" tabindex="0" role="region" aria-label="Models in bias space">
-<div id="space" class="chart"></div></div></figure>
+<div class="beside"><figure><figcaption>Models{save_buttons("space")}</figcaption>
+<div class="scrolls" tabindex="0" role="region" aria-label="Models in bias space">
+<div id="space" class="chart"></div></div><p class="note" id="rest"></p></figure>
 <section aria-labelledby="model-title"><h2 id="model-title">Model</h2><div id="model"></div></section></div>
 <div class="drop" id="drop"><label>Place your own: drop a results.csv here, or choose one
 <input type="file" id="file" accept=".csv,text/csv"></label>

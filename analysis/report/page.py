@@ -8,8 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from icy.analysis.cells import SPREADS
 from icy.analysis.tables.table import BiasTable
 from icy.core.errors import IncompatibleError
+from icy.core.text import counted
 from icy.records.record import Record
 from icy.version import __version__
 
@@ -20,6 +22,7 @@ WEB = Path(__file__).parent / "web"
 MISSING = 'Reports need Vega, which `pip install "icy-toolkit[report]"` brings.'
 # Nothing is fetched, whatever a name in the results holds; Vega compiles expressions of its own.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' 'unsafe-eval'; img-src data:"
+SAVED = ("svg", "png")
 CITED = {
     "The grammars, models and protocols": (
         "Perkins21, A Framework for Measuring Compositional Inductive Bias; Icy22, Neural networks can understand "
@@ -77,7 +80,7 @@ def whole_page(title: str, body: str, data: Any, *scripts: str) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f'<meta name="generator" content="icy {__version__}"><title>{escaped(title)}</title>',
         f"<style>{(WEB / 'page.css').read_text()}</style></head><body>",
-        '<button id="theme" type="button" aria-pressed="false">Dark</button>',
+        '<button id="theme" type="button">Dark</button>',
         f"<main>{body}</main>",
         f'<script type="application/json" id="data">{in_script(data)}</script>',
         *(f"<script>{one}</script>" for one in code),
@@ -119,7 +122,7 @@ def _summary(sections: Sequence[Section], title: str) -> str:
     runs = sum(len(section.long) for section in sections)
     failed = sum(len(section.failures()) for section in sections)
     models = len({model for section in sections for model in section.long["model"]})
-    said = f"{runs:,} runs of {models} models" + (f"; {failed} failed" if failed else "")
+    said = f"{counted(runs, 'run')} of {counted(models, 'model')}" + (f"; {failed} failed" if failed else "")
     links = "".join(
         f'<li><a href="#section-{place}">{escaped(section.name)}</a></li>' for place, section in enumerate(sections)
     )
@@ -139,7 +142,7 @@ def _section(place: int, section: Section) -> str:
         _charts(place, section),
         _failures(section),
         _settings(section),
-        f'<details data-runs="{place}"><summary>All {len(section.long):,} runs</summary></details></section>',
+        f'<details data-runs="{place}"><summary>All {counted(len(section.long), "run")}</summary></details></section>',
     ]
     return "\n".join(parts)
 
@@ -154,7 +157,7 @@ def _table(place: int, section: Section) -> str:
         for at, name in enumerate(heads)
     )
     rows = "".join(_row(section, line) for line in range(len(table.rows)))
-    caption = f"<caption>{escaped(section.noun)}: {len(table.rows)} rows</caption>"
+    caption = f"<caption>{escaped(section.noun)}: {counted(len(table.rows), 'row')}</caption>"
     scrolls = f'class="scrolls" tabindex="0" role="region" aria-label="Table of {escaped(section.name)}"'
     body = f"{caption}<thead><tr>{cells}</tr></thead><tbody>{rows}</tbody>"
     return f'<div {scrolls}><table id="table-{place}">{body}</table></div>'
@@ -165,9 +168,10 @@ def _with_arrow(table: BiasTable, name: str) -> str:
 
 
 def _row(section: Section, line: int) -> str:
-    table, place = section.table, section.lines[line][0]
+    table, (place, label) = section.table, section.lines[line]
     (first, *rest), cells = table.rows[line]
-    named = f'data-row="{place}" data-line="{line}" aria-pressed="false"'
+    called = "" if label == first else f' aria-label="{escaped(label if first in label else f"{first}: {label}")}"'
+    named = f'data-row="{place}" data-line="{line}" aria-pressed="false"{called}'
     button = f'<button type="button" {named}>{escaped(first)}</button>'
     parts = [f'<th scope="row">{button}</th>', *(f"<td>{escaped(text)}</td>" for text in rest)]
     for name in table.grammars:
@@ -197,14 +201,23 @@ def _charts(place: int, section: Section) -> str:
             f'<p class="tools"><label>Row <select data-chosen="{place}">{rows}</select></label> '
             f'<label>Curve <select data-curve="{place}">{ys}</select></label></p>'
         )
-        found.append(_figure(f"curves-{place}", "Learning curves", of, "", tools))
+        pointed = f' <span data-of="{place}"></span>'  # whose they are, while another row is pointed at
+        found.append(_figure(f"curves-{place}", "Learning curves", of, "", tools, pointed))
     return f'<div class="charts">{"".join(found)}</div>'
 
 
-def _figure(name: str, title: str, of: str, more: str = "", tools: str = "") -> str:
+def _figure(name: str, title: str, of: str, more: str = "", tools: str = "", beside: str = "") -> str:
     scrolls = f'class="scrolls" tabindex="0" role="region" aria-label="{title}{escaped(of)}"'
     drawn = f'<div {scrolls}><div id="{name}" class="chart"></div></div>'
-    return f'<figure class="{more}"><figcaption>{title}</figcaption>{tools}{drawn}</figure>'
+    return f'<figure class="{more}"><figcaption>{title}{beside}{save_buttons(name)}</figcaption>{tools}{drawn}</figure>'
+
+
+def save_buttons(name: str) -> str:
+    """Return buttons that save a chart, as HTML."""
+    kinds = [
+        f'type="button" data-save="{name}" data-type="{kind}" aria-label="Save as {kind.upper()}"' for kind in SAVED
+    ]
+    return "".join(f"<button {one}>{kind.upper()}</button>" for one, kind in zip(kinds, SAVED, strict=True))
 
 
 def _failures(section: Section) -> str:
@@ -228,9 +241,10 @@ def _about(sections: Sequence[Section]) -> str:
     made = [f"<li>{escaped(one)}</li>" for one in _made(records)]
     cited = "".join(f"<li>{escaped(what)}: {escaped(papers)}.</li>" for what, papers in CITED.items())
     cited += f"<li>The icy developers: icy {__version__}, Python package icy-toolkit.</li>"
+    spreads = dict.fromkeys(SPREADS[section.table.spread][0] for section in sections)
     said = (
         f"Written by icy {__version__} with <code>icy report</code>. Ratios are of updates to concat's; ± is the "
-        "spread over seeds that the notes name."
+        f"{escaped(' or the '.join(spreads))}."
     )
     return (
         f'<section id="about" aria-labelledby="about-title"><h2 id="about-title">About</h2><p>{said}</p>'

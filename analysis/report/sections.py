@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from icy.analysis.cells import LEAST_RATIO
+from icy.analysis.cells import LEAST_RATIO, Cell
 from icy.analysis.plots.tradeoff_front import COMPOSITIONAL, NOISE
 from icy.analysis.tables.compare import numbered
 from icy.analysis.tables.table import BiasTable
@@ -63,9 +63,29 @@ class Section:
         return not set(self.table.grammars) <= set(self.long["grammar"])
 
     @property
-    def easy(self) -> list[str]:
-        """Compositional grammars of the table."""
-        return [name for name in COMPOSITIONAL if name in self.table.grammars]
+    def easy(self) -> dict[str, list[str]]:
+        """Compositional grammars of the table, of each side those on which any of its rows was measured."""
+        shown = [(str(self.rows[place].get("side")), cells) for place, _, cells in self._placed()]
+        return {
+            side: [name for name in COMPOSITIONAL if any(name in cells for of, cells in shown if of == side)]
+            for side in dict.fromkeys(side for side, _ in shown)
+        }
+
+    def _placed(self) -> list[tuple[int, str, dict[str, Cell]]]:
+        """Return for each line of the table its row, its name, and its cells with a value."""
+        lines = zip(self.lines, self.table.rows, strict=True)
+        return [(place, label, {n: c for n, c in cells.items() if c.seeds}) for (place, label), (_, cells) in lines]
+
+    def _easy_said(self) -> str:
+        """Return the compositional grammars in words, those of one side alone after what both have."""
+        found = {side: names for side, names in self.easy.items() if names}
+        shared = [name for name in COMPOSITIONAL if found and all(name in names for names in found.values())]
+        more = [
+            f"{', '.join(own)} ({side}s)"
+            for side, names in found.items()
+            if (own := [n for n in names if n not in shared])
+        ]
+        return ", ".join([*shared, *more])
 
     @property
     def log(self) -> bool:
@@ -98,7 +118,8 @@ class Section:
             "counted": self.counted,
             "curves": curves,
             "tradeoff": self.tradeoff(),
-            "easy": self.easy,
+            "easy": self._easy_said(),
+            "domain": self._domain(),
         }
 
     def names(self) -> list[str]:
@@ -166,17 +187,27 @@ class Section:
         own = rows[rows["grammar"] == grammar] if grammar in set(rows["grammar"]) else rows
         return ", ".join(map(str, dict.fromkeys(own["seed"])))
 
+    def _domain(self) -> list[float]:
+        """Return between which values colours go, as in `icy plot heat`."""
+        means = [cell.mean for _, _, cells in self._placed() for cell in cells.values() if math.isfinite(cell.mean)]
+        if self.scores:
+            return [0.0, 1.0]
+        low, high = (1.0, 2.0) if self.log else (0.0, 1.0)
+        return [max(min([low, *means]), LEAST_RATIO if self.log else -math.inf), max([high, *means])]
+
     def tradeoff(self) -> list[dict[str, Any]]:
-        """Return the means of each row over compositional and over noise grammars, of ratios geometric ones."""
+        """Return the means of each row over compositional and over noise grammars, of ratios geometric ones.
+
+        A row is there if it has all noise grammars, and all compositional ones that others of its side have.
+        """
         found = []
-        for at, (_, cells) in enumerate(self.table.rows):
-            values = {name: cell.mean for name, cell in cells.items() if cell.seeds}
-            easy = [values[name] for name in self.easy if name in values]
-            hard = [values[name] for name in NOISE if name in values]
-            if easy and len(hard) == len(NOISE):
-                place, label = self.lines[at]
-                runs = max(cells[name].seeds for name in values)
-                about = {"line": at, "row": place, "label": label, "n": runs, "seeds": self._seeds(place)}
+        for at, (place, label, cells) in enumerate(self._placed()):
+            side = str(self.rows[place].get("side"))
+            wanted = self.easy[side]
+            if wanted and {*wanted, *NOISE} <= set(cells):
+                easy, hard = ([cells[name].mean for name in names] for names in (wanted, NOISE))
+                runs = max(cell.seeds for cell in cells.values())
+                about = {"line": at, "row": place, "label": label, "side": side, "n": runs, "seeds": self._seeds(place)}
                 found.append({**about, "easy": _mean(easy, self.log), "hard": _mean(hard, self.log)})
         return found
 
@@ -248,7 +279,7 @@ def _mean(values: Sequence[float], log: bool) -> float:
 
 def _text(value: Any) -> str:
     """Return a setting as text; "" for none."""
-    if value is None or (isinstance(value, float) and math.isnan(value)):
+    if pd.isna(value):
         return ""
     return f"{value:g}" if isinstance(value, float) else str(value)
 

@@ -51,7 +51,7 @@ def write_atomically(path: Path, content: bytes) -> None:
             sentence = f"The disk is full, so {path} was not written; what had finished before is kept."
             raise StoreError(f"{sentence} Free some space and run the same command again.") from error
         reason = error.strerror or error
-        raise StoreError(f"Cannot write {path}: {reason}. Choose another place with --out.") from error
+        raise StoreError(f"Cannot write {path}: {reason}. Choose another place.") from error
 
 
 def require_room(folder: Path) -> None:

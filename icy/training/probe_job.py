@@ -140,8 +140,8 @@ class ProbeJob(LanguageJob):
     def estimate_text(self, steps: str) -> str:
         """Return what an estimate rests on."""
         return (
-            "This is an estimate. The time of 1000 updates is one replicate's share while all workers are busy; the whole "
-            f"supposes that concat takes {steps} updates, and every other grammar from as many to "
+            "This is an estimate. The time of 1000 updates is one replicate's share while all workers are busy; the "
+            f"whole supposes that concat takes {steps} updates, and every other grammar from as many to "
             f"{self.protocol.cap:g} times as many."
         )
 

@@ -4,6 +4,7 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const root = document.documentElement;
 const drawn = new Map(); // name of a chart: how to draw it again
 const views = new Map(); // name of a chart: its view
+const pictures = new Map(); // name of a chart: its specification and values, and the text that says whether it is drawn alike
 
 function colour(name) { return getComputedStyle(root).getPropertyValue(name).trim(); }
 
@@ -15,8 +16,11 @@ const resized = new ResizeObserver((entries) => {
   for (const { target } of entries) if (narrow(target) !== layouts.get(target.id)) drawn.get(target.id)();
 });
 
-function look(place) {
+function look(place, theme = root.dataset.theme) {
+  const shown = root.dataset.theme;
+  root.dataset.theme = theme; // for the colours of another than the one shown, which is back before anything is drawn
   const ink = colour("--ink"), dim = colour("--dim"), line = colour("--line");
+  root.dataset.theme = shown;
   const labelLimit = Math.min(320, Math.round(0.35 * place.clientWidth)); // names leave room for what they name
   return {
     background: "transparent", font: "system-ui, sans-serif",
@@ -26,29 +30,57 @@ function look(place) {
   };
 }
 
-async function draw(name, spec, values, clicked, empty = "Nothing to draw.", pointed = null) {
-  const place = document.getElementById(name);
-  if (!place) return;
-  drawn.set(name, () => draw(name, spec, values, clicked, empty, pointed));
-  layouts.set(name, narrow(place));
-  resized.observe(place);
-  views.get(name)?.finalize();
-  if (!values.length) { place.textContent = empty; return; }
-  const dark = root.dataset.theme === "dark";
+// A specification with its values, in the colours of a theme.
+function coloured(spec, values, theme) {
   const whole = { ...structuredClone(spec), data: { name: "shown", values } };
   for (const { encoding } of whole.layer ?? [whole]) {
     const scale = encoding?.color?.scale;
-    if (dark && scale?.range) scale.range = scale.range.map((one) => (one === "#000000" ? "#d8d8d8" : one));
+    if (theme === "dark" && scale?.range) scale.range = scale.range.map((one) => (one === "#000000" ? "#d8d8d8" : one));
   }
-  const embedded = await vegaEmbed(place, whole, {
-    renderer: "svg", config: look(place), tooltip: { theme: dark ? "dark" : "light" },
-    actions: { export: { svg: true, png: true }, source: false, compiled: false, editor: false }, downloadFileName: name,
-  });
-  views.set(name, embedded.view);
-  place.querySelector("details > summary")?.setAttribute("aria-label", "Save the picture");
-  if (clicked) embedded.view.addEventListener("click", (_, item) => { if (item?.datum) clicked(item.datum); });
-  if (pointed) embedded.view.addEventListener("mouseover", (_, item) => { if (item?.datum) pointed(item.datum); });
+  return whole;
 }
+
+// Draw a chart; of one that is there already, with the same specification, only the values change, and its tooltip stays.
+async function draw(name, spec, values, clicked, empty = "Nothing to draw.", pointed = null) {
+  const place = document.getElementById(name);
+  if (!place) return;
+  const theme = root.dataset.theme, kept = pictures.get(name), text = JSON.stringify([spec, theme, narrow(place)]);
+  drawn.set(name, () => draw(name, spec, values, clicked, empty, pointed));
+  pictures.set(name, { spec, values, text });
+  if (kept?.text === text && views.has(name) && values.length) { await views.get(name).data("shown", structuredClone(values)).runAsync(); return; }
+  layouts.set(name, narrow(place));
+  resized.observe(place);
+  views.get(name)?.finalize();
+  views.delete(name);
+  if (!values.length) { place.textContent = empty; return; }
+  const { view } = await vegaEmbed(place, coloured(spec, structuredClone(values), theme), { renderer: "svg", config: look(place), tooltip: { theme }, actions: false });
+  views.set(name, view);
+  if (clicked) view.addEventListener("click", (_, item) => { if (item?.datum) clicked(item.datum); });
+  if (pointed) view.addEventListener("mouseover", (_, item) => { if (item?.datum) pointed(item.datum); });
+}
+
+// Save a chart in light colours on white, whatever the page's are.
+async function save(name, type) {
+  const { spec, values } = pictures.get(name) ?? {}, place = document.getElementById(name), aside = element("div", null);
+  if (!values?.length) return;
+  const sized = spec.width === "container" ? { ...spec, width: place.clientWidth } : spec;
+  const config = { ...look(place, "light"), background: "white" };
+  const { view } = await vegaEmbed(aside, coloured(sized, structuredClone(values), "light"), { renderer: "none", config, actions: false });
+  element("a", null, { href: await view.toImageURL(type, 2), download: `${name}.${type}` }).click();
+  view.finalize();
+}
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("[data-save]");
+  if (button) save(button.dataset.save, button.dataset.type);
+});
+
+// On paper, tables that are wider than a page are made smaller.
+const PAGE = 1040; // pixels, of a landscape page within its margins
+addEventListener("beforeprint", () => {
+  for (const details of document.querySelectorAll("details:not([data-runs])")) details.open = true;
+  for (const table of document.querySelectorAll("table")) table.style.zoom = Math.min(1, PAGE / table.scrollWidth);
+});
+addEventListener("afterprint", () => { for (const table of document.querySelectorAll("table")) table.style.zoom = ""; });
 
 function setTheme(theme) {
   root.dataset.theme = theme;

@@ -68,8 +68,12 @@ function positioned() {
 
 function drawSpace() {
   const spec = structuredClone(data.charts.space), used = current().axes[axes];
+  const points = positioned(), drawn = new Set(points.map((one) => one.label)), rest = every().filter((one) => !drawn.has(one.label));
+  const families = [...new Set(current().models.map((one) => one.family))].sort();
   spec.encoding.x.title = used?.titles[0]; spec.encoding.y.title = used?.titles[1];
-  draw("space", spec, positioned(), (datum) => choose(datum.label), "Too few models have all grammars here; the table below has them.");
+  spec.layer[1].encoding.color.scale = { domain: families, range: families.map((one) => data.colours[one]) };
+  document.getElementById("rest").textContent = used && rest.length ? `Not drawn, as they lack grammars of these axes: ${rest.map((one) => one.label).join(", ")}.` : "";
+  draw("space", spec, points, (datum) => choose(datum.label), "Too few models have all grammars here; the table below has them.");
 }
 
 // As icy's own placement: most shared grammars first, then the root mean square of their differences.
@@ -115,7 +119,7 @@ function choose(label) {
   const nearest = neighbours(model);
   for (const one of nearest) {
     const item = element("li", null), button = element("button", one.label, { type: "button", "data-model": one.label });
-    item.append(button, ` at ${one.distance.toFixed(2)}, over ${one.common} grammars`);
+    item.append(button, ` at ${one.distance.toFixed(2)}, over ${counted(one.common, "grammar")}`);
     list.append(item);
   }
   parts.push(list);
@@ -279,7 +283,7 @@ document.addEventListener("click", (event) => {
 document.getElementById("filter").addEventListener("input", filterAll);
 const drop = document.getElementById("drop");
 for (const [kind, over] of [["dragover", true], ["dragleave", false], ["drop", false]]) {
-  drop.addEventListener(kind, (event) => { event.preventDefault(); drop.classList.toggle("over", over); if (kind === "drop") read(event.dataTransfer.files[0]); });
+  document.addEventListener(kind, (event) => { event.preventDefault(); drop.classList.toggle("over", over); if (kind === "drop") read(event.dataTransfer.files[0]); });
 }
 show();
 document.body.dataset.ready = "yes";

@@ -18,6 +18,7 @@ function drawCurves(place, row = chosen[place]) {
   const spec = structuredClone(data.charts.curves);
   spec.encoding.x.title = spec.encoding.tooltip.find((tip) => tip.field === "x").title = section.counted;
   spec.encoding.y.title = section.points[select.value];
+  document.querySelector(`[data-of="${place}"]`).textContent = row === chosen[place] ? "" : `of what is pointed at: ${section.rows[row]}`;
   draw(`curves-${place}`, spec, curvesOf(section, row, Number(select.value)), null, "These runs hold no curves.");
 }
 
@@ -38,7 +39,7 @@ function choose(place, row) {
 const resting = data.sections.map(() => 0);
 function preview(place, row) {
   clearTimeout(resting[place]);
-  resting[place] = setTimeout(() => drawCurves(place, row), 200);
+  if (row === undefined || row >= 0) resting[place] = setTimeout(() => drawCurves(place, row), 200);
 }
 
 function shownLines(place) {
@@ -46,21 +47,25 @@ function shownLines(place) {
   return new Set([...rows].map((button) => Number(button.dataset.line)));
 }
 
+const LEGEND = 150; // pixels beside a heat map
 function drawPictures(place) {
   const section = data.sections[place], lines = shownLines(place), kind = section.log ? "_log" : "";
   const of = (values) => values.filter((value) => lines.has(value.line));
   const clicked = (datum) => choose(place, datum.row), pointed = (datum) => preview(place, datum.row);
-  const heat = structuredClone(data.charts[section.chart]);
+  const heat = structuredClone(data.charts[section.chart]), room = document.getElementById(`heat-${place}`).clientWidth;
   heat.encoding.x.sort = section.columns;
+  heat.encoding.color.scale.domain = section.domain;
+  heat.encoding.y.axis = { labelLimit: Math.max(0.35 * room, room - section.columns.length * heat.width.step - LEGEND) };
   draw(`heat-${place}`, heat, of(section.cells), clicked, undefined, pointed);
   const tradeoff = structuredClone(data.charts[`tradeoff${kind}`]);
-  tradeoff.encoding.x.title += section.easy.join(", ");
+  tradeoff.encoding.y.title += section.easy;
+  if (new Set(section.tradeoff.map((one) => one.side)).size < 2) tradeoff.encoding.color = { value: tradeoff.encoding.color.scale.range[0] };
   draw(`tradeoff-${place}`, tradeoff, of(section.tradeoff), clicked, undefined, pointed);
 }
 
 function showRuns(details, section) {
   const at = names(section);
-  const heads = ["row", "grammar", "seed", "value", "cut", section.counted, "seconds", "ended by"];
+  const heads = ["row", "grammar", "seed", "value", "cut", section.counted === "updates" ? "updates" : "steps", "seconds", "ended by"];
   const rows = section.runs.map((run) => [
     section.rows[run[at.row]], run[at.grammar], run[at.seed], run[at.value], run[at.cut] ? "yes" : "", run[at.steps], run[at.seconds], run[at.failed] ? run[at.error] : run[at.reason],
   ]);
@@ -71,12 +76,15 @@ function showRuns(details, section) {
 
 data.sections.forEach((section, place) => {
   drawPictures(place);
-  choose(place, 0);
+  const at = names(section), first = section.runs.find((run) => run[at.curve] >= 0);
+  choose(place, first ? first[at.row] : 0);
   const table = document.getElementById(`table-${place}`);
   for (const name of ["heat", "tradeoff"]) document.getElementById(`${name}-${place}`)?.addEventListener("mouseleave", () => preview(place));
   table.addEventListener("click", (event) => {
     const button = event.target.closest("[data-row]");
-    if (button) choose(place, Number(button.dataset.row));
+    if (!button) return;
+    choose(place, Number(button.dataset.row));
+    document.getElementById(`curves-${place}`)?.closest("figure").scrollIntoView({ block: "nearest" });
   });
   document.querySelector(`[data-filter="${place}"]`).addEventListener("input", (event) => {
     const shown = filtered(table, event.target.value);
@@ -88,5 +96,4 @@ data.sections.forEach((section, place) => {
   const runs = document.querySelector(`[data-runs="${place}"]`);
   runs.addEventListener("toggle", () => showRuns(runs, section), { once: true });
 });
-addEventListener("beforeprint", () => { for (const details of document.querySelectorAll("details:not([data-runs])")) details.open = true; });
 document.body.dataset.ready = "yes";

@@ -54,10 +54,12 @@ class Place:
     @classmethod
     def read(cls, text: str) -> Place:
         """Read `PATH[@REVISION][:COLUMN=VALUE,...]`; a name that exists is taken whole."""
+        from icy.records.long_table import SYNONYMS
+
         parts = [text] if Path(text).exists() else CHOICE.split(text, maxsplit=1)
         chosen = parts[1].split(",") if len(parts) > 1 else []
         where = dict(Assignment().convert(one, None, None) for one in chosen)
-        return cls(text, *revision_of(parts[0]), where)
+        return cls(text, *revision_of(parts[0]), {SYNONYMS.get(name, name): value for name, value in where.items()})
 
     def results(self, measure: str | None) -> Results:
         """Read all results of the place."""

@@ -110,6 +110,49 @@ def test_a_cell_says_its_numbers_when_pointed_at(report: Path) -> None:
         assert "seeds" in tip.inner_text()
 
 
+def test_the_curves_of_what_is_pointed_at_are_shown_and_its_numbers_stay(report: Path) -> None:
+    with opened(report) as page:
+        cells = page.locator("#heat-0 .mark-rect.marks path")
+        cells.last.hover()
+        page.get_by_text("of what is pointed at: sender/FC2L").wait_for()
+        page.wait_for_timeout(400)  # by now the curves are drawn, which must not take the numbers away
+        assert page.locator("#vg-tooltip-element.visible").count() == 1
+        assert page.locator("[data-chosen]").input_value() == "0"
+        page.mouse.move(0, 0)
+        page.wait_for_function("document.querySelector('[data-of]').textContent === ''")
+
+
+@pytest.mark.parametrize("name", ["heat-0", "space"])
+def test_saved_pictures_are_light_whatever_the_page_is(report: Path, atlas: Path, tmp_path: Path, name: str) -> None:
+    with opened(report if name == "heat-0" else atlas, color_scheme="dark") as page:
+        for kind in ("svg", "png"):
+            with page.expect_download() as saved:
+                page.locator(f"[data-save={name}][data-type={kind}]").click()
+            assert saved.value.suggested_filename == f"{name}.{kind}"
+            saved.value.save_as(tmp_path / kind)
+        assert page.locator("html").get_attribute("data-theme") == "dark"
+    svg = (tmp_path / "svg").read_text()
+    assert 'fill="white"' in svg
+    assert "#e8e6e1" not in svg  # ink of the dark theme
+    assert (tmp_path / "png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_print_is_light_and_fits_the_page(tmp_path: Path) -> None:
+    grammars = dict.fromkeys(["concat", "perm", "shufdet", "rot", "pairsum", "proj", "hol"], 0.5)
+    table = long({"A" * 40: grammars, "B": grammars}).assign(
+        settings=[", ".join(["some_setting=1"] * 8)] * 7 + [""] * 7
+    )
+    with opened(icy.report(table, tmp_path / "r.html"), color_scheme="dark") as page:
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        page.emulate_media(media="print")
+        page.set_viewport_size({"width": 1046, "height": 700})
+        assert page.evaluate("document.documentElement.scrollWidth") <= 1046
+        label = page.locator("#heat-0 .role-axis-label text").first
+        assert label.evaluate("it => getComputedStyle(it).fill") == "rgb(0, 0, 0)"
+        page.evaluate("dispatchEvent(new Event('afterprint'))")
+        assert page.locator("table").first.evaluate("it => it.style.zoom") == ""
+
+
 def test_all_runs_and_the_print_are_there(report: Path, tmp_path: Path) -> None:
     with opened(report) as page:
         page.get_by_text("All 12 runs").click()
@@ -185,6 +228,31 @@ TOLD = {
     "the atlas has protocol acquire, budget; held out none; split none.",
     "combined": "These results are of representation gumb; the nearest setting of the atlas has representation soft.",
 }
+
+
+def test_what_lacks_grammars_of_the_axes_is_named(atlas: Path, tmp_path: Path) -> None:
+    rows = rows_of("sender/FC1L")
+    rows[rows["grammar"].isin(["concat", "shufdet"])].to_csv(tmp_path / "few.csv", index=False)
+    with opened(atlas) as page:
+        page.set_input_files("#file", tmp_path / "few.csv")
+        page.get_by_text("Placed: sender/FC1L").wait_for()
+        assert "sender/FC1L *" in page.locator("#rest").inner_text()
+        assert page.locator("#neighbours li").first.inner_text().endswith("over 1 grammar")
+
+
+def test_a_file_may_be_dropped_anywhere(atlas: Path) -> None:
+    csv = rows_of("sender/FC1L").to_csv(index=False)
+    with opened(atlas) as page:
+        page.evaluate(
+            """csv => {
+              const data = new DataTransfer();
+              data.items.add(new File([csv], "mine.csv"));
+              const event = new DragEvent("drop", { dataTransfer: data, bubbles: true, cancelable: true });
+              document.getElementById("all").dispatchEvent(event);
+            }""",
+            csv,
+        )
+        page.get_by_text("Placed: sender/FC1L").wait_for()
 
 
 def test_files_that_cannot_be_placed_are_told_so_and_the_earlier_one_stays(atlas: Path, tmp_path: Path) -> None:
@@ -346,7 +414,7 @@ def test_games_are_counted_in_trials(tmp_path: Path) -> None:
         page.get_by_text("All 2 runs").click()
         heads = page.get_by_role("region", name="All runs").locator("thead th")
         heads.first.wait_for()
-        assert heads.all_inner_texts() == ["row", "grammar", "seed", "value", "cut", "trials", "seconds", "ended by"]
+        assert heads.all_inner_texts() == ["row", "grammar", "seed", "value", "cut", "steps", "seconds", "ended by"]
         assert "updates" not in page.locator("#section-0").inner_text()
 
 

@@ -65,6 +65,28 @@ def test_tradeoffs_are_geometric_means_of_ratios() -> None:
     assert section(long(THREE)).tradeoff() == []
 
 
+def test_both_sides_of_a_tradeoff_have_the_grammars_that_theirs_can_use() -> None:
+    noise = {"rot": 0.5, "pairsum": 0.5, "proj": 0.5}
+    of_receiver = {"shuf": 0.5, "shufdet": 1.0}
+    rows = ("sender", "S", {"shufdet": 0.75}), ("receiver", "R", of_receiver), ("receiver", "Few", {"shuf": 1.0})
+    parts = [long({name: noise | own}).assign(model=f"{side}/{name}", side=side) for side, name, own in rows]
+    found = section(pd.concat(parts, ignore_index=True))
+    dots = {str(found.rows[dot["row"]]["model"]): dot["easy"] for dot in found.tradeoff()}
+    assert dots == {"sender/S": 0.75, "receiver/R": 0.75}
+    assert found.data()["easy"] == "shufdet, shuf (receivers)"
+
+
+def test_colours_have_the_ends_of_icy_plot_heat() -> None:
+    assert section(long(THREE)).data()["domain"] == [0.0, 1.0]
+    ratios = {"protocol": "acquire", "measure": "ratio"}
+    assert section(long({"A": {"rot": 1.1}}, **ratios)).data()["domain"] == [1.0, 2.0]
+    assert section(long({"A": {"rot": 0.5, "hol": 20.0}}, **ratios)).data()["domain"] == [0.5, 20.0]
+
+
+def test_settings_that_a_kind_lacks_are_left_out() -> None:
+    assert "held_out" not in dict(section(long(THREE).assign(held_out=pd.NA)).settings())
+
+
 def test_failed_runs_are_listed_with_their_reason() -> None:
     table = long({"A": {"rot": [0.5, math.nan]}}).assign(failed=[False, True], error=[None, "out of memory"])
     found = section(table)
@@ -95,5 +117,5 @@ def test_points_of_a_plug_in_are_counted_in_what_it_names_first() -> None:
 @pytest.mark.parametrize("log", [True, False])
 def test_a_logarithmic_scale_has_no_zero_to_leave_out(log: bool) -> None:
     encoding = charts.tradeoff(log)["encoding"]
-    expected = {"type": "log"} if log else {"zero": False}  # Vega warns of more
+    expected = {"type": "log", "reverse": True} if log else {"zero": False}  # Vega warns of more
     assert [encoding[axis]["scale"] for axis in "xy"] == [expected, expected]
