@@ -73,7 +73,7 @@ class Cell:
         p: of differences, the p-value of a paired test, corrected for the number of cells of the table; NaN without.
         resolution: how much of the mean the checks leave open, as a share of it; NaN if unknown.
         coarse: whether that is more than the seeds vary.
-        row_seeds: number of seeds of its row in a table; 0 if unknown.
+        row_seeds: number of seeds of its row in a table, if it has fewer runs; else 0.
     """
 
     mean: float
@@ -91,8 +91,8 @@ class Cell:
 
     @property
     def unfinished(self) -> bool:
-        """Whether seeds are missing that its row has, as while training is under way."""
-        return 0 < self.seeds < self.row_seeds and not self.failed
+        """Whether runs are missing of seeds that its row has, as while training is under way."""
+        return 0 < self.seeds < self.row_seeds
 
     def to_dict(self) -> dict[str, Any]:
         """Return mean, spread (None if undefined) and seeds; numbers of cut and failed runs if any; and what else there

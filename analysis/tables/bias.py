@@ -48,6 +48,7 @@ CUT_NOTES = {  # what the dagger means, by measure
     "held_out": "not learnt to the target within {cap} times concat's steps in at least one seed; "
     "train_accuracy in the long table says how far",
 }
+UNFINISHED = "(n of m): on n of the row's m seeds"
 LOG, QUOTIENT, P = "log scale", "quotient", "p (Holm)"  # labels of lines below a row
 PARAMETERS = 1  # index of that label
 CellMaker = Callable[[pd.DataFrame], Cell]
@@ -181,7 +182,8 @@ def difference_table(
     both, training, lone, name = paired_differences(long_of(results), other, name)
     both, tests = _tested(both)
     table = _bias_table(both, spread, partial(_difference, spread=spread), mark=False, **options)
-    notes = [note for note in table.notes if not note.startswith((CUT, LOG))]
+    notes = [UNFINISHED if note.startswith(UNFINISHED) else note for note in table.notes]
+    notes = [note for note in notes if not note.startswith((CUT, LOG))]
     cut = [f"{CUT} cut in at least one seed"] if both["cut"].any() else []
     meaning = f"differences, seed by seed, from {name}: above 0, the value is larger here"
     cut += [f"{counted(lone, 'run', 'have')} no counterpart in {name}"] if lone else []
@@ -238,7 +240,8 @@ def _rows(
         ratio = group["measure"].iloc[0] == "ratio"
         cells = {str(g): cell(part) for g, part in group.groupby("grammar", sort=False)}
         cells = {g: _with_reference(one, references.get((int(str(row)), g)), ratio) for g, one in cells.items()}
-        cells = {g: replace(one, row_seeds=group["seed"].nunique()) for g, one in cells.items()}
+        runs, seeds = group["grammar"].value_counts(), group["seed"].nunique()
+        cells = {g: replace(one, row_seeds=seeds if runs[g] < seeds else 0) for g, one in cells.items()}
         found.append((group.iloc[0], _labels(group.iloc[0], group, shown), cells))
     return found
 
@@ -436,8 +439,9 @@ def _unfinished(rows: Sequence[TableRow]) -> list[str]:
     found = [first["measure"] for first, _, cells in rows for cell in cells.values() if cell.unfinished]
     if not found:
         return []
-    low = "; the seeds that learn fast end first, so that ratios read too low until all are there"
-    return [f"(n of m): on n of the row's m seeds{low if 'ratio' in found else ''}"]
+    return [
+        UNFINISHED + ("; the seeds that learn fast end first, so that ratios read too low" if "ratio" in found else "")
+    ]
 
 
 def compared_notes(compare: Any, references: Collection[Reference], spread: str) -> list[str]:

@@ -41,7 +41,9 @@ def mark_ends(rows: list[TableRow], alike: Sequence[str], grammars: Sequence[str
         low_is_good = members[0][0]["measure"] == "ratio"
         for grammar in grammars:
             wanted = WANTED.get(grammar, 0) * (-1 if low_is_good else 1)
-            if wanted and _mark_column([cells for _, _, cells in members], grammar, wanted, spread):
+            # Ratios of a stopped run read too low, and would be called the best.
+            column = [c for _, _, c in members if not (low_is_good and c.get(grammar, EMPTY).unfinished)]
+            if wanted and _mark_column(column, grammar, wanted, spread):
                 arrows.setdefault(grammar, set()).add("↑" if wanted > 0 else "↓")
     return {grammar: found.pop() for grammar, found in arrows.items() if len(found) == 1}
 

@@ -53,6 +53,12 @@ SYNONYMS = {
 }
 """Columns by the names that they have in the options and tables of some kinds of jobs."""
 
+
+def column_of(name: str, long: pd.DataFrame) -> str:
+    """Return the column of a long table that a name means, which may be one of SYNONYMS."""
+    return name if name in long else SYNONYMS.get(name, name)
+
+
 # Names of the configuration that need no mention among the options.
 COLUMNS = {*LONG, "steps", "settings", "options"}
 MOST_STEPS = 10**10  # of a training, a day or many: whose checks are found in a moment

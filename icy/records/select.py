@@ -11,7 +11,7 @@ from icy.core.errors import InvalidSettingError, unknown
 from icy.core.registry import canonical
 
 from .load import Results, long_of, records_in
-from .long_table import ROW, SYNONYMS
+from .long_table import ROW, column_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,7 +76,7 @@ def _matching(what: str, patterns: Sequence[str], names: Mapping[str, Sequence[s
 
 
 def _equal(long: pd.DataFrame, column: str, value: Any) -> pd.Series[bool]:
-    column = column if column in long else SYNONYMS.get(column, column)
+    column = column_of(column, long)
     if column not in long:
         raise unknown("column of results", column, [name for name in (*ROW, "side", "seed", "measure") if name in long])
     import pandas as pd

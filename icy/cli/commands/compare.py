@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,12 +54,10 @@ class Place:
     @classmethod
     def read(cls, text: str) -> Place:
         """Read `PATH[@REVISION][:COLUMN=VALUE,...]`; a name that exists is taken whole."""
-        from icy.records.long_table import SYNONYMS
-
         parts = [text] if Path(text).exists() else CHOICE.split(text, maxsplit=1)
         chosen = parts[1].split(",") if len(parts) > 1 else []
         where = dict(Assignment().convert(one, None, None) for one in chosen)
-        return cls(text, *revision_of(parts[0]), {SYNONYMS.get(name, name): value for name, value in where.items()})
+        return cls(text, *revision_of(parts[0]), where)
 
     def results(self, measure: str | None) -> Results:
         """Read all results of the place."""
@@ -119,19 +117,26 @@ def _compared(
 ) -> Comparison:
     from icy.analysis import compare
     from icy.records.load import long_of
+    from icy.records.long_table import column_of
     from icy.records.select import select
 
+    tables = [long_of(place.results(measure)) for place in (first, second)]
+    first, second = (
+        replace(place, where={column_of(name, long): value for name, value in place.where.items()})
+        for place, long in zip((first, second), tables, strict=True)
+    )
     apart = {name for name in (*first.where, *second.where) if first.where.get(name) != second.where.get(name)}
 
-    def chosen(place: Place) -> pd.DataFrame:
+    def chosen(place: Place, long: pd.DataFrame) -> pd.DataFrame:
         own = dict(place.where)
         models, grammars = (
             [str(own.pop(name))] if name in own else list(others)
             for name, others in (("model", model), ("grammar", grammar))
         )
-        return long_of(select(place.results(measure), models, grammars, {**where, **own}))
+        return long_of(select(long, models, grammars, {**where, **own}))
 
-    return compare(chosen(first), chosen(second), _names(first, second, apart), sorted(apart))
+    one, other = (chosen(place, long) for place, long in zip((first, second), tables, strict=True))
+    return compare(one, other, _names(first, second, apart), sorted(apart))
 
 
 def _names(first: Place, second: Place, apart: Collection[str]) -> tuple[str, str]:

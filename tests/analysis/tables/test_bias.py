@@ -7,7 +7,7 @@ import math
 import pandas as pd
 import pytest
 
-from icy.analysis.tables.bias import bias_table
+from icy.analysis.tables.bias import bias_table, difference_table
 from icy.core.errors import InvalidSettingError, UnknownNameError
 from tests.analysis.tables.helpers import marks
 from tests.helpers import THREE, long
@@ -117,11 +117,30 @@ def test_cells_with_fewer_seeds_than_their_row_say_so() -> None:
     assert accuracies.rows[0][1]["hol"].text(2) == "0.20 (1 of 2)"
     assert accuracies.rows[0][1]["rot"].text(2) == "0.60±0.14"
     assert accuracies.notes[-1] == "(n of m): on n of the row's m seeds"
-    ratios = bias_table(long({"A": {"concat": [1.0, 1.0], "hol": 4.0}}, measure="ratio", protocol="acquire", cap=20.0))
-    assert ratios.notes[-1].endswith("so that ratios read too low until all are there")
+    ratio = {"measure": "ratio", "protocol": "acquire", "cap": 20.0}
+    ratios = bias_table(long({"A": {"concat": [1.0, 1.0], "hol": 4.0}}, **ratio))
+    assert ratios.notes[-1].endswith("so that ratios read too low")
     assert not any("n of m" in note for note in bias_table(long({"A": {"rot": [0.5, 0.7]}})).notes)
+    differences = difference_table(
+        long({"A": {"rot": [2.0, 3.0], "hol": [4.0]}}, **ratio), long({"A": {"rot": [1.0, 2.0], "hol": [3.0]}}, **ratio)
+    )
+    assert "(n of m): on n of the row's m seeds" in differences.notes
+
+
+def test_failed_and_undefined_runs_are_not_missing() -> None:
     failed = bias_table(long({"A": {"rot": [0.5, 0.7]}}).assign(failed=[False, True], value=[0.5, None]))
     assert failed.rows[0][1]["rot"].text(2) == "0.50 (1 failed)"
+    undefined = bias_table(long({"A": {"rot": [0.5, 0.7], "hol": [0.5, None]}}))
+    assert undefined.rows[0][1]["hol"].text(2) == "0.50"
+
+
+def test_a_ratio_of_a_stopped_run_is_not_called_the_best() -> None:
+    ratio = {"measure": "ratio", "protocol": "acquire", "cap": 20.0}
+    values = {"A": [2.0, 2.1], "B": [3.0, 3.1], "C": [4.0, 4.1]}
+    rows = {name: {"concat": [1.0, 1.0], "shufdet": own} for name, own in values.items()}
+    stopped = bias_table(long({**rows, "D": {"concat": [1.0, 1.0], "shufdet": [1.5]}}, **ratio))
+    marks = {labels[0]: cells["shufdet"].mark for labels, cells in stopped.rows}
+    assert marks == {"sender/A": "best", "sender/B": "", "sender/C": "worst", "sender/D": ""}
 
 
 def test_steps_of_concat_are_a_mean_over_seeds() -> None:

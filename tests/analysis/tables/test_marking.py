@@ -22,7 +22,8 @@ def test_best_and_worst_are_those_of_a_bias_to_composition() -> None:
 
 
 def test_a_ratio_reads_the_other_way() -> None:
-    table = bias_table(long(THREE, measure="ratio", protocol="acquire"))
+    both = {m: {g: v if isinstance(v, list) else [v, v] for g, v in of.items()} for m, of in THREE.items()}
+    table = bias_table(long(both, measure="ratio", protocol="acquire"))
     assert table.arrows == {"rot": "↑", "shufdet": "↓"}
     assert marks(table)["sender/B", "rot"] == "best"
 
