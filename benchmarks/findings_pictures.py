@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from findings_data import FAMILIES, GRAMMARS, SIDES, Means, of_families, of_side
+from findings_data import FAMILIES, GRAMMARS, SIDES, Table
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -16,12 +16,12 @@ from icy.analysis import style
 RATIO = "updates as a ratio to concat's"
 
 
-def by_family(table: Means) -> Figure:
+def by_family(table: Table) -> Figure:
     """Draw the ratios of every model, a panel per side, a line of dots per grammar and family, its mean as a bar."""
     figure, axes = style.panels([f"{side}s" for side in SIDES], None, (6.4, 3.2), 2, sharey=True)
     for ax, side in zip(axes, SIDES, strict=True):
         for place, family in enumerate(FAMILIES):
-            of, colour = of_families(of_side(table, side), family), style.COLOURS[place]
+            of, colour = table.side(side).families(family).values, style.COLOURS[place]
             for at, grammar in enumerate(GRAMMARS):
                 y = at + (place - (len(FAMILIES) - 1) / 2) * 0.15
                 ax.plot(np.exp(of[grammar]), [y] * len(of), "o", markersize=2.5, color=colour, alpha=0.4)
@@ -37,12 +37,12 @@ def by_family(table: Means) -> Figure:
     return figure
 
 
-def families_against(table: Means, best: Mapping[str, str], other: str) -> Figure:
+def families_against(table: Table, best: Mapping[str, str], other: str) -> Figure:
     """Draw the ratios of one grammar against those of another, which differs between sides, coloured by family."""
     figure, axes = style.panels([f"{side}s" for side in SIDES], None, (6.4, 3.0), 2, sharey=True)
     for ax, side in zip(axes, SIDES, strict=True):
         for place, family in enumerate(FAMILIES):
-            of = of_families(of_side(table, side), family)
+            of = table.side(side).families(family).values
             ax.plot(np.exp(of[best[side]]), np.exp(of[other]), "o", markersize=3.5, color=style.COLOURS[place])
         _logarithmic(ax, "x", f"ratio on {best[side]}")
         _logarithmic(ax, "y", f"ratio on {other}" if side == SIDES[0] else "")
@@ -53,7 +53,7 @@ def families_against(table: Means, best: Mapping[str, str], other: str) -> Figur
 
 
 def by_grammar(
-    panels: Mapping[str, tuple[Means, Means]],
+    panels: Mapping[str, tuple[Table, Table]],
     grammars: Sequence[str],
     x: str,
     y: str,
@@ -72,11 +72,11 @@ def by_grammar(
     height = 0.6 + 2.4 * -(-len(panels) // 2)
     figure, axes = style.panels(list(panels), None, (6.4, height), 2, sharey=True, sharex=True)
     for ax, (name, (first, second)) in zip(axes, panels.items(), strict=True):
-        both = [model for model in first.index if model in second.index]
+        both = [model for model in first.models if model in set(second.models)]
         for grammar, look in looks.items():
-            values = second.loc[both, grammar]
+            values = second.values.loc[both, grammar]
             marks: dict[str, Any] = {"markersize": 3.5, "color": look.colour, "alpha": 0.7}
-            ax.plot(np.exp(first.loc[both, grammar]), np.exp(values) if ratios else values, look.marker, **marks)
+            ax.plot(np.exp(first.values.loc[both, grammar]), np.exp(values) if ratios else values, look.marker, **marks)
         style.head(ax, name, 3)
         style.tidy(ax)
     for place, ax in enumerate(axes):
@@ -98,6 +98,8 @@ def factors(rows: Mapping[str, Mapping[str, Sequence[float]]], grammars: Sequenc
     for place, of in enumerate(rows.values()):
         for at, grammar in enumerate(grammars):
             y, logs = at + (place - (len(rows) - 1) / 2) * 0.2, np.asarray(of[grammar], float)
+            if not len(logs):
+                continue
             ax.plot(np.exp(logs), [y] * len(logs), "o", markersize=3, color=style.COLOURS[place], alpha=0.4)
             ax.plot([np.exp(logs.mean())], [y], "|", markersize=8, markeredgewidth=2, color=style.COLOURS[place])
     _logarithmic(ax, "x", x)

@@ -65,7 +65,7 @@ class Section:
     @property
     def easy(self) -> dict[str, list[str]]:
         """Compositional grammars of the table, of each side those on which any of its rows was measured."""
-        shown = [(str(self.rows[place].get("side")), cells) for place, _, cells in self._placed()]
+        shown = [(self._side(place), cells) for place, _, cells in self._placed()]
         return {
             side: [name for name in COMPOSITIONAL if any(name in cells for of, cells in shown if of == side)]
             for side in dict.fromkeys(side for side, _ in shown)
@@ -74,7 +74,11 @@ class Section:
     def _placed(self) -> list[tuple[int, str, dict[str, Cell]]]:
         """Return for each line of the table its row, its name, and its cells with a value."""
         lines = zip(self.lines, self.table.rows, strict=True)
-        return [(place, label, {n: c for n, c in cells.items() if c.seeds}) for (place, label), (_, cells) in lines]
+        return [(at, label, {n: c for n, c in cells.items() if c.seeds}) for (at, label), (_, cells) in lines]
+
+    def _side(self, place: int) -> str:
+        """Return the side of a row; "" for a line of the table that shows no row."""
+        return str(self.rows[place].get("side")) if place >= 0 else ""
 
     def _easy_said(self) -> str:
         """Return the compositional grammars in words, those of one side alone after what both have."""
@@ -202,7 +206,7 @@ class Section:
         """
         found = []
         for at, (place, label, cells) in enumerate(self._placed()):
-            side = str(self.rows[place].get("side"))
+            side = self._side(place)
             wanted = self.easy[side]
             if wanted and {*wanted, *NOISE} <= set(cells):
                 easy, hard = ([cells[name].mean for name in names] for names in (wanted, NOISE))

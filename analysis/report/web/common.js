@@ -4,16 +4,18 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const root = document.documentElement;
 const drawn = new Map(); // name of a chart: how to draw it again
 const views = new Map(); // name of a chart: its view
+const turns = new Map(); // name of a chart: how often it was drawn
 const pictures = new Map(); // name of a chart: its specification and values, and the text that says whether it is drawn alike
 
 function colour(name) { return getComputedStyle(root).getPropertyValue(name).trim(); }
 
-// Below this width legends stand under their charts; a chart whose width crosses it is drawn again.
+// Below this width legends stand under their charts; a chart whose width changes by a step is drawn again.
 const NARROW = 560;
 const narrow = (place) => place.clientWidth < NARROW;
-const layouts = new Map(); // name of a chart: whether it was drawn as a narrow one
+const layout = (place) => Math.floor((place.clientWidth - NARROW) / 100); // below 0 for a narrow one
+const layouts = new Map(); // name of a chart: how wide it was when it was drawn
 const resized = new ResizeObserver((entries) => {
-  for (const { target } of entries) if (narrow(target) !== layouts.get(target.id)) drawn.get(target.id)();
+  for (const { target } of entries) if (layout(target) !== layouts.get(target.id)) drawn.get(target.id)();
 });
 
 function look(place, theme = root.dataset.theme) {
@@ -44,16 +46,19 @@ function coloured(spec, values, theme) {
 async function draw(name, spec, values, clicked, empty = "Nothing to draw.", pointed = null) {
   const place = document.getElementById(name);
   if (!place) return;
-  const theme = root.dataset.theme, kept = pictures.get(name), text = JSON.stringify([spec, theme, narrow(place)]);
+  const theme = root.dataset.theme, kept = pictures.get(name), text = JSON.stringify([spec, theme, layout(place)]);
   drawn.set(name, () => draw(name, spec, values, clicked, empty, pointed));
   pictures.set(name, { spec, values, text });
   if (kept?.text === text && views.has(name) && values.length) { await views.get(name).data("shown", structuredClone(values)).runAsync(); return; }
-  layouts.set(name, narrow(place));
+  layouts.set(name, layout(place));
   resized.observe(place);
   views.get(name)?.finalize();
   views.delete(name);
+  const turn = (turns.get(name) ?? 0) + 1;
+  turns.set(name, turn);
   if (!values.length) { place.textContent = empty; return; }
   const { view } = await vegaEmbed(place, coloured(spec, structuredClone(values), theme), { renderer: "svg", config: look(place), tooltip: { theme }, actions: false });
+  if (turn !== turns.get(name)) { view.finalize(); return; } // it was drawn anew meanwhile
   views.set(name, view);
   if (clicked) view.addEventListener("click", (_, item) => { if (item?.datum) clicked(item.datum); });
   if (pointed) view.addEventListener("mouseover", (_, item) => { if (item?.datum) pointed(item.datum); });

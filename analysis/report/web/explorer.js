@@ -282,8 +282,12 @@ document.addEventListener("click", (event) => {
 });
 document.getElementById("filter").addEventListener("input", filterAll);
 const drop = document.getElementById("drop");
-for (const [kind, over] of [["dragover", true], ["dragleave", false], ["drop", false]]) {
-  document.addEventListener(kind, (event) => { event.preventDefault(); drop.classList.toggle("over", over); if (kind === "drop") read(event.dataTransfer.files[0]); });
-}
+const files = (event) => event.dataTransfer?.types.includes("Files"); // and not words, for the field above the table
+document.addEventListener("dragover", (event) => { if (files(event)) { event.preventDefault(); drop.classList.add("over"); } });
+document.addEventListener("dragleave", (event) => { if (event.relatedTarget === null) drop.classList.remove("over"); });
+document.addEventListener("drop", (event) => {
+  drop.classList.remove("over");
+  if (files(event)) { event.preventDefault(); read(event.dataTransfer.files[0]); }
+});
 show();
 document.body.dataset.ready = "yes";

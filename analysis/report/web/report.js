@@ -57,6 +57,7 @@ function drawPictures(place) {
   heat.encoding.color.scale.domain = section.domain;
   heat.encoding.y.axis = { labelLimit: Math.max(0.35 * room, room - section.columns.length * heat.width.step - LEGEND) };
   draw(`heat-${place}`, heat, of(section.cells), clicked, undefined, pointed);
+  drawn.set(`heat-${place}`, () => drawPictures(place)); // as the room for names depends on the width
   const tradeoff = structuredClone(data.charts[`tradeoff${kind}`]);
   tradeoff.encoding.y.title += section.easy;
   if (new Set(section.tradeoff.map((one) => one.side)).size < 2) tradeoff.encoding.color = { value: tradeoff.encoding.color.scale.range[0] };

@@ -383,6 +383,18 @@ def test_logarithms_are_drawn_without_a_warning(wide: Path) -> None:
         page.locator("#tradeoff-0 .mark-symbol.marks").wait_for()
 
 
+def test_names_of_a_heat_map_have_the_room_that_there_is(tmp_path: Path) -> None:
+    table = long({"A" * 60: {"concat": 1.0, "rot": 0.5}, "B": {"concat": 1.0, "rot": 0.5}})
+    with opened(icy.report(table, tmp_path / "r.html"), viewport={"width": 1280, "height": 800}) as page:
+        whole = "document.querySelector('#heat-0 svg').textContent.includes('A'.repeat(60))"
+        page.wait_for_function(whole)
+        page.set_viewport_size({"width": 375, "height": 800})
+        page.wait_for_function(f"!({whole})")
+        assert page.locator("#heat-0 svg").bounding_box()["width"] <= 375
+        page.set_viewport_size({"width": 1280, "height": 800})
+        page.wait_for_function(whole)
+
+
 @pytest.mark.parametrize("name", ["space", "curves-0"])
 def test_legends_move_below_when_the_window_becomes_narrow(report: Path, atlas: Path, name: str) -> None:
     below = """([chart, under]) => {
