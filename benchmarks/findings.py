@@ -275,8 +275,9 @@ def cells() -> Finding | None:
         {mean["seed"]:.0%}. Grammars on which more than a fifth of these models were cut are left out.
         """
     )
+    more = mean["cell"] > 2 * mean["architecture"]
     return Finding(
-        "Cell and architecture of recurrent senders",
+        "Among recurrent senders the cell matters more than what is around it" if more else "Cells and architectures",
         said,
         f"icy table atlas -m 'sender/RNN*' -m 'sender/Hier*' --where meanings={LARGE} --where protocol=acquire",
         markdown_table(["grammar", *names], [[g, *(f"{row[n]:.0%}" for n in names)] for g, row in rows.items()]),
@@ -369,12 +370,12 @@ def protocols() -> Finding:
     found = {(side, g): correlation_of(sooner.side(side), scores, g) for side in SIDES for g in TOLD}
     alike = [pair for pair, one in found.items() if one is not None and one.low > 0]
     open_ = [pair for pair, one in found.items() if one is not None and not one.low > 0]
+    rest = f"; it cannot be told on {of_sides(open_)}" if open_ else ""
     said = prose(
         f"""
         Do models that learn a grammar to 80 % in few updates, as a ratio to concat's, also know more of it after the
-        updates in which they learn `concat` to 99 %? With an interval above 0 they do on {of_sides(alike)}; it cannot
-        be told on {of_sides(open_)}. Where more than a fifth of the models were cut at the cap their order is not
-        known ("-").
+        updates in which they learn `concat` to 99 %? With an interval above 0 they do on {of_sides(alike)}{rest}. Where
+        more than a fifth of the models were cut at the cap their order is not known ("-").
         """
     )
     return Finding(
