@@ -33,7 +33,8 @@ def heat(log: bool = False, title: str = "mean") -> Spec:
 
 def tradeoff(log: bool) -> Spec:
     """A dot per row: what it makes of noise and of compositional grammars, laid out as in `icy plot tradeoff`."""
-    scale: Spec = {"type": "log", "reverse": True} if log else {"zero": False}  # a logarithmic scale has no zero
+    of_ratios = {"type": "log", "reverse": True, "nice": False, "padding": 14}  # from the least to the largest
+    scale: Spec = of_ratios if log else {"zero": False}  # a logarithmic scale has no zero to leave out
     what = "ratio on" if log else "accuracy on"
     return _chart(
         "Trade-off: a dot per row, by its mean on noise and on compositional grammars; better is up and to the left.",

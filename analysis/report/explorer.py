@@ -137,7 +137,7 @@ def _source(model: str) -> str:
     """Return where an architecture is from; "" for one that is not registered here."""
     side, _, name = model.partition("/")
     try:
-        return registry.get(name.partition(":")[0], side).source
+        return registry.get(name, side).source
     except UnknownNameError:
         return ""
 

@@ -48,6 +48,7 @@ function shownLines(place) {
 }
 
 const LEGEND = 150; // pixels beside a heat map
+const RATIOS = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100]; // named in its legend
 function drawPictures(place) {
   const section = data.sections[place], lines = shownLines(place), kind = section.log ? "_log" : "";
   const of = (values) => values.filter((value) => lines.has(value.line));
@@ -55,6 +56,7 @@ function drawPictures(place) {
   const heat = structuredClone(data.charts[section.chart]), room = document.getElementById(`heat-${place}`).clientWidth;
   heat.encoding.x.sort = section.columns;
   heat.encoding.color.scale.domain = section.domain;
+  if (section.log) heat.encoding.color.legend.values = RATIOS.filter((one) => section.domain[0] <= one && one <= section.domain[1]);
   heat.encoding.y.axis = { labelLimit: Math.max(0.35 * room, room - section.columns.length * heat.width.step - LEGEND) };
   draw(`heat-${place}`, heat, of(section.cells), clicked, undefined, pointed);
   drawn.set(`heat-${place}`, () => drawPictures(place)); // as the room for names depends on the width

@@ -69,6 +69,12 @@ def test_columns_that_tell_settings_apart_can_be_chosen_too() -> None:
     assert further_choices(numbers) == ["held_out"]
 
 
+def test_every_model_says_where_its_architecture_is_from(settings: list[dict[str, object]]) -> None:
+    found = {model["label"]: model["source"] for one in settings for model in one["models"]}  # type: ignore[attr-defined]
+    assert [label for label, source in found.items() if not source] == []
+    assert "Icy22" in found["sender/HierZero:GRU"]
+
+
 def test_what_a_probe_measures_by_default_comes_first(settings: list[dict[str, object]]) -> None:
     first = [(one["setting"]["protocol"], one["setting"]["meanings"]) for one in settings]  # type: ignore[index]
     assert first[0] == ("acquire", "5x10")

@@ -117,5 +117,8 @@ def test_points_of_a_plug_in_are_counted_in_what_it_names_first() -> None:
 @pytest.mark.parametrize("log", [True, False])
 def test_a_logarithmic_scale_has_no_zero_to_leave_out(log: bool) -> None:
     encoding = charts.tradeoff(log)["encoding"]
-    expected = {"type": "log", "reverse": True} if log else {"zero": False}  # Vega warns of more
-    assert [encoding[axis]["scale"] for axis in "xy"] == [expected, expected]
+    scales = [encoding[axis]["scale"] for axis in "xy"]
+    assert scales[0] == scales[1]
+    assert ("zero" in scales[0], scales[0].get("type")) == (
+        (False, "log") if log else (True, None)
+    )  # Vega warns of both
