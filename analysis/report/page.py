@@ -31,6 +31,9 @@ CITED = {
     "Meta-referential games": (
         "MetaRG22 and MetaRG24, Meta-Referential Games to Learn Compositional Learning Behaviours"
     ),
+    "Multi-target games and CBM": (
+        "CBM24, Concept-Best-Matching: Evaluating Compositionality in Emergent Communication"
+    ),
 }
 
 

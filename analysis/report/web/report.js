@@ -18,7 +18,7 @@ function drawCurves(place, row = chosen[place]) {
   const spec = structuredClone(data.charts.curves);
   spec.encoding.x.title = spec.encoding.tooltip.find((tip) => tip.field === "x").title = section.counted;
   spec.encoding.y.title = section.points[select.value];
-  document.querySelector(`[data-of="${place}"]`).textContent = row === chosen[place] ? "" : `of what is pointed at: ${section.rows[row]}`;
+  document.querySelector(`[data-of="${place}"]`).textContent = `of ${row === chosen[place] ? "" : "what is pointed at: "}${section.rows[row]}`;
   draw(`curves-${place}`, spec, curvesOf(section, row, Number(select.value)), null, "These runs hold no curves.");
 }
 

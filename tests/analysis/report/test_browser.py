@@ -119,7 +119,7 @@ def test_the_curves_of_what_is_pointed_at_are_shown_and_its_numbers_stay(report:
         assert page.locator("#vg-tooltip-element.visible").count() == 1
         assert page.locator("[data-chosen]").input_value() == "0"
         page.mouse.move(0, 0)
-        page.wait_for_function("document.querySelector('[data-of]').textContent === ''")
+        page.wait_for_function("document.querySelector('[data-of]').textContent === 'of sender/FC1L'")
 
 
 @pytest.mark.parametrize("name", ["heat-0", "space"])
