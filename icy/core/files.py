@@ -36,8 +36,13 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
             os.unlink(temporary)
 
 
-def write_atomically(path: Path, content: bytes) -> None:
+def write_atomically(path: Path, content: bytes, option: str = "--out") -> None:
     """Write a file under a temporary name, then rename it; make its folder if there is none.
+
+    Args:
+        path: of the file.
+        content: of the file.
+        option: by which another place is chosen, for the error.
 
     Raises:
         StoreError: the folder cannot be written, or the disk is full.
@@ -51,7 +56,7 @@ def write_atomically(path: Path, content: bytes) -> None:
             sentence = f"The disk is full, so {path} was not written; what had finished before is kept."
             raise StoreError(f"{sentence} Free some space and run the same command again.") from error
         reason = error.strerror or error
-        raise StoreError(f"Cannot write {path}: {reason}. Choose another place.") from error
+        raise StoreError(f"Cannot write {path}: {reason}. Choose another place with {option}.") from error
 
 
 def require_room(folder: Path) -> None:

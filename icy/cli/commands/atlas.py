@@ -74,7 +74,7 @@ def _write_page(atlas: Atlas, html: str) -> int:
     from icy.analysis.report.explorer import explorer_page
 
     path = checked_file(html, [".html", ".htm"], "A page is")
-    write_atomically(path, explorer_page(atlas).encode())
+    write_atomically(path, explorer_page(atlas).encode(), "--html")
     note(f"Written: {path} ({path.stat().st_size / 1e6:.1f} MB).")
     return DONE
 

@@ -96,7 +96,7 @@ def compare_command(
     saved = None if save is None else checked_file(save, [".md"], "What differs is")
     found = _compared(Place.read(a), Place.read(b), measure, model, grammar, dict(where))
     if saved is not None:
-        write_atomically(saved, (found.markdown() + "\n").encode())
+        write_atomically(saved, (found.markdown() + "\n").encode(), "--save")
         note(f"Written: {saved}.")
     if drawn is not None:
         from icy.analysis.plots.differences import differences

@@ -92,7 +92,7 @@ def reproduce_command(
 
 def _save(done: Reproduction, path: Path) -> None:
     text = done.page() if path.suffix.lower() == ".md" else done.cells.to_csv(index=False, float_format="%.5g")
-    write_atomically(path, text.encode())
+    write_atomically(path, text.encode(), "--save")
 
 
 def _print(done: Reproduction, format_: str) -> None:

@@ -98,7 +98,7 @@ def table_command(
     if path is None:
         _print(tables, format_)
     else:
-        write_atomically(path, (_rendered(tables, format_of(path)) + "\n").encode())
+        write_atomically(path, (_rendered(tables, format_of(path)) + "\n").encode(), "--save")
         note(f"Written: {path}.")
     return DONE
 

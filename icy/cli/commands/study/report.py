@@ -95,7 +95,7 @@ def report_command(
 
         _print_frame(acquisition_order(report, read_long(acquisition)), format_)
     if save:
-        write_atomically(Path(save), csv_table(report).to_csv(index=False).encode())
+        write_atomically(Path(save), csv_table(report).to_csv(index=False).encode(), "--save")
     if plot:
         from icy.analysis.plots.study import draw_study
 
