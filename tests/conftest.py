@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -29,16 +27,6 @@ def _one_thread() -> None:
     import torch
 
     torch.set_num_threads(1)
-
-
-@pytest.fixture(autouse=True)
-def _own_log() -> Iterator[None]:
-    """What a command sets of icy's log, such as its level under --quiet, is undone after the test."""
-    log = logging.getLogger("icy")
-    level, handlers, propagate = log.level, list(log.handlers), log.propagate
-    yield
-    log.setLevel(level)
-    log.handlers[:], log.propagate = handlers, propagate
 
 
 @pytest.fixture(scope="session")
