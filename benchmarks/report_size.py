@@ -57,7 +57,8 @@ def main() -> None:
     text = [
         "# Reports: size and time",
         "",
-        "Made by `python benchmarks/report_size.py`. Vega takes 0.9 MB of each file. Answering: from opening the file "
+        "Made by `PYTHONPATH=. python benchmarks/report_size.py`. Vega takes 0.9 MB of each file. Answering: from "
+        "opening the file "
         "until its tables sort and all pictures are drawn, in Chromium without a network, the median of three.",
         "",
         markdown_table(["file", "size", "written in", "answers after"], cells),
