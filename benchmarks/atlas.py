@@ -9,7 +9,7 @@ What was measured with a check every 50 updates, before the grid of checks was g
 its records; until it is measured anew, it stays in the atlas under the setting check_every=50.
 
 A model on a grammar comes into the atlas when all its seeds are there: of a run that was stopped, those that learn fast
-finished first, and their mean is too low.
+finished first, and their mean is too low. Of a model that failed in some seeds on every grammar the others are there.
 """
 
 from __future__ import annotations

@@ -118,6 +118,7 @@ def prose(text: str) -> str:
 
 CONCATENATION = """So the plainest senders prefer concatenation more than composition: they resist shuffled words, whose
 tokens still stand for one part of the meaning."""
+TRIAL = "So the small space is good to try things out, and is no substitute for the setting of a paper."
 REST = ("recurrent", "hierarchical (HU-RNN)", "attention")  # beside fully connected networks
 TOLD = tuple(grammar for grammar in GRAMMARS if grammar != "hol")  # in the papers' space nobody learns `hol` in time
 
@@ -457,7 +458,7 @@ def size() -> Finding:
         From 64 meanings to 100,000 ratios become larger on {of_sides(harder)}, of the same models (a bound, `>`, where
         some were cut at the cap). Which models find a grammar hard carries over, with an interval of the rank
         correlation above 0, on {of_sides(carried)}; where more than a fifth were cut their order is not known ("-").
-        So the small space is good to try things out, and is no substitute for the setting of a paper.
+        {"" if carried else TRIAL}
         """
     )
     return Finding(

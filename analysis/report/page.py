@@ -217,10 +217,11 @@ def _figure(name: str, title: str, of: str, more: str = "", tools: str = "", bes
 
 def save_buttons(name: str) -> str:
     """Return buttons that save a chart, as HTML."""
-    kinds = [
-        f'type="button" data-save="{name}" data-type="{kind}" aria-label="Save as {kind.upper()}"' for kind in SAVED
-    ]
-    return "".join(f"<button {one}>{kind.upper()}</button>" for one, kind in zip(kinds, SAVED, strict=True))
+    return "".join(
+        f'<button type="button" data-save="{name}" data-type="{kind}" aria-label="Save as {kind.upper()}">'
+        f"{kind.upper()}</button>"
+        for kind in SAVED
+    )
 
 
 def _failures(section: Section) -> str:

@@ -122,3 +122,12 @@ def test_a_logarithmic_scale_has_no_zero_to_leave_out(log: bool) -> None:
     assert ("zero" in scales[0], scales[0].get("type")) == (
         (False, "log") if log else (True, None)
     )  # Vega warns of both
+
+
+def test_there_are_curves_if_any_run_has_one() -> None:
+    table = long({"A": {"rot": [0.5, 0.7]}}).assign(key=["a", "b"])
+    curves = {"a": [[0, 0.25], [50, 0.5]], "b": []}
+    records = [{"key": key, "curve": curve} for key, curve in curves.items()]
+    assert section(table, records=records).has_curves
+    assert not section(table, records=records[1:]).has_curves
+    assert not section(table).has_curves

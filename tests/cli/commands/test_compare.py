@@ -104,3 +104,13 @@ def test_mistakes_are_one_sentence(folder: Path, words: list[str], said: str) ->
     assert done.exit_code in (1, 2)
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("column", ["representation", "channel"])
+def test_parts_are_named_by_columns_or_by_the_options_of_their_kind(folder: Path, column: str) -> None:
+    both = pd.concat([table(BEFORE, representation="gs"), table(AFTER, representation="qt")], ignore_index=True)
+    both.to_parquet("both.parquet")
+    found = run(f"both.parquet:{column}=gs", f"both.parquet:{column}=qt", "--format", "json")
+    cells = {(one["model"], one["grammar"]): one["effect"] for one in json.loads(found.stdout)}
+    assert cells["sender/A", "rot"] == pytest.approx(0.5)
+    assert cells["sender/B", "rot"] == pytest.approx(1.0)
