@@ -6,7 +6,8 @@ import logging
 import re
 import shlex
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -15,6 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from icy.core.escapes import printable
+from icy.core.logs import log_level
 from icy.core.text import counted
 from icy.experiments.display import make_watcher
 from icy.experiments.plan import Plan
@@ -169,8 +171,17 @@ class _ConsoleLog(logging.Handler):
 
 
 def set_up_log(console: Console, quiet: bool, verbose: int) -> None:
-    log = logging.getLogger("icy")
-    for handler in [h for h in log.handlers if isinstance(h, _ConsoleLog)]:
+    """Print icy's log on a console until the command ends, from a level on that two of its options choose."""
+    level = logging.ERROR if quiet else (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
+    click.get_current_context().with_resource(_shown_log(console, level))
+
+
+@contextmanager
+def _shown_log(console: Console, level: int) -> Iterator[None]:
+    log, handler = logging.getLogger("icy"), _ConsoleLog(console)
+    log.addHandler(handler)
+    try:
+        with log_level(level, log.name):
+            yield
+    finally:
         log.removeHandler(handler)
-    log.addHandler(_ConsoleLog(console))
-    log.setLevel(logging.ERROR if quiet else (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)])

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 from icy.config.settings import TrainingSettings
+from icy.core.logs import log_level
 from icy.core.registry import Entry, registry
 from icy.core.streams import stream, stream_key
 from icy.grammars import make_language
@@ -179,7 +180,7 @@ class ModelCase:
         """Return replicates that are ready to train, one per seed."""
         sample = self.batches(seeds, 0)[0]
         loss = supervised_loss(representation_of(self.task, SETTINGS), self.task.side)
-        with only_errors(logging.getLogger("icy.training")):  # the check's remark says how the model is stacked
+        with log_level(logging.ERROR, "icy.training"):  # the check's remark says how the model is stacked
             return make_learner([self.make(s) for s in seeds], seeds, loss, SETTINGS, CPU, sample, engine)
 
     def batches(self, seeds: Sequence[int], update: int) -> tuple[Tensor, Tensor]:
@@ -226,17 +227,6 @@ def run(model: nn.Module, inputs: Tensor) -> Tensor:
     with torch.no_grad():
         scores: Tensor = model(inputs)
     return scores
-
-
-@contextlib.contextmanager
-def only_errors(logger: logging.Logger) -> Iterator[None]:
-    """Keep a logger silent below errors within a `with` block."""
-    level = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)
 
 
 @contextlib.contextmanager

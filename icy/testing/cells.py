@@ -13,6 +13,7 @@ from joblib.externals.loky.backend.reduction import dumps
 from torch import Tensor, nn
 
 from icy.core.errors import IcyError
+from icy.core.logs import log_level
 from icy.core.registry import SIDES, Entry, registry
 from icy.core.streams import stream, stream_key
 from icy.languages.meanings import MeaningSpace
@@ -29,7 +30,6 @@ from .cases import (
     ModelCase,
     NotApplicable,
     check_of,
-    only_errors,
     require,
     require_close,
     require_gradients,
@@ -395,7 +395,7 @@ def _learner(case: CellCase, seeds: Sequence[int], engine: str = "auto") -> Lear
     def loss(outputs: Tensor, targets: Tensor, noise: object) -> Tensor:
         return (outputs - targets).square().flatten(1).mean(1)
 
-    with only_errors(logging.getLogger("icy.training")):
+    with log_level(logging.ERROR, "icy.training"):
         nets = [_Net(case, seed) for seed in seeds]
         return make_learner(nets, seeds, loss, SETTINGS, CPU, _batches(case, seeds), engine)
 

@@ -14,6 +14,7 @@ from joblib.externals.loky.backend.reduction import dumps
 from torch import Tensor, nn
 
 from icy.core.errors import IcyError
+from icy.core.logs import log_level
 from icy.core.registry import Entry
 from icy.core.streams import stream, stream_key
 from icy.training.learners import Learner, make_learner
@@ -25,7 +26,6 @@ from .cases import (
     CheckFailure,
     MadeTensors,
     check_of,
-    only_errors,
     require,
     require_close,
     require_gradients,
@@ -261,7 +261,7 @@ def _learner(case: PerceptionCase, seeds: Sequence[int], engine: str = "auto") -
     def loss(vectors: Tensor, targets: Tensor, noise: object) -> Tensor:
         return (vectors - targets).square().mean((-2, -1))
 
-    with only_errors(logging.getLogger("icy.training")):
+    with log_level(logging.ERROR, "icy.training"):
         perceptions = [case.make(seed) for seed in seeds]
         sample = _batches(case, seeds)
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 import icy
 from icy.cli import COMMANDS
-from tests.cli.helpers import ROOT, assert_one_sentence, run
+from tests.cli.helpers import FC2L, ROOT, assert_one_sentence, run
 
 # -- help and lists ----------------------------------------------------------------------------------------------------
 
@@ -87,3 +88,15 @@ def test_a_closed_pipe_is_no_error_message() -> None:
     done = subprocess.run(["bash", "-c", command], cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.stdout.startswith("model")
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    "words", [(*FC2L, "-g", "perm", "--dry-run", "--quiet"), ("metrics", "perm", "--meanings", "2x3", "-q")]
+)
+def test_a_command_leaves_the_log_as_it_was(words: tuple[str, ...]) -> None:
+    def state() -> list[tuple[int, list[logging.Handler]]]:
+        return [(log.level, list(log.handlers)) for log in map(logging.getLogger, ("icy", "icy.metrics.evaluation"))]
+
+    before = state()
+    assert run(*words).exit_code == 0
+    assert state() == before

@@ -20,6 +20,7 @@ from icy.cli.output import checked_plot, checked_rows_file, joined, note, print_
 from icy.cli.session import set_up_log
 from icy.core.checks import number_or_text, seed_list
 from icy.core.errors import InvalidSettingError, StoreError, quoted
+from icy.core.logs import log_level
 from icy.core.registry import registry
 from icy.core.text import listed
 from icy.grammars import expand_grammars, make_language
@@ -164,7 +165,7 @@ def metrics_command(
     """
     set_up_log(stderr(), quiet, 0)
     # No warnings: metrics that cannot score a table are noted below the results.
-    logging.getLogger("icy.metrics.evaluation").setLevel(logging.ERROR)
+    click.get_current_context().with_resource(log_level(logging.ERROR, "icy.metrics.evaluation"))
     for file in plugin:
         registry.load_file(file)
     figure, target = None if plot is None else checked_plot(plot), None if out is None else checked_rows_file(out)

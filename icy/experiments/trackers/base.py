@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, ClassVar, cast
 
 from icy.core.errors import InvalidSettingError, StoreError, what_and_where
+from icy.core.logs import log_level
 from icy.experiments.plan import Plan
 from icy.experiments.watcher import Watcher
 from icy.records.kinds import kind_of
@@ -181,13 +182,5 @@ class Tracker(Watcher, ABC):
 @contextmanager
 def _quietly() -> Iterator[None]:
     """Silence the packages, whose remarks would break into the progress display."""
-    loggers = [logging.getLogger(name) for name in CHATTY]
-    levels = [logger.level for logger in loggers]
-    for logger in loggers:
-        logger.setLevel(logging.CRITICAL)
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            yield
-    finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
+    with log_level(logging.CRITICAL, *CHATTY), warnings.catch_warnings(action="ignore"):
+        yield
