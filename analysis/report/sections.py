@@ -149,19 +149,22 @@ class Section:
     def _row_of(self, labels: Sequence[str], line: int) -> int:
         """Return the place in `rows` of the row that a line of the table shows, by what its labels say; -1 for none.
 
-        Kinds of jobs make tables of their own, whose labels do not name settings. Of rows that fit alike, it is the one
-        nearest in order, which tables keep.
+        Kinds of jobs make tables of their own, whose labels do not name settings, nor all of them. It is the row of
+        which the labels say most, then that of which they leave least unsaid, then the nearest in order, as tables
+        keep it.
         """
         named = zip(self.table.labels, labels, strict=True)
         told = [part for name, text in named if name not in COUNTS for part in text.split(", ")]
 
-        def fit(place: int) -> int:
-            left, score = list(told), 0
+        def fit(place: int) -> tuple[int, int]:
+            left, unsaid = list(told), 0
             for said in self._said(self.rows[place]):
                 value = next((text for text in (said, said.partition("=")[2]) if text in left), None)
-                score += -1 if value is None else 1
-                left = left if value is None else [*left[: left.index(value)], *left[left.index(value) + 1 :]]
-            return score
+                if value is None:
+                    unsaid += 1
+                else:
+                    left.remove(value)
+            return -len(left), -unsaid
 
         models = {str(row["model"]) for row in self.rows}
         fits = [at for at, row in enumerate(self.rows) if str(row["model"]) in told or not models & set(told)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -47,10 +47,11 @@ def end_to_end_table(results: Results, spread: str = "sd", *, compare: Any = Non
     long = numbered(long_of(results, empty=True))
     references = {} if compare is None else pair_references(long, compare)
     varying = [name for name in ROW if name != "model" and long[name].nunique(dropna=False) > 1]
+    alike = columns_alike(long, varying)
     rows: list[tuple[list[str], dict[str, Cell]]] = []
     for _, group in long.groupby(["model", *varying], sort=False, dropna=False):
         first = group.iloc[0]
-        about = [str(first["model"]), *(text_of(first[name]) for name in varying), str(group["seed"].nunique())]
+        about = [str(first["model"]), *(text_of(first[name]) for name in alike), str(group["seed"].nunique())]
         for measure, label in MEASURE_LABELS.items():
             if group[measure].notna().any() or measure == "end_to_end_accuracy":
                 cells = {
@@ -61,13 +62,13 @@ def end_to_end_table(results: Results, spread: str = "sd", *, compare: Any = Non
                     for g, part in group.groupby("grammar", sort=False)
                 }
                 rows.append(([*about, label], cells))
-    labels = ["model", *(heading(name) for name in varying), "seeds", "measure"]
+    labels = ["model", *(heading(name) for name in alike), "seeds", "measure"]
     return BiasTable(
         setting(long, varying),
         labels,
         in_order(long["grammar"]),
         rows,
-        [*_notes(long, spread), *compared_notes(compare, references.values(), spread)],
+        [*_notes(long, spread), *_companions(long, alike), *compared_notes(compare, references.values(), spread)],
         decimals=3,
         compared=compared or "published",
     )
@@ -93,6 +94,35 @@ def setting(long: pd.DataFrame, varying: Sequence[str] | None = None) -> str:
     parts += [shown[name] for name in ("representation", "settings", "options") if name in shown]
     parts += [f"preset {shown['preset']}"] if "preset" in shown else []
     return f"end to end: {'; '.join(parts)}"
+
+
+def columns_alike(long: pd.DataFrame, names: Sequence[str]) -> dict[str, list[str]]:
+    """Return columns that tell rows apart, each with further ones that tell the same rows apart.
+
+    Example:
+        >>> long = pd.DataFrame({"target": [0.8, 0.99, 0.8], "cap": [20, 9, 20], "most": [1, 1, 2]})
+        >>> columns_alike(long, list(long))
+        {'target': ['cap'], 'most': []}
+    """
+    found: dict[str, list[str]] = {}
+    groups = {name: tuple(pd.factorize(long[name], use_na_sentinel=False)[0]) for name in names}
+    for name in names:
+        like = next((other for other in found if groups[other] == groups[name]), None)
+        if like is None:
+            found[name] = []
+        else:
+            found[like].append(name)
+    return found
+
+
+def _companions(long: pd.DataFrame, alike: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return a note per value of a column that stands for others, with their values."""
+    notes = []
+    for name, others in alike.items():
+        for _, first in long.drop_duplicates(name).iterrows() if others else ():
+            said = [f"{heading(other)} {text_of(first[other])}" for other in others if text_of(first[other]) != "-"]
+            notes.append(f"{heading(name)} {text_of(first[name])}: {', '.join(said)}")
+    return notes
 
 
 def _notes(long: pd.DataFrame, spread: str) -> list[str]:

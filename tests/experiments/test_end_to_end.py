@@ -253,6 +253,15 @@ def test_runs_of_other_lengths_are_rows_of_their_own(tmp_path: Path) -> None:
     assert both.language().space == SPACE
 
 
+def test_settings_that_tell_the_same_rows_apart_have_one_column_and_a_note(tmp_path: Path) -> None:
+    icy.end_to_end("FC2L", "CNN", out=tmp_path, **(SMALL | {"steps": 10, "report_every": 5}))
+    icy.end_to_end("FC2L", "CNN", out=tmp_path, **(SMALL | {"steps": 20, "report_every": 10}))
+    lines = EndToEndResult.load(tmp_path).table().splitlines()
+    assert "game steps" in lines[2]
+    assert "report every" not in lines[2]
+    assert lines[-2:] == ["game steps 10: report every 5", "game steps 20: report every 10"]
+
+
 def test_sampling_senders_start_from_scratch_whatever_would_be_learnt_in(tmp_path: Path) -> None:
     spec = EndToEndSpec("RNNSampling:GRU", "CNN", ("none",), "discr", meanings="2x3", out=tmp_path)
     assert make_plan(spec).rows[0].name == "RNNSampling:GRU+CNN"
