@@ -191,6 +191,18 @@ def test_results_of_ones_own_are_placed_as_icy_places_them(
     assert ranks == {row.grammar: f"{row.rank} of {row.of}" for row in placed.ranks.itertuples()}
 
 
+def test_models_with_one_value_share_their_ranks(atlas: Path, tmp_path: Path) -> None:
+    copy = rows_of("receiver/Hier:GRU").assign(model="receiver/Copy")
+    copy.to_csv(tmp_path / "copy.csv", index=False)
+    ranks = icy.atlas().place(copy).ranks
+    with opened(atlas) as page:
+        page.set_input_files("#file", tmp_path / "copy.csv")
+        page.get_by_text("Placed: receiver/").wait_for()
+        rows = page.locator("#ranks tbody tr").all()
+        shown = {row.locator("td").nth(0).inner_text(): row.locator("td").nth(3).inner_text() for row in rows}
+    assert shown == {row.grammar: f"{row.rank} to {row.rank + 1} of {row.of}" for row in ranks.itertuples()}
+
+
 def rows_of(model: str, **settings: str) -> pd.DataFrame:
     """Rows of a model of the atlas, by default of the small space."""
     setting = {"protocol": "acquire", "representation": "soft", "meanings": "3x4", "settings": "", **settings}
