@@ -200,7 +200,7 @@ def test_models_with_one_value_share_their_ranks(atlas: Path, tmp_path: Path) ->
         page.get_by_text("Placed: receiver/").wait_for()
         rows = page.locator("#ranks tbody tr").all()
         shown = {row.locator("td").nth(0).inner_text(): row.locator("td").nth(3).inner_text() for row in rows}
-    assert shown == {row.grammar: f"{row.rank} to {row.rank + 1} of {row.of}" for row in ranks.itertuples()}
+    assert shown == {row.grammar: f"{row.rank}–{row.rank + 1} of {row.of}" for row in ranks.itertuples()}
 
 
 def rows_of(model: str, **settings: str) -> pd.DataFrame:
