@@ -94,12 +94,12 @@ function neighbours(model) {
 
 // The place among the others, the easiest first; "2–5" for four with one value, as of all that were cut at the cap.
 function rank(model, grammar) {
-  const mine = model.means[grammar], others = current().models.filter((other) => other.key !== model.key && other.means[grammar] !== undefined).map((other) => other.means[grammar]);
-  const alike = others.filter((value) => Math.abs(value - mine) < 1e-9).length; // means of the same runs, added in any order
-  const better = others.filter((value) => (current().ratio ? value < mine : value > mine) && Math.abs(value - mine) >= 1e-9).length;
+  const mine = model.means[grammar], others = current().models.filter((other) => other.key !== model.key).map((other) => other.means[grammar]).filter((value) => value !== undefined);
+  const alike = others.filter((value) => Math.abs(value - mine) < 1e-9); // means of the same runs, added in any order
+  const better = others.filter((value) => !alike.includes(value) && value < mine === current().ratio);
   const sorted = [...others].sort((a, b) => a - b), middle = sorted.length >> 1;
   const median = !sorted.length ? null : sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
-  return { rank: `${better + 1}${alike ? `–${better + 1 + alike}` : ""} of ${others.length + 1}`, median };
+  return { rank: `${better.length + 1}${alike.length ? `–${better.length + 1 + alike.length}` : ""} of ${others.length + 1}`, median };
 }
 
 const shown = (value, model, grammar) => (value === undefined ? "-" : value.toFixed(2) + (model.cut?.includes(grammar) ? "†" : ""));
