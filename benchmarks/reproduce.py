@@ -56,8 +56,7 @@ GRID_REMARK = """The paper checked by the clock, and its models trained on past 
 SENDERS_REMARK = f"{GRID_REMARK} The page with `check_every=400` has a wide grid in place of the clock."
 RECEIVERS_REMARK = f"""{GRID_REMARK} CNN learns concat within 100 updates, so all hangs on when it was looked at."""
 HIDDEN_REMARK = """Rows of 1280 hidden units are measured with a check after every update, as FC2L learns
-concat in about 15 of them, and RNNAutoReg:LSTM in about 125. Of its `shufdet` only the two seeds are on file that
-were first to finish when the run was ended, so that this mean may be too low."""
+concat in about 15 of them, and RNNAutoReg:LSTM in about 125."""
 TWENTY_REMARK = """The paper prints no errors, so its five runs are taken to have spread as icy's did; like icy's under
 this preset, its readings are of 128 meanings."""
 CLOCK_REMARK = "Here `check_every=400` stands in for the paper's checks by the clock, which let fast models train on."

@@ -21,6 +21,7 @@ FAR = 0.99  # confidence of the interval beyond which a cell differs
 MIN_CELLS = 5  # that can be told, for a verdict on all
 DECIDED = ("agrees", "near", "differs", "failed")
 UNDECIDED = {  # verdicts on what was measured and cannot be told: what is the matter with so many cells
+    "unfinished": "{} of which seeds are still to be trained",
     "one seed": "{} of one seed",
     "cut in both": "{} cut at the cap in both",
     "cut in one": "{} cut at the cap in one of the two",
@@ -54,6 +55,8 @@ def judged(long: pd.DataFrame, wanted: pd.DataFrame) -> pd.DataFrame:
     - "agrees": the 95 % interval of the difference, by Welch's t, holds 0;
     - "near": its 99 % interval does;
     - "differs": neither does;
+    - "unfinished": of a ratio, icy has fewer runs than of another grammar of the model, as where training was stopped:
+      the seeds that learn fast end first, so that its mean is too low;
     - "one seed": icy has a single run, of which the spread is unknown;
     - "cut in both": all runs were cut at the cap here and in the paper, so that both are larger, and no more is known;
     - "cut in one": all were in one of the two, so that its ratio is larger than it says, and the other is not so far
@@ -76,7 +79,7 @@ def judged(long: pd.DataFrame, wanted: pd.DataFrame) -> pd.DataFrame:
     if "side" not in theirs:
         theirs["side"] = "pair"
     cells = theirs.merge(_measured(long, theirs), on=CELL, how="left")
-    counts = ["seeds", "failed", "cut", "tried"]
+    counts = ["seeds", "failed", "cut", "tried", "row_tried"]
     cells[counts] = cells[counts].fillna(0).astype(int)
     cells = with_distance(cells)
     cells["verdict"] = [verdict_of(cell) for _, cell in cells.iterrows()]
@@ -99,6 +102,8 @@ def _measured(long: pd.DataFrame, theirs: pd.DataFrame) -> pd.DataFrame:
     groups = both.groupby(CELL, sort=False)
     found = groups["value"].agg(["mean", "sem", "count"]).set_axis(["icy", "icy_error", "seeds"], axis=1)
     counts = groups[["failed", "cut"]].sum().assign(tried=groups.size(), cap=groups["cap"].max())
+    row = [name for name in CELL if name != "grammar"]
+    counts["row_tried"] = counts.groupby(row, sort=False)["tried"].transform("max")
     return found.join(counts).reset_index()
 
 
@@ -106,6 +111,8 @@ def verdict_of(cell: pd.Series[Any]) -> str:
     """Return the verdict on a cell with its counts and the probability of its distance; see `judged`."""
     if not cell["seeds"]:
         return "failed" if cell["failed"] else "undecided" if cell["tried"] else "missing"
+    if cell["measure"] == "ratio" and cell["tried"] < cell["row_tried"]:
+        return "unfinished"
     ours, theirs = _all_cut(cell)
     if ours and theirs:
         return "cut in both"

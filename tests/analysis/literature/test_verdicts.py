@@ -113,6 +113,25 @@ def test_one_seed_reproduces_nothing() -> None:
     assert "eproduced" not in str(verdict)
 
 
+def test_ratios_of_a_stopped_run_are_not_judged() -> None:
+    """The seeds that learn fast end first, so that the mean of those is too low."""
+    wanted = published("icy22/table3").query("model == 'FC1L' and grammar in ('perm', 'rot')")
+    printed = wanted.set_index("grammar")["mean"]
+
+    def verdicts(rot: list[float], measure: str = "ratio") -> dict[str, str]:
+        long = long_of({"concat": [1.0] * 3, "perm": [printed["perm"]] * 3, "rot": rot}, measure)
+        cells = judged(long.assign(model="sender/FC1L"), wanted.assign(measure=measure))
+        return dict(zip(cells["grammar"], cells["verdict"], strict=True))
+
+    mean = float(printed["rot"])
+    whole = verdicts([mean - 0.1, mean, mean + 0.1])
+    assert whole == {"perm": "agrees", "rot": "agrees"}
+    assert verdicts([mean - 0.1, mean]) == whole | {"rot": "unfinished"}
+    assert verdicts([mean]) == whole | {"rot": "unfinished"}
+    assert verdicts([mean - 0.1, mean, math.nan]) == whole  # one failed, none is to come
+    assert verdicts([mean - 0.1, mean], "accuracy") == whole  # all runs are as long, so that none comes first
+
+
 def cells_of(distance: list[float], **changes: Any) -> pd.DataFrame:
     """Cells with these distances, of four degrees of freedom."""
     p = 2 * stats.t.sf(np.abs(distance), 4)
