@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
-from typing import Any, cast
+from typing import cast
 
 import torch
 from jaxtyping import Float
@@ -16,11 +16,10 @@ from icy.core.devices import make_current
 from icy.core.memory import require_allocation
 from icy.core.noise import counter_hash
 from icy.core.streams import stream_key
-from icy.training.checkpoints import sweep_checkpoints
+from icy.training.checkpoints import Checkpoints, sweep_checkpoints
 from icy.training.job import Job, Outcome, Reading, Replicate, Report
 from icy.training.learners import GradientLearner, make_learner
 
-from .checkpoints import Checkpoints
 from .evaluation import matching, similarity
 from .final import evaluated
 from .job import GameJob
@@ -57,15 +56,14 @@ class Course:
 
     def __init__(self, job: GameJob, replicates: Sequence[Replicate], checkpoints: Checkpoints | None = None) -> None:
         setup, device = job.setup, torch.device(job.device)
-        self.job, self.setup, self.checkpoints = job, setup, checkpoints
+        self.job, self.setup = job, setup
+        self.checkpoints = Checkpoints() if checkpoints is None else checkpoints
         self.world, self.device = setup.made_world, device
         self.runners = [Runner(replicate) for replicate in replicates]
         seeds = [r.seed for r in replicates]
         self.turns = Turns(self.world, [setup.of_turns(r.grammar) for r in replicates], seeds, device)
         self.keys = torch.tensor([stream_key(s, "games", "noise") for s in seeds], device=device)
         self._require_memory(len(seeds))
-        self.learner = self._make_learner(seeds)
-        self.updates = 0
         self._resume()
 
     def _require_memory(self, replicates: int) -> None:
@@ -78,7 +76,8 @@ class Course:
             "take a smaller batch (--set batch_size=8), fewer targets, a smaller canvas, or a GPU",
         )
 
-    def _make_learner(self, seeds: Sequence[int]) -> GradientLearner:
+    def _make_learner(self) -> GradientLearner:
+        seeds = [runner.replicate.seed for runner in self.runners]
         learning = self.setup.learning
         settings = TrainingSettings(
             batch_size=learning.batch_size,
@@ -111,7 +110,7 @@ class Course:
             if self.updates % epoch == 0 or self.updates == self.setup.steps:
                 yield from self._diverged()
                 self._evaluate(report)
-            if self.checkpoints is not None and self.checkpoints.due(r.replicate for r in self.runners):
+            if self.checkpoints.due:
                 self.save()
         for runner in self.runners:
             yield evaluated(self.job, runner, self.learner.engine, self.updates)
@@ -197,23 +196,15 @@ class Course:
 
     def save(self) -> None:
         """Leave a checkpoint of every replicate."""
-        assert self.checkpoints is not None
-        for place, runner in enumerate(self.runners):
-            held = {name: value for name, value in vars(runner).items() if name != "replicate"}
-            state: dict[str, Any] = {"updates": self.updates, "learner": self.learner.state(place), "runner": held}
-            self.checkpoints.save(runner.replicate, state)
+        own = {r.replicate: {name: v for name, v in vars(r).items() if name != "replicate"} for r in self.runners}
+        self.checkpoints.save(self.learner, self.updates, own)
 
     def _resume(self) -> None:
-        """Go on from the checkpoints, if there are any."""
-        if self.checkpoints is None:
-            return
-        states = [self.checkpoints.take(runner.replicate) for runner in self.runners]
-        found = [state for state in states if state is not None]
-        if len(found) < len(self.runners):
-            return
-        self.updates = found[0]["updates"]
-        self.learner.resume([state["learner"] for state in found])
-        self.runners = [Runner(r.replicate, **state["runner"]) for r, state in zip(self.runners, found, strict=True)]
+        """Make the learner, and go on from the checkpoints if there are any."""
+        found = self.checkpoints.resumed([runner.replicate for runner in self.runners], self._make_learner)
+        self.learner, self.updates = found.learner, found.updates
+        if found.own:
+            self.runners = [Runner(r.replicate, **own) for r, own in zip(self.runners, found.own, strict=True)]
 
 
 def seconds_per_update(job: GameJob, updates: int) -> float:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from typing import Any, cast
 
 from icy.core.entry import Entry
 from icy.core.lazy import load_object
 from icy.core.text import counted
 from icy.records.record import Record
-from icy.training.job import GOES_ON, ExpectedSteps, Job, Replicate
+from icy.training.job import ExpectedSteps, Job, Replicate
 from icy.training.work import Work
 
 from .presets import preset_changes
@@ -21,15 +21,12 @@ from .setup import Setup
 class GameJob(Job):
     """Training of one setup as a stack of replicates, each a seed with a kind of distractors.
 
-    A training leaves checkpoints in the results folder and goes on from them, so that what was killed loses seconds.
-
     Attributes:
         setup: what is trained.
-        checkpoints: whether checkpoints are left.
     """
 
     setup: Setup
-    checkpoints: bool = True
+    checkpoints: bool = field(default=True, kw_only=True)
 
     kind = "games"
     trainer = "icy.games.course:train"
@@ -82,10 +79,6 @@ class GameJob(Job):
         """Return the versions of the kind of job, and of what the agents and their world are made of."""
         return super().versions(replicate) | {kind: e.full_version for kind, e in self.setup.entries.items()}
 
-    def for_travel(self) -> GameJob:
-        """Return the job for another machine, where nobody would find its checkpoints."""
-        return replace(self, checkpoints=False)
-
     def length(self, baseline: float | None) -> int | None:
         """Return the number of updates."""
         return self.setup.steps
@@ -118,10 +111,6 @@ class GameJob(Job):
         """Return what its replicates are trained on."""
         kinds = sorted({r.grammar for r in self.replicates})
         return f"Distractors: {' and '.join(kinds)}." if kinds else None
-
-    def half_done_text(self) -> str:
-        """Return that it goes on from its checkpoint."""
-        return GOES_ON if self.checkpoints else ""
 
     def summary(self, record: Record) -> str:
         """Return the result of a training in a few words."""

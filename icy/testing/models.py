@@ -292,6 +292,21 @@ def check_keep(case: ModelCase) -> None:
 
 
 @check_of(MODEL_CHECKS)
+def check_goes_on(case: ModelCase) -> None:
+    """Training that goes on from a checkpoint ends as if it had never stopped, to the bit."""
+    whole, first, rest = (case.learner(SEEDS) for _ in range(3))
+    inputs, _ = case.batches(SEEDS, 99)
+    case.train(whole, SEEDS, range(4))
+    case.train(first, SEEDS, range(2))
+    rest.resume([first.state(place) for place in range(len(SEEDS))])
+    case.train(rest, SEEDS, range(2, 4))
+    require(
+        torch.equal(rest.scores(inputs), whole.scores(inputs)),
+        "It ends otherwise: the model keeps something that changes as it trains in neither parameters nor buffers.",
+    )
+
+
+@check_of(MODEL_CHECKS)
 def check_parameter_count(case: ModelCase) -> None:
     """`parameter_count` counts the trainable parameters, and the published total is no smaller."""
     model: Any = case.make()

@@ -6,19 +6,48 @@ import contextlib
 import io
 import logging
 import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import torch
 
-from icy.core.errors import StoreError
+from icy.core.errors import IncompatibleError, StoreError
 from icy.core.files import write_atomically
+from icy.core.text import counted, listed
 from icy.records.store import RECORDS
+
+from .job import Job, Replicate
+from .learners import Learner
 
 log = logging.getLogger(__name__)
 FOLDER = "checkpoints"  # in a results folder
 SECONDS = 30.0  # between two of a training
 SHARE = 0.05  # of the time that they may take
+FORMAT = 1  # of the state of a replicate of a stack; another is not gone on from
+UPDATES = "updates"  # made so far, in such a state
+L = TypeVar("L", bound=Learner)
+
+
+class _Pace:
+    """When it is time for a checkpoint: twice a minute, unless they take too long."""
+
+    def __init__(self) -> None:
+        self._saved, self._cost = time.perf_counter(), 0.0
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time for one."""
+        return time.perf_counter() - self._saved > max(SECONDS, self._cost / SHARE)
+
+    @contextlib.contextmanager
+    def saving(self) -> Iterator[None]:
+        """Time what is saved within the block."""
+        began = time.perf_counter()
+        yield
+        self._saved = time.perf_counter()
+        self._cost = self._saved - began
 
 
 class Checkpoint:
@@ -34,26 +63,25 @@ class Checkpoint:
     def __init__(self, folder: str | Path, key: str, label: str, used: bool = True) -> None:
         self.path = Path(folder) / FOLDER / f"{key}.pt"
         self.label, self.used = label, used
-        self._saved, self._cost = time.perf_counter(), 0.0
+        self._pace = _Pace()
 
     @property
     def due(self) -> bool:
         """Whether it is time for one: twice a minute, unless they take too long."""
-        return self.used and time.perf_counter() - self._saved > max(SECONDS, self._cost / SHARE)
+        return self.used and self._pace.due
 
     def save(self, state: dict[str, Any]) -> None:
         """Leave a state of tensors, numbers, text and lists and dicts of these, whole or not at all.
 
         A training that cannot leave one goes on without.
         """
-        began, held = time.perf_counter(), io.BytesIO()
-        torch.save(state, held)
-        try:
-            write_atomically(self.path, held.getvalue())
-        except StoreError as error:
-            log.warning("No checkpoint of %s: %s", self.label, error)
-        self._saved = time.perf_counter()
-        self._cost = self._saved - began
+        with self._pace.saving():
+            held = io.BytesIO()
+            torch.save(state, held)
+            try:
+                write_atomically(self.path, held.getvalue())
+            except StoreError as error:
+                log.warning("No checkpoint of %s: %s", self.label, error)
 
     def load(self, device: str = "cpu") -> dict[str, Any] | None:
         """Return the state that was left, with its tensors on a device; None if there is none that can be read."""
@@ -68,11 +96,133 @@ class Checkpoint:
 
     def refuse(self, error: Exception) -> None:
         """Say that the state cannot be gone on from."""
-        log.warning("The checkpoint %s cannot be read, so its training begins anew: %s.", self.path, error)
+        log.warning("The checkpoint %s cannot be gone on from, so its training begins anew: %s.", self.path, error)
 
     def forget(self) -> None:
         """Remove it."""
         _remove(self.path)
+
+
+@dataclass
+class Resumed(Generic[L]):
+    """A stack that goes on, or begins.
+
+    Attributes:
+        learner: of its replicates.
+        updates: made so far.
+        own: what else was saved of each replicate, in their order; empty if it begins anew.
+    """
+
+    learner: L
+    updates: int = 0
+    own: list[dict[str, Any]] = field(default_factory=list)
+
+
+class Checkpoints:
+    """The checkpoints of a job that trains stacks: a file per replicate, so that one can go on in another company.
+
+    They are read once, when the job begins.
+
+    Args:
+        job: whose replicates they are of; None for a stack that leaves none.
+    """
+
+    def __init__(self, job: Job | None = None) -> None:
+        self._of: dict[Replicate, Checkpoint] = {}
+        self._known: dict[Replicate, dict[str, Any]] = {}
+        self._used, self._pace = job is not None and job.checkpoints, _Pace()
+        if job is None:
+            return
+        for r in job.replicates:
+            label = f"{job.name} on {r.grammar}, seed {r.seed}"
+            self._of[r] = one = Checkpoint(job.folder, job.key(r), label, job.checkpoints)
+            if (state := _read(one, job.device)) is not None:
+                self._known[r] = state
+        for r in _ahead_of_baselines(job, self._known):
+            del self._known[r]
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time for those of a stack: twice a minute, unless they take too long."""
+        return self._used and self._pace.due
+
+    def groups(self) -> list[tuple[Replicate, ...]]:
+        """Return the replicates in groups that are equally far, the furthest first."""
+        far: dict[int, list[Replicate]] = {}
+        for replicate in self._of:
+            far.setdefault(self._known.get(replicate, {}).get(UPDATES, 0), []).append(replicate)
+        return [tuple(far[updates]) for updates in sorted(far, reverse=True)]
+
+    def updates(self, replicate: Replicate) -> int:
+        """Return the updates after which a replicate goes on."""
+        return self._known[replicate][UPDATES] if replicate in self._known else 0
+
+    def save(self, learner: Learner, updates: int, own: Mapping[Replicate, dict[str, Any]]) -> None:
+        """Leave a checkpoint of every replicate of a stack.
+
+        Args:
+            learner: of the replicates.
+            updates: made so far.
+            own: what else goes on, of every replicate in the order of the stack: numbers, text, tensors, and lists and
+                dicts of these.
+        """
+        if not self._used:
+            return
+        with self._pace.saving():
+            for place, (replicate, rest) in enumerate(own.items()):
+                about = {"format": FORMAT, UPDATES: updates, "engine": _stacking(learner)}
+                self._of[replicate].save({**about, "learner": learner.state(place), "own": rest})
+
+    def resumed(self, replicates: Sequence[Replicate], make: Callable[[], L]) -> Resumed[L]:
+        """Return a stack as it was saved; from its beginning if it was not, or not by the same engine.
+
+        Args:
+            replicates: in order; what was saved of them is of one step.
+            make: makes their learner, as it begins.
+        """
+        learner = make()
+        states = [state for r in replicates if (state := self._known.pop(r, None)) is not None]
+        if not states or len(states) < len(replicates):
+            return Resumed(learner)
+        try:
+            if strange := {state["engine"] for state in states} - {_stacking(learner)}:
+                raise IncompatibleError(f"it was trained by the engine {listed(sorted(strange))}")
+            learner.resume([state["learner"] for state in states])
+            found = Resumed(learner, states[0][UPDATES], [dict(state["own"]) for state in states])
+        except Exception as error:  # as when it cannot be read at all
+            for replicate in replicates:
+                self._of[replicate].refuse(error)
+            return Resumed(make())
+        log.info("Going on after update %s with %s.", found.updates, counted(len(states), "replicate"))
+        return found
+
+    def forget(self, replicate: Replicate) -> None:
+        """Remove the checkpoint of a replicate."""
+        self._of[replicate].forget()
+
+
+def _stacking(learner: Learner) -> str:
+    """Return how a learner stacks its replicates, on which their last bits depend."""
+    return learner.engine.partition("+")[0]
+
+
+def _read(one: Checkpoint, device: str) -> dict[str, Any] | None:
+    """Return the state of a replicate of a stack, if there is one that this version of icy left."""
+    state = one.load(device)
+    if state is not None and not (isinstance(state, dict) and state.get("format") == FORMAT):
+        one.refuse(ValueError("it is of another format"))
+        return None
+    return state
+
+
+def _ahead_of_baselines(job: Job, known: Mapping[Replicate, dict[str, Any]]) -> list[Replicate]:
+    """Return the replicates that are further than a baseline they wait for, as where that one's file was damaged.
+
+    They begin anew: the furthest are trained first, and these need the baseline before.
+    """
+    waiting = {r.seed: r for r in job.replicates if job.is_baseline(r) and r.seed not in job.baselines}
+    updates = {seed: known.get(baseline, {}).get(UPDATES, 0) for seed, baseline in waiting.items()}
+    return [r for r, state in known.items() if state[UPDATES] > updates.get(r.seed, state[UPDATES])]
 
 
 def sweep_checkpoints(folder: str | Path) -> None:

@@ -4,6 +4,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +20,7 @@ from icy.models.factory import create
 from icy.records.record import FAILURES
 
 from .batches import Batches
+from .checkpoints import Checkpoints, sweep_checkpoints
 from .cuda_graphs import WARM_UP
 from .job import Outcome, Reading, Replicate
 from .learners import Learner, accuracy, make_learner, supervised_loss
@@ -27,6 +29,7 @@ from .probe_job import ProbeJob, Task
 from .weights import pack_weights
 
 DRAWN_AT_ONCE = 64  # batches; bounds the memory they take, whatever the grid of checks
+RESUMED = ("curves", "seconds", "reached")  # what `Run` has of each replicate beside its learner, in a checkpoint
 
 
 def make_model(
@@ -63,6 +66,8 @@ def representation_of(task: Task, settings: TrainingSettings) -> Representation:
 def train(job: ProbeJob, report: Callable[[list[Reading]], None] | None = None) -> Iterator[Outcome]:
     """Train a job's replicates in lockstep; yield each when it finishes, after which it costs nothing.
 
+    Those that go on from checkpoints of different steps are trained apart.
+
     Args:
         job: what to train, and how. The baseline of each seed must be among its replicates or its baselines.
         report: called with the readings of every check.
@@ -71,7 +76,14 @@ def train(job: ProbeJob, report: Callable[[list[Reading]], None] | None = None) 
         InvalidSettingError: a seed has no baseline.
         IncompatibleError: a model whose scores are not of the agreed shape.
     """
-    yield from Run(job).go(report)
+    sweep_checkpoints(job.folder)
+    checkpoints, baselines = Checkpoints(job), dict(job.baselines)
+    for group in checkpoints.groups():
+        run = Run(replace(job, replicates=group, baselines=baselines), checkpoints)
+        for outcome in run.go(report):
+            yield outcome
+            checkpoints.forget(outcome.replicate)  # only now, as its record is on file
+        baselines = run.baselines
 
 
 def rehearse(job: ProbeJob, updates: int) -> float:
@@ -97,39 +109,49 @@ def rehearse(job: ProbeJob, updates: int) -> float:
 
 
 class Run:
-    """State of one call of `train`."""
+    """A stack of replicates from its beginning, or from its last checkpoint, until all are finished.
+
+    Args:
+        job: what to train, and how. The checkpoints of its replicates, if there are any, are of one step.
+        checkpoints: that it leaves and goes on from; none unless given.
+    """
 
     needs_baseline = True
 
-    def __init__(self, job: ProbeJob) -> None:
+    def __init__(self, job: ProbeJob, checkpoints: Checkpoints | None = None) -> None:
         make_current(job.device)
         self.job, self.task, self.protocol, self.settings = job, job.task, job.protocol, job.settings
-        task, settings, replicates, device = job.task, job.settings, list(job.replicates), torch.device(job.device)
+        task, replicates = job.task, list(job.replicates)
         self.active, self.baselines = replicates, dict(job.baselines)
         for seed in {r.seed for r in replicates} - set(self.baselines) if self.needs_baseline else ():
             if Replicate(BASELINE, seed) not in replicates:
                 raise InvalidSettingError(f"Seed {seed} has no run of {BASELINE}, which all others are compared to.")
-        self.updates = 0
+        self.checkpoints = Checkpoints() if checkpoints is None else checkpoints
+        self.updates = self.checked = 0  # made so far, and at the last check
         self.reached: dict[Replicate, float] = {}  # the step at which each was seen to have reached the target
         self.curves: dict[Replicate, list[tuple[int, float]]] = {r: [] for r in replicates}
         self.seconds = dict.fromkeys(replicates, 0.0)
         self.early: list[Outcome] = []  # finished before the baseline they are to be compared with
-        seeds = [r.seed for r in replicates]
         languages = [
             shared_language(r.grammar, task.space, task.vocab_size, task.word_length, r.seed) for r in replicates
         ]
-        self.draws = Batches(languages, seeds, device, job.split)
+        self.draws = Batches(languages, [r.seed for r in replicates], torch.device(job.device), job.split)
+        self._resume()
+
+    def _make_learner(self) -> Learner:
+        task, settings, device = self.task, self.settings, torch.device(self.job.device)
+        seeds = [r.seed for r in self.active]
         models = {seed: make_model(task, seed, settings) for seed in sorted(set(seeds))}
         inputs, targets = self._batches("check", 0, 1, 2)
         _check_shape(task, models[seeds[0]].to(device), inputs[0, 0], targets[0, 0])
-        self.learner: Learner = make_learner(
+        return make_learner(
             [models[s] for s in seeds],
             seeds,
             supervised_loss(representation_of(task, settings), task.side),
             settings,
             device,
             inputs[0],
-            job.engine,
+            self.job.engine,
         )
 
     def _batches(
@@ -141,17 +163,28 @@ class Run:
     def go(self, report: Callable[[list[Reading]], None] | None) -> Iterator[Outcome]:
         """Train blocks of updates with an evaluation after each, until every replicate is finished."""
         while self.active:
-            started = time.perf_counter()
-            self._update(self.settings.next_check(self.updates) - self.updates)
-            readings = self._check()
-            share = (time.perf_counter() - started) / len(self.active)
-            for r in self.active:
-                self.seconds[r] += share
+            readings = self._block()
             if report is not None:
                 report(readings)
             finished = self._finished(readings)
             if finished:
                 yield from self._retire(finished)
+            self._save_if_due()
+
+    def _block(self) -> list[Reading]:
+        """Train until the next check, and return its readings."""
+        until = self.settings.next_check(self.checked)
+        while True:
+            started = time.perf_counter()
+            self._update(min(DRAWN_AT_ONCE, until - self.updates))
+            over = self.updates == until
+            readings = self._check() if over else []
+            share = (time.perf_counter() - started) / len(self.active)
+            for r in self.active:
+                self.seconds[r] += share
+            if over:
+                return readings
+            self._save_if_due()
 
     def rehearse(self, updates: int, look: bool = True) -> None:
         """Train some updates and, if asked, evaluate; no replicate ends."""
@@ -177,6 +210,7 @@ class Run:
         readings = [Reading(r, steps, a) for r, a in zip(self.active, self._read("check", size), strict=True)]
         for reading in readings:
             self.curves[reading.replicate].append((steps, reading.accuracy))
+        self.checked = self.updates
         return readings
 
     def _finished(self, readings: list[Reading]) -> dict[Replicate, str]:
@@ -265,6 +299,27 @@ class Run:
         if not self.settings.interpolates:
             return replace(outcome, baseline_steps=int(baseline))
         return replace(outcome, baseline_steps=self.settings.checks_around(baseline)[1], baseline_crossing=baseline)
+
+    # -- checkpoints ---------------------------------------------------------------------------------------------------
+
+    def _save_if_due(self) -> None:
+        """Leave a checkpoint of every replicate now and then."""
+        if self.active and self.checkpoints.due:
+            self.checkpoints.save(self.learner, self.updates, {r: self._own(r) for r in self.active})
+
+    def _own(self, replicate: Replicate) -> dict[str, Any]:
+        """Return what a replicate goes on from beside its learner."""
+        return {"checked": self.checked, **{name: getattr(self, name).get(replicate) for name in RESUMED}}
+
+    def _resume(self) -> None:
+        """Make the learner, and go on from the checkpoints if there are any."""
+        found = self.checkpoints.resumed(self.active, self._make_learner)
+        self.learner, self.updates = found.learner, found.updates
+        for replicate, own in zip(self.active, found.own, strict=bool(found.own)):
+            self.checked = own["checked"]
+            for name in RESUMED:
+                if own[name] is not None:
+                    getattr(self, name)[replicate] = own[name]
 
 
 def _without_baseline(outcome: Outcome) -> Outcome:

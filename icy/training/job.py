@@ -35,7 +35,7 @@ CORES = "icy.models.native"  # the package of the native cores, which need not b
 
 Report = Callable[[list["Reading"]], None]
 ASSUMED_STEPS = 500  # of a baseline, in estimates, where none is on file
-GOES_ON = "a training that was under way goes on from its last checkpoint"  # of kinds that leave them
+GOES_ON = "what had trained for more than half a minute goes on from its last checkpoint"  # in kinds that leave them
 IDENTITY = ("model", "grammar", "seed", "settings", "options")  # of a configuration: what no fact tells
 # Fields of records that neither a configuration nor the extra numbers of an outcome may overwrite.
 RESERVED = {
@@ -119,6 +119,8 @@ class Job(ABC):
         parameters: numbers of parameters by convention, for the record.
         preset: name that the settings started from, for the record.
         keep_models: whether the weights of every replicate are kept beside its record.
+        checkpoints: whether trainings leave checkpoints in the results folder and go on from them, so that what was
+            killed loses seconds; a kind whose trainer does so has True as its default.
     """
 
     replicates: tuple[Replicate, ...] = ()
@@ -129,6 +131,7 @@ class Job(ABC):
     parameters: Mapping[str, int] = field(default_factory=dict)
     preset: str = "default"
     keep_models: bool = False
+    checkpoints: bool = False
 
     kind: ClassVar[str]
     trainer: ClassVar[str] = ""  # "module:function" of (job, report), for `train`
@@ -220,8 +223,8 @@ class Job(ABC):
         return train(self, report)
 
     def for_travel(self) -> Job:
-        """Return the job as another machine needs it, which does not have this one's files."""
-        return self
+        """Return the job as another machine needs it, where nobody would find its checkpoints."""
+        return replace(self, checkpoints=False) if self.checkpoints else self
 
     def is_baseline(self, replicate: Replicate) -> bool:
         """Whether the other replicates of its seed are measured relative to this one, and need its steps."""
@@ -257,7 +260,7 @@ class Job(ABC):
                 raise _Enough
 
         with contextlib.suppress(_Enough):
-            for _ in self.train(report):
+            for _ in replace(self, checkpoints=False).train(report):
                 pass
         if len(seen) < 2:
             return math.nan
@@ -305,7 +308,7 @@ class Job(ABC):
 
     def half_done_text(self) -> str:
         """Return what becomes of a training that is interrupted, as the end of a sentence; "" if it begins anew."""
-        return ""
+        return GOES_ON if self.checkpoints else ""
 
     def summary(self, record: Record) -> str:
         """Return the result of a replicate in a few words."""

@@ -27,7 +27,7 @@ from .adam import Adam
 from .cuda_graphs import CapturedCall, CapturedUpdates, PlainUpdates, choose_issue
 from .native import NativeLearner, NotNativeError, require_native
 from .stack import Stack
-from .weights import state_of
+from .weights import restore, state_of
 
 log = logging.getLogger(__name__)
 Loss = Callable[[Any, Tensor, Noise], Tensor]  # scores, targets, noise -> a loss per replicate
@@ -72,6 +72,12 @@ class Learner(Interface):
 
     def losses(self) -> Tensor | None:
         """Return the loss [replicate] at the last update, or None."""
+
+    def state(self, place: int) -> dict[str, Any]:
+        """Return a copy of all that the training of the replicate at a place goes on from, for `resume`."""
+
+    def resume(self, states: Sequence[dict[str, Any]]) -> None:
+        """Go on from what `state` returned of each replicate, after as many updates of each."""
 
     def keep(self, which: list[int]) -> None:
         """Keep only these replicates."""
@@ -481,6 +487,15 @@ class MemoryLearner:
     def losses(self) -> Tensor | None:
         """Return None: there is no loss."""
         return None
+
+    def state(self, place: int) -> dict[str, Any]:
+        """Return what is stored, for `resume`."""
+        return self.weights(place)
+
+    def resume(self, states: Sequence[dict[str, Any]]) -> None:
+        """Go on from what `state` returned of each replicate."""
+        for model, stored in zip(self._models, states, strict=True):
+            restore(model, {name: value.cpu() for name, value in stored.items()}, _name(model))
 
     def keep(self, which: list[int]) -> None:
         """Keep only these replicates."""

@@ -98,13 +98,30 @@ class NativeLearner:
 
     def weights(self, place: int) -> dict[str, Tensor]:
         """Return a copy of the weights at a place of the stack, as `load_state_dict` takes them."""
+        return self._named(self._parameters[place])
+
+    def _named(self, flat: Tensor) -> dict[str, Tensor]:
+        """Return copies of the tensors of a vector by name."""
         layout = self._training.layout
-        views = layout.views(self._parameters[place])
+        views = layout.views(flat)
         return {name: views[name].reshape(shape).clone() for name, shape in layout.shapes.items()}
 
     def losses(self) -> Tensor | None:
         """Return the loss of each replicate at the last update."""
         return self._last
+
+    def state(self, place: int) -> dict[str, Any]:
+        """Return a copy of all that the training of the replicate at a place goes on from, for `resume`."""
+        moments = [self._named(moment[place]) for moment in self._moments]
+        return {"weights": self.weights(place), "moments": moments, "steps": self._updates}
+
+    def resume(self, states: Sequence[dict[str, Any]]) -> None:
+        """Go on from what `state` returned of each replicate, after as many updates of each."""
+        layout = self._training.layout
+        vectors = [[state["weights"], *state["moments"]] for state in states]
+        packed = [torch.stack([layout.pack(named) for named in of_all]) for of_all in zip(*vectors, strict=True)]
+        self._parameters, self._moments = packed[0], packed[1:]
+        self._updates = states[0]["steps"]
 
     def keep(self, which: list[int]) -> None:
         """Keep only these replicates and their optimiser state."""

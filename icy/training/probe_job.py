@@ -72,6 +72,7 @@ class ProbeJob(LanguageJob):
     protocol: Protocol
     settings: TrainingSettings
     split: Split | None = None
+    checkpoints: bool = field(default=True, kw_only=True)
 
     kind = "probe"
     trainer = "icy.training.engine:train"

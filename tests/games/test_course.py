@@ -18,14 +18,13 @@ import torch
 import icy
 from icy.experiments.plan import make_plan
 from icy.experiments.results import ProbeResult
-from icy.games.checkpoints import Checkpoints
 from icy.games.comparison import GameChanges, compare
 from icy.games.course import Course
 from icy.games.jobs import game_jobs
 from icy.games.kept import kept_agents
 from icy.games.spec import GamesSpec
 from icy.metrics import cbm
-from icy.training.checkpoints import FOLDER
+from icy.training.checkpoints import FOLDER, Checkpoints
 from icy.training.job import Replicate
 from icy.training.learners import GradientLearner
 from icy.training.weights import card_of

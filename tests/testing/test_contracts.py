@@ -24,7 +24,15 @@ from icy.testing.registered import matching
 # What neither touches (shapes, copies, counts) is left to the first; all of it in all of them runs as `-m slow`.
 IN_EVERY_REPRESENTATION = "gradients_reach_parameters"
 WITH_ONE_CELL = {
-    *("keep", "learns", "stacked_equals_separate", "deterministic", "random_state_untouched", "batch_of_one"),
+    *(
+        "keep",
+        "goes_on",
+        "learns",
+        "stacked_equals_separate",
+        "deterministic",
+        "random_state_untouched",
+        "batch_of_one",
+    ),
     *("examples_independent", "pickles", "deepcopy"),
 }
 ONE_CELL = ("", "GRU")

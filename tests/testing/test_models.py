@@ -125,6 +125,16 @@ class FalselyBroadcastsOnly(FalselyBroadcasts):
         return scores
 
 
+class CountsUpdates(Plain):
+    """Scales its scores by a number that is neither a parameter nor a buffer."""
+
+    updates = 0
+
+    def forward(self, meanings: Tensor) -> Tensor:
+        self.updates += self.training
+        return super().forward(meanings) * (1 + self.updates)
+
+
 class Miscounts(Plain):
     def parameter_count(self, convention: str = "true") -> int:
         return 7
@@ -160,6 +170,7 @@ class Constant(Plain):
         (Single, "float64"),
         (FalselyBroadcasts, "stacked_equals_separate"),
         (FalselyBroadcastsOnly, "stacked_equals_separate"),
+        (CountsUpdates, "goes_on"),
         (Miscounts, "parameter_count"),
         (Constant, "learns"),
     ],

@@ -1,7 +1,7 @@
 """Jobs that train agents: one setup, at several seeds."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields
 from itertools import product
 from typing import Any, cast
 
@@ -13,7 +13,7 @@ from icy.core.registry import SPEAKER, registry
 from icy.core.text import counted, several
 from icy.records.record import Record
 from icy.s2b.settings import GameSettings
-from icy.training.job import GOES_ON, ExpectedSteps, Job, Replicate
+from icy.training.job import ExpectedSteps, Job, Replicate
 
 from .setup import Setup, core_name, find_learner, speaker_name
 from .spec import S2BSpec
@@ -28,20 +28,17 @@ NAMED = (*ON_AXES, "least")  # settings of the game that are options of their ow
 class AgentJob(Job):
     """Training of one setup at several seeds, one after the other.
 
-    A training leaves checkpoints in the results folder and goes on from them, so that what was killed loses seconds.
-
     Attributes:
         setup: what is trained.
         episodes: number of episodes of the evaluation at the end.
         report_every: updates between two readings.
-        checkpoints: whether checkpoints are left.
         eoa: number of episodes whose languages new listeners are to acquire at the end.
     """
 
     setup: Setup
     episodes: int = 1000
     report_every: int = 20
-    checkpoints: bool = True
+    checkpoints: bool = field(default=True, kw_only=True)
     eoa: int = 0
 
     kind = "s2b"
@@ -91,10 +88,6 @@ class AgentJob(Job):
         """Return the versions of the kind of job, the core and the speaker."""
         return super().versions(replicate) | {e.kind: e.full_version for e in _registered(self.setup)}
 
-    def for_travel(self) -> "AgentJob":
-        """Return the job for another machine, where nobody would find its checkpoints."""
-        return replace(self, checkpoints=False)
-
     def length(self, baseline: float | None) -> int | None:
         """Return the number of updates."""
         return self.setup.updates
@@ -118,10 +111,6 @@ class AgentJob(Job):
         """Return the seconds of one update of all seeds."""
         timed = cast("Callable[[Setup, int], float]", load_object(f"{__package__}.course:seconds_per_update"))
         return timed(self.setup, updates) * len(self.replicates)
-
-    def half_done_text(self) -> str:
-        """Return that it goes on from its checkpoint."""
-        return GOES_ON if self.checkpoints else ""
 
     def summary(self, record: Record) -> str:
         """Return the result of an agent in a few words."""

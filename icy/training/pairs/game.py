@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -23,18 +23,20 @@ from icy.grammars import shared_language
 from icy.languages.language import Language
 from icy.metrics import topsim
 from icy.training.batches import Batches
+from icy.training.checkpoints import Checkpoints
 from icy.training.engine import DRAWN_AT_ONCE
 from icy.training.job import Outcome, Reading, Replicate, Report
 from icy.training.learners import GradientLearner, examples_at_once, make_learner
 from icy.training.weights import pack_weights
 
 from .job import GAME, PairJob, PairTask
-from .model import Pair, link_of
+from .model import Pair, link_of, make_pair
 
 # The game draws from the streams of pre-training too, this many batches further on: the same ones would repeat it.
 FAR = 2**30
 LANGUAGES = "languages"  # the folder, beside the records, of the languages that emerged
 MEANINGS_COMPARED = 512  # of a reading, for topsim: its cost grows with their square
+RESUMED = ("steps", "before", "curve", "seconds", "baseline")  # what a checkpoint has of a `Player`
 Row = list[float | None]  # of a curve
 
 
@@ -69,6 +71,15 @@ class _Tally:
         if self.right is not None:
             self.right.zero_()
 
+    def state(self, place: int) -> dict[str, Any]:
+        """Return the counts of a pair, for `resume`."""
+        return {"updates": self.updates, "right": None if self.right is None else self.right[place].clone()}
+
+    def resume(self, states: Sequence[dict[str, Any]]) -> None:
+        """Go on from what `state` returned of each pair."""
+        self.updates, right = states[0]["updates"], [state["right"] for state in states]
+        self.right = None if right[0] is None else torch.stack(right)
+
     def keep(self, which: list[int]) -> None:
         """Keep only these pairs."""
         self._players = len(which)
@@ -87,6 +98,7 @@ class Player:
         before: what is reported of its pre-training.
         curve: a row of readings, in the order of CURVE, per check.
         seconds: its share of the time.
+        baseline: supervised updates that concat took at its seed, if the length of the game follows from them.
     """
 
     replicate: Replicate
@@ -101,49 +113,75 @@ class Player:
 class Game:
     """Joint training of several pairs."""
 
-    def __init__(self, job: PairJob, players: list[Player]) -> None:
+    def __init__(self, job: PairJob, players: list[Player], checkpoints: Checkpoints | None = None) -> None:
         self.job, self.players, self.settings = job, players, job.settings
+        self.checkpoints = Checkpoints() if checkpoints is None else checkpoints
         make_current(job.device)
         device = torch.device(job.device)
         seeds = [p.replicate.seed for p in players]
         self.draws = Batches([_language(job.task, p.replicate) for p in players], seeds, device)
         self.link = link_of(job.task, job.settings)
         self.tally = _Tally(self.link, len(players))
+        self._resume()
+
+    @classmethod
+    def going_on(cls, job: PairJob, checkpoints: Checkpoints) -> Game | None:
+        """Return the game of a job's pairs as it was saved; None if it was not."""
+        if not checkpoints.updates(job.replicates[0]):
+            return None
+        taught = [replicate.grammar != SCRATCH for replicate in job.replicates]
+        made = [make_pair(job.task, r.seed, job.settings, t) for r, t in zip(job.replicates, taught, strict=True)]
+        game = cls(job, [Player(r, 0, pair) for r, pair in zip(job.replicates, made, strict=True)], checkpoints)
+        return game if game.updates else None
+
+    def _make_learner(self) -> GradientLearner:
         sample, _ = self.draws.batches("check", FAR, 1, 2)
-        self.learner: GradientLearner = make_learner(
-            [p.pair for p in players], seeds, self.tally, job.settings, device, sample[0], job.engine
-        )  # type: ignore[assignment]
-        self.updates = 0
+        models, seeds = [p.pair for p in self.players], [p.replicate.seed for p in self.players]
+        how = self.settings, torch.device(self.job.device), sample[0], self.job.engine
+        return cast(GradientLearner, make_learner(models, seeds, self.tally, *how))
 
     def play(self, report: Report | None) -> Iterator[Outcome]:
         """Train blocks of updates with an evaluation after each, until every pair has made its updates."""
-        every = self.job.protocol.report_every
-        self._note(self._read("check"), range(len(self.players)))  # where it starts from
+        if not self.updates:
+            self._note(self._read("check"), range(len(self.players)))  # where it starts from
         while self.players:
-            started = time.perf_counter()
-            ends = min(p.steps for p in self.players)
-            self._update(min(ends, (self.updates // every + 1) * every))
-            on_grid = self.updates % every == 0
-            # What ends off the grid is read then and there, and leaves no trace in the curves of the others.
-            due = [i for i, p in enumerate(self.players) if on_grid or p.steps <= self.updates]
-            readings = self._read("check")
-            self._note(readings, due)
-            if on_grid:
-                self.tally.restart()
-            share = (time.perf_counter() - started) / len(self.players)
-            for player in self.players:
-                player.seconds += share
+            due, readings = self._block()
             if report is not None:
                 report([Reading(self.players[i].replicate, self.updates, readings[i][1] or 0.0, GAME) for i in due])
             yield from self._retire(due, readings)
+            self._save_if_due()
 
-    def _update(self, until: int) -> None:
-        while self.updates < until:
-            few, first = min(DRAWN_AT_ONCE, until - self.updates), FAR + self.updates
-            meanings, _ = self.draws.batches("training", first, few, self.settings.batch_size)
-            self.learner.train(meanings, meanings, self.draws.noise(first, few))
-            self.tally.updates += few
-            self.updates += few
+    def _block(self) -> tuple[list[int], list[Row]]:
+        """Train until the next evaluation; return the places of those that it is for, and the readings of all."""
+        every = self.job.protocol.report_every
+        until = min(*(p.steps for p in self.players), (self.updates // every + 1) * every)
+        while True:
+            started = time.perf_counter()
+            self._update(min(DRAWN_AT_ONCE, until - self.updates))
+            over = self.updates == until
+            due, readings = self._check(until % every == 0) if over else ([], [])
+            share = (time.perf_counter() - started) / len(self.players)
+            for player in self.players:
+                player.seconds += share
+            if over:
+                return due, readings
+            self._save_if_due()
+
+    def _check(self, on_grid: bool) -> tuple[list[int], list[Row]]:
+        """Evaluate. What ends off the grid is read then and there, and leaves no trace in the curves of the others."""
+        due = [i for i, p in enumerate(self.players) if on_grid or p.steps <= self.updates]
+        readings = self._read("check")
+        self._note(readings, due)
+        if on_grid:
+            self.tally.restart()
+        return due, readings
+
+    def _update(self, count: int) -> None:
+        first = FAR + self.updates
+        meanings, _ = self.draws.batches("training", first, count, self.settings.batch_size)
+        self.learner.train(meanings, meanings, self.draws.noise(first, count))
+        self.tally.updates += count
+        self.updates += count
 
     def _note(self, readings: list[Row], due: Iterable[int]) -> None:
         """Append a point to the curves of some pairs."""
@@ -239,6 +277,27 @@ class Game:
             said.append(self.link.greedy_words(sent[list(which)]).to(small).cpu())
         words = torch.cat(said, 1).numpy()
         return {i: _emerged(task, self.players[i].replicate, words[n], count) for n, i in enumerate(which)}
+
+    # -- checkpoints ---------------------------------------------------------------------------------------------------
+
+    def _save_if_due(self) -> None:
+        """Leave a checkpoint of every pair now and then."""
+        if self.players and self.checkpoints.due:
+            self.checkpoints.save(self.learner, self.updates, {p.replicate: self._own(p) for p in self.players})
+
+    def _own(self, player: Player) -> dict[str, Any]:
+        """Return what a pair goes on from beside its learner."""
+        return {"tally": self.tally.state(self.players.index(player)), **{n: getattr(player, n) for n in RESUMED}}
+
+    def _resume(self) -> None:
+        """Make the learner, and go on from the checkpoints if there are any."""
+        found = self.checkpoints.resumed([p.replicate for p in self.players], self._make_learner)
+        self.learner, self.updates = found.learner, found.updates
+        if found.own:
+            self.players = [
+                replace(p, **{n: own[n] for n in RESUMED}) for p, own in zip(self.players, found.own, strict=True)
+            ]
+            self.tally.resume([own["tally"] for own in found.own])
 
 
 def _language(task: PairTask, replicate: Replicate) -> Language:

@@ -150,6 +150,7 @@ class PairJob(LanguageJob):
     settings: TrainingSettings
     pretrained: str = ""
     learnt: Mapping[tuple[str, Replicate], KeptSide] = field(default_factory=dict, repr=False)
+    checkpoints: bool = field(default=True, kw_only=True)
 
     kind = "e2e"
     trainer = "icy.training.pairs.train:train_pairs"
@@ -193,7 +194,7 @@ class PairJob(LanguageJob):
     def for_travel(self) -> PairJob:
         """Return the job with the weights that it needs, for a machine without the folder they are in."""
         packed = {place: replace(kept, content=kept.weights()) for place, kept in self.learnt.items()}
-        return replace(self, learnt=packed)
+        return replace(self, learnt=packed, checkpoints=False)
 
     def length(self, baseline: float | None) -> int | None:
         """Return the updates of a game; None while they depend on concat's, which are not known."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from icy.config.protocols import BASELINE, SCRATCH
 from icy.records.record import NOT_LEARNT
+from icy.training.checkpoints import Checkpoints, sweep_checkpoints
 from icy.training.job import Outcome, Replicate, Report
 from icy.training.weights import unpack_weights
 
@@ -20,11 +22,36 @@ from .pretraining import LEARNING_ORDER, Learnt, measured_baselines, pretrain
 def train_pairs(job: PairJob, report: Report | None = None) -> Iterator[Outcome]:
     """Pre-train and play a job's pairs in lockstep; yield each when it ends.
 
+    Games that go on from checkpoints of different steps are played apart.
+
     Args:
         job: what to train, and how. Unless the protocol fixes the updates of the game, concat of each seed must be
             among its replicates or its baselines.
         report: called with the readings of every check.
     """
+    sweep_checkpoints(job.folder)
+    checkpoints, baselines = Checkpoints(job), dict(job.baselines)
+    for group in checkpoints.groups():
+        for outcome in _trained(replace(job, replicates=group, baselines=baselines), checkpoints, report):
+            yield outcome
+            checkpoints.forget(outcome.replicate)  # only now, as its record is on file
+            if job.is_baseline(outcome.replicate):
+                known = outcome.baseline_steps
+                baselines.setdefault(outcome.replicate.seed, outcome.reason if known is None else known)
+
+
+def _trained(job: PairJob, checkpoints: Checkpoints, report: Report | None) -> Iterator[Outcome]:
+    """Go on with games that were under way; else pre-train and play."""
+    game = Game.going_on(job, checkpoints)
+    if game is None:
+        players = yield from _players(job, report)
+        game = Game(job, players, checkpoints) if players else None
+    if game is not None:
+        yield from game.play(report)
+
+
+def _players(job: PairJob, report: Report | None) -> Generator[Outcome, None, list[Player]]:
+    """Return the pairs that can play, those with a grammar after pre-training; yield those of which that failed."""
     scratch = [r for r in job.replicates if r.grammar == SCRATCH]
     taught = [r for r in job.replicates if r.grammar != SCRATCH]
     players = [Player(r, job.protocol.limit(0), make_pair(job.task, r.seed, job.settings)) for r in scratch]
@@ -41,8 +68,7 @@ def train_pairs(job: PairJob, report: Report | None = None) -> Iterator[Outcome]
                 yield ready
             else:
                 players.append(ready)
-    if players:
-        yield from Game(job, players).play(report)
+    return players
 
 
 def _learnt(job: PairJob, side: str, replicates: Sequence[Replicate], report: Report | None) -> dict[Replicate, Learnt]:

@@ -1,0 +1,70 @@
+"""Games of pairs that go on from checkpoints: killed and resumed equals uninterrupted, to the bit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from icy.config.protocols import SCRATCH, EndToEndProtocol
+from icy.training.checkpoints import FOLDER
+from icy.training.job import Replicate
+from icy.training.pairs import train as pairs_training
+from icy.training.pairs.game import Game
+from icy.training.pairs.job import PairJob
+from tests.cores import both_engines
+from tests.training.pairs.helpers import SETTINGS, pair_task
+from tests.training.resuming import killed, numbers, resumed, updates_of
+
+LONGER = EndToEndProtocol(steps=24, report_every=10, target=0.5)
+REPLICATES = tuple(Replicate(g, s) for g in (SCRATCH, "concat", "perm") for s in (1, 2))
+
+
+def job(folder: Path, **changes: Any) -> PairJob:
+    of = PairJob(pair_task(), LONGER, SETTINGS, replicates=REPLICATES, folder=str(folder), keep_models=True)
+    return replace(of, **changes)
+
+
+@both_engines
+@pytest.mark.parametrize("after", [1, 3])  # within the first block, and after the first check
+@pytest.mark.parametrize("readings", ["fresh", "training"])
+def test_what_was_killed_goes_on_to_the_same_bits(
+    readings: str, after: int, how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And learns no language again."""
+    settings = replace(SETTINGS, training_readings=readings == "training")
+    of = job(tmp_path, engine=how, settings=settings)
+    whole = numbers(list(of.train()))
+    assert killed(of, Game, after) == []
+    assert updates_of(tmp_path) == [{1: 4, 3: 10}[after]] * len(REPLICATES)
+    monkeypatch.setattr(pairs_training, "pretrain", None)
+    assert numbers(resumed(of, [])) == whole
+    assert not (tmp_path / FOLDER).exists()
+
+
+def test_games_of_a_length_that_follows_from_concat_go_on(tmp_path: Path) -> None:
+    """Each as far as it was: some had ended, and others are only now asked for."""
+    protocol = EndToEndProtocol(steps=None, cap=2.0, most=80, report_every=10, target=0.5)
+    of = job(tmp_path, protocol=protocol, replicates=REPLICATES[2:], settings=replace(SETTINGS, check_every=2))
+    whole = list(of.train())
+    steps = [outcome.steps for outcome in whole]
+    assert len(set(steps)) > 1
+    ended = killed(replace(of, replicates=REPLICATES[2:5]), Game, min(steps) // 4 + 3)
+    assert ended
+    assert len(updates_of(tmp_path)) == 3 - len(ended)
+    assert numbers(resumed(of, ended)) == numbers(whole)
+
+
+@pytest.mark.parametrize("damage", ["learner", "engine", "format"])
+def test_what_cannot_be_gone_on_from_learns_its_language_again(damage: str, tmp_path: Path, caplog: Any) -> None:
+    of = job(tmp_path)
+    whole = numbers(list(of.train()))
+    killed(of, Game, 3)
+    for path in (tmp_path / FOLDER).glob("*.pt"):
+        state = torch.load(path, weights_only=True)
+        torch.save(state | {damage: {"weights": {}}}, path)
+    assert numbers(resumed(of, [])) == whole
+    assert caplog.text.count("so its training begins anew") == len(REPLICATES)

@@ -1,0 +1,164 @@
+"""Probes that go on from checkpoints: killed and resumed equals uninterrupted, to the bit."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import icy
+from icy.config.protocols import get_protocol
+from icy.core.registry import Entry
+from icy.training.checkpoints import FOLDER
+from icy.training.engine import Run, train
+from tests.cores import both_engines
+from tests.training.helpers import SETTINGS, Plain, entry, job
+from tests.training.resuming import killed, leave_often, numbers, resumed, updates_of
+
+ACQUIRE = get_protocol("acquire")
+KILLED = """
+import json, sys
+import icy
+from icy.training import checkpoints, engine
+checkpoints.SECONDS, engine.DRAWN_AT_ONCE = 0.0, 4
+icy.probe(out=sys.argv[1], progress=False, **json.loads(sys.argv[2]))
+"""
+REPLICATES = [(grammar, seed) for seed in (1, 2) for grammar in ("concat", "perm", "rot")]
+
+
+@both_engines
+@pytest.mark.parametrize("model", ["sender/RNNAutoReg:LSTM", "receiver/Hier:GRU"])
+@pytest.mark.parametrize("after", [1, 7])  # within the first block, and after some checks
+def test_what_was_killed_goes_on_to_the_same_bits(model: str, after: int, how: str, tmp_path: Path) -> None:
+    of = job(model, REPLICATES, protocol=ACQUIRE, engine=how, keep_models=True, folder=str(tmp_path))
+    ended = killed(of, Run, after)
+    assert updates_of(tmp_path) == [{1: 4, 7: 24}[after]] * len(REPLICATES)
+    whole = train(replace(of, folder=str(tmp_path / "whole")))
+    assert numbers(resumed(of, ended)) == numbers(list(whole))
+    assert not (tmp_path / FOLDER).exists()
+
+
+@pytest.mark.parametrize("growth", [0.1, 0.5])
+def test_the_grid_of_checks_goes_on(growth: float, tmp_path: Path) -> None:
+    settings = replace(SETTINGS, check_every=None, check_growth=growth)
+    of = job("sender/FC2L", REPLICATES, protocol=ACQUIRE, settings=settings, folder=str(tmp_path))
+    ended = killed(of, Run, 12)
+    whole = train(replace(of, folder=str(tmp_path / "whole")))
+    assert numbers(resumed(of, ended)) == numbers(list(whole))
+
+
+def dropping() -> Entry:
+    """A sender that draws random numbers of its own, so that its replicates run one by one."""
+    return entry(Plain, extra=lambda: nn.Sequential(nn.BatchNorm1d(16), nn.Dropout(0.5)))
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("model", [dropping(), "sender/Hashtable", "receiver/kNN"], ids=["loop", "Hashtable", "kNN"])
+def test_modules_of_all_kinds_go_on(model: Entry | str, tmp_path: Path) -> None:
+    """What draws, has running averages, or stores examples."""
+    budget = {("concat", 1): 60, ("concat", 2): 60}
+    of = job(model, [("perm", 1), ("rot", 2)], baselines={seed: steps for (_, seed), steps in budget.items()})
+    of = replace(of, keep_models=True, folder=str(tmp_path))
+    ended = killed(of, Run, 5)
+    assert updates_of(tmp_path)[0] > 0
+    whole = train(replace(of, folder=str(tmp_path / "whole")))
+    assert numbers(resumed(of, ended)) == numbers(list(whole))
+
+
+def test_what_ended_before_its_baseline_is_trained_apart(
+    tmp_path: Path, caplog: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was held back, so that its last checkpoint is older than that of the baseline it waits for."""
+
+    def read(run: Run, purpose: str, size: int, which: list[int] | None = None) -> list[float]:
+        some = run.active if which is None else [run.active[i] for i in which]
+        return [float(run.updates >= {"perm": 20, "concat": 50, "rot": 70}[r.grammar]) for r in some]
+
+    monkeypatch.setattr(Run, "_read", read)
+    replicates = [("concat", 1), ("perm", 1), ("rot", 1)]
+    of = job("sender/FC2L", replicates, protocol=ACQUIRE, keep_models=True, folder=str(tmp_path))
+    assert killed(of, Run, 10) == []
+    assert updates_of(tmp_path) == [18, 34, 34]
+    caplog.set_level("INFO")
+    found = numbers(list(train(of)))
+    assert {grammar: (o.steps, o.baseline_steps) for (grammar, _), o in found.items()} == {
+        "concat": (50, 50), "perm": (20, 50), "rot": (70, 50)
+    }  # fmt: skip
+    assert found == numbers(list(train(replace(of, folder=str(tmp_path / "whole")))))
+    assert "after update 34 with 2 replicates" in caplog.text
+    assert "after update 18 with 1 replicate" in caplog.text
+
+
+def test_what_is_ahead_of_its_baseline_begins_anew(tmp_path: Path) -> None:
+    """As the furthest are trained first, and it needs the baseline before."""
+    of = job("sender/FC2L", REPLICATES, protocol=ACQUIRE, folder=str(tmp_path))
+    whole = numbers(list(train(replace(of, folder=str(tmp_path / "whole")))))
+    assert killed(of, Run, 5) == []
+    baseline = next(r for r in of.replicates if of.is_baseline(r))
+    (tmp_path / FOLDER / f"{of.key(baseline)}.pt").unlink()
+    assert numbers(list(train(of))) == whole
+
+
+@pytest.mark.parametrize("damage", ["engine", "learner", "file", "other"])
+def test_what_cannot_be_gone_on_from_begins_anew(damage: str, tmp_path: Path, caplog: Any) -> None:
+    of = job("sender/FC2L", REPLICATES, protocol=ACQUIRE, folder=str(tmp_path))
+    whole = numbers(list(train(replace(of, folder=str(tmp_path / "whole")))))
+    assert killed(of, Run, 5) == []
+    for path in (tmp_path / FOLDER).glob("*.pt"):
+        state = torch.load(path, weights_only=True)
+        if damage == "file":
+            path.write_bytes(path.read_bytes()[:100])
+        elif damage == "other":
+            torch.save([1, 2], path)
+        else:
+            state[damage] = {"engine": "vmap", "learner": {"steps": 20}}[damage]
+            torch.save(state, path)
+    assert numbers(list(train(of))) == whole
+    assert caplog.text.count("so its training begins anew") == len(REPLICATES)
+    assert not (tmp_path / FOLDER).exists()
+
+
+def test_a_job_that_travels_leaves_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    of = job("sender/FC2L", REPLICATES, folder=str(tmp_path)).for_travel()
+    seen: list[bool] = []
+    leave_often(monkeypatch)
+    list(train(of, lambda _: seen.append((tmp_path / FOLDER).exists())))
+    assert seen
+    assert not any(seen)
+
+
+def test_a_probe_that_is_killed_without_warning_goes_on(tmp_path: Path) -> None:
+    out = tmp_path / "killed"
+    environment = {**os.environ, "PYTHONPATH": str(Path(icy.__file__).parent.parent)}
+    sizes = {"meanings": "3x4", "word_length": 2, "hidden": 16, "keep_models": True}
+    whole = {"model": "sender/RNNAutoReg:GRU", "grammar": ["perm", "rot"], "seeds": 2, **sizes}
+    process = subprocess.Popen([sys.executable, "-c", KILLED, str(out), json.dumps(whole)], env=environment)
+    while len(list((out / FOLDER).glob("*.pt"))) < 2:
+        assert process.poll() is None, "it ended before there was a checkpoint"
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert max(updates_of(out)) > 0
+    icy.probe(out=out, progress=False, **whole)
+    assert not (out / FOLDER).exists()
+    icy.probe(out=tmp_path / "whole", progress=False, **whole)
+    assert dict(_records(out)) == dict(_records(tmp_path / "whole"))
+    kept = [sorted((folder / "models").iterdir()) for folder in (out, tmp_path / "whole")]
+    assert [path.read_bytes() for path in kept[0]] == [path.read_bytes() for path in kept[1]]
+
+
+def _records(folder: Path) -> Iterator[tuple[str, Any]]:
+    for path in (folder / "records").glob("*.json"):
+        record = json.loads(path.read_text())
+        yield record["key"], {name: record[name] for name in ("curve", "steps", "accuracy", "baseline_steps", "reason")}
