@@ -36,7 +36,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
             os.unlink(temporary)
 
 
-def write_atomically(path: Path, content: bytes, option: str = "--out") -> None:
+def write_atomically(path: Path, content: bytes | memoryview, option: str = "--out") -> None:
     """Write a file under a temporary name, then rename it; make its folder if there is none.
 
     Args:

@@ -143,3 +143,10 @@ def too_large(what: str, needed: str, available: int) -> InvalidSettingError:
 def _bytes(number: int) -> str:
     exponent = min(max(len(str(number)) - 1, 6) // 3, 6)
     return f"{number / 1000**exponent:,.1f} {['', 'k', 'M', 'G', 'T', 'P', 'E'][exponent]}B"
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether an error means that memory was exhausted."""
+    # torch has an error of its own for a GPU's memory, and none for a CPU's
+    full = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
+    return full or (isinstance(error, RuntimeError) and "allocate memory" in str(error))

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from icy.core.devices import release, resolve_device
 from icy.core.errors import what_and_where
-from icy.core.memory import PeakMemory
+from icy.core.memory import PeakMemory, out_of_memory
 from icy.training.job import Job, Replicate
-from icy.training.runners.base import one_thread, out_of_memory
+from icy.training.runners.base import one_thread
 from icy.training.work import USUAL_RATES, Work
 
 from .plan import Plan, Row

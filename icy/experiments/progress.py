@@ -79,7 +79,9 @@ class RowProgress:
         self.updated = now
         another = self.phase != readings[0].phase  # part of the training, which counts its updates anew
         if self.started is None or another:
-            self.started, self.before = now, {r.replicate: r.steps for r in readings}
+            self.started, self.before = now, {}
+        for reading in readings:  # a stack may go on from where another session left it
+            self.before.setdefault(reading.replicate, reading.steps)
         if another:
             self.phase, self.latest = readings[0].phase, {}
         self.latest.update({r.replicate: r for r in readings})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from typing import cast
 
 import torch
@@ -16,9 +17,10 @@ from icy.core.devices import make_current
 from icy.core.memory import require_allocation
 from icy.core.noise import counter_hash
 from icy.core.streams import stream_key
-from icy.training.checkpoints import Checkpoints, sweep_checkpoints
+from icy.training.checkpoints import Checkpoints
 from icy.training.job import Job, Outcome, Reading, Replicate, Report
 from icy.training.learners import GradientLearner, make_learner
+from icy.training.lockstep import in_groups
 
 from .evaluation import matching, similarity
 from .final import evaluated
@@ -29,6 +31,7 @@ from .runner import Runner
 from .setup import IMAGE_AXES
 from .turns import TEST, TRAINING, VALIDATION, Turns
 
+RESUMED = tuple(f.name for f in fields(Runner) if f.name != "replicate")  # what a checkpoint has of each
 DRAWN_AT_ONCE = 64  # steps; bounds the memory they take
 PEAK = 1.4  # times what a forward pass keeps: measured with conv4 on batches of 2 to 8
 
@@ -37,12 +40,7 @@ def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
     """Train the replicates of a job as a stack, or as several where checkpoints are of different steps; see Job."""
     job = cast(GameJob, job)
     make_current(job.device)
-    sweep_checkpoints(job.folder)
-    checkpoints = Checkpoints(job)
-    for group in checkpoints.groups():
-        for outcome in Course(job, group, checkpoints).outcomes(report):
-            yield outcome
-            checkpoints.forget(outcome.replicate)  # only now, as its record is on file
+    return in_groups(job, lambda part, checkpoints: Course(part, part.replicates, checkpoints).outcomes(report))
 
 
 class Course:
@@ -196,12 +194,13 @@ class Course:
 
     def save(self) -> None:
         """Leave a checkpoint of every replicate."""
-        own = {r.replicate: {name: v for name, v in vars(r).items() if name != "replicate"} for r in self.runners}
+        own = {r.replicate: {name: getattr(r, name) for name in RESUMED} for r in self.runners}
         self.checkpoints.save(self.learner, self.updates, own)
 
     def _resume(self) -> None:
         """Make the learner, and go on from the checkpoints if there are any."""
-        found = self.checkpoints.resumed([runner.replicate for runner in self.runners], self._make_learner)
+        replicates = [runner.replicate for runner in self.runners]
+        found = self.checkpoints.resumed(replicates, self._make_learner, RESUMED)
         self.learner, self.updates = found.learner, found.updates
         if found.own:
             self.runners = [Runner(r.replicate, **own) for r, own in zip(self.runners, found.own, strict=True)]

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 import torch
 
-from icy.core.errors import IncompatibleError, StoreError
+from icy.core.errors import IncompatibleError, StoreError, what_and_where
 from icy.core.files import write_atomically
+from icy.core.memory import out_of_memory
 from icy.core.text import counted, listed
-from icy.records.store import RECORDS
+from icy.records.store import RECORDS, STALE_SECONDS
 
 from .job import Job, Replicate
 from .learners import Learner
@@ -79,24 +81,29 @@ class Checkpoint:
             held = io.BytesIO()
             torch.save(state, held)
             try:
-                write_atomically(self.path, held.getvalue())
+                write_atomically(self.path, held.getbuffer())
             except StoreError as error:
                 log.warning("No checkpoint of %s: %s", self.label, error)
 
-    def load(self, device: str = "cpu") -> dict[str, Any] | None:
-        """Return the state that was left, with its tensors on a device; None if there is none that can be read."""
+    def load(self) -> dict[str, Any] | None:
+        """Return the state that was left, with its tensors on the CPU; None if there is none that can be read."""
         if not self.used or not self.path.exists():
             return None
         try:
-            state: dict[str, Any] = torch.load(self.path, map_location=device, weights_only=True)
+            state: dict[str, Any] = torch.load(self.path, map_location="cpu", weights_only=True)
         except Exception as error:  # of whatever kind: what was half done is then done again
-            self.refuse(error)
+            damage = f"it is damaged ({type(error).__name__})"
+            self.refuse(error if out_of_memory(error) else StoreError(damage))
             return None
         return state
 
-    def refuse(self, error: Exception) -> None:
-        """Say that the state cannot be gone on from."""
-        log.warning("The checkpoint %s cannot be gone on from, so its training begins anew: %s.", self.path, error)
+    def refuse(self, error: Exception, others: int = 0) -> None:
+        """Say that the state cannot be gone on from, nor those of so many others of its stack."""
+        if out_of_memory(error):
+            raise error  # which whoever runs the job knows a way around
+        them = f" and {counted(others, 'other')} of its stack" if others else ""
+        why = what_and_where(error).rstrip(".")
+        log.warning("The checkpoint %s%s cannot be gone on from, so training begins anew: %s.", self.path, them, why)
 
     def forget(self) -> None:
         """Remove it."""
@@ -130,16 +137,14 @@ class Checkpoints:
     def __init__(self, job: Job | None = None) -> None:
         self._of: dict[Replicate, Checkpoint] = {}
         self._known: dict[Replicate, dict[str, Any]] = {}
-        self._used, self._pace = job is not None and job.checkpoints, _Pace()
+        self._job, self._used, self._pace = job, job is not None and job.checkpoints, _Pace()
         if job is None:
             return
         for r in job.replicates:
             label = f"{job.name} on {r.grammar}, seed {r.seed}"
             self._of[r] = one = Checkpoint(job.folder, job.key(r), label, job.checkpoints)
-            if (state := _read(one, job.device)) is not None:
+            if (state := _read(one)) is not None:
                 self._known[r] = state
-        for r in _ahead_of_baselines(job, self._known):
-            del self._known[r]
 
     @property
     def due(self) -> bool:
@@ -147,11 +152,15 @@ class Checkpoints:
         return self._used and self._pace.due
 
     def groups(self) -> list[tuple[Replicate, ...]]:
-        """Return the replicates in groups that are equally far, the furthest first."""
-        far: dict[int, list[Replicate]] = {}
+        """Return the replicates in groups that are equally far, the furthest first.
+
+        Those that are further than a baseline they wait for come after all of these, as where its file was damaged.
+        """
+        ahead = _ahead_of_baselines(self._job, self._known) if self._job is not None else set()
+        far: dict[tuple[bool, int], list[Replicate]] = {}
         for replicate in self._of:
-            far.setdefault(self._known.get(replicate, {}).get(UPDATES, 0), []).append(replicate)
-        return [tuple(far[updates]) for updates in sorted(far, reverse=True)]
+            far.setdefault((replicate not in ahead, self.updates(replicate)), []).append(replicate)
+        return [tuple(far[place]) for place in sorted(far, reverse=True)]
 
     def updates(self, replicate: Replicate) -> int:
         """Return the updates after which a replicate goes on."""
@@ -170,67 +179,75 @@ class Checkpoints:
             return
         with self._pace.saving():
             for place, (replicate, rest) in enumerate(own.items()):
-                about = {"format": FORMAT, UPDATES: updates, "engine": _stacking(learner)}
+                about = {"format": FORMAT, UPDATES: updates, "how": self._how(learner)}
                 self._of[replicate].save({**about, "learner": learner.state(place), "own": rest})
 
-    def resumed(self, replicates: Sequence[Replicate], make: Callable[[], L]) -> Resumed[L]:
+    def resumed(self, replicates: Sequence[Replicate], make: Callable[[], L], own: Collection[str]) -> Resumed[L]:
         """Return a stack as it was saved; from its beginning if it was not, or not by the same engine.
 
         Args:
             replicates: in order; what was saved of them is of one step.
             make: makes their learner, as it begins.
+            own: names of what else goes on of each.
         """
         learner = make()
         states = [state for r in replicates if (state := self._known.pop(r, None)) is not None]
         if not states or len(states) < len(replicates):
             return Resumed(learner)
         try:
-            if strange := {state["engine"] for state in states} - {_stacking(learner)}:
-                raise IncompatibleError(f"it was trained by the engine {listed(sorted(strange))}")
+            if strange := {state["how"] for state in states} - {self._how(learner)}:
+                raise IncompatibleError(f"it was trained {listed(sorted(strange))}, and now {self._how(learner)}")
+            if any(set(state["own"]) != set(own) for state in states):
+                raise IncompatibleError("another version of icy left it")
             learner.resume([state["learner"] for state in states])
-            found = Resumed(learner, states[0][UPDATES], [dict(state["own"]) for state in states])
-        except Exception as error:  # as when it cannot be read at all
-            for replicate in replicates:
-                self._of[replicate].refuse(error)
+        except Exception as error:  # as when it holds something else
+            self._of[replicates[0]].refuse(error, len(replicates) - 1)
             return Resumed(make())
-        log.info("Going on after update %s with %s.", found.updates, counted(len(states), "replicate"))
-        return found
+        updates = states[0][UPDATES]
+        log.info("Going on after update %s with %s.", updates, counted(len(states), "replicate"))
+        return Resumed(learner, updates, [state["own"] for state in states])
+
+    def _how(self, learner: Learner) -> str:
+        """Return how a stack is trained, as far as the last bits of its numbers depend on it."""
+        assert self._job is not None
+        return f"by the engine '{learner.engine.partition('+')[0]}' on {self._job.device.partition(':')[0]}"
 
     def forget(self, replicate: Replicate) -> None:
         """Remove the checkpoint of a replicate."""
         self._of[replicate].forget()
 
 
-def _stacking(learner: Learner) -> str:
-    """Return how a learner stacks its replicates, on which their last bits depend."""
-    return learner.engine.partition("+")[0]
-
-
-def _read(one: Checkpoint, device: str) -> dict[str, Any] | None:
+def _read(one: Checkpoint) -> dict[str, Any] | None:
     """Return the state of a replicate of a stack, if there is one that this version of icy left."""
-    state = one.load(device)
+    state = one.load()
     if state is not None and not (isinstance(state, dict) and state.get("format") == FORMAT):
-        one.refuse(ValueError("it is of another format"))
+        one.refuse(IncompatibleError("another version of icy left it"))
         return None
     return state
 
 
-def _ahead_of_baselines(job: Job, known: Mapping[Replicate, dict[str, Any]]) -> list[Replicate]:
-    """Return the replicates that are further than a baseline they wait for, as where that one's file was damaged.
-
-    They begin anew: the furthest are trained first, and these need the baseline before.
-    """
+def _ahead_of_baselines(job: Job, known: Mapping[Replicate, dict[str, Any]]) -> set[Replicate]:
+    """Return the replicates that are further than a baseline they wait for."""
     waiting = {r.seed: r for r in job.replicates if job.is_baseline(r) and r.seed not in job.baselines}
     updates = {seed: known.get(baseline, {}).get(UPDATES, 0) for seed, baseline in waiting.items()}
-    return [r for r, state in known.items() if state[UPDATES] > updates.get(r.seed, state[UPDATES])]
+    return {r for r, state in known.items() if state[UPDATES] > updates.get(r.seed, state[UPDATES])}
 
 
 def sweep_checkpoints(folder: str | Path) -> None:
-    """Remove checkpoints of what is on file, left by what was killed in between."""
+    """Remove checkpoints that are older than a result on file, and what was being written when a process was killed.
+
+    Those beside a failure stay, as of a worker that was killed: `--rerun failed` goes on from them.
+    """
     folder = Path(folder)
     for path in (folder / FOLDER).glob("*.pt"):
-        if (folder / RECORDS / f"{path.stem}.json").exists():
-            _remove(path)
+        record = folder / RECORDS / f"{path.stem}.json"
+        with contextlib.suppress(OSError, ValueError):  # other processes may have removed it
+            if record.stat().st_mtime >= path.stat().st_mtime and not json.loads(record.read_bytes()).get("failed"):
+                _remove(path)
+    for path in (folder / FOLDER).glob(".*.tmp"):
+        with contextlib.suppress(OSError):
+            if time.time() - path.stat().st_mtime > STALE_SECONDS:
+                _remove(path)
 
 
 def _remove(path: Path) -> None:

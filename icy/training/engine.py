@@ -20,15 +20,15 @@ from icy.models.factory import create
 from icy.records.record import FAILURES
 
 from .batches import Batches
-from .checkpoints import Checkpoints, sweep_checkpoints
+from .checkpoints import Checkpoints
 from .cuda_graphs import WARM_UP
 from .job import Outcome, Reading, Replicate
 from .learners import Learner, accuracy, make_learner, supervised_loss
+from .lockstep import DRAWN_AT_ONCE, Lockstep, in_groups
 from .probabilities import warn_of_probabilities
 from .probe_job import ProbeJob, Task
 from .weights import pack_weights
 
-DRAWN_AT_ONCE = 64  # batches; bounds the memory they take, whatever the grid of checks
 RESUMED = ("curves", "seconds", "reached")  # what `Run` has of each replicate beside its learner, in a checkpoint
 
 
@@ -76,14 +76,7 @@ def train(job: ProbeJob, report: Callable[[list[Reading]], None] | None = None) 
         InvalidSettingError: a seed has no baseline.
         IncompatibleError: a model whose scores are not of the agreed shape.
     """
-    sweep_checkpoints(job.folder)
-    checkpoints, baselines = Checkpoints(job), dict(job.baselines)
-    for group in checkpoints.groups():
-        run = Run(replace(job, replicates=group, baselines=baselines), checkpoints)
-        for outcome in run.go(report):
-            yield outcome
-            checkpoints.forget(outcome.replicate)  # only now, as its record is on file
-        baselines = run.baselines
+    yield from in_groups(job, lambda part, checkpoints: Run(part, checkpoints).go(report))
 
 
 def rehearse(job: ProbeJob, updates: int) -> float:
@@ -108,7 +101,7 @@ def rehearse(job: ProbeJob, updates: int) -> float:
     return (time.perf_counter() - started) / updates
 
 
-class Run:
+class Run(Lockstep):
     """A stack of replicates from its beginning, or from its last checkpoint, until all are finished.
 
     Args:
@@ -119,6 +112,7 @@ class Run:
     needs_baseline = True
 
     def __init__(self, job: ProbeJob, checkpoints: Checkpoints | None = None) -> None:
+        super().__init__(checkpoints)
         make_current(job.device)
         self.job, self.task, self.protocol, self.settings = job, job.task, job.protocol, job.settings
         task, replicates = job.task, list(job.replicates)
@@ -126,8 +120,7 @@ class Run:
         for seed in {r.seed for r in replicates} - set(self.baselines) if self.needs_baseline else ():
             if Replicate(BASELINE, seed) not in replicates:
                 raise InvalidSettingError(f"Seed {seed} has no run of {BASELINE}, which all others are compared to.")
-        self.checkpoints = Checkpoints() if checkpoints is None else checkpoints
-        self.updates = self.checked = 0  # made so far, and at the last check
+        self.checked = 0  # updates at the last check
         self.reached: dict[Replicate, float] = {}  # the step at which each was seen to have reached the target
         self.curves: dict[Replicate, list[tuple[int, float]]] = {r: [] for r in replicates}
         self.seconds = dict.fromkeys(replicates, 0.0)
@@ -163,42 +156,29 @@ class Run:
     def go(self, report: Callable[[list[Reading]], None] | None) -> Iterator[Outcome]:
         """Train blocks of updates with an evaluation after each, until every replicate is finished."""
         while self.active:
-            readings = self._block()
+            readings = self.block(self.settings.next_check(self.checked), self._check)
             if report is not None:
                 report(readings)
             finished = self._finished(readings)
             if finished:
                 yield from self._retire(finished)
-            self._save_if_due()
-
-    def _block(self) -> list[Reading]:
-        """Train until the next check, and return its readings."""
-        until = self.settings.next_check(self.checked)
-        while True:
-            started = time.perf_counter()
-            self._update(min(DRAWN_AT_ONCE, until - self.updates))
-            over = self.updates == until
-            readings = self._check() if over else []
-            share = (time.perf_counter() - started) / len(self.active)
-            for r in self.active:
-                self.seconds[r] += share
-            if over:
-                return readings
-            self._save_if_due()
+            self.save_if_due()
 
     def rehearse(self, updates: int, look: bool = True) -> None:
         """Train some updates and, if asked, evaluate; no replicate ends."""
-        self._update(updates)
+        for first in range(0, updates, DRAWN_AT_ONCE):
+            self._update(min(DRAWN_AT_ONCE, updates - first))
         if look:
             self._check()
 
     def _update(self, count: int) -> None:
-        for first in range(0, count, DRAWN_AT_ONCE):
-            few = min(DRAWN_AT_ONCE, count - first)
-            inputs, targets = self._batches("training", self.updates, few, self.settings.batch_size)
-            noise = self.draws.noise(self.updates, few)
-            self.learner.train(inputs, targets, noise)
-            self.updates += few
+        inputs, targets = self._batches("training", self.updates, count, self.settings.batch_size)
+        self.learner.train(inputs, targets, self.draws.noise(self.updates, count))
+        self.updates += count
+
+    def _share(self, seconds: float) -> None:
+        for r in self.active:
+            self.seconds[r] += seconds / len(self.active)
 
     def _read(self, purpose: str, size: int, which: list[int] | None = None) -> list[float]:
         inputs, targets = self._batches(purpose, self.updates, 1, size, which)
@@ -302,18 +282,12 @@ class Run:
 
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 
-    def _save_if_due(self) -> None:
-        """Leave a checkpoint of every replicate now and then."""
-        if self.active and self.checkpoints.due:
-            self.checkpoints.save(self.learner, self.updates, {r: self._own(r) for r in self.active})
-
-    def _own(self, replicate: Replicate) -> dict[str, Any]:
-        """Return what a replicate goes on from beside its learner."""
-        return {"checked": self.checked, **{name: getattr(self, name).get(replicate) for name in RESUMED}}
+    def _own(self) -> dict[Replicate, dict[str, Any]]:
+        return {r: {"checked": self.checked, **{n: getattr(self, n).get(r) for n in RESUMED}} for r in self.active}
 
     def _resume(self) -> None:
         """Make the learner, and go on from the checkpoints if there are any."""
-        found = self.checkpoints.resumed(self.active, self._make_learner)
+        found = self.checkpoints.resumed(self.active, self._make_learner, ("checked", *RESUMED))
         self.learner, self.updates = found.learner, found.updates
         for replicate, own in zip(self.active, found.own, strict=bool(found.own)):
             self.checked = own["checked"]

@@ -22,6 +22,7 @@ from icy.config.settings import TrainingSettings
 from icy.core.errors import IncompatibleError
 from icy.core.noise import Noise
 from icy.core.representations import Representation
+from icy.models.base import MemoryModel
 
 from .adam import Adam
 from .cuda_graphs import CapturedCall, CapturedUpdates, PlainUpdates, choose_issue
@@ -493,7 +494,13 @@ class MemoryLearner:
         return self.weights(place)
 
     def resume(self, states: Sequence[dict[str, Any]]) -> None:
-        """Go on from what `state` returned of each replicate."""
+        """Go on from what `state` returned of each replicate.
+
+        Raises:
+            IncompatibleError: they are no `MemoryModel`, so that what they store is not known.
+        """
+        if not isinstance(self._models[0], MemoryModel):
+            raise IncompatibleError(f"{_name(self._models[0])} stores examples, and is no icy.models.base.MemoryModel")
         for model, stored in zip(self._models, states, strict=True):
             restore(model, {name: value.cpu() for name, value in stored.items()}, _name(model))
 

@@ -31,3 +31,16 @@ def test_updates_of_an_earlier_run_do_not_count_for_the_pace(plan: Plan) -> None
     assert row.remaining() is None
     row.read([Reading(r, 1100, 0.5) for r in everyone], now=4.0)
     assert row.remaining() == pytest.approx(2 * 900 * 4 / 400)
+
+
+def test_stacks_of_a_row_go_on_from_steps_of_their_own(plan: Plan) -> None:
+    """As with two workers, each of which reports its stack."""
+    row = RowProgress("FC2L", plan.rows[0])
+    for seed in (123, 124):
+        row.filed({"grammar": "concat", "seed": seed, "failed": False, "baseline_steps": 100})
+    mine, other = ([r for r in plan.rows[0].job.replicates if r.seed == seed] for seed in (123, 124))
+    row.read([Reading(r, 1000, 0.1) for r in mine], now=0.0)
+    row.read([Reading(r, 1500, 0.1) for r in other], now=0.0)
+    row.read([Reading(r, 1100, 0.5) for r in mine], now=4.0)
+    row.read([Reading(r, 1600, 0.5) for r in other], now=4.0)
+    assert row.remaining() == pytest.approx((900 + 400) * 4 / 400)

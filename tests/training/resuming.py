@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 import torch
 
-from icy.training import checkpoints, engine
+from icy.training import checkpoints, lockstep
 from icy.training.checkpoints import FOLDER
 from icy.training.job import Job, Outcome
-from icy.training.pairs import game
 
 
 class _Killed(BaseException):
@@ -25,13 +24,12 @@ def leave_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave a checkpoint after every few updates."""
     monkeypatch.setattr(checkpoints, "SECONDS", 0.0)
     monkeypatch.setattr(checkpoints, "SHARE", math.inf)
-    for module in (engine, game):
-        monkeypatch.setattr(module, "DRAWN_AT_ONCE", 4)
+    monkeypatch.setattr(lockstep, "DRAWN_AT_ONCE", 4)
 
 
 def killed(of: Job, stack: type[Any], after: int) -> list[Outcome]:
     """Train a job until its stacks, of this class, have left so many checkpoints; return what had ended."""
-    save, count, ended = stack._save_if_due, 0, list[Outcome]()
+    save, count, ended = stack.save_if_due, 0, list[Outcome]()
 
     def counted(run: Any) -> None:
         nonlocal count
@@ -42,7 +40,7 @@ def killed(of: Job, stack: type[Any], after: int) -> list[Outcome]:
 
     with pytest.MonkeyPatch.context() as patched:
         leave_often(patched)
-        patched.setattr(stack, "_save_if_due", counted)
+        patched.setattr(stack, "save_if_due", counted)
         with pytest.raises(_Killed):
             ended.extend(of.train())
     return ended

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import json
 import math
+import os
 from pathlib import Path
 
 import pytest
@@ -48,14 +50,23 @@ def test_when_one_is_due(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_those_of_what_is_on_file_are_swept(tmp_path: Path) -> None:
-    done, other = (Checkpoint(tmp_path, key, key) for key in ("done", "other"))
-    for one in (done, other):
+    """Not those that are newer, as of what is trained again, nor beside a failure, which may go on."""
+    names = ("done", "other", "again", "failed")
+    of = {name: Checkpoint(tmp_path, name, name) for name in names}
+    for one in of.values():
         one.save(STATE)
     (tmp_path / RECORDS).mkdir()
-    (tmp_path / RECORDS / "done.json").write_text("{}")
+    for name in ("done", "again", "failed"):
+        (tmp_path / RECORDS / f"{name}.json").write_text(json.dumps({"failed": name == "failed"}))
+    later = (tmp_path / RECORDS / "again.json").stat().st_mtime + 5
+    os.utime(of["again"].path, (later, later))
+    half = [tmp_path / FOLDER / f".{name}.pt.x.tmp" for name in ("old", "new")]
+    for path in half:
+        path.write_bytes(b"")
+    os.utime(half[0], (0, 0))
     sweep_checkpoints(tmp_path)
-    assert not done.path.exists()
-    assert other.path.exists()
+    assert [name for name in names if of[name].path.exists()] == ["other", "again", "failed"]
+    assert [path.exists() for path in half] == [False, True]
 
 
 def test_several_processes_may_remove_their_checkpoints(tmp_path: Path) -> None:

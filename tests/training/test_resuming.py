@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -20,8 +21,11 @@ from torch import nn
 import icy
 from icy.config.protocols import get_protocol
 from icy.core.registry import Entry
+from icy.training import checkpoints, lockstep
 from icy.training.checkpoints import FOLDER
 from icy.training.engine import Run, train
+from icy.training.learners import GradientLearner
+from icy.training.native import NativeLearner
 from tests.cores import both_engines
 from tests.training.helpers import SETTINGS, Plain, entry, job
 from tests.training.resuming import killed, leave_often, numbers, resumed, updates_of
@@ -30,8 +34,8 @@ ACQUIRE = get_protocol("acquire")
 KILLED = """
 import json, sys
 import icy
-from icy.training import checkpoints, engine
-checkpoints.SECONDS, engine.DRAWN_AT_ONCE = 0.0, 4
+from icy.training import checkpoints, lockstep
+checkpoints.SECONDS, lockstep.DRAWN_AT_ONCE = 0.0, 4
 icy.probe(out=sys.argv[1], progress=False, **json.loads(sys.argv[2]))
 """
 REPLICATES = [(grammar, seed) for seed in (1, 2) for grammar in ("concat", "perm", "rot")]
@@ -100,17 +104,20 @@ def test_what_ended_before_its_baseline_is_trained_apart(
     assert "after update 18 with 1 replicate" in caplog.text
 
 
-def test_what_is_ahead_of_its_baseline_begins_anew(tmp_path: Path) -> None:
-    """As the furthest are trained first, and it needs the baseline before."""
+def test_what_is_ahead_of_its_baseline_waits_for_it(tmp_path: Path, caplog: Any) -> None:
+    """As where the file of the baseline was damaged."""
     of = job("sender/FC2L", REPLICATES, protocol=ACQUIRE, folder=str(tmp_path))
     whole = numbers(list(train(replace(of, folder=str(tmp_path / "whole")))))
     assert killed(of, Run, 5) == []
     baseline = next(r for r in of.replicates if of.is_baseline(r))
     (tmp_path / FOLDER / f"{of.key(baseline)}.pt").unlink()
+    caplog.set_level("INFO")
     assert numbers(list(train(of))) == whole
+    lines = [line.partition("Going on ")[2] for line in caplog.text.splitlines() if "Going on" in line]
+    assert lines == ["after update 18 with 3 replicates.", "after update 18 with 2 replicates."]
 
 
-@pytest.mark.parametrize("damage", ["engine", "learner", "file", "other"])
+@pytest.mark.parametrize("damage", ["how", "learner", "own", "file", "other"])
 def test_what_cannot_be_gone_on_from_begins_anew(damage: str, tmp_path: Path, caplog: Any) -> None:
     of = job("sender/FC2L", REPLICATES, protocol=ACQUIRE, folder=str(tmp_path))
     whole = numbers(list(train(replace(of, folder=str(tmp_path / "whole")))))
@@ -122,11 +129,58 @@ def test_what_cannot_be_gone_on_from_begins_anew(damage: str, tmp_path: Path, ca
         elif damage == "other":
             torch.save([1, 2], path)
         else:
-            state[damage] = {"engine": "vmap", "learner": {"steps": 20}}[damage]
+            state[damage] = {"how": "on another device", "learner": {"steps": 20}, "own": {"seconds": 1.0}}[damage]
             torch.save(state, path)
     assert numbers(list(train(of))) == whole
-    assert caplog.text.count("so its training begins anew") == len(REPLICATES)
+    assert "so training begins anew" in caplog.text
     assert not (tmp_path / FOLDER).exists()
+
+
+def test_a_stack_that_goes_on_and_does_not_fit_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever runs the job trains it in halves."""
+    of = job("sender/RNNAutoReg:LSTM", REPLICATES, protocol=ACQUIRE, folder=str(tmp_path))
+    killed(of, Run, 5)
+
+    def resume(*_: Any) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as patched:
+        for learner in (GradientLearner, NativeLearner):
+            patched.setattr(learner, "resume", resume)
+        with pytest.raises(MemoryError):
+            list(train(of))
+    assert updates_of(tmp_path) == [18] * len(REPLICATES)
+
+
+class Remembers(Plain):
+    """A model that stores examples where nobody looks."""
+
+    learns_by_gradient = False
+
+    def observe(self, inputs: torch.Tensor, targets: torch.Tensor) -> None:
+        self.seen = getattr(self, "seen", 0) + len(inputs)
+
+
+def test_a_store_that_icy_does_not_know_begins_anew(tmp_path: Path, caplog: Any) -> None:
+    of = job(entry(Remembers), [("perm", 1)], baselines={1: 60}, folder=str(tmp_path))
+    killed(of, Run, 5)
+    (ended,) = train(of)
+    assert [steps for steps, _ in ended.curve] == [10, 20, 30, 40, 50, 60]
+    assert "is no icy.models.base.MemoryModel" in caplog.text
+
+
+def test_checks_that_take_long_leave_checkpoints_in_between(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A large model makes few updates at once, whatever the grid of checks."""
+    monkeypatch.setattr(checkpoints, "SECONDS", 0.0)
+    monkeypatch.setattr(checkpoints, "SHARE", math.inf)
+    monkeypatch.setattr(lockstep, "LONGEST", 1e-9)  # every update takes longer
+    settings = replace(SETTINGS, check_every=80)
+    run = Run(job("sender/FC2L", [("concat", 1)], settings=settings, folder=str(tmp_path)))
+    made: list[int] = []
+    update = run._update
+    monkeypatch.setattr(run, "_update", lambda count: (made.append(count), update(count)))
+    run.block(70, lambda: None)
+    assert made == [64, 1, 1, 1, 1, 1, 1]
 
 
 def test_a_job_that_travels_leaves_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

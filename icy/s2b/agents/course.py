@@ -31,7 +31,8 @@ REHEARSED_SECONDS = 2.0
 def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
     """Train the agents of a job one after the other; see Job."""
     job = cast(AgentJob, job)
-    sweep_checkpoints(job.folder)
+    if job.checkpoints:
+        sweep_checkpoints(job.folder)
     for replicate in job.replicates:
         course = Course(job, replicate)
         yield course.outcome(report)

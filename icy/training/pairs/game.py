@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,9 +23,9 @@ from icy.languages.language import Language
 from icy.metrics import topsim
 from icy.training.batches import Batches
 from icy.training.checkpoints import Checkpoints
-from icy.training.engine import DRAWN_AT_ONCE
 from icy.training.job import Outcome, Reading, Replicate, Report
 from icy.training.learners import GradientLearner, examples_at_once, make_learner
+from icy.training.lockstep import Lockstep
 from icy.training.weights import pack_weights
 
 from .job import GAME, PairJob, PairTask
@@ -75,10 +74,10 @@ class _Tally:
         """Return the counts of a pair, for `resume`."""
         return {"updates": self.updates, "right": None if self.right is None else self.right[place].clone()}
 
-    def resume(self, states: Sequence[dict[str, Any]]) -> None:
+    def resume(self, states: Sequence[dict[str, Any]], device: torch.device) -> None:
         """Go on from what `state` returned of each pair."""
         self.updates, right = states[0]["updates"], [state["right"] for state in states]
-        self.right = None if right[0] is None else torch.stack(right)
+        self.right = None if right[0] is None else torch.stack(right).to(device)
 
     def keep(self, which: list[int]) -> None:
         """Keep only these pairs."""
@@ -110,12 +109,14 @@ class Player:
     baseline: int | None = None
 
 
-class Game:
+class Game(Lockstep):
     """Joint training of several pairs."""
 
+    learner: GradientLearner
+
     def __init__(self, job: PairJob, players: list[Player], checkpoints: Checkpoints | None = None) -> None:
+        super().__init__(checkpoints)
         self.job, self.players, self.settings = job, players, job.settings
-        self.checkpoints = Checkpoints() if checkpoints is None else checkpoints
         make_current(job.device)
         device = torch.device(job.device)
         seeds = [p.replicate.seed for p in players]
@@ -142,33 +143,22 @@ class Game:
 
     def play(self, report: Report | None) -> Iterator[Outcome]:
         """Train blocks of updates with an evaluation after each, until every pair has made its updates."""
+        every = self.job.protocol.report_every
         if not self.updates:
             self._note(self._read("check"), range(len(self.players)))  # where it starts from
         while self.players:
-            due, readings = self._block()
+            # What ends off the grid is read then and there, and leaves no trace in the curves of the others.
+            until = min(*(p.steps for p in self.players), (self.updates // every + 1) * every)
+            due, readings = self.block(until, self._check)
             if report is not None:
                 report([Reading(self.players[i].replicate, self.updates, readings[i][1] or 0.0, GAME) for i in due])
             yield from self._retire(due, readings)
-            self._save_if_due()
+            if self.players:
+                self.save_if_due()
 
-    def _block(self) -> tuple[list[int], list[Row]]:
-        """Train until the next evaluation; return the places of those that it is for, and the readings of all."""
-        every = self.job.protocol.report_every
-        until = min(*(p.steps for p in self.players), (self.updates // every + 1) * every)
-        while True:
-            started = time.perf_counter()
-            self._update(min(DRAWN_AT_ONCE, until - self.updates))
-            over = self.updates == until
-            due, readings = self._check(until % every == 0) if over else ([], [])
-            share = (time.perf_counter() - started) / len(self.players)
-            for player in self.players:
-                player.seconds += share
-            if over:
-                return due, readings
-            self._save_if_due()
-
-    def _check(self, on_grid: bool) -> tuple[list[int], list[Row]]:
-        """Evaluate. What ends off the grid is read then and there, and leaves no trace in the curves of the others."""
+    def _check(self) -> tuple[list[int], list[Row]]:
+        """Evaluate; return the places of those that it is for, and the readings of all."""
+        on_grid = self.updates % self.job.protocol.report_every == 0
         due = [i for i, p in enumerate(self.players) if on_grid or p.steps <= self.updates]
         readings = self._read("check")
         self._note(readings, due)
@@ -182,6 +172,10 @@ class Game:
         self.learner.train(meanings, meanings, self.draws.noise(first, count))
         self.tally.updates += count
         self.updates += count
+
+    def _share(self, seconds: float) -> None:
+        for player in self.players:
+            player.seconds += seconds / len(self.players)
 
     def _note(self, readings: list[Row], due: Iterable[int]) -> None:
         """Append a point to the curves of some pairs."""
@@ -280,24 +274,21 @@ class Game:
 
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 
-    def _save_if_due(self) -> None:
-        """Leave a checkpoint of every pair now and then."""
-        if self.players and self.checkpoints.due:
-            self.checkpoints.save(self.learner, self.updates, {p.replicate: self._own(p) for p in self.players})
-
-    def _own(self, player: Player) -> dict[str, Any]:
-        """Return what a pair goes on from beside its learner."""
-        return {"tally": self.tally.state(self.players.index(player)), **{n: getattr(player, n) for n in RESUMED}}
+    def _own(self) -> dict[Replicate, dict[str, Any]]:
+        tallies = [self.tally.state(place) for place in range(len(self.players))]
+        own = [{"tally": t, **{n: getattr(p, n) for n in RESUMED}} for p, t in zip(self.players, tallies, strict=True)]
+        return {p.replicate: one for p, one in zip(self.players, own, strict=True)}
 
     def _resume(self) -> None:
         """Make the learner, and go on from the checkpoints if there are any."""
-        found = self.checkpoints.resumed([p.replicate for p in self.players], self._make_learner)
+        replicates = [p.replicate for p in self.players]
+        found = self.checkpoints.resumed(replicates, self._make_learner, ("tally", *RESUMED))
         self.learner, self.updates = found.learner, found.updates
         if found.own:
             self.players = [
                 replace(p, **{n: own[n] for n in RESUMED}) for p, own in zip(self.players, found.own, strict=True)
             ]
-            self.tally.resume([own["tally"] for own in found.own])
+            self.tally.resume([own["tally"] for own in found.own], torch.device(self.job.device))
 
 
 def _language(task: PairTask, replicate: Replicate) -> Language:

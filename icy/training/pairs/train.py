@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 from icy.config.protocols import BASELINE, SCRATCH
 from icy.records.record import NOT_LEARNT
-from icy.training.checkpoints import Checkpoints, sweep_checkpoints
+from icy.training.checkpoints import Checkpoints
 from icy.training.job import Outcome, Replicate, Report
+from icy.training.lockstep import in_groups
 from icy.training.weights import unpack_weights
 
 from .game import Game, Player
@@ -29,15 +29,7 @@ def train_pairs(job: PairJob, report: Report | None = None) -> Iterator[Outcome]
             among its replicates or its baselines.
         report: called with the readings of every check.
     """
-    sweep_checkpoints(job.folder)
-    checkpoints, baselines = Checkpoints(job), dict(job.baselines)
-    for group in checkpoints.groups():
-        for outcome in _trained(replace(job, replicates=group, baselines=baselines), checkpoints, report):
-            yield outcome
-            checkpoints.forget(outcome.replicate)  # only now, as its record is on file
-            if job.is_baseline(outcome.replicate):
-                known = outcome.baseline_steps
-                baselines.setdefault(outcome.replicate.seed, outcome.reason if known is None else known)
+    yield from in_groups(job, lambda part, checkpoints: _trained(part, checkpoints, report))
 
 
 def _trained(job: PairJob, checkpoints: Checkpoints, report: Report | None) -> Iterator[Outcome]:

@@ -11,6 +11,7 @@ from typing import Protocol, Self
 
 from icy.core.devices import release
 from icy.core.errors import IcyError, StoreError
+from icy.core.memory import out_of_memory
 from icy.core.signals import hides_interrupt
 from icy.records.record import Record
 from icy.records.store import Store
@@ -92,13 +93,6 @@ def run_job(job: Job, report: JobReport | None = None, put: Recorder | None = No
     if too_large or job.device != "cpu":
         release(job.device)
     return records + (_in_halves(job, remaining, records, report, put) if too_large else [])
-
-
-def out_of_memory(error: BaseException) -> bool:
-    """Whether an error means that memory was exhausted."""
-    # torch has an error of its own for a GPU's memory, and none for a CPU's
-    full = isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError"
-    return full or (isinstance(error, RuntimeError) and "allocate memory" in str(error))
 
 
 def _in_halves(

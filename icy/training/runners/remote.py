@@ -70,7 +70,9 @@ class Submission:
         self.deaths += 1
         if not self.left or self.deaths > retries:
             return False
-        log.warning("A worker or node was lost; %s replicates of %s begin again.", len(self.left), self.job.name)
+        log.warning(
+            "A worker or node was lost; %s replicates of %s go on or begin again.", len(self.left), self.job.name
+        )
         return True
 
     def given_up(self) -> list[Record]:

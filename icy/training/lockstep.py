@@ -1,0 +1,95 @@
+"""Lockstep: stacks of replicates that are equally far, with checkpoints between their updates."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from .checkpoints import Checkpoints, sweep_checkpoints
+from .job import Job, Outcome, Replicate
+from .learners import Learner
+
+DRAWN_AT_ONCE = 64  # batches; bounds the memory they take, whatever the grid of checks
+LONGEST = 5.0  # seconds of updates at once, so that a checkpoint is not long overdue
+J = TypeVar("J", bound=Job)
+F = TypeVar("F")
+
+
+def in_groups(job: J, train: Callable[[J, Checkpoints], Iterator[Outcome]]) -> Iterator[Outcome]:
+    """Train a job's replicates as one stack, or as several where checkpoints are of different steps.
+
+    Args:
+        job: what to train.
+        train: trains those that are equally far, given as a job of their own with the baselines that are known.
+    """
+    if job.checkpoints:
+        sweep_checkpoints(job.folder)
+    checkpoints, baselines = Checkpoints(job), dict(job.baselines)
+    for group in checkpoints.groups():
+        for outcome in train(replace(job, replicates=group, baselines=baselines), checkpoints):
+            yield outcome
+            checkpoints.forget(outcome.replicate)  # only now, as its record is on file
+            if job.is_baseline(outcome.replicate):
+                baselines.setdefault(outcome.replicate.seed, outcome.baseline)
+
+
+class Lockstep(ABC):
+    """A stack of replicates that train in lockstep, from the beginning or from a checkpoint.
+
+    Args:
+        checkpoints: that it leaves and goes on from; none unless given.
+
+    Attributes:
+        checkpoints: the same.
+        learner: of the replicates.
+        updates: made so far.
+    """
+
+    learner: Learner
+
+    def __init__(self, checkpoints: Checkpoints | None = None) -> None:
+        self.checkpoints = Checkpoints() if checkpoints is None else checkpoints
+        self.updates = 0
+        self._pace = 0.0  # seconds of an update, as of the last ones
+
+    def block(self, until: int, check: Callable[[], F]) -> F:
+        """Make updates until so many have been made, then check; leave checkpoints in between.
+
+        Returns:
+            What `check` found.
+        """
+        while True:
+            began, before = time.perf_counter(), self.updates
+            self._update(min(self._few(), until - before))
+            took = time.perf_counter() - began
+            if self.updates == until:
+                found = check()
+                self._share(time.perf_counter() - began)
+                return found
+            self._pace = took / (self.updates - before)
+            self._share(took)
+            self.save_if_due()
+
+    def _few(self) -> int:
+        """Return how many updates to make at once."""
+        return DRAWN_AT_ONCE if self._pace * DRAWN_AT_ONCE <= LONGEST else max(1, int(LONGEST / self._pace))
+
+    def save_if_due(self) -> None:
+        """Leave a checkpoint of every replicate now and then."""
+        if self.checkpoints.due:
+            self.checkpoints.save(self.learner, self.updates, self._own())
+
+    @abstractmethod
+    def _update(self, count: int) -> None:
+        """Make so many updates, and count them."""
+
+    @abstractmethod
+    def _share(self, seconds: float) -> None:
+        """Share time out among the replicates."""
+
+    @abstractmethod
+    def _own(self) -> Mapping[Replicate, dict[str, Any]]:
+        """Return what each replicate goes on from beside its learner, in their order."""
