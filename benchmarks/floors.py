@@ -31,7 +31,8 @@ from icy.languages.meanings import MeaningSpace
 from icy.models.kernels import triton_steps
 from icy.training.cuda_graphs import WARM_UP, CapturedUpdates
 from icy.training.engine import make_model
-from icy.training.learners import GradientLearner, supervised_loss
+from icy.training.gradient import GradientLearner
+from icy.training.learners import supervised_loss
 from icy.training.probe_job import Task
 
 MODELS = ("sender/HierZero:GRU", "sender/RNNAutoReg:LSTM", "receiver/Hier:GRU", "sender/FC2L", "sender/TransDecSoft")

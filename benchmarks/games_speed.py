@@ -70,7 +70,7 @@ def course_of(given: dict[str, Any], seeds: Sequence[int]) -> Course:
 def stack_of(given: dict[str, Any], seeds: int) -> Callable[[int], None]:
     """Return what makes updates of a stack."""
     course = course_of(given, range(seeds))
-    return lambda count: course.update(course.updates + count)
+    return lambda count: course.advance(course.updates + count)
 
 
 def one_after_another(given: dict[str, Any], seeds: int) -> Callable[[int], None]:
@@ -79,7 +79,7 @@ def one_after_another(given: dict[str, Any], seeds: int) -> Callable[[int], None
 
     def update(count: int) -> None:
         for course in courses:
-            course.update(course.updates + count)
+            course.advance(course.updates + count)
 
     return update
 

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import fields
-from typing import cast
+from typing import Any, cast
 
 import torch
 from jaxtyping import Float
@@ -18,9 +18,10 @@ from icy.core.memory import require_allocation
 from icy.core.noise import counter_hash
 from icy.core.streams import stream_key
 from icy.training.checkpoints import Checkpoints
+from icy.training.gradient import GradientLearner
 from icy.training.job import Job, Outcome, Reading, Replicate, Report
-from icy.training.learners import GradientLearner, make_learner
-from icy.training.lockstep import in_groups
+from icy.training.learners import make_learner
+from icy.training.lockstep import Lockstep, in_groups
 
 from .evaluation import matching, similarity
 from .final import evaluated
@@ -32,7 +33,6 @@ from .setup import IMAGE_AXES
 from .turns import TEST, TRAINING, VALIDATION, Turns
 
 RESUMED = tuple(f.name for f in fields(Runner) if f.name != "replicate")  # what a checkpoint has of each
-DRAWN_AT_ONCE = 64  # steps; bounds the memory they take
 PEAK = 1.4  # times what a forward pass keeps: measured with conv4 on batches of 2 to 8
 
 
@@ -43,7 +43,7 @@ def train(job: Job, report: Report | None = None) -> Iterator[Outcome]:
     return in_groups(job, lambda part, checkpoints: Course(part, part.replicates, checkpoints).outcomes(report))
 
 
-class Course:
+class Course(Lockstep):
     """A stack of replicates from its beginning, or from its last checkpoint, to its end.
 
     Args:
@@ -52,10 +52,12 @@ class Course:
         checkpoints: of the job.
     """
 
+    learner: GradientLearner
+
     def __init__(self, job: GameJob, replicates: Sequence[Replicate], checkpoints: Checkpoints | None = None) -> None:
+        super().__init__(checkpoints)
         setup, device = job.setup, torch.device(job.device)
         self.job, self.setup = job, setup
-        self.checkpoints = Checkpoints() if checkpoints is None else checkpoints
         self.world, self.device = setup.made_world, device
         self.runners = [Runner(replicate) for replicate in replicates]
         seeds = [r.seed for r in replicates]
@@ -102,27 +104,21 @@ class Course:
             self._evaluate(report)
         epoch = self.setup.learning.epoch
         while self.runners and self.updates < self.setup.steps:
-            began = time.perf_counter()
-            self.update(min(self.setup.steps, (self.updates // epoch + 1) * epoch, self.updates + DRAWN_AT_ONCE))
-            self._share_time(began)
-            if self.updates % epoch == 0 or self.updates == self.setup.steps:
-                yield from self._diverged()
+            self.advance(min(self.setup.steps, (self.updates // epoch + 1) * epoch))
+            yield from self._diverged()
+            if self.runners:
                 self._evaluate(report)
-            if self.checkpoints.due:
-                self.save()
+                self.save_if_due()
         for runner in self.runners:
             yield evaluated(self.job, runner, self.learner.engine, self.updates)
 
-    def update(self, until: int) -> None:
-        """Make updates."""
+    def _update(self, count: int) -> None:
         size = self.setup.learning.batch_size
-        while self.updates < until:
-            few = min(DRAWN_AT_ONCE, until - self.updates)
-            objects = self._objects(TRAINING, self.updates, few, size)
-            steps = torch.arange(self.updates, self.updates + few, device=self.device)
-            keys = counter_hash(self.keys, steps[:, None])
-            self.learner.train(objects, self.labels(size).expand(few, len(self.runners), -1, -1), keys)
-            self.updates += few
+        objects = self._objects(TRAINING, self.updates, count, size)
+        steps = torch.arange(self.updates, self.updates + count, device=self.device)
+        keys = counter_hash(self.keys, steps[:, None])
+        self.learner.train(objects, self.labels(size).expand(count, len(self.runners), -1, -1), keys)
+        self.updates += count
 
     def labels(self, size: int) -> Float[Tensor, "turn candidate"]:
         """Return 1 for targets and 0 for distractors."""
@@ -130,23 +126,22 @@ class Course:
         targets = torch.arange(turns.targets + turns.distractors, device=self.device) < turns.targets
         return targets.float().expand(size, -1)
 
-    def _share_time(self, began: float) -> None:
-        share = (time.perf_counter() - began) / len(self.runners)
+    def _share(self, seconds: float) -> None:
         for runner in self.runners:
-            runner.seconds += share
+            runner.seconds += seconds / len(self.runners)
 
     # -- evaluations ---------------------------------------------------------------------------------------------------
 
     def _evaluate(self, report: Report | None) -> None:
         """Read accuracy and language of every replicate, and keep what has been learned if it is the best so far."""
-        began = time.perf_counter()
         selected_on = TEST if self.setup.learning.selected_on == "test" else VALIDATION
-        for place, (runner, accuracy, language) in enumerate(zip(self.runners, *self._read(selected_on), strict=True)):
-            runner.curve.append([self.updates, accuracy, runner.loss, *language])
-            if accuracy > runner.best:
-                runner.best, runner.best_step = accuracy, self.updates
-                runner.weights = self.learner.weights(place)
-        self._share_time(began)
+        with self.timed():
+            read = zip(self.runners, *self._read(selected_on), strict=True)
+            for place, (runner, accuracy, language) in enumerate(read):
+                runner.curve.append([self.updates, accuracy, runner.loss, *language])
+                if accuracy > runner.best:
+                    runner.best, runner.best_step = accuracy, self.updates
+                    runner.weights = self.learner.weights(place)
         if report is not None:
             report([Reading(r.replicate, self.updates, r.curve[-1][1]) for r in self.runners])
 
@@ -192,10 +187,8 @@ class Course:
 
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 
-    def save(self) -> None:
-        """Leave a checkpoint of every replicate."""
-        own = {r.replicate: {name: getattr(r, name) for name in RESUMED} for r in self.runners}
-        self.checkpoints.save(self.learner, self.updates, own)
+    def _own(self) -> dict[Replicate, dict[str, Any]]:
+        return {r.replicate: {name: getattr(r, name) for name in RESUMED} for r in self.runners}
 
     def _resume(self) -> None:
         """Make the learner, and go on from the checkpoints if there are any."""
@@ -209,7 +202,7 @@ class Course:
 def seconds_per_update(job: GameJob, updates: int) -> float:
     """Return the seconds of an update of all replicates, the first few left out."""
     course = Course(job, job.replicates)
-    course.update(1)
+    course.advance(1)
     began = time.perf_counter()
-    course.update(1 + max(updates, 1))
+    course.advance(1 + max(updates, 1))
     return (time.perf_counter() - began) / max(updates, 1)

@@ -175,8 +175,6 @@ class Checkpoints:
             own: what else goes on, of every replicate in the order of the stack: numbers, text, tensors, and lists and
                 dicts of these.
         """
-        if not self._used:
-            return
         with self._pace.saving():
             for place, (replicate, rest) in enumerate(own.items()):
                 about = {"format": FORMAT, UPDATES: updates, "how": self._how(learner)}

@@ -24,7 +24,7 @@ from .checkpoints import Checkpoints
 from .cuda_graphs import WARM_UP
 from .job import Outcome, Reading, Replicate
 from .learners import Learner, accuracy, make_learner, supervised_loss
-from .lockstep import DRAWN_AT_ONCE, Lockstep, in_groups
+from .lockstep import Lockstep, in_groups
 from .probabilities import warn_of_probabilities
 from .probe_job import ProbeJob, Task
 from .weights import pack_weights
@@ -156,7 +156,9 @@ class Run(Lockstep):
     def go(self, report: Callable[[list[Reading]], None] | None) -> Iterator[Outcome]:
         """Train blocks of updates with an evaluation after each, until every replicate is finished."""
         while self.active:
-            readings = self.block(self.settings.next_check(self.checked), self._check)
+            self.advance(self.settings.next_check(self.checked))
+            with self.timed():
+                readings = self._check()
             if report is not None:
                 report(readings)
             finished = self._finished(readings)
@@ -166,8 +168,7 @@ class Run(Lockstep):
 
     def rehearse(self, updates: int, look: bool = True) -> None:
         """Train some updates and, if asked, evaluate; no replicate ends."""
-        for first in range(0, updates, DRAWN_AT_ONCE):
-            self._update(min(DRAWN_AT_ONCE, updates - first))
+        self.advance(self.updates + updates)
         if look:
             self._check()
 

@@ -102,14 +102,6 @@ class Outcome:
         """Whether there is no result."""
         return self.error is not None or self.reason in FAILURES
 
-    @property
-    def baseline(self) -> float | str:
-        """What a baseline gives the others of its seed: its steps, or why there are none."""
-        steps = self.baseline_steps if self.baseline_crossing is None else self.baseline_crossing
-        if steps is None and not self.failed:
-            steps = self.steps
-        return self.reason if steps is None else steps
-
 
 @dataclass(frozen=True, kw_only=True)
 class Job(ABC):

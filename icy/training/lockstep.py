@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
@@ -15,7 +16,6 @@ from .learners import Learner
 DRAWN_AT_ONCE = 64  # batches; bounds the memory they take, whatever the grid of checks
 LONGEST = 5.0  # seconds of updates at once, so that a checkpoint is not long overdue
 J = TypeVar("J", bound=Job)
-F = TypeVar("F")
 
 
 def in_groups(job: J, train: Callable[[J, Checkpoints], Iterator[Outcome]]) -> Iterator[Outcome]:
@@ -33,7 +33,7 @@ def in_groups(job: J, train: Callable[[J, Checkpoints], Iterator[Outcome]]) -> I
             yield outcome
             checkpoints.forget(outcome.replicate)  # only now, as its record is on file
             if job.is_baseline(outcome.replicate):
-                baselines.setdefault(outcome.replicate.seed, outcome.baseline)
+                baselines = {**job.baselines_in([job.record(outcome)]), **baselines}
 
 
 class Lockstep(ABC):
@@ -55,23 +55,22 @@ class Lockstep(ABC):
         self.updates = 0
         self._pace = 0.0  # seconds of an update, as of the last ones
 
-    def block(self, until: int, check: Callable[[], F]) -> F:
-        """Make updates until so many have been made, then check; leave checkpoints in between.
-
-        Returns:
-            What `check` found.
-        """
-        while True:
+    def advance(self, until: int) -> None:
+        """Make updates until so many have been made, with checkpoints in between; at the end a check may be due."""
+        while self.updates < until:
             began, before = time.perf_counter(), self.updates
-            self._update(min(self._few(), until - before))
-            took = time.perf_counter() - began
-            if self.updates == until:
-                found = check()
-                self._share(time.perf_counter() - began)
-                return found
-            self._pace = took / (self.updates - before)
-            self._share(took)
-            self.save_if_due()
+            with self.timed():
+                self._update(min(self._few(), until - before))
+            self._pace = (time.perf_counter() - began) / (self.updates - before)
+            if self.updates < until:
+                self.save_if_due()
+
+    @contextlib.contextmanager
+    def timed(self) -> Iterator[None]:
+        """Share out the time that the block takes among the replicates."""
+        began = time.perf_counter()
+        yield
+        self._share(time.perf_counter() - began)
 
     def _few(self) -> int:
         """Return how many updates to make at once."""
@@ -80,7 +79,11 @@ class Lockstep(ABC):
     def save_if_due(self) -> None:
         """Leave a checkpoint of every replicate now and then."""
         if self.checkpoints.due:
-            self.checkpoints.save(self.learner, self.updates, self._own())
+            self.save()
+
+    def save(self) -> None:
+        """Leave a checkpoint of every replicate."""
+        self.checkpoints.save(self.learner, self.updates, self._own())
 
     @abstractmethod
     def _update(self, count: int) -> None:

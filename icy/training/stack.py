@@ -99,8 +99,7 @@ class Stack:
 
     def load_random_state(self, place: int, state: RandomState) -> None:
         """Go on from a state of the random generators."""
-        of_cpu, of_device = state
-        self._random_states[place] = (of_cpu.cpu(), None if of_device is None else of_device.cpu())  # as torch has them
+        self._random_states[place] = state
 
     def keep(self, which: list[int]) -> None:
         """Keep only these replicates."""

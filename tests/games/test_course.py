@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +19,11 @@ from icy.games.kept import kept_agents
 from icy.games.spec import GamesSpec
 from icy.metrics import cbm
 from icy.training.checkpoints import FOLDER, Checkpoints
+from icy.training.gradient import GradientLearner
 from icy.training.job import Replicate
-from icy.training.learners import GradientLearner
 from icy.training.weights import card_of
 from tests.helpers import all_numbers
+from tests.training.resuming import kill_at_checkpoint
 
 from .helpers import FEW, TINY
 
@@ -43,7 +38,7 @@ def learned(seeds: list[int], kinds: str = "auto", **given: Any) -> dict[Replica
     asked = {**TINY, **given, "settings": FEW, "seeds": seeds, "distractor_kind": kinds}
     (job,) = game_jobs(GamesSpec.asked(**asked))
     course = Course(job, job.replicates)
-    course.update(job.setup.steps)
+    course.advance(job.setup.steps)
     return {runner.replicate: course.learner.weights(place) for place, runner in enumerate(course.runners)}
 
 
@@ -109,29 +104,12 @@ def test_a_pool_gives_the_same_numbers(tmp_path: Path) -> None:
     assert all_numbers(tmp_path / "pool") == all_numbers(tmp_path / "serial")
 
 
-KILLED = """
-import json, sys
-import icy
-from icy.games import course
-from icy.training import checkpoints
-checkpoints.SECONDS, course.DRAWN_AT_ONCE = 0.0, 4
-icy.train("games", out=sys.argv[1], progress=False, **json.loads(sys.argv[2]))
-"""
-
-
 @pytest.mark.parametrize("channel", ["gs", pytest.param("qt", marks=pytest.mark.slow)])
 def test_killed_and_resumed_equals_uninterrupted(channel: str, tmp_path: Path) -> None:
     """A kill without warning, in the middle of a training, changes no bit of its numbers and weights."""
     out = tmp_path / "killed"
-    environment = {**os.environ, "PYTHONPATH": str(Path(icy.__file__).parent.parent)}
     whole = {**TINY, "steps": 200, "channel": channel, "settings": {"epoch": 100, "turns": 40}, "keep_models": True}
-    process = subprocess.Popen([sys.executable, "-c", KILLED, str(out), json.dumps(whole)], env=environment)
-    while len(list((out / FOLDER).glob("*.pt"))) < 2:
-        assert process.poll() is None, "it ended before there was a checkpoint"
-        time.sleep(0.005)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    reached = [torch.load(f, weights_only=True)["updates"] for f in (out / FOLDER).glob("*.pt")]
+    reached = [state["updates"] for state in kill_at_checkpoint('icy.train("games", ', out, whole, count=2)]
     assert 0 < max(reached) < 200
     assert not list((out / "records").glob("*.json"))
     icy.train("games", out=out, progress=False, **whole)
@@ -148,7 +126,7 @@ def interrupted(out: Path, seeds: list[int], until: int) -> None:
     (row,) = make_plan(GamesSpec.asked(**given)).rows
     course = Course(row.job, row.job.replicates, Checkpoints(row.job))
     course._evaluate(None)
-    course.update(until)
+    course.advance(until)
     course.save()
 
 

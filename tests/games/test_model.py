@@ -15,7 +15,8 @@ from icy.config.settings import TrainingSettings
 from icy.core.noise import Noise, drawing_from
 from icy.core.registry import PERCEPTION, Entry, registry
 from icy.games.model import GameModel, ModelSetup, game_loss, make_game_model
-from icy.training.learners import GradientLearner, make_learner
+from icy.training.gradient import GradientLearner
+from icy.training.learners import make_learner
 
 CPU = torch.device("cpu")
 SETTINGS = TrainingSettings(batch_size=4, learning_rate=0.01, clip_norm=None)

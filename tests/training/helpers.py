@@ -17,8 +17,9 @@ from icy.languages.meanings import MeaningSpace
 from icy.languages.splits import Split
 from icy.models.layers import flat_one_hot
 from icy.training.engine import make_model, train
+from icy.training.gradient import GradientLearner
 from icy.training.job import Outcome, Replicate
-from icy.training.learners import GradientLearner, Learner, make_learner, supervised_loss
+from icy.training.learners import Learner, make_learner, supervised_loss
 from icy.training.native import NativeLearner
 from icy.training.probe_job import ProbeJob, Task
 

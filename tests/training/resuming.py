@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Sequence
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +17,7 @@ from typing import Any
 import pytest
 import torch
 
+import icy
 from icy.training import checkpoints, lockstep
 from icy.training.checkpoints import FOLDER
 from icy.training.job import Job, Outcome
@@ -62,3 +69,32 @@ def numbers(outcomes: Sequence[Outcome]) -> dict[tuple[str, int], Any]:
 def updates_of(folder: Path) -> list[int]:
     """Return the updates of the checkpoints in a folder, sorted."""
     return sorted(torch.load(path, weights_only=True)["updates"] for path in (folder / FOLDER).glob("*.pt"))
+
+
+def kill_at_checkpoint(call: str, out: Path, options: Mapping[str, Any], count: int = 1) -> list[dict[str, Any]]:
+    """Train in another process that leaves checkpoints after every few updates; kill it once there are so many.
+
+    Args:
+        call: its beginning, as in `icy.train("s2b", `.
+        out: the results folder.
+        options: of the call.
+        count: of checkpoints.
+
+    Returns:
+        Their states.
+    """
+    script = f"""
+import json, sys
+import icy
+from icy.training import checkpoints, lockstep
+checkpoints.SECONDS, lockstep.DRAWN_AT_ONCE = 0.0, 4
+{call}out=sys.argv[1], progress=False, **json.loads(sys.argv[2]))
+"""
+    environment = {**os.environ, "PYTHONPATH": str(Path(icy.__file__).parent.parent)}
+    process = subprocess.Popen([sys.executable, "-c", script, str(out), json.dumps(options)], env=environment)
+    while len(list((out / FOLDER).glob("*.pt"))) < count:
+        assert process.poll() is None, "it ended before there was a checkpoint"
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    return [torch.load(path, weights_only=True) for path in (out / FOLDER).glob("*.pt")]

@@ -54,7 +54,7 @@ def test_a_stack_that_shrinks_goes_on_with_the_bits_of_pytorchs(monkeypatch: pyt
 
     of, found = task("sender/HierZero:GRU"), []
     for kind in (Adam, Theirs):
-        monkeypatch.setattr("icy.training.learners.Adam", kind)
+        monkeypatch.setattr("icy.training.gradient.Adam", kind)
         learner = stacked(of, SEEDS[:3], how="broadcast")
         for update in range(3):
             step(learner, *batches("sender", 3, update))

@@ -23,8 +23,9 @@ from icy.experiments.plan import make_plan
 from icy.languages.meanings import MeaningSpace
 from icy.training.cuda_graphs import BLOCK, WARM_UP, CapturedCall, CapturedUpdates, PlainUpdates, choose_issue
 from icy.training.engine import make_model, train
+from icy.training.gradient import GradientLearner, _products
 from icy.training.job import Job
-from icy.training.learners import GradientLearner, _products, make_learner, supervised_loss
+from icy.training.learners import make_learner, supervised_loss
 from icy.training.probe_job import Task
 from icy.training.stack import _call
 

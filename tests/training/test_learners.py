@@ -16,7 +16,8 @@ from icy.config.settings import TrainingSettings, settings_for
 from icy.core.representations import SOFT
 from icy.training import learners
 from icy.training.engine import make_model
-from icy.training.learners import REST, GradientLearner, Learner, accuracy, count_right
+from icy.training.gradient import REST, GradientLearner, count_right
+from icy.training.learners import Learner, accuracy
 from tests.cores import both_engines, needs_native
 from tests.training.helpers import (
     MODELS,

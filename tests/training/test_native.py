@@ -24,7 +24,8 @@ from icy.core.registry import registry
 from icy.core.representations import SOFT, Gumbel, Soft, get_representation
 from icy.models.layers import Linear
 from icy.training.engine import make_model
-from icy.training.learners import GradientLearner, Learner, accuracy, make_learner, supervised_loss
+from icy.training.gradient import GradientLearner
+from icy.training.learners import Learner, accuracy, make_learner, supervised_loss
 from icy.training.native import NativeLearner
 from icy.training.probe_job import Task
 from tests.cores import needs_native

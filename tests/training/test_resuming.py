@@ -2,14 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
-import os
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,23 +13,17 @@ from torch import nn
 import icy
 from icy.config.protocols import get_protocol
 from icy.core.registry import Entry
-from icy.training import checkpoints, lockstep
+from icy.training import lockstep
 from icy.training.checkpoints import FOLDER
 from icy.training.engine import Run, train
-from icy.training.learners import GradientLearner
+from icy.training.gradient import GradientLearner
 from icy.training.native import NativeLearner
 from tests.cores import both_engines
+from tests.helpers import all_numbers
 from tests.training.helpers import SETTINGS, Plain, entry, job
-from tests.training.resuming import killed, leave_often, numbers, resumed, updates_of
+from tests.training.resuming import kill_at_checkpoint, killed, leave_often, numbers, resumed, updates_of
 
 ACQUIRE = get_protocol("acquire")
-KILLED = """
-import json, sys
-import icy
-from icy.training import checkpoints, lockstep
-checkpoints.SECONDS, lockstep.DRAWN_AT_ONCE = 0.0, 4
-icy.probe(out=sys.argv[1], progress=False, **json.loads(sys.argv[2]))
-"""
 REPLICATES = [(grammar, seed) for seed in (1, 2) for grammar in ("concat", "perm", "rot")]
 
 
@@ -171,15 +157,13 @@ def test_a_store_that_icy_does_not_know_begins_anew(tmp_path: Path, caplog: Any)
 
 def test_checks_that_take_long_leave_checkpoints_in_between(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A large model makes few updates at once, whatever the grid of checks."""
-    monkeypatch.setattr(checkpoints, "SECONDS", 0.0)
-    monkeypatch.setattr(checkpoints, "SHARE", math.inf)
     monkeypatch.setattr(lockstep, "LONGEST", 1e-9)  # every update takes longer
     settings = replace(SETTINGS, check_every=80)
     run = Run(job("sender/FC2L", [("concat", 1)], settings=settings, folder=str(tmp_path)))
     made: list[int] = []
     update = run._update
     monkeypatch.setattr(run, "_update", lambda count: (made.append(count), update(count)))
-    run.block(70, lambda: None)
+    run.advance(70)
     assert made == [64, 1, 1, 1, 1, 1, 1]
 
 
@@ -194,25 +178,13 @@ def test_a_job_that_travels_leaves_none(tmp_path: Path, monkeypatch: pytest.Monk
 
 def test_a_probe_that_is_killed_without_warning_goes_on(tmp_path: Path) -> None:
     out = tmp_path / "killed"
-    environment = {**os.environ, "PYTHONPATH": str(Path(icy.__file__).parent.parent)}
     sizes = {"meanings": "3x4", "word_length": 2, "hidden": 16, "keep_models": True}
     whole = {"model": "sender/RNNAutoReg:GRU", "grammar": ["perm", "rot"], "seeds": 2, **sizes}
-    process = subprocess.Popen([sys.executable, "-c", KILLED, str(out), json.dumps(whole)], env=environment)
-    while len(list((out / FOLDER).glob("*.pt"))) < 2:
-        assert process.poll() is None, "it ended before there was a checkpoint"
-        time.sleep(0.005)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    assert max(updates_of(out)) > 0
+    reached = [state["updates"] for state in kill_at_checkpoint("icy.probe(", out, whole, count=2)]
+    assert max(reached) > 0
     icy.probe(out=out, progress=False, **whole)
     assert not (out / FOLDER).exists()
     icy.probe(out=tmp_path / "whole", progress=False, **whole)
-    assert dict(_records(out)) == dict(_records(tmp_path / "whole"))
+    assert all_numbers(out) == all_numbers(tmp_path / "whole")
     kept = [sorted((folder / "models").iterdir()) for folder in (out, tmp_path / "whole")]
     assert [path.read_bytes() for path in kept[0]] == [path.read_bytes() for path in kept[1]]
-
-
-def _records(folder: Path) -> Iterator[tuple[str, Any]]:
-    for path in (folder / "records").glob("*.json"):
-        record = json.loads(path.read_text())
-        yield record["key"], {name: record[name] for name in ("curve", "steps", "accuracy", "baseline_steps", "reason")}

@@ -31,7 +31,7 @@ from icy.s2b.options import GameOptions
 from icy.s2b.players.base import Player
 from icy.s2b.settings import GameSettings
 from icy.s2b.streams import EpisodeStreams, Reals, Wholes
-from icy.training.learners import GradientLearner
+from icy.training.gradient import GradientLearner
 from icy.training.runners.base import one_thread
 
 if TYPE_CHECKING:

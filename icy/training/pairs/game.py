@@ -23,8 +23,9 @@ from icy.languages.language import Language
 from icy.metrics import topsim
 from icy.training.batches import Batches
 from icy.training.checkpoints import Checkpoints
+from icy.training.gradient import GradientLearner
 from icy.training.job import Outcome, Reading, Replicate, Report
-from icy.training.learners import GradientLearner, examples_at_once, make_learner
+from icy.training.learners import examples_at_once, make_learner
 from icy.training.lockstep import Lockstep
 from icy.training.weights import pack_weights
 
@@ -148,8 +149,9 @@ class Game(Lockstep):
             self._note(self._read("check"), range(len(self.players)))  # where it starts from
         while self.players:
             # What ends off the grid is read then and there, and leaves no trace in the curves of the others.
-            until = min(*(p.steps for p in self.players), (self.updates // every + 1) * every)
-            due, readings = self.block(until, self._check)
+            self.advance(min(*(p.steps for p in self.players), (self.updates // every + 1) * every))
+            with self.timed():
+                due, readings = self._check()
             if report is not None:
                 report([Reading(self.players[i].replicate, self.updates, readings[i][1] or 0.0, GAME) for i in due])
             yield from self._retire(due, readings)
@@ -275,9 +277,10 @@ class Game(Lockstep):
     # -- checkpoints ---------------------------------------------------------------------------------------------------
 
     def _own(self) -> dict[Replicate, dict[str, Any]]:
-        tallies = [self.tally.state(place) for place in range(len(self.players))]
-        own = [{"tally": t, **{n: getattr(p, n) for n in RESUMED}} for p, t in zip(self.players, tallies, strict=True)]
-        return {p.replicate: one for p, one in zip(self.players, own, strict=True)}
+        return {
+            player.replicate: {"tally": self.tally.state(place), **{name: getattr(player, name) for name in RESUMED}}
+            for place, player in enumerate(self.players)
+        }
 
     def _resume(self) -> None:
         """Make the learner, and go on from the checkpoints if there are any."""

@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
-import os
-import signal
-import subprocess
-import sys
-import time
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 import icy
 from icy.cli.commands.s2b.options import players_of
@@ -32,6 +25,7 @@ from icy.s2b.agents.spec import S2BSpec
 from icy.training.checkpoints import FOLDER
 from icy.training.weights import card_of
 from tests.helpers import all_numbers
+from tests.training.resuming import kill_at_checkpoint
 
 TINY: dict[str, Any] = {
     "most": 2, "updates": 4, "episodes": 20, "seeds": 2, "workers": 1, "progress": False, "report_every": 2,
@@ -195,29 +189,15 @@ def test_settings_within_settings_are_shown_where_they_differ(tmp_path: Path) ->
 
 # -- resumed -----------------------------------------------------------------------------------------------------------
 
-KILLED = """
-import json, sys
-import icy
-from icy.training import checkpoints
-checkpoints.SECONDS = 0.0
-icy.train("s2b", out=sys.argv[1], progress=False, **json.loads(sys.argv[2]))
-"""
-
 
 @pytest.mark.parametrize("learner", ["ppo", "pair", "r2d2"])
 def test_killed_and_resumed_equals_uninterrupted(learner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A kill without warning, in the middle of a training, changes no bit of its numbers and weights."""
     out = tmp_path / "killed"
-    environment = {**os.environ, "PYTHONPATH": str(Path(icy.__file__).parent.parent)}
     whole = of_length(learner, 150) | {"most": 2, "seeds": 1, "episodes": 20, "workers": 1}
     whole |= {"keep_models": True, "report_every": 50}
-    process = subprocess.Popen([sys.executable, "-c", KILLED, str(out), json.dumps(whole)], env=environment)
-    while not (found := list((out / FOLDER).glob("*.pt"))):
-        assert process.poll() is None, "it ended before there was a checkpoint"
-        time.sleep(0.005)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
-    reached = torch.load(found[0], weights_only=True)["training"]["updates"]
+    (state,) = kill_at_checkpoint('icy.train("s2b", ', out, whole)
+    reached = state["training"]["updates"]
     assert 0 < reached < 150
     assert load_records_or_none(out) == []
     seen: list[int] = []
