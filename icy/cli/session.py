@@ -24,6 +24,7 @@ from icy.experiments.results import ProbeResult
 from icy.experiments.run import run_plan
 from icy.experiments.trackers.make import watching
 from icy.experiments.watcher import Watcher
+from icy.records.store import CHECKPOINTS
 
 from .dry_run import print_plan
 from .exit_codes import DONE, FAILED, Interrupted
@@ -92,11 +93,19 @@ def run_watched(
 
 def _how_to_resume(plan: Plan, started: float, ctx: click.Context) -> str:
     total = sum(len(row.job.replicates) for row in plan.rows)
-    begun = next((text for row in plan.rows if (text := row.job.half_done_text())), "")
+    begun = _under_way(plan)
+    half_done = f"; {begun} under way left a checkpoint" if begun else ""
     return (
-        f"{_finished(plan, started)} of {total} finished and kept in {plan.store.folder}{begun and f'; {begun}'}. "
+        f"{_finished(plan, started)} of {total} finished and kept in {plan.store.folder}{half_done}. "
         f"To go on, run the same command again: {_same_command(ctx)}"
     )
+
+
+def _under_way(plan: Plan) -> int:
+    """Return the number of replicates that have a checkpoint to go on from."""
+    keys = [row.job.key(r) for row in plan.rows for r in row.missing]
+    left = [key for key in keys if (plan.store.folder / CHECKPOINTS / f"{key}.pt").exists()]
+    return sum(not plan.store.path(key).exists() for key in left)
 
 
 def _finished(plan: Plan, started: float) -> int:

@@ -26,6 +26,7 @@ from .versions import NONE, Versions, newest
 
 log = logging.getLogger(__name__)
 RECORDS = "records"
+CHECKPOINTS = "checkpoints"  # of trainings that are under way: a file per key
 STALE_SECONDS = 3600
 RERUN = {
     "missing": "run what has no record (the default)",

@@ -18,13 +18,12 @@ from icy.core.errors import IncompatibleError, StoreError, what_and_where
 from icy.core.files import write_atomically
 from icy.core.memory import out_of_memory
 from icy.core.text import counted, listed
-from icy.records.store import RECORDS, STALE_SECONDS
+from icy.records.store import CHECKPOINTS, RECORDS, STALE_SECONDS
 
 from .job import Job, Replicate
 from .learners import Learner
 
 log = logging.getLogger(__name__)
-FOLDER = "checkpoints"  # in a results folder
 SECONDS = 30.0  # between two of a training
 SHARE = 0.05  # of the time that they may take
 FORMAT = 1  # of the state of a replicate of a stack; another is not gone on from
@@ -63,7 +62,7 @@ class Checkpoint:
     """
 
     def __init__(self, folder: str | Path, key: str, label: str, used: bool = True) -> None:
-        self.path = Path(folder) / FOLDER / f"{key}.pt"
+        self.path = Path(folder) / CHECKPOINTS / f"{key}.pt"
         self.label, self.used = label, used
         self._pace = _Pace()
 
@@ -237,12 +236,12 @@ def sweep_checkpoints(folder: str | Path) -> None:
     Those beside a failure stay, as of a worker that was killed: `--rerun failed` goes on from them.
     """
     folder = Path(folder)
-    for path in (folder / FOLDER).glob("*.pt"):
+    for path in (folder / CHECKPOINTS).glob("*.pt"):
         record = folder / RECORDS / f"{path.stem}.json"
         with contextlib.suppress(OSError, ValueError):  # other processes may have removed it
             if record.stat().st_mtime >= path.stat().st_mtime and not json.loads(record.read_bytes()).get("failed"):
                 _remove(path)
-    for path in (folder / FOLDER).glob(".*.tmp"):
+    for path in (folder / CHECKPOINTS).glob(".*.tmp"):
         with contextlib.suppress(OSError):
             if time.time() - path.stat().st_mtime > STALE_SECONDS:
                 _remove(path)

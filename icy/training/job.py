@@ -35,7 +35,6 @@ CORES = "icy.models.native"  # the package of the native cores, which need not b
 
 Report = Callable[[list["Reading"]], None]
 ASSUMED_STEPS = 500  # of a baseline, in estimates, where none is on file
-GOES_ON = "what had trained for more than half a minute goes on from its last checkpoint"  # in kinds that leave them
 IDENTITY = ("model", "grammar", "seed", "settings", "options")  # of a configuration: what no fact tells
 # Fields of records that neither a configuration nor the extra numbers of an outcome may overwrite.
 RESERVED = {
@@ -305,10 +304,6 @@ class Job(ABC):
     def conditions_text(self) -> str | None:
         """Return a sentence on what its replicates are trained on, if it says more than the row's name."""
         return None
-
-    def half_done_text(self) -> str:
-        """Return what becomes of a training that is interrupted, as the end of a sentence; "" if it begins anew."""
-        return GOES_ON if self.checkpoints else ""
 
     def summary(self, record: Record) -> str:
         """Return the result of a replicate in a few words."""

@@ -18,7 +18,10 @@ import pandas as pd
 import pytest
 
 from icy.core.text import counted
+from icy.records.store import CHECKPOINTS
+from icy.training.lockstep import Lockstep
 from tests.cli.helpers import ROOT, run
+from tests.training.resuming import leave_often
 
 SLOW = (
     "probe", "-m", "RNNZero:GRU", "-g", "perm", "--meanings", "3x4", "--word-length", "2", "--hidden", "160",
@@ -76,6 +79,38 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(out: str) -> None:
     assert f"{len(kept)} on file" in again.stderr
     assert kept.items() <= files(out).items()
     assert len(files(out)) == IN_ALL
+
+
+def test_ctrl_c_says_what_left_a_checkpoint(out: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    leave_often(monkeypatch)
+    save = Lockstep.save
+
+    def interrupted(stack: Lockstep) -> None:
+        save(stack)
+        raise KeyboardInterrupt
+
+    probe = (
+        "probe",
+        "-m",
+        "sender/FC1L",
+        "-g",
+        "perm",
+        "--meanings",
+        "2x3",
+        "--seeds",
+        "2",
+        "--workers",
+        "1",
+        "--out",
+        out,
+    )
+    with monkeypatch.context() as patched:
+        patched.setattr(Lockstep, "save", interrupted)
+        ended = run(*probe)
+    assert ended.exit_code == 130
+    assert f"Interrupted: 0 of 4 finished and kept in {out}; 4 under way left a checkpoint." in ended.stderr
+    assert run(*probe).exit_code == 0
+    assert not (Path(out) / CHECKPOINTS).exists()
 
 
 def test_kill_loses_and_repeats_nothing_that_is_finished(out: str) -> None:

@@ -18,7 +18,8 @@ from icy.games.jobs import game_jobs
 from icy.games.kept import kept_agents
 from icy.games.spec import GamesSpec
 from icy.metrics import cbm
-from icy.training.checkpoints import FOLDER, Checkpoints
+from icy.records.store import CHECKPOINTS
+from icy.training.checkpoints import Checkpoints
 from icy.training.gradient import GradientLearner
 from icy.training.job import Replicate
 from icy.training.weights import card_of
@@ -113,7 +114,7 @@ def test_killed_and_resumed_equals_uninterrupted(channel: str, tmp_path: Path) -
     assert 0 < max(reached) < 200
     assert not list((out / "records").glob("*.json"))
     icy.train("games", out=out, progress=False, **whole)
-    assert not (out / FOLDER).exists()
+    assert not (out / CHECKPOINTS).exists()
     icy.train("games", out=tmp_path / "whole", progress=False, **whole)
     assert all_numbers(out) == all_numbers(tmp_path / "whole")
     kept = [sorted((folder / "models").iterdir()) for folder in (out, tmp_path / "whole")]
@@ -149,7 +150,7 @@ def test_replicates_that_are_not_equally_far_go_on_apart(tmp_path: Path, monkeyp
 
 def test_a_damaged_checkpoint_is_begun_anew(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (row,) = make_plan(GamesSpec.asked(out=str(tmp_path), **{**TINY, "settings": FEW})).rows
-    path = tmp_path / FOLDER / f"{row.job.key(row.job.replicates[0])}.pt"
+    path = tmp_path / CHECKPOINTS / f"{row.job.key(row.job.replicates[0])}.pt"
     path.parent.mkdir(parents=True)
     path.write_bytes(b"no checkpoint")
     train(tmp_path)

@@ -18,8 +18,8 @@ import pytest
 import torch
 
 import icy
+from icy.records.store import CHECKPOINTS
 from icy.training import checkpoints, lockstep
-from icy.training.checkpoints import FOLDER
 from icy.training.job import Job, Outcome
 
 
@@ -68,7 +68,7 @@ def numbers(outcomes: Sequence[Outcome]) -> dict[tuple[str, int], Any]:
 
 def updates_of(folder: Path) -> list[int]:
     """Return the updates of the checkpoints in a folder, sorted."""
-    return sorted(torch.load(path, weights_only=True)["updates"] for path in (folder / FOLDER).glob("*.pt"))
+    return sorted(torch.load(path, weights_only=True)["updates"] for path in (folder / CHECKPOINTS).glob("*.pt"))
 
 
 def kill_at_checkpoint(call: str, out: Path, options: Mapping[str, Any], count: int = 1) -> list[dict[str, Any]]:
@@ -92,9 +92,9 @@ checkpoints.SECONDS, lockstep.DRAWN_AT_ONCE = 0.0, 4
 """
     environment = {**os.environ, "PYTHONPATH": str(Path(icy.__file__).parent.parent)}
     process = subprocess.Popen([sys.executable, "-c", script, str(out), json.dumps(options)], env=environment)
-    while len(list((out / FOLDER).glob("*.pt"))) < count:
+    while len(list((out / CHECKPOINTS).glob("*.pt"))) < count:
         assert process.poll() is None, "it ended before there was a checkpoint"
         time.sleep(0.005)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    return [torch.load(path, weights_only=True) for path in (out / FOLDER).glob("*.pt")]
+    return [torch.load(path, weights_only=True) for path in (out / CHECKPOINTS).glob("*.pt")]

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from icy.records.store import RECORDS
+from icy.records.store import CHECKPOINTS, RECORDS
 from icy.training import checkpoints
-from icy.training.checkpoints import FOLDER, Checkpoint, sweep_checkpoints
+from icy.training.checkpoints import Checkpoint, sweep_checkpoints
 
 STATE = {"updates": 3, "weights": torch.arange(4.0), "curve": [[0, 0.5]]}
 
@@ -60,7 +60,7 @@ def test_those_of_what_is_on_file_are_swept(tmp_path: Path) -> None:
         (tmp_path / RECORDS / f"{name}.json").write_text(json.dumps({"failed": name == "failed"}))
     later = (tmp_path / RECORDS / "again.json").stat().st_mtime + 5
     os.utime(of["again"].path, (later, later))
-    half = [tmp_path / FOLDER / f".{name}.pt.x.tmp" for name in ("old", "new")]
+    half = [tmp_path / CHECKPOINTS / f".{name}.pt.x.tmp" for name in ("old", "new")]
     for path in half:
         path.write_bytes(b"")
     os.utime(half[0], (0, 0))
@@ -77,5 +77,5 @@ def test_several_processes_may_remove_their_checkpoints(tmp_path: Path) -> None:
     mine.forget()  # which is not there
     assert other.path.exists()
     other.forget()
-    assert not (tmp_path / FOLDER).exists()
+    assert not (tmp_path / CHECKPOINTS).exists()
     other.forget()  # nor is the folder

@@ -13,8 +13,8 @@ from torch import nn
 import icy
 from icy.config.protocols import get_protocol
 from icy.core.registry import Entry
+from icy.records.store import CHECKPOINTS
 from icy.training import lockstep
-from icy.training.checkpoints import FOLDER
 from icy.training.engine import Run, train
 from icy.training.gradient import GradientLearner
 from icy.training.native import NativeLearner
@@ -36,7 +36,7 @@ def test_what_was_killed_goes_on_to_the_same_bits(model: str, after: int, how: s
     assert updates_of(tmp_path) == [{1: 4, 7: 24}[after]] * len(REPLICATES)
     whole = train(replace(of, folder=str(tmp_path / "whole")))
     assert numbers(resumed(of, ended)) == numbers(list(whole))
-    assert not (tmp_path / FOLDER).exists()
+    assert not (tmp_path / CHECKPOINTS).exists()
 
 
 @pytest.mark.parametrize("growth", [0.1, 0.5])
@@ -96,7 +96,7 @@ def test_what_is_ahead_of_its_baseline_waits_for_it(tmp_path: Path, caplog: Any)
     whole = numbers(list(train(replace(of, folder=str(tmp_path / "whole")))))
     assert killed(of, Run, 5) == []
     baseline = next(r for r in of.replicates if of.is_baseline(r))
-    (tmp_path / FOLDER / f"{of.key(baseline)}.pt").unlink()
+    (tmp_path / CHECKPOINTS / f"{of.key(baseline)}.pt").unlink()
     caplog.set_level("INFO")
     assert numbers(list(train(of))) == whole
     lines = [line.partition("Going on ")[2] for line in caplog.text.splitlines() if "Going on" in line]
@@ -108,7 +108,7 @@ def test_what_cannot_be_gone_on_from_begins_anew(damage: str, tmp_path: Path, ca
     of = job("sender/FC2L", REPLICATES, protocol=ACQUIRE, folder=str(tmp_path))
     whole = numbers(list(train(replace(of, folder=str(tmp_path / "whole")))))
     assert killed(of, Run, 5) == []
-    for path in (tmp_path / FOLDER).glob("*.pt"):
+    for path in (tmp_path / CHECKPOINTS).glob("*.pt"):
         state = torch.load(path, weights_only=True)
         if damage == "file":
             path.write_bytes(path.read_bytes()[:100])
@@ -119,7 +119,7 @@ def test_what_cannot_be_gone_on_from_begins_anew(damage: str, tmp_path: Path, ca
             torch.save(state, path)
     assert numbers(list(train(of))) == whole
     assert "so training begins anew" in caplog.text
-    assert not (tmp_path / FOLDER).exists()
+    assert not (tmp_path / CHECKPOINTS).exists()
 
 
 def test_a_stack_that_goes_on_and_does_not_fit_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,7 +171,7 @@ def test_a_job_that_travels_leaves_none(tmp_path: Path, monkeypatch: pytest.Monk
     of = job("sender/FC2L", REPLICATES, folder=str(tmp_path)).for_travel()
     seen: list[bool] = []
     leave_often(monkeypatch)
-    list(train(of, lambda _: seen.append((tmp_path / FOLDER).exists())))
+    list(train(of, lambda _: seen.append((tmp_path / CHECKPOINTS).exists())))
     assert seen
     assert not any(seen)
 
@@ -183,7 +183,7 @@ def test_a_probe_that_is_killed_without_warning_goes_on(tmp_path: Path) -> None:
     reached = [state["updates"] for state in kill_at_checkpoint("icy.probe(", out, whole, count=2)]
     assert max(reached) > 0
     icy.probe(out=out, progress=False, **whole)
-    assert not (out / FOLDER).exists()
+    assert not (out / CHECKPOINTS).exists()
     icy.probe(out=tmp_path / "whole", progress=False, **whole)
     assert all_numbers(out) == all_numbers(tmp_path / "whole")
     kept = [sorted((folder / "models").iterdir()) for folder in (out, tmp_path / "whole")]

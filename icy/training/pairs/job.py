@@ -15,7 +15,7 @@ from icy.grammars import grammar_version
 from icy.languages.meanings import MeaningSpace
 from icy.records.pack import file_in
 from icy.records.record import NOT_LEARNT, Record
-from icy.training.job import ASSUMED_STEPS, GOES_ON, ExpectedSteps, Outcome, Replicate
+from icy.training.job import ASSUMED_STEPS, ExpectedSteps, Outcome, Replicate
 from icy.training.language_job import LanguageJob
 from icy.training.probe_job import Task
 from icy.training.work import Work
@@ -230,10 +230,6 @@ class PairJob(LanguageJob):
         """Return the updates of a game."""
         steps = self.length(round(ASSUMED_STEPS if baseline is None else baseline)) or 0
         return ExpectedSteps(steps, baseline is not None and self.protocol.steps is None)
-
-    def half_done_text(self) -> str:
-        """Return that a game goes on from its checkpoint; what comes before it leaves none."""
-        return f"of games, {GOES_ON}" if self.checkpoints else ""
 
     def phase_text(self, phase: str) -> str | None:
         """Return which side learns its language; None during the game."""

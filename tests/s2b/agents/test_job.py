@@ -17,12 +17,12 @@ from icy.experiments.plan import make_plan
 from icy.experiments.results import ProbeResult
 from icy.experiments.sweep import make_sweep, sweep_spec
 from icy.experiments.sweep_file import read_sweep
+from icy.records.store import CHECKPOINTS
 from icy.s2b import AcquisitionSettings, GameSettings, ease_of_acquisition, evaluate, never_listening
 from icy.s2b.agents.job import agent_jobs
 from icy.s2b.agents.kept import kept_agents, one_agent
 from icy.s2b.agents.setup import LEARNERS, Setup
 from icy.s2b.agents.spec import S2BSpec
-from icy.training.checkpoints import FOLDER
 from icy.training.weights import card_of
 from tests.helpers import all_numbers
 from tests.training.resuming import kill_at_checkpoint
@@ -204,7 +204,7 @@ def test_killed_and_resumed_equals_uninterrupted(learner: str, tmp_path: Path, m
     monkeypatch.setattr("icy.s2b.agents.course.Course._read", _noting(seen))
     icy.train("s2b", out=out, progress=False, **whole)
     assert seen[0] >= reached  # it went on from there
-    assert not (out / FOLDER).exists()
+    assert not (out / CHECKPOINTS).exists()
     icy.train("s2b", out=tmp_path / "whole", progress=False, **whole)
     assert all_numbers(out) == all_numbers(tmp_path / "whole")
     weights = [next((folder / "models").iterdir()).read_bytes() for folder in (out, tmp_path / "whole")]
@@ -230,7 +230,7 @@ def _noting(seen: list[int]) -> Any:
 def test_a_damaged_checkpoint_is_begun_anew(tmp_path: Path) -> None:
     spec = S2BSpec.asked(out=str(tmp_path), settings=FEW, **{n: v for n, v in TINY.items() if n != "progress"})
     job = make_plan(spec).rows[0].job
-    path = tmp_path / FOLDER / f"{job.key(job.replicates[0])}.pt"
+    path = tmp_path / CHECKPOINTS / f"{job.key(job.replicates[0])}.pt"
     path.parent.mkdir(parents=True)
     path.write_bytes(b"no checkpoint")
     train(tmp_path)
@@ -244,7 +244,7 @@ def test_a_training_that_cannot_leave_a_checkpoint_goes_on(
 ) -> None:
     monkeypatch.setattr("icy.training.checkpoints.SECONDS", 0.0)
     monkeypatch.setattr("icy.training.checkpoints.SHARE", math.inf)
-    (tmp_path / FOLDER).write_text("no folder")
+    (tmp_path / CHECKPOINTS).write_text("no folder")
     train(tmp_path, seeds=1)
     assert "No checkpoint of pairs+ppo, seed 123" in caplog.text
     train(tmp_path / "whole", seeds=1)

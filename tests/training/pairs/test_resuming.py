@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from icy.config.protocols import SCRATCH, EndToEndProtocol
-from icy.training.checkpoints import FOLDER
+from icy.records.store import CHECKPOINTS
 from icy.training.job import Replicate
 from icy.training.pairs import train as pairs_training
 from icy.training.pairs.game import Game
@@ -42,7 +42,7 @@ def test_what_was_killed_goes_on_to_the_same_bits(
     assert updates_of(tmp_path) == [{1: 4, 3: 10}[after]] * len(REPLICATES)
     monkeypatch.setattr(pairs_training, "pretrain", None)
     assert numbers(resumed(of, [])) == whole
-    assert not (tmp_path / FOLDER).exists()
+    assert not (tmp_path / CHECKPOINTS).exists()
 
 
 def test_games_of_a_length_that_follows_from_concat_go_on(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_what_cannot_be_gone_on_from_learns_its_language_again(damage: str, tmp_
     of = job(tmp_path)
     whole = numbers(list(of.train()))
     killed(of, Game, 3)
-    for path in (tmp_path / FOLDER).glob("*.pt"):
+    for path in (tmp_path / CHECKPOINTS).glob("*.pt"):
         state = torch.load(path, weights_only=True)
         torch.save(state | {damage: {"weights": {}}}, path)
     assert numbers(resumed(of, [])) == whole
