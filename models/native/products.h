@@ -17,6 +17,8 @@ constexpr int STEP = 8;  // rows that it computes at once: with the columns, wha
 #else
 constexpr int STEP = 6;
 #endif
+constexpr long DEPTH = 256;   // of a product at once: what it reads of a tile stays in the nearest cache for all rows
+constexpr int FACTORS = 6;    // of a product, at most
 
 inline long blocks(long columns) { return (columns + BLOCK - 1) / BLOCK; }
 inline long tiles(long columns) { return (columns + TILE - 1) / TILE; }
@@ -26,12 +28,17 @@ struct Factor {
     const float* rows;    // of the first block
     const float* packed;  // of the first tile
     long depth;
+
+    // The part of a tile from one depth on.
+    Factor slice(long tile, long from, long distance) const {
+        return {rows + from / BLOCK * distance, packed + (tile * depth + from) * TILE, std::min(DEPTH, depth - from)};
+    }
 };
 
-// out[M][V vectors] (+)= sum over factors of rows times a tile; `distance` is that from one block to the next.
+// out[M][V vectors] (+)= sum over factors of rows times their tile; `distance` is that from one block to the next.
 template <int M, int V>
-ICY_INLINE void multiply(const Factor* factors, int count, long distance, long row, long tile, float* out,
-                         const float* bias, bool add) {
+ICY_INLINE void multiply(const Factor* factors, int count, long distance, long row, float* out, const float* bias,
+                         bool add) {
     Vector c[M][V];
     if (add) {
         for (int m = 0; m < M; m++)
@@ -43,7 +50,7 @@ ICY_INLINE void multiply(const Factor* factors, int count, long distance, long r
         }
     }
     for (int f = 0; f < count; f++) {
-        const float* b = factors[f].packed + tile * factors[f].depth * TILE;
+        const float* b = factors[f].packed;
         for (long k0 = 0; k0 < factors[f].depth; k0 += BLOCK) {
             const float* a = factors[f].rows + k0 / BLOCK * distance + row * BLOCK;
             const long some = std::min<long>(BLOCK, factors[f].depth - k0);
@@ -64,28 +71,37 @@ ICY_INLINE void multiply(const Factor* factors, int count, long distance, long r
 
 // Rows of one tile: as many at once as the registers hold, then halves of that, down to a single one.
 template <int M, int V>
-ICY_INLINE void multiply_rows(const Factor* factors, int count, long rows, long distance, long row, long tile,
-                              float* out, const float* bias, bool add) {
+ICY_INLINE void multiply_rows(const Factor* factors, int count, long rows, long distance, long row, float* out,
+                              const float* bias, bool add) {
     for (; row + M <= rows; row += M)
-        multiply<M, V>(factors, count, distance, row, tile, out + row * BLOCK, bias, add);
+        multiply<M, V>(factors, count, distance, row, out + row * BLOCK, bias, add);
     if constexpr (M > 1) {
         // What is left is shared out evenly: 4 rows are one call of 4, and not one of 3 and one of 1.
         constexpr int LESS = M > 8 ? 8 : M > 4 ? 4 : M - 1;
-        if (row < rows) multiply_rows<LESS, V>(factors, count, rows, distance, row, tile, out, bias, add);
+        if (row < rows) multiply_rows<LESS, V>(factors, count, rows, distance, row, out, bias, add);
     }
 }
 
 // Panel `out` of `columns` columns (+)= sum over factors + bias.
 inline void product(const Factor* factors, int count, long rows, long distance, long columns, float* out,
                     const float* bias, bool add) {
+    long deepest = 0;
+    for (int f = 0; f < count; f++) deepest = std::max(deepest, factors[f].depth);
     for (long tile = 0; tile < tiles(columns); tile++) {
         const long column = tile * TILE;
         float* to = out + column / BLOCK * distance + column % BLOCK;
         const float* shift = bias ? bias + column : nullptr;
-        if (columns - column <= LANES)
-            multiply_rows<2 * STEP, 1>(factors, count, rows, distance, 0, tile, to, shift, add);
-        else
-            multiply_rows<STEP, 2>(factors, count, rows, distance, 0, tile, to, shift, add);
+        long from = 0;
+        do {
+            Factor parts[FACTORS];
+            int some = 0;
+            for (int f = 0; f < count; f++)
+                if (from < factors[f].depth) parts[some++] = factors[f].slice(tile, from, distance);
+            if (columns - column <= LANES)
+                multiply_rows<2 * STEP, 1>(parts, some, rows, distance, 0, to, shift, add || from);
+            else
+                multiply_rows<STEP, 2>(parts, some, rows, distance, 0, to, shift, add || from);
+        } while ((from += DEPTH) < deepest);
     }
 }
 

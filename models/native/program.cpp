@@ -95,7 +95,7 @@ static void run(const Program& program, const Phase& phase, const Memory& memory
         const auto e = [&](int64_t columns) { return extent(rows, columns, distance); };
         switch (o[0]) {
             case LINEAR: {  // out, columns, bias, add, count, (rows, depth, packed) ...
-                Factor factors[6];
+                Factor factors[FACTORS];
                 for (int f = 0; f < a[4]; f++) factors[f] = {at(a[5 + 3 * f]), at(a[7 + 3 * f]), a[6 + 3 * f]};
                 product(factors, (int)a[4], rows, distance, a[1], at(a[0]), at(a[2]), a[3]);
                 break;

@@ -15,6 +15,8 @@ from .memory import WIDTH, At, Code, Operation, Slab, number, place
 from .trace import trace
 
 CHUNK = 64  # rows of a batch that go forward and back together
+# Of models with more parameters than a cache holds, which each chunk reads from memory again.
+LARGE, CHUNK_OF_LARGE = 1 << 20, 128
 UNUSUAL = 37  # a size of the batch that is traced; no axis of the model may have it
 LINE = 16  # numbers of a line of the cache, at which each parameter starts
 LANES = 64  # numbers that the optimiser treats at once, at most; what a replicate has is filled up to a multiple
@@ -94,7 +96,7 @@ class Program:
         inputs: a few examples, tokens [batch, places] or weights over symbols [batch, places, choices].
         training: whether it samples as in training.
         gradient: whether it can go back.
-        chunk: rows of a batch that go forward and back together.
+        chunk: rows of a batch that go forward and back together; by default those that suit the model's size.
 
     Attributes:
         layout: of the parameters.
@@ -108,7 +110,12 @@ class Program:
     """
 
     def __init__(
-        self, model: nn.Module, inputs: Shaped[Tensor, "batch ..."], training: bool, gradient: bool, chunk: int = CHUNK
+        self,
+        model: nn.Module,
+        inputs: Shaped[Tensor, "batch ..."],
+        training: bool,
+        gradient: bool,
+        chunk: int | None = None,
     ) -> None:
         self.layout = Layout.of(model)
         examples = _examples(model, inputs)
@@ -122,7 +129,7 @@ class Program:
             raise NotNativeError("its scores have no axis of places")
         self.examples, self.expected = examples, traced.result.tensor
         self.places, self.choices = traced.result.tensor.shape[-2:]
-        builder = Builder(chunk, gradient)
+        builder = Builder(chunk or (CHUNK_OF_LARGE if self.layout.size > LARGE else CHUNK), gradient)
         try:
             scores = Lowering(traced, builder, self.layout.offsets, self.layout.frozen).run()
         except NotNativeError:

@@ -17,13 +17,12 @@ from icy.core.noise import Noise, drawing_from
 
 from .builder import NotNativeError
 from .core import Caller, Core
-from .program import CHUNK, Program, first_line
+from .program import Program, first_line
 
 SCORES = 1e-3  # between scores; they differ by some 1e-6 if all is well
 GRADIENTS = 1e-2  # share of the norm of a parameter's gradient; 1e-6 if all is well
 # Share of the norm of all gradients below which that of a parameter is nothing but rounding: that of a bias of keys.
 NOTHING = 1e-4
-MORE = 64  # examples beyond those that were traced
 INPUT = "its input"
 
 Pass = tuple[Float[Tensor, "batch place choice"], dict[str, Tensor]]  # scores, and gradients by name
@@ -70,8 +69,7 @@ def _stranger(model: nn.Module) -> bool:
 
 def _examples(program: Program) -> Tensor:
     """Return more examples than were traced, in two chunks."""
-    count = len(program.examples) + MORE
-    assert count > CHUNK
+    count = program.native.chunk + len(program.examples)
     return program.examples[torch.arange(count) % len(program.examples)]
 
 
