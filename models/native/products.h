@@ -17,8 +17,8 @@ constexpr int STEP = 8;  // rows that it computes at once: with the columns, wha
 #else
 constexpr int STEP = 6;
 #endif
-constexpr long DEPTH = 256;   // of a product at once: what it reads of a tile stays in the nearest cache for all rows
-constexpr int FACTORS = 6;    // of a product, at most
+constexpr long DEPTH = 128;  // of a product at once: what it reads of a tile stays in the nearest cache for all rows
+constexpr int FACTORS = 6;   // of a product, at most
 
 inline long blocks(long columns) { return (columns + BLOCK - 1) / BLOCK; }
 inline long tiles(long columns) { return (columns + TILE - 1) / TILE; }
