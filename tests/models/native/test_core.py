@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -78,6 +80,15 @@ def test_senders_of_odd_sizes(name: str, representation: str, sizes: str) -> Non
 @pytest.mark.parametrize("name", ["FC2L", "FC", "CNN", "RNN1L:GRU", "RNN2L:SRU", "RNN2L:dgrecv", "Hier:LSTM"])
 def test_receivers_of_odd_sizes(name: str, weighted: bool, sizes: str) -> None:
     assert_same_pass(make("receiver", name, ODD[sizes]), inputs_of("receiver", ODD[sizes], weighted))
+
+
+@pytest.mark.parametrize("batch", [75, 200])
+def test_large_models_take_larger_chunks(batch: int) -> None:
+    sizes = replace(USUAL, hidden=300, batch=batch)
+    model, inputs = make("sender", "RNNAutoReg2L:LSTM", sizes), inputs_of("sender", sizes)
+    chunks = [Program(m, inputs, training=True, gradient=True).chunks(200) for m in (make("sender", "FC2L"), model)]
+    assert chunks == [4, 2]
+    assert_same_pass(model, inputs)
 
 
 @pytest.mark.parametrize("name", ["RNNAutoReg:GRU", "HierAutoReg:SRU", "TransDecSoft"])
