@@ -17,8 +17,9 @@ constexpr int STEP = 8;  // rows that it computes at once: with the columns, wha
 #else
 constexpr int STEP = 6;
 #endif
-constexpr long DEPTH = 128;  // of a product at once: what it reads of a tile stays in the nearest cache for all rows
-constexpr int FACTORS = 6;   // of a product, at most
+constexpr long DEPTH = 4096 / TILE;  // of a product at once: what it reads of a tile, 16 KB, stays in the nearest cache
+constexpr int FACTORS = 6;           // of a product, at most
+constexpr long SHARE = 1 << 15;      // numbers of a panel that stay in the next cache while others go by: 128 KB
 
 inline long blocks(long columns) { return (columns + BLOCK - 1) / BLOCK; }
 inline long tiles(long columns) { return (columns + TILE - 1) / TILE; }
@@ -82,17 +83,17 @@ ICY_INLINE void multiply_rows(const Factor* factors, int count, long rows, long 
     }
 }
 
-// Panel `out` of `columns` columns (+)= sum over factors + bias.
+// Panel `out` of `columns` columns (+)= sum over factors + bias. Slice by slice of their depth, so that all that is read
+// of the panels stays in a cache from tile to tile.
 inline void product(const Factor* factors, int count, long rows, long distance, long columns, float* out,
                     const float* bias, bool add) {
-    long deepest = 0;
+    long deepest = 0, from = 0;
     for (int f = 0; f < count; f++) deepest = std::max(deepest, factors[f].depth);
-    for (long tile = 0; tile < tiles(columns); tile++) {
-        const long column = tile * TILE;
-        float* to = out + column / BLOCK * distance + column % BLOCK;
-        const float* shift = bias ? bias + column : nullptr;
-        long from = 0;
-        do {
+    do {
+        for (long tile = 0; tile < tiles(columns); tile++) {
+            const long column = tile * TILE;
+            float* to = out + column / BLOCK * distance + column % BLOCK;
+            const float* shift = bias ? bias + column : nullptr;
             Factor parts[FACTORS];
             int some = 0;
             for (int f = 0; f < count; f++)
@@ -101,8 +102,8 @@ inline void product(const Factor* factors, int count, long rows, long distance, 
                 multiply_rows<2 * STEP, 1>(parts, some, rows, distance, 0, to, shift, add || from);
             else
                 multiply_rows<STEP, 2>(parts, some, rows, distance, 0, to, shift, add || from);
-        } while ((from += DEPTH) < deepest);
-    }
+        }
+    } while ((from += DEPTH) < deepest);
 }
 
 // A matrix somewhere in memory: element (i, j) at [i * by_row + j * by_column]; of a panel, columns lie in blocks.
@@ -173,36 +174,44 @@ ICY_INLINE void gather_outer(const float* left, const float* right, long rows, f
         for (int m = 0; m < M; m++) std::memcpy(out + m * by_row, edge + m * TILE, sizeof(float) * some);
 }
 
-// out [left columns][right columns] += left^T right, over the rows of two panels.
-inline void outer(const float* left, long left_columns, const float* right, long right_columns, long rows,
-                  long distance, const Matrix& out) {
-    for (long n = 0; n < right_columns; n += TILE) {
-        const float* b = right + n / BLOCK * distance + n % BLOCK;
-        const long some = right_columns - n;
-        for (long block = 0; block * BLOCK < left_columns; block++) {
-            const long end = std::min<long>(BLOCK, left_columns - block * BLOCK);
-            long m = 0;
-            while (m < end) {
-                const float* a = left + block * distance + m;
-                float* c = out.at(block * BLOCK + m, n);
-                const long by_row = out.distance ? BLOCK : out.by_row, rest = end - m;
-                // 32 columns are four times 6 and twice 4, rather than five times 6 and a slow 2.
-                const long take = rest >= STEP && rest != STEP + 2 ? STEP : std::min<long>(rest, rest == STEP + 2 ? 4 : STEP);
-                m += take;
-                const float* next = c + take * by_row;
-                switch (take) {
-                    case 1: gather_outer<1>(a, b, rows, c, by_row, some, next); break;
-                    case 2: gather_outer<2>(a, b, rows, c, by_row, some, next); break;
-                    case 3: gather_outer<3>(a, b, rows, c, by_row, some, next); break;
-                    case 4: gather_outer<4>(a, b, rows, c, by_row, some, next); break;
-                    case 5: gather_outer<5>(a, b, rows, c, by_row, some, next); break;
-                    case 6: gather_outer<6>(a, b, rows, c, by_row, some, next); break;
-                    case 7: gather_outer<7>(a, b, rows, c, by_row, some, next); break;
-                    default: gather_outer<STEP>(a, b, rows, c, by_row, some, next); break;
-                }
-            }
+// The same for `columns` columns of a block of `left`.
+inline void gather_block(const float* left, long columns, const float* right, long rows, float* out, long by_row,
+                         long some) {
+    long m = 0;
+    while (m < columns) {
+        // 32 columns are four times 6 and twice 4, rather than five times 6 and a slow 2.
+        const long rest = columns - m;
+        const long take = rest >= STEP && rest != STEP + 2 ? STEP : std::min<long>(rest, rest == STEP + 2 ? 4 : STEP);
+        const float* a = left + m;
+        float* c = out + m * by_row;
+        const float* next = c + take * by_row;
+        m += take;
+        switch (take) {
+            case 1: gather_outer<1>(a, right, rows, c, by_row, some, next); break;
+            case 2: gather_outer<2>(a, right, rows, c, by_row, some, next); break;
+            case 3: gather_outer<3>(a, right, rows, c, by_row, some, next); break;
+            case 4: gather_outer<4>(a, right, rows, c, by_row, some, next); break;
+            case 5: gather_outer<5>(a, right, rows, c, by_row, some, next); break;
+            case 6: gather_outer<6>(a, right, rows, c, by_row, some, next); break;
+            case 7: gather_outer<7>(a, right, rows, c, by_row, some, next); break;
+            default: gather_outer<STEP>(a, right, rows, c, by_row, some, next); break;
         }
     }
+}
+
+// out [left columns][right columns] += left^T right, over the rows of two panels; as many blocks of `left` at a time as
+// stay in a cache while `right` goes by.
+inline void outer(const float* left, long left_columns, const float* right, long right_columns, long rows,
+                  long distance, const Matrix& out) {
+    const long count = blocks(left_columns), at_once = std::max(1L, SHARE / (rows * BLOCK));
+    const long by_row = out.distance ? BLOCK : out.by_row;
+    for (long first = 0; first < count; first += at_once)
+        for (long n = 0; n < right_columns; n += TILE) {
+            const float* tile = right + n / BLOCK * distance + n % BLOCK;
+            for (long block = first; block < std::min(count, first + at_once); block++)
+                gather_block(left + block * distance, std::min<long>(BLOCK, left_columns - block * BLOCK), tile, rows,
+                             out.at(block * BLOCK, n), by_row, right_columns - n);
+        }
 }
 
 // total[columns] += the sum over the rows of a panel.
