@@ -47,7 +47,7 @@ USUAL = Sizes()
 ODD = {
     "narrow": replace(USUAL, hidden=7),
     "whole blocks": replace(USUAL, hidden=64, batch=64),
-    "more than a slice": replace(USUAL, hidden=270),  # products go through 256 of it or fewer, and then the rest
+    "more than a slice": replace(USUAL, hidden=290),  # products go through 256 of it or fewer, and then the rest
     "many symbols": replace(USUAL, vocab=33),
     "one symbol": replace(USUAL, length=1),
     "one attribute": replace(USUAL, attributes=1, values=5),
