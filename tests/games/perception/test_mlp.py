@@ -6,7 +6,12 @@ import torch
 from torch import nn
 from torch.func import functional_call
 
+from icy.core.registry import PERCEPTION, registry
 from icy.games.perception.mlp import MLP
+
+
+def test_registered_names() -> None:
+    assert [entry.name for entry in registry.entries(PERCEPTION)] == ["conv4", "mlp"]
 
 
 def test_it_is_two_linear_layers_with_a_relu_between() -> None:

@@ -14,7 +14,6 @@ from icy.study.players.base import Item, Seat, StudyPlayer
 from icy.study.players.composer import Composer
 from icy.study.players.family import FamilyComposer
 from icy.study.players.sitting import MOST_VIEWS, Played, play
-from icy.testing import parametrize_with_checks
 from tests.study.game.helpers import game_of
 
 PLAYERS = ("random-letters", "constant", "memoriser", "composer", "family", "careless")
@@ -34,11 +33,6 @@ def taught(player: StudyPlayer, known: Mapping[Item, str], name: str = "synth") 
 
 def right(played: Played) -> list[bool]:
     return [trial.correct for trial in played.state.trials if trial.held_out is not None]
-
-
-@parametrize_with_checks([f"study-player/{name}" for name in PLAYERS])
-def test_contracts(check: Any) -> None:
-    check()
 
 
 def test_all_are_registered() -> None:

@@ -1,4 +1,4 @@
-"""The cores of icy keep the contract, and are found by name."""
+"""Cores are made by name, with their sizes and options. tests/testing/test_contracts.py runs their contract."""
 
 from __future__ import annotations
 
@@ -10,12 +10,6 @@ import torch
 from icy.core.errors import InvalidSettingError, PluginError, UnknownNameError
 from icy.core.registry import CORE, Entry, registry
 from icy.s2b.agents.cores import Parts, make_core
-from icy.testing import parametrize_with_checks
-
-
-@parametrize_with_checks("core/*")
-def test_cores_of_icy_keep_the_contract(check: Any) -> None:
-    check()
 
 
 def test_sizes_are_those_of_the_facts() -> None:
