@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, cast
 
 import pandas as pd
+import pytest
 
 from icy.records.load import load_records
 from icy.records.long_table import LONG
@@ -36,6 +38,16 @@ NUMBERS = (
     "reason",
 )
 """Fields of a record that depend on its configuration alone."""
+
+
+def mark_others(mark: str, cases: Iterable[Any], in_default: Callable[[Any], bool]) -> list[Any]:
+    """Return cases for `parametrize`. All cases outside the default suite carry a mark, such as "native"."""
+
+    def case(values: Any) -> Any:
+        marks = [] if in_default(values) else [getattr(pytest.mark, mark)]
+        return pytest.param(*(values if isinstance(values, tuple) else (values,)), marks=marks)
+
+    return [case(values) for values in cases]
 
 
 VARYING = ("seconds", "cpu_seconds", "finished", "filed", "git")

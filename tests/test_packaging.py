@@ -128,6 +128,7 @@ def files_on_disk() -> list[str]:
     return found
 
 
+@pytest.mark.process
 def test_wheel_holds_every_file_once_and_only_icy(wheel: Path) -> None:
     """A folder without __init__.py, or data that setup.py does not name, would silently stay out."""
     with zipfile.ZipFile(wheel) as archive:
@@ -138,6 +139,7 @@ def test_wheel_holds_every_file_once_and_only_icy(wheel: Path) -> None:
     assert len(native) == len(set(native)) == len(NATIVE)
 
 
+@pytest.mark.process
 @needs_compiler
 def test_a_wheel_with_native_libraries_is_for_any_python_of_one_kind_of_machine(wheel: Path, installed: Path) -> None:
     platform = sysconfig.get_platform().replace("-", "_").replace(".", "_")
@@ -150,6 +152,7 @@ def test_a_wheel_with_native_libraries_is_for_any_python_of_one_kind_of_machine(
     assert f"Root-Is-Purelib: false\nTag: py3-none-{platform}\n" in information.read_text()
 
 
+@pytest.mark.process
 @needs_compiler
 def test_native_libraries_load_where_no_compiler_is(installed: Path, tmp_path: Path) -> None:
     """What a wheel installs is all that it takes."""
@@ -163,6 +166,7 @@ def test_native_libraries_load_where_no_compiler_is(installed: Path, tmp_path: P
     assert told.splitlines() == [f"None {installed / folder / build.LIBRARY}" for folder in NATIVE]
 
 
+@pytest.mark.process
 def test_without_a_compiler_a_wheel_is_for_any_machine(
     tmp_path_factory: pytest.TempPathFactory, tmp_path: Path
 ) -> None:
@@ -180,6 +184,7 @@ def test_without_a_compiler_a_wheel_is_for_any_machine(
     )
 
 
+@pytest.mark.process
 def test_wheel_metadata(wheel: Path) -> None:
     """The version comes from icy/version.py, and the command and the licence are there."""
     with zipfile.ZipFile(wheel) as archive:
@@ -189,6 +194,7 @@ def test_wheel_metadata(wheel: Path) -> None:
     assert any(name.endswith("LICENSE") for name in information)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("links", [True, False])
 def test_an_editable_install_is_a_path_that_type_checkers_follow(tmp_path: Path, links: bool) -> None:
     """The path leads to icy alone. Without links, as on Windows, setuptools' import hook finds the folders."""
@@ -211,6 +217,7 @@ def test_an_editable_install_is_a_path_that_type_checkers_follow(tmp_path: Path,
         )
 
 
+@pytest.mark.process
 def test_stray_folders_of_the_user_do_no_harm(icy_path: Path, users_folder: Path) -> None:
     """A notebook's folder comes first on the path, and researchers' folders do contain models/."""
     code = NO_EDITABLE_FINDER + "import icy.models, icy.grammars; print(icy.models.__name__, icy.__file__)"
@@ -234,6 +241,7 @@ def test_runs_from_the_repository_root_without_install() -> None:
     assert Path(run_python("-c", code, cwd=ROOT).strip()).is_relative_to(ROOT / "icy")
 
 
+@pytest.mark.process
 def test_spawned_workers_import_icy(icy_path: Path, tmp_path: Path) -> None:
     """A spawned worker starts with a bare interpreter."""
     script = tmp_path / "work.py"

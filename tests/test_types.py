@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parent.parent
 
 CONFIG = f"""
@@ -59,6 +61,7 @@ icy.s2b.evaluate_text("scripted-yes", shot=2)  # call-arg
 """
 
 
+@pytest.mark.process
 def test_mypy_rejects_wrong_options_and_accepts_right_ones(tmp_path: Path) -> None:
     """Libraries are left out, for speed: none of the options has a type of theirs."""
     for name, text in (("mypy.ini", CONFIG), ("right.py", RIGHT), ("wrong.py", WRONG)):

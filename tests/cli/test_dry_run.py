@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.cli.helpers import FC2L, run
 
 
+@pytest.mark.slow
 def test_dry_run_trains_and_writes_nothing(out: str) -> None:
     result = run(*FC2L, "-m", "RNNZero:GRU", "-g", "perm", "-o", out, "--dry-run")
     assert result.exit_code == 0, result.output

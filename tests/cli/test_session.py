@@ -55,6 +55,7 @@ def files(out: str) -> dict[str, int]:
     return {path.name: path.stat().st_mtime_ns for path in Path(out).glob("records/*.json")}
 
 
+@pytest.mark.process
 def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(out: str) -> None:
     process = start(*SLOW, "--out", out)
     assert process.stderr is not None
@@ -113,6 +114,7 @@ def test_ctrl_c_says_what_left_a_checkpoint(out: str, monkeypatch: pytest.Monkey
     assert not (Path(out) / CHECKPOINTS).exists()
 
 
+@pytest.mark.process
 def test_kill_loses_and_repeats_nothing_that_is_finished(out: str) -> None:
     process = start(*SLOW, "--out", out)
     wait_for_record(process, out)
@@ -141,6 +143,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGHUP", 129)])
 def test_the_end_of_a_job_keeps_what_is_finished_and_leaves_nothing(
     out: str, temporary: Path, name: str, code: int
@@ -158,6 +161,7 @@ def test_the_end_of_a_job_keeps_what_is_finished_and_leaves_nothing(
     assert not (Path(out) / "claims").exists()
 
 
+@pytest.mark.process
 def test_many_interrupts_leave_no_stack_trace(out: str) -> None:
     process = start(*SLOW, "--out", out)
     wait_for_record(process, out)
@@ -172,6 +176,7 @@ def test_many_interrupts_leave_no_stack_trace(out: str) -> None:
     assert (Path(out) / "results.csv").exists()
 
 
+@pytest.mark.process
 def test_a_lost_terminal_is_an_end_like_others(out: str) -> None:
     """Every word to it is an error; the tables are written all the same."""
     here, there = pty.openpty()
@@ -192,6 +197,7 @@ def test_a_lost_terminal_is_an_end_like_others(out: str) -> None:
     assert len(pd.read_csv(Path(out) / "results.csv")) == len(files(out))
 
 
+@pytest.mark.process
 def test_what_a_killed_run_left_is_swept_at_the_next_start(out: str, temporary: Path) -> None:
     process = start(*SLOW, "--out", out)
     wait_for_record(process, out)
@@ -204,6 +210,7 @@ def test_what_a_killed_run_left_is_swept_at_the_next_start(out: str, temporary: 
     assert not (Path(out) / "claims").exists()
 
 
+@pytest.mark.process
 def test_a_script_keeps_its_handlers(tmp_path: Path) -> None:
     script = f"""
 import signal, icy

@@ -41,6 +41,7 @@ def test_terminals_get_no_commands(text: object, shown: str) -> None:
     assert printable(text) == shown
 
 
+@pytest.mark.slow
 @given(st.text())
 def test_a_line_is_one_line(text: str) -> None:
     shown = in_a_line(text)

@@ -104,6 +104,7 @@ def test_impossible_settings_are_refused(monkeypatch: pytest.MonkeyPatch, packag
         native.load("a_room.native")
 
 
+@pytest.mark.process
 @needs_compiler
 def test_life_of_a_library(package: Path) -> None:
     """Not built, built, used, outdated by its sources, not to be compiled any more, and well again."""
@@ -136,6 +137,7 @@ def test_life_of_a_library(package: Path) -> None:
     assert not (package / build.NOTE).exists()
 
 
+@pytest.mark.process
 @needs_compiler
 def test_only_what_changed_is_compiled_again(package: Path, tmp_path: Path) -> None:
     (package / "other.cpp").write_text(

@@ -121,6 +121,7 @@ def test_a_notebook_shows_it_in_the_output_of_its_cell(plan: Plan, monkeypatch: 
 QUICK: dict[str, Any] = {"workers": 1, "quick": True, "seeds": 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("function", "given"),
     [

@@ -114,6 +114,7 @@ def test_the_language_that_emerged(tmp_path: Path) -> None:
         result.language("rot")
 
 
+@pytest.mark.slow
 def test_table_and_figure(tmp_path: Path) -> None:
     result = icy.end_to_end("FC2L", "RNN1L:GRU", ["concat", "perm"], out=tmp_path, steps=20, **SMALL)
     text = result.table()

@@ -68,6 +68,7 @@ def test_rows_that_are_trained_alike_are_measured_once(monkeypatch: pytest.Monke
     assert one.cap != other.cap
 
 
+@pytest.mark.slow
 def test_a_stack_that_does_not_fit_is_measured_by_its_half_and_a_row_that_raises_is_left_out(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -88,6 +89,7 @@ def test_a_stack_that_does_not_fit_is_measured_by_its_half_and_a_row_that_raises
 MANY = {"grammar": "perm", "quick": True, "workers": 1, "out": "none"}
 
 
+@pytest.mark.slow
 def test_many_rows_are_inferred_from_a_few(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a machine whose rates are any, and whose memory is in proportion, nothing is lost."""
     rates, timed = (1e-4, 1e-9, 3e-11), []
@@ -129,6 +131,7 @@ def test_rates_and_memory_are_those_that_explain_what_was_timed() -> None:
     assert fitted_memory([]) is None
 
 
+@pytest.mark.slow
 def test_a_model_that_cannot_be_counted_does_not_stop_the_others(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -151,6 +154,7 @@ def every_fc_and_rnn() -> Plan:
     return make_sweep(sweep_spec(model=["sender/FC*", "sender/RNNZero:*"], **MANY))
 
 
+@pytest.mark.slow
 def test_rows_whose_rehearsal_tells_no_time_are_inferred_from_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
 
@@ -165,6 +169,7 @@ def test_rows_whose_rehearsal_tells_no_time_are_inferred_from_the_others(monkeyp
     assert not found[seen[0]].timed
 
 
+@pytest.mark.slow
 def test_if_no_rehearsal_tells_a_time_all_rows_are_rehearsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
     monkeypatch.setattr(engine, "rehearse", lambda job, updates: seen.append(job.name) or math.nan)
@@ -175,6 +180,7 @@ def test_if_no_rehearsal_tells_a_time_all_rows_are_rehearsed_once(monkeypatch: p
     assert sorted(seen[1:]) == sorted(row.name for row in plan.rows)  # the first twice, to load what is loaded once
 
 
+@pytest.mark.slow
 def test_rows_of_which_nothing_is_counted_are_timed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counting, "work_of_task", lambda task, settings: Work(0.0, 0.0, 0.0, 0.0))
     monkeypatch.setattr(engine, "rehearse", lambda job, updates: 0.5 * len(job.replicates))
@@ -189,6 +195,7 @@ def test_a_rehearsal_ends_no_replicate() -> None:
     assert engine.rehearse(replace(job, replicates=job.replicates[:3]), 2) > 0
 
 
+@pytest.mark.slow
 @linux
 def test_the_peak_is_what_was_taken_and_not_what_was_taken_before() -> None:
     import numpy as np

@@ -168,12 +168,14 @@ def test_resumes(module: ModuleType, tmp_path: Path) -> None:
     assert store.path(before[0]["key"]).stat().st_mtime_ns == kept
 
 
+@pytest.mark.process
 def test_pool_equals_serial(module: ModuleType, tmp_path: Path) -> None:
     run(module, tmp_path / "serial", seeds=4)
     run(module, tmp_path / "pool", seeds=4, workers=2)
     assert all_numbers(tmp_path / "pool") == all_numbers(tmp_path / "serial")
 
 
+@pytest.mark.process
 def test_a_killed_worker_is_replaced(module: ModuleType, tmp_path: Path) -> None:
     result = run(module, tmp_path / "killed", retries=1, seeds=4, workers=2, fault="kill")
     assert (tmp_path / "killed" / "broken").exists()
@@ -190,6 +192,7 @@ def test_a_failure_is_recorded(module: ModuleType, tmp_path: Path) -> None:
     assert not again.failures
 
 
+@pytest.mark.slow
 def test_is_estimated(module: ModuleType, tmp_path: Path) -> None:
     plan = make_plan(module.GuessSpec(out=str(tmp_path), workers=1))
     (found,) = estimate(plan)
@@ -199,6 +202,7 @@ def test_is_estimated(module: ModuleType, tmp_path: Path) -> None:
     assert json.loads(shown.stdout)[0]["to_train"] == 2
 
 
+@pytest.mark.slow
 def test_many_that_report_once_are_estimated(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     def train(job: Any, report: Any = None) -> Iterator[Outcome]:
         for replicate in job.replicates:

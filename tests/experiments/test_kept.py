@@ -46,6 +46,7 @@ def test_a_game_starts_where_the_probe_ended(kept: Path, tmp_path: Path) -> None
         )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_its_length_is_relative_to_the_concat_of_the_probe(kept: Path, tmp_path: Path) -> None:
     sizes = {**SIZES, "seeds": 1}
     result = icy.end_to_end(*PAIR, "perm", pretrained=kept, cap=2, report_every=50, out=tmp_path, **sizes)
@@ -55,6 +56,7 @@ def test_its_length_is_relative_to_the_concat_of_the_probe(kept: Path, tmp_path:
     assert found == {("concat", slower, 2 * slower), ("perm", slower, 2 * slower)}
 
 
+@pytest.mark.process
 def test_folder_pack_and_pool_give_the_same(kept: Path, tmp_path: Path) -> None:
     pack = Pack.read(kept).write(tmp_path / "kept.parquet")
     runs = [

@@ -14,6 +14,7 @@ from icy.analysis.literature.catalogue import find_table, published
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.slow
 def test_a_row_is_measured_and_judged(memory: tuple[icy.Reproduction, Path]) -> None:
     done, folder = memory
     (cell,) = done.cells.to_dict("records")
@@ -52,6 +53,7 @@ def test_pairs_are_judged_and_shown() -> None:
     assert "| RNNZero:GRU+RNN1L:GRU | perm | 0.880±0.006 | 3 |" in done.page()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "settings", "title"),
     [

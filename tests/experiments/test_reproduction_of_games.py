@@ -43,6 +43,7 @@ def test_other_names_are_refused(only: str, why: str) -> None:
         planned("cbm24/table1", only)
 
 
+@pytest.mark.slow
 def test_a_row_is_measured_again_with_floors_and_claims(tmp_path: Path) -> None:
     done = icy.reproduce(
         "cbm24/table1", "thing-gs-l1", seeds=2, settings=SHORT, workers=1, out=tmp_path, progress=False

@@ -80,6 +80,7 @@ def test_rerun_never_shows_what_is_on_file(tiny: icy.ProbeResult, tiny_folder: P
     assert {r["grammar"] for r in shown.records} == {"concat", "perm"}
 
 
+@pytest.mark.process
 def test_generalise_resumes_and_equals_itself_on_a_pool(tmp_path: Path) -> None:
     """Baselines on file, other stacks, two workers: the same numbers."""
 
@@ -93,6 +94,7 @@ def test_generalise_resumes_and_equals_itself_on_a_pool(tmp_path: Path) -> None:
     assert make_plan(ProbeSpec("sender/FC2L", ["perm"], out=tmp_path / "b", **HOLDING)).total == 0
 
 
+@pytest.mark.process
 @pytest.mark.usefixtures("forgetting")
 def test_a_plugin_reaches_the_workers(tmp_path: Path) -> None:
     file = plugin_file(tmp_path, "Stranger")
@@ -161,6 +163,7 @@ def test_a_model_of_another_shape_is_told_so(tmp_path: Path) -> None:
     assert "must put out (2, 4, 5)" in result.failures[0]["error"]
 
 
+@pytest.mark.process
 def test_a_model_from_a_script_without_a_main_guard(tmp_path: Path) -> None:
     """As in a notebook: the class lives in __main__, and nothing guards the call."""
     script = tmp_path / "script.py"
@@ -196,6 +199,7 @@ def test_workers_are_given_rows_until_all_have_something_to_do(tmp_path: Path, m
     assert most[0] == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory")])
 def test_a_stack_that_does_not_fit_is_halved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     given: dict[str, Any] = {
@@ -216,6 +220,7 @@ def test_a_stack_that_does_not_fit_is_halved(tmp_path: Path, monkeypatch: pytest
     assert numbers(found.records) == numbers(plain.records)
 
 
+@pytest.mark.slow
 def test_what_does_not_fit_by_itself_is_a_failure_and_the_rest_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -286,6 +291,7 @@ def _looking_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "LOOK_SECONDS", 0.02)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("workers", [1, 2])
 def test_what_another_run_is_at_is_left_to_it_and_waited_for(
     tiny: icy.ProbeResult, keys: dict[tuple[str, int], str], tmp_path: Path, workers: int

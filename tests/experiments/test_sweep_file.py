@@ -72,6 +72,7 @@ def test_lines_of_yaml(tmp_path: Path) -> None:
         read_sweep(write(tmp_path, "seeds: 5\nmodel: [a\n", ".yaml"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "suffix", "said"),
     [

@@ -55,6 +55,7 @@ def test_a_folder_without_agents_is_refused(tmp_path: Path) -> None:
         players(tmp_path)
 
 
+@pytest.mark.slow
 def test_turns_are_shown_in_words() -> None:
     player = one_player("ideal", GameChanges(turns={"rule_length": 2, "targets": 4}))
     first, second = show_turns(player, 2)

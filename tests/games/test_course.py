@@ -105,6 +105,7 @@ def test_a_pool_gives_the_same_numbers(tmp_path: Path) -> None:
     assert all_numbers(tmp_path / "pool") == all_numbers(tmp_path / "serial")
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("channel", ["gs", pytest.param("qt", marks=pytest.mark.slow)])
 def test_killed_and_resumed_equals_uninterrupted(channel: str, tmp_path: Path) -> None:
     """A kill without warning, in the middle of a training, changes no bit of its numbers and weights."""
@@ -131,6 +132,7 @@ def interrupted(out: Path, seeds: list[int], until: int) -> None:
     course.save()
 
 
+@pytest.mark.slow
 def test_replicates_that_are_not_equally_far_go_on_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     interrupted(tmp_path, [123, 124], 4)
     interrupted(tmp_path, [125], 5)
@@ -148,6 +150,7 @@ def test_replicates_that_are_not_equally_far_go_on_apart(tmp_path: Path, monkeyp
     assert all_numbers(tmp_path) == all_numbers(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_a_damaged_checkpoint_is_begun_anew(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (row,) = make_plan(GamesSpec.asked(out=str(tmp_path), **{**TINY, "settings": FEW})).rows
     path = tmp_path / CHECKPOINTS / f"{row.job.key(row.job.replicates[0])}.pt"
@@ -179,6 +182,7 @@ def _of(seed: int, folder: Path) -> dict[str, Any]:
     return next(record for record in all_numbers(folder) if record["seed"] == seed)
 
 
+@pytest.mark.slow
 def test_agents_learn(tmp_path: Path) -> None:
     """In a world of two attributes of three values, in a few hundred updates."""
     result = train(
@@ -190,6 +194,7 @@ def test_agents_learn(tmp_path: Path) -> None:
     assert record["cbm"] > record["cbm_floor"]
 
 
+@pytest.mark.slow
 def test_images_that_do_not_fit_in_memory_fail_with_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("icy.core.memory.available_memory", lambda: 3_000_000)
     result = train(tmp_path, world="shape", world_options={"canvas": 16}, rule_length=1, seeds=2)

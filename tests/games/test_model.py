@@ -211,6 +211,7 @@ def assert_same(found: Tensor, expected: Tensor) -> None:
     torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("channel", CHANNELS)
 @pytest.mark.parametrize("sender", ["RNNAutoReg:LSTM", "HierZero:GRU"])
 def test_a_stack_is_each_alone_by_every_engine(channel: str, sender: str) -> None:

@@ -105,6 +105,7 @@ def test_information_table() -> None:
     assert table["attribute"].unique().tolist() == ["shape", "colour"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("grammar", "expected"),
     [  # icy-facts 6: posdis, bosdis, HCE at 5x10 over seeds 123 to 127, mean and standard deviation

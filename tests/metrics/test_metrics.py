@@ -189,6 +189,7 @@ def test_a_score_is_nan_exactly_where_it_says_why() -> None:
         Score("x", 1.0, 1, why="because")
 
 
+@pytest.mark.process
 def test_no_metric_needs_torch_but_those_that_train() -> None:
     import subprocess
     import sys

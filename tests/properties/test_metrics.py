@@ -55,6 +55,7 @@ def test_a_metric_is_within_its_range_or_says_why_not(name: str, conventions: di
         assert found.rows == len(table[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "conventions"), [one for one in VARIANTS if one not in BY_NUMBER])
 @given(table=tables(), scale=st.sampled_from([1, 10**6, 2**50]), first=st.sampled_from([0, *HUGE]))
 def test_how_large_symbols_are_changes_nothing(

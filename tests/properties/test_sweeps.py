@@ -86,6 +86,7 @@ def test_what_fits_is_read_as_it_stands(whole: dict[str, Any], parts: list[dict[
     assert read(yaml.safe_dump(whole | ({"sweep": parts} if parts else {})), ".yaml") == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRONG)
 @given(data=st.data())
 def test_what_does_not_fit_is_told_with_its_line(name: str, data: st.DataObject) -> None:

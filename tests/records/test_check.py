@@ -107,6 +107,7 @@ def test_what_is_right_is_taken_as_it_is() -> None:
     assert checked(failure) is failure
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "path", ["tests/records/version-0.1", "benchmarks/reproduced/records.parquet", "benchmarks/atlas/records.parquet"]
 )  # fmt: skip

@@ -33,6 +33,7 @@ def test_an_episode_without_a_query_is_left_out_of_the_mean() -> None:
     assert table["support"].tolist() == [1.0, 1.0]
 
 
+@pytest.mark.slow
 def test_batches_do_not_change_what_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = evaluate("posdis", "binding", episodes=20, seeds=2, samples=2).table()
     monkeypatch.setattr("icy.s2b.evaluation.AT_ONCE", 7)

@@ -21,7 +21,7 @@ from icy.testing.registered import matching
 
 # A representation changes what a sender is fed back, which its family does and not its cell, and the loss. So where a
 # model is checked in a second one, gradients are looked at for every model, and the rest tried with one cell a family.
-# What neither touches (shapes, copies, counts) is left to the first; all of it in all of them runs as `-m slow`.
+# What neither touches (shapes, copies, counts) is left to the first; `-m contract` runs all checks in all of them.
 IN_EVERY_REPRESENTATION = "gradients_reach_parameters"
 WITH_ONE_CELL = {
     *(
@@ -41,19 +41,31 @@ CHANNELS = ("gs", "qt", "cb")
 OVER_CHANNELS = {f"sender/{n}" for n in ("FC2L", "RNNAutoReg:GRU", "HierAutoReg:GRU", "TransDecSoft", "Transformer")}
 OF_CHANNELS = {IN_EVERY_REPRESENTATION, "learns", "stacked_equals_separate"}
 
-# Learning takes longest, and hangs on the family more than on the cell: of every run of the tests one cell a family.
-LONG = "learns"
+# The default suite checks each family with one cell, and each cell in one sender and one receiver. `-m contract` checks
+# all other models.
+WITH_ALL_CELLS = ("sender/HierZero", "receiver/RNN1L")
 
 
 def contract() -> list[Any]:
-    """Every check of everything registered; those that take long, of most cells, as `-m slow`."""
-    found = []
-    for parameter in parametrize_with_checks("all").mark.args[1]:
-        check: BoundCheck = parameter.values[0]
-        slow = check.name == LONG and check.label.partition(":")[2] not in ONE_CELL
-        marks = [*parameter.marks, *([pytest.mark.slow] if slow else [])]
-        found.append(pytest.param(check, id=parameter.id, marks=marks))
-    return found
+    """Return every check of everything registered. Checks outside the default suite carry the mark `contract`."""
+    return [marked(parameter, parameter.id) for parameter in parametrize_with_checks("all").mark.args[1]]
+
+
+def marked(parameter: Any, name: str, further: bool = False) -> Any:
+    """Return a parameter under another name, with the mark `contract` if its check is not in the default suite.
+
+    Args:
+        parameter: a parameter of `parametrize_with_checks`.
+        name: its new id.
+        further: whether the check runs in a representation other than the model's first.
+    """
+    (check,) = parameter.values
+    family, _, cell = check.label.partition(":")
+    in_default = cell in ONE_CELL or (family in WITH_ALL_CELLS and check.name != "learns" and not further)
+    if further:
+        in_default &= check.name == IN_EVERY_REPRESENTATION
+    marks = [*parameter.marks, *([] if in_default else [pytest.mark.contract])]
+    return pytest.param(check, id=name, marks=marks)
 
 
 @pytest.mark.parametrize("check", contract())
@@ -78,7 +90,7 @@ def in_further_representations() -> list[Any]:
         for parameter in parametrize_with_checks(MODELS, representation=name).mark.args[1]:
             check: BoundCheck = parameter.values[0]
             if (check.label, name) in wanted and is_run_in(name, check):
-                found.append(pytest.param(check, id=f"{name}-{parameter.id}", marks=parameter.marks))
+                found.append(marked(parameter, f"{name}-{parameter.id}", further=True))
     return found
 
 
@@ -95,7 +107,7 @@ def test_contract_in_further_representations(check: BoundCheck) -> None:
     check()
 
 
-@pytest.mark.slow
+@pytest.mark.contract
 @pytest.mark.parametrize(("entry", "name"), [pytest.param(e, n, id=f"{n}-{e.qualified}") for e, n in FURTHER])
 def test_the_whole_contract_in_further_representations(entry: Entry, name: str) -> None:
     check_model(entry, representation=name)

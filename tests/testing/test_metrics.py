@@ -192,6 +192,7 @@ def test_ranges_are_read_from_docstrings() -> None:
     assert said == {"topsim": "from -1 to 1", "ami": "from -inf to 1", "residual_entropy": "from 0 to inf"}
 
 
+@pytest.mark.slow
 def test_sampled_scores_may_differ_by_their_errors() -> None:
     results = {r.name: r for r in check_metric("factor_vae")}
     assert all(r.passed for r in results.values())

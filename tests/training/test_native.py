@@ -29,6 +29,7 @@ from icy.training.learners import Learner, accuracy, make_learner, supervised_lo
 from icy.training.native import NativeLearner
 from icy.training.probe_job import Task
 from tests.cores import needs_native
+from tests.helpers import mark_others
 from tests.training.helpers import CPU, SETTINGS, SPACE, Plain, assert_same_bits, weights
 
 pytestmark = needs_native
@@ -84,7 +85,7 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize("clip", [None, 0.05], ids=["unclipped", "clipped"])
+@pytest.mark.parametrize("clip", mark_others("native", [None, 0.05], bool), ids=["unclipped", "clipped"])
 @pytest.mark.parametrize(("representation", "model", "options"), CASES)
 def test_ten_updates_are_those_of_pytorch(
     representation: str, model: str, options: dict[str, Any], clip: float | None
@@ -107,7 +108,7 @@ def test_ten_updates_are_those_of_pytorch(
     torch.testing.assert_close(*losses, check_dtype=False, atol=1e-4, rtol=1e-4)
 
 
-@pytest.mark.parametrize("which", [None, [2, 0]])
+@pytest.mark.parametrize("which", mark_others("native", [None, [2, 0]], bool))
 @pytest.mark.parametrize(("representation", "model"), [(case[0], case[1]) for case in CASES[:-1] if not case[2]])
 def test_scores_are_those_of_pytorch(representation: str, model: str, which: list[int] | None) -> None:
     of = task(model, representation)

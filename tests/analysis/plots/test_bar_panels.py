@@ -27,6 +27,7 @@ def test_bars_of_few_models_stand_in_groups() -> None:
     assert len(hatches) == 2  # for print without colours
 
 
+@pytest.mark.slow
 def test_bars_of_many_models_have_a_panel_per_grammar() -> None:
     models = [f"sender/RNNZero:{cell}" for cell in "ABCDEF"]
     result = budget(models)

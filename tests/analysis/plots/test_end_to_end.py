@@ -45,6 +45,7 @@ def accuracies(curves: pd.DataFrame) -> list[Axes]:
     return [ax for ax in figure.axes if "accuracy" in ax.get_ylabel()]
 
 
+@pytest.mark.slow
 def test_it_says_the_setting_the_band_and_the_seeds() -> None:
     figure = plots.e2e(played(lambda share, seed: share))
     assert figure.get_suptitle() == "end to end: meanings 5x10; V=4, w=4, E=128; soft; preset default"
@@ -54,6 +55,7 @@ def test_it_says_the_setting_the_band_and_the_seeds() -> None:
     assert plots.e2e(played(lambda share, seed: share), title="").get_suptitle() == ""
 
 
+@pytest.mark.slow
 def test_accuracies_near_1_are_told_apart() -> None:
     for ax in accuracies(played(lambda share, seed: 0.9 + 0.1 * share)):
         assert place(ax, 1) - place(ax, 0.95) > 0.15
@@ -63,6 +65,7 @@ def test_accuracies_near_1_are_told_apart() -> None:
     assert "axes of accuracies are logarithmic in the error" in all_text(plots.e2e(played(lambda share, seed: share)))
 
 
+@pytest.mark.slow
 def test_accuracies_far_from_1_have_a_plain_axis() -> None:
     for ax in accuracies(played(lambda share, seed: 0.5 * share)):
         assert place(ax, 0.25) == pytest.approx(place(ax, 0.5) / 2)
@@ -79,6 +82,7 @@ def test_a_band_above_1_stays_in_the_axes() -> None:
 LONG = "FC1L+CNN, soft, pretrained=835563d93c8c+1555086c3c4e, game steps 100"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measured", [PANELS, ("loss", "accuracy"), ("loss", "accuracy", "topsim")])
 def test_long_titles_wrap_and_take_no_width(measured: tuple[str, ...]) -> None:
     curves = played(lambda share, seed: share, grammars=("none",))
@@ -93,6 +97,7 @@ def test_long_titles_wrap_and_take_no_width(measured: tuple[str, ...]) -> None:
     assert LONG in [" ".join(row.get_suptitle().split()).removesuffix(", soft") for row in long.subfigs]
 
 
+@pytest.mark.slow
 def test_nothing_overlaps() -> None:
     for grammars in (("perm", "none"), ("concat", "perm", "rot"), ("none",)):
         assert overlapping(plots.e2e(played(lambda share, seed: share, grammars=grammars))) == []

@@ -63,6 +63,7 @@ def test_numbers_are_black_on_bright_and_white_on_dark() -> None:
     assert {text.get_color() for text in plots.heat(budget()).axes[0].texts} == {"black", "white"}
 
 
+@pytest.mark.slow
 def test_representations_have_a_panel_each_and_share_their_colours() -> None:
     both = budget() + budget(representation="discr", target=0.95)
     figure = plots.heat(both)
@@ -73,6 +74,7 @@ def test_representations_have_a_panel_each_and_share_their_colours() -> None:
     assert [ax.get_title(loc="left") for ax in mixed.axes][:3] == ["acquire, soft", "budget, soft", "budget, discr"]
 
 
+@pytest.mark.slow
 def test_two_measures_have_a_colour_bar_each_that_do_not_overlap() -> None:
     figure = plots.heat(budget() + acquire() + budget(["receiver/CNN"]) + acquire(["receiver/CNN"]))
     assert len(figure.axes) == 4 + 2
@@ -110,6 +112,7 @@ def whole_atlas() -> pd.DataFrame:
     return pd.DataFrame(rows).assign(seed=1, value=0.5, measure="accuracy")
 
 
+@pytest.mark.slow
 def test_a_whole_atlas_fits_on_a_page() -> None:
     long = whole_atlas()
     figure = plots.heat(long)
@@ -126,6 +129,7 @@ def test_a_whole_atlas_fits_on_a_page() -> None:
     assert len({round(ax.get_position().x0, 2) for ax in narrow.axes if ax.images}) == 1  # one column, which is taller
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 20, 60])
 def test_rows_are_about_equally_tall_however_many(count: int) -> None:
     result = select(budget([f"sender/M{i}" for i in range(count)], seeds=1), grammars=["perm", "rot"])

@@ -110,6 +110,7 @@ def ends_of_bars(kind: str, axis: int) -> list[float]:
     return [float(np.max(np.asarray(segment)[:, axis])) for segment in segments]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "axis"), [("bars", 1), ("ratios", 0), ("parameters", 1), ("tradeoff", 0)])
 def test_no_error_bar_runs_past_the_cap(kind: str, axis: int) -> None:
     rot = means(often_cut(), MODELS[1], "std").loc["rot"]
@@ -162,6 +163,7 @@ def test_a_failed_run_may_have_any_value() -> None:
     plots.heat(long.assign(failed=long["grammar"].eq("perm")))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [*KINDS, "curves"])
 def test_a_plot_that_has_no_room_says_so(kind: str) -> None:
     with pytest.raises(InvalidSettingError, match=r"leave no room for it in 1 by [\d.]+ inches: make it wider"):

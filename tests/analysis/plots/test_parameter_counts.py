@@ -53,6 +53,7 @@ def zoo(count: int) -> ProbeResult:
     return ProbeResult(found)
 
 
+@pytest.mark.slow
 def test_marks_of_many_models_do_not_pile_up() -> None:
     figure = plots.parameters(zoo(45))
     figure.draw_without_rendering()
@@ -68,6 +69,7 @@ def test_marks_of_many_models_do_not_pile_up() -> None:
     assert overlapping(figure) == []
 
 
+@pytest.mark.slow
 def test_blocks_begin_in_rows_of_their_own() -> None:
     figure = plots.parameters(acquire() + sized())
     names = [part.get_suptitle() for part in figure.subfigs]

@@ -51,6 +51,7 @@ def test_one_axes_is_too_few_for_two_panels(kind: str) -> None:
         plots.plot_function(kind)(TWICE[kind](), axes=Figure().subplots())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "count"), [("bars", 45), ("ratios", 110), ("tradeoff", 40)])
 def test_more_rows_than_can_be_read_are_refused_with_what_to_choose(kind: str, count: int) -> None:
     some = acquire([f"sender/M{i}" for i in range(count)], seeds=1).to_dataframe()
@@ -61,6 +62,7 @@ def test_more_rows_than_can_be_read_are_refused_with_what_to_choose(kind: str, c
     assert draw(some[some["model"].isin(some["model"].unique()[:20])]).get_figheight() <= LARGEST
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [kind for kind in SINGLE if kind != "curves"])
 def test_a_long_table_does_as_well(kind: str, tmp_path: Path) -> None:
     result, draw = SINGLE[kind](), plots.plot_function(kind)
@@ -118,6 +120,7 @@ def test_kinds_are_functions_of_the_package() -> None:
         plots.pie  # noqa: B018
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [False, True])
 @pytest.mark.parametrize("kind", SINGLE)
 def test_a_dollar_in_a_name_is_no_formula(kind: str, given: bool) -> None:

@@ -81,6 +81,7 @@ def test_many_models_are_numbered_and_listed_by_rank() -> None:
     assert [text.get_text() for text in legend.get_texts()] == ["front", *(f"{i + 1} M{i}" for i in range(20))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [10, 25])
 def test_names_do_not_lie_on_one_another(count: int) -> None:
     rng = np.random.default_rng(3)
@@ -111,6 +112,7 @@ def crowd(count: int, **more: Any) -> pd.DataFrame:
     return table_of(rows, **more)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 4, 14])
 def test_several_panels_do_not_collide(count: int) -> None:
     ratios = {"measure": "ratio", "protocol": "acquire", "cap": 20.0, "cut": False}

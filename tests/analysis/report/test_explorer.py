@@ -19,6 +19,7 @@ def settings() -> list[dict[str, object]]:
     return explorer_settings(icy.atlas())
 
 
+@pytest.mark.slow
 def test_every_model_of_the_atlas_is_there_with_its_means(settings: list[dict[str, object]]) -> None:
     table = icy.atlas().table
     good = table[~table["failed"].astype(bool)]
@@ -50,6 +51,7 @@ def test_principal_components_are_orthogonal_and_explain_most(settings: list[dic
     assert published.sum(1) == pytest.approx([1, 1])
 
 
+@pytest.mark.slow
 def test_the_page_is_one_file(settings: list[dict[str, object]]) -> None:
     text = explorer_page(icy.atlas())
     assert "src=" not in text.split("<script>")[0]
@@ -57,6 +59,7 @@ def test_the_page_is_one_file(settings: list[dict[str, object]]) -> None:
     assert [one["setting"] for one in data["settings"]] == [one["setting"] for one in settings]
 
 
+@pytest.mark.slow
 def test_columns_that_tell_settings_apart_can_be_chosen_too() -> None:
     atlas = trained_otherwise()
     settings = explorer_settings(atlas)
@@ -81,6 +84,7 @@ def test_what_a_probe_measures_by_default_comes_first(settings: list[dict[str, o
     assert first.index(("acquire", "3x4")) > first.index(("acquire", "5x10"))
 
 
+@pytest.mark.slow
 def test_only_models_of_one_setting_are_said_to_be_measured_alike(settings: list[dict[str, object]]) -> None:
     text = explorer_page(icy.atlas())
     assert f"senders and receivers under {len(settings)} settings; models of one setting were measured alike" in text

@@ -121,6 +121,7 @@ def test_all_failed_is_a_report_too() -> None:
     assert data_of(text)["sections"][0]["cells"] == []
 
 
+@pytest.mark.slow
 def test_every_kind_of_job_has_a_section(tmp_path: Path) -> None:
     probe = icy.probe("sender/FC1L", "perm", meanings="2x3", word_length=2, seeds=1, target=0.3, workers=1,
                       out=tmp_path / "probe", progress=False)  # fmt: skip

@@ -80,6 +80,7 @@ def test_agents_side_by_side() -> None:
     assert "soft" not in table.grammars
 
 
+@pytest.mark.slow
 def test_trainings_that_differ_are_not_averaged(tmp_path: Path) -> None:
     few = {"steps": 4, "seeds": 2, "workers": 1, "settings": {"epoch": 2, "turns": 20}, "progress": False}
     trained = icy.train("games", channel=["gs", "qt"], targets=2, keep_models=True, out=tmp_path, **few)

@@ -20,6 +20,7 @@ def test_check_reports_every_check(plugin: str) -> None:
     assert_one_sentence(run("check", "rott"), "rot")
 
 
+@pytest.mark.contract
 def test_check_in_every_representation() -> None:
     result = run("check", "receiver/FC1L", "sender/RNNSampling:RNN", "--representation", "all", "--quiet")
     assert result.exit_code == 0
@@ -28,6 +29,7 @@ def test_check_in_every_representation() -> None:
     assert "RNNSampling:RNN (soft)" not in result.stdout
 
 
+@pytest.mark.contract
 def test_check_every_kind() -> None:
     result = run("check", "cell/minGRU", "topsim", "speaker/posdis", "listener/nearest", "--representation", "gumb")
     assert result.exit_code == 0

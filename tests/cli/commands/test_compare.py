@@ -46,6 +46,7 @@ def test_what_changed_is_said_and_shown(folder: Path) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("other", "code"), [("after.parquet", 1), ("again.parquet", 0)])
 def test_the_exit_code_says_whether_anything_differs(folder: Path, other: str, code: int) -> None:
     table(BEFORE).to_parquet("again.parquet")
@@ -79,6 +80,7 @@ def test_a_place_may_be_at_a_revision(folder: Path) -> None:
     assert run("before.parquet@HEAD", "before.parquet").stdout.splitlines()[3].split()[2:4] == ["HEAD", "now"]
 
 
+@pytest.mark.slow
 def test_formats_and_files(folder: Path) -> None:
     run("before.parquet", "after.parquet", "--save", "what.md", "--plot", "what.png")
     text = Path("what.md").read_text()

@@ -47,6 +47,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "start"), [("a.png", b"\x89PNG"), ("a.svg", b"<?xml"), ("a.pdf", b"%PDF")])
 def test_the_command_writes_each_format_the_same_each_time(folder: Path, name: str, start: bytes) -> None:
     result = run("heat", "bias", "--save", name)
@@ -58,6 +59,7 @@ def test_the_command_writes_each_format_the_same_each_time(folder: Path, name: s
     assert (folder / name).read_bytes() == written
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
@@ -130,6 +132,7 @@ def test_help_waits_for_no_matplotlib(words: list[str]) -> None:
     assert done.stderr.strip() == "", done.stderr
 
 
+@pytest.mark.slow
 def test_end_to_end_curves_from_the_command(folder: Path) -> None:
     sizes: dict[str, Any] = {"meanings": "2x3", "word_length": 2, "hidden": 8, "seeds": 1, "workers": 1}
     icy.end_to_end("FC2L", "RNN1L:GRU", steps=20, report_every=10, out="pairs", **sizes)

@@ -78,6 +78,7 @@ def test_rerun_never_shows_what_is_there(out: str) -> None:
     assert "No results." in result.stdout
 
 
+@pytest.mark.slow
 def test_rows_of_one_model_are_told_apart_by_their_hidden_size(out: str) -> None:
     words = (*FC2L, "-g", "perm", "-o", out, "--hidden", "4,8")
     planned = run(*words, "--dry-run")
@@ -96,6 +97,7 @@ def test_rows_of_one_model_are_told_apart_by_their_hidden_size(out: str) -> None
     assert "Nothing to train: 8 of 8" in run(*words).stderr
 
 
+@pytest.mark.slow
 def test_generalise_from_plan_to_table(out: str) -> None:
     words = (*FC2L, "-g", "perm", "-o", out, "--protocol", "generalise", "--held-out", "0.3", "--target", "0.9")
     planned = run(*words, "--split", "combinations", "--dry-run")

@@ -41,6 +41,7 @@ def test_published_values_stand_beside(folder: Path) -> None:
     assert "20.00±0.00†<small>" in Path("report.html").read_text()
 
 
+@pytest.mark.slow
 def test_the_atlas_is_written_as_a_page(folder: Path) -> None:
     done = run("atlas", "--html", "atlas.html")
     assert done.exit_code == 0, done.output

@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pandas as pd
+import pytest
 from click.testing import CliRunner
 
 import icy
 from icy.cli import main
 
 
+@pytest.mark.slow
 def test_command(memory: tuple[icy.Reproduction, Path], tmp_path: Path) -> None:
     done, folder = memory
     words = ["reproduce", "icy22/table3", "--only", "Hashtable", "-g", "perm", "--seeds", "2", "-o", str(folder)]

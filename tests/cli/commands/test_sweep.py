@@ -30,6 +30,7 @@ def test_the_command_prints_a_table_per_protocol(tmp_path: Path) -> None:
     assert "Nothing to train" in run(*words).stderr
 
 
+@pytest.mark.slow
 def test_the_command_plans_and_does_nothing(tmp_path: Path) -> None:
     file = tmp_path / "zoo.toml"
     file.write_text('quick = true\n[[sweep]]\nmodel = "*/FC1L"\ngrammar = "perm"\nrepresentation = "soft,gumb"\n')

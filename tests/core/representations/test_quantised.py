@@ -123,6 +123,7 @@ def test_the_word_of_a_token_has_its_own_digit_alone() -> None:
     assert Quantised(levels=3).token_words(tokens, 3).tolist() == [[9, 3, 1]]
 
 
+@pytest.mark.slow
 def test_sender_loss_is_the_cross_entropy_of_every_digit() -> None:
     scores, tokens = numbers(6, 2, 5), torch.randint(4, (6, 2), generator=torch.Generator().manual_seed(1))
     wanted = F.one_hot(tokens, 4).double()
@@ -134,6 +135,7 @@ def test_sender_loss_is_the_cross_entropy_of_every_digit() -> None:
     torch.testing.assert_close(PUBLISHED.sender_loss(scores, tokens), errors.sum(-1).mean())
 
 
+@pytest.mark.slow
 def test_a_sender_that_minimises_its_loss_says_the_words_of_the_language() -> None:
     tokens, channel = torch.tensor([[0, 1], [2, 1], [2, 2]]), Quantised(levels=3)
     scores = torch.zeros(3, 2, 4, requires_grad=True)

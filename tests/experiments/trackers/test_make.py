@@ -98,6 +98,7 @@ def test_trackers_are_quiet(name: str, tmp_path: Path) -> None:
     assert_all_there(name, tmp_path / "tracked")
 
 
+@pytest.mark.process
 def test_nothing_is_imported_that_was_not_asked_for(tmp_path: Path) -> None:
     """Not even TensorBoard, which torch would bring along."""
     code = (
@@ -128,6 +129,7 @@ def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.process
 def test_a_sweep_is_tracked_as_a_whole(tmp_path: Path) -> None:
     pytest.importorskip("tensorboard")
     given: Any = {"model": "*/FC1L", "grammar": "perm", "quick": True, "seeds": 1, "workers": 2, "out": tmp_path}

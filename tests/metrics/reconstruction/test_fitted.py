@@ -15,6 +15,7 @@ from icy.metrics.reconstruction.fitted import _first_maps
 from tests.metrics.reconstruction.helpers import THREE, TWO, XOR, random_table
 
 
+@pytest.mark.slow
 def test_linear_maps_reach_the_additive_optimum() -> None:
     for seed in range(3):
         table = random_table(seed, 20)
@@ -25,6 +26,7 @@ def test_linear_maps_reach_the_additive_optimum() -> None:
     assert not tre(*table, composition="linear", steps=5).details["converged"]
 
 
+@pytest.mark.slow
 def test_functions_and_modules_compose() -> None:
     summed = tre(THREE, THREE, composition=lambda atoms: atoms.sum(1), restarts=2, steps=600)
     pairs = tre(THREE, THREE, composition=torch.add, derivations="left", restarts=2, steps=600)
@@ -48,6 +50,7 @@ def test_functions_and_modules_compose() -> None:
     assert first.value == pytest.approx(1, abs=0.02)  # the second position is a guess
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("distance", "expected"), [("l2", 0), ("cosine", 0), ("cross_entropy", 0), (lambda x, y: (x - y).abs().amax(-1), 0)]
 )
@@ -58,6 +61,7 @@ def test_other_distances(distance: Any, expected: float) -> None:
     assert worse.value > score.value + 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("steps", "near"), [(50, 1e-5), (1000, 0.02)])  # around its end an l1 fit jumps with rounding
 def test_the_published_program(steps: int, near: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Against a plain loop: frozen maps, vectors from zero, Adam at 0.01, the error before the last update."""

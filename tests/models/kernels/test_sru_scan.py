@@ -13,6 +13,7 @@ from tests.models.cell_helpers import assert_close, check_gradients, double, sru
 BLOCKS = {"unfed": 0, "no r": 2, "unfed, no r": 0, "passes x on": 3, "passes a product on": 4}
 
 
+@pytest.mark.native
 @pytest.mark.parametrize(  # slabs of one step, of four and a rest, of all
     ("in_cache", "activation"), [(1, "tanh"), (18, "identity"), (18, "tanh"), (2**14, "identity")]
 )

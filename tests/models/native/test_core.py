@@ -10,6 +10,7 @@ import torch
 from icy.models.native.core import Caller
 from icy.models.native.program import Program
 from tests.cores import needs_native
+from tests.helpers import mark_others
 from tests.models.native.helpers import (
     FED,
     ODD,
@@ -39,23 +40,34 @@ FROM_TOKENS = ["FC1L", "FC2L", "FC2Lv2", "FC", "CNN", *with_cells(RECEIVERS)]
 FROM_WEIGHTS = [name for name in FROM_TOKENS if name not in ("FC1L", "FC2Lv2")]
 
 
-@pytest.mark.parametrize(("representation", "name"), SENDERS)
+def in_default(case: str | tuple[str, str]) -> bool:
+    """Return whether the default suite tries a model: each family with GRU, each cell in a sender and a receiver."""
+    name = case if isinstance(case, str) else case[1]
+    family, _, cell = name.partition(":")
+    return cell in ("", "GRU") or family in ("HierZero", "RNN1L")
+
+
+@pytest.mark.parametrize(("representation", "name"), mark_others("native", SENDERS, in_default))
 def test_senders(name: str, representation: str) -> None:
     assert_same_pass(make("sender", name, representation=representation), inputs_of("sender"))
 
 
-@pytest.mark.parametrize("name", FROM_TOKENS)
+@pytest.mark.parametrize("name", mark_others("native", FROM_TOKENS, in_default))
 def test_receivers_of_tokens(name: str) -> None:
     assert_same_pass(make("receiver", name), inputs_of("receiver"))
 
 
-@pytest.mark.parametrize("name", FROM_WEIGHTS)
+@pytest.mark.parametrize("name", mark_others("native", FROM_WEIGHTS, lambda name: name in ("CNN", "Hier:GRU")))
 def test_receivers_of_weights_over_symbols(name: str) -> None:
     """Also the gradient of the input, which would train a sender."""
     assert_same_pass(make("receiver", name), inputs_of("receiver", weighted=True))
 
 
-@pytest.mark.parametrize("sizes", ODD)
+# The least sizes are in the default suite; the other sizes carry the mark `native`.
+ODD_SIZES = mark_others("native", ODD, lambda sizes: sizes == "the least")
+
+
+@pytest.mark.parametrize("sizes", ODD_SIZES)
 @pytest.mark.parametrize(
     ("representation", "name"),
     [
@@ -75,7 +87,7 @@ def test_senders_of_odd_sizes(name: str, representation: str, sizes: str) -> Non
     assert_same_pass(make("sender", name, ODD[sizes], representation), inputs_of("sender", ODD[sizes]))
 
 
-@pytest.mark.parametrize("sizes", ODD)
+@pytest.mark.parametrize("sizes", ODD_SIZES)
 @pytest.mark.parametrize("weighted", [False, True], ids=["tokens", "weights"])
 @pytest.mark.parametrize("name", ["FC2L", "FC", "CNN", "RNN1L:GRU", "RNN2L:SRU", "RNN2L:dgrecv", "Hier:LSTM"])
 def test_receivers_of_odd_sizes(name: str, weighted: bool, sizes: str) -> None:
@@ -104,7 +116,7 @@ def test_in_evaluation_a_sender_reads_its_largest_score(name: str) -> None:
     assert not torch.allclose(found[0], by_cores(model, inputs).scores, atol=1e-3)
 
 
-@pytest.mark.parametrize("batch", [1, 7, 63, 64, 65, 128, 200])
+@pytest.mark.parametrize("batch", mark_others("native", [1, 7, 63, 64, 65, 128, 200], lambda size: size in (1, 65)))
 def test_examples_are_independent_however_a_batch_is_cut(batch: int) -> None:
     model = make("sender", "HierZero:GRU")
     program, caller = Program(model, inputs_of("sender"), training=False, gradient=False), Caller()

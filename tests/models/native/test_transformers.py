@@ -43,6 +43,7 @@ def test_sender_with(shape: str) -> None:
     assert_same_pass(make("sender", "Transformer", **SHAPES[shape]), inputs_of("sender"))
 
 
+@pytest.mark.native
 @pytest.mark.parametrize("sizes", ODD)
 def test_sender_of_odd_sizes(sizes: str) -> None:
     assert_same_pass(make("sender", "Transformer", ODD[sizes]), inputs_of("sender", ODD[sizes]))
@@ -54,6 +55,7 @@ def test_receiver_with(shape: str, weighted: bool) -> None:
     assert_same_pass(make("receiver", "Transformer", **SHAPES[shape]), inputs_of("receiver", weighted=weighted))
 
 
+@pytest.mark.native
 @pytest.mark.parametrize("weighted", [False, True], ids=["tokens", "weights"])
 @pytest.mark.parametrize("sizes", ODD)
 @pytest.mark.parametrize("name", ["Transformer", "MeanEmbeddings", "FC1L", "FC2Lv2"])
@@ -61,6 +63,7 @@ def test_receivers_of_odd_sizes(name: str, sizes: str, weighted: bool) -> None:
     assert_same_pass(make("receiver", name, ODD[sizes]), inputs_of("receiver", ODD[sizes], weighted))
 
 
+@pytest.mark.native
 @pytest.mark.parametrize("side", ["sender", "receiver"])
 def test_attention_over_more_positions_than_a_block_has_columns(side: str) -> None:
     sizes = replace(USUAL, length=35, hidden=16, batch=5)
@@ -90,6 +93,7 @@ def _gradient_trained() -> list[Any]:
     ]
 
 
+@pytest.mark.native
 @pytest.mark.parametrize(("entry", "representation"), _gradient_trained())
 def test_every_model_that_learns_by_gradient_is_native(entry: Entry, representation: str) -> None:
     options = {"representation": get_representation(representation)} if entry.kind == "sender" else {}

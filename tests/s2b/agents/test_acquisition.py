@@ -122,6 +122,7 @@ def test_who_does_not_listen_earns_exactly_half() -> None:
 # -- learning ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["hinge", "likelihood"])
 @pytest.mark.parametrize("impatient", [True, False])
 def test_a_token_of_its_own_for_every_stimulus_is_learned(loss: str, impatient: bool) -> None:
@@ -154,6 +155,7 @@ def test_the_listener_hears_its_tokens_in_order() -> None:
     assert abs(float((yes[0, 2] - yes[2, 2]).detach())) > 1e-4
 
 
+@pytest.mark.slow
 def test_what_composes_is_acquired_and_what_does_not_is_not() -> None:
     settings = AcquisitionSettings(epochs=80, learning_rate=0.005)
     found = {

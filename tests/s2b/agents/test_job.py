@@ -65,6 +65,7 @@ def test_decisions_stay_open_for_longer_with_distractors_unless_it_is_said(core:
 # -- a run -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", list(LEARNERS))
 def test_every_learner_trains_reads_and_plays(learner: str, tmp_path: Path) -> None:
     how = of_length(learner, 2)
@@ -86,6 +87,7 @@ def test_every_learner_trains_reads_and_plays(learner: str, tmp_path: Path) -> N
     assert record["support"] == pytest.approx(float(played["support"][0]), abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", ["ppo", "supervised", "r2d2"])
 @pytest.mark.parametrize("core", ["LSTM-512", "DCEM", "PairMemory"])
 def test_cores_are_learned_by_their_names(core: str, learner: str, tmp_path: Path) -> None:
@@ -129,6 +131,7 @@ def test_observations_end_a_training(tmp_path: Path) -> None:
     assert record["observations"] >= 100
 
 
+@pytest.mark.process
 def test_a_pool_gives_the_same_numbers(tmp_path: Path) -> None:
     train(tmp_path / "serial", seeds=3)
     train(tmp_path / "pool", seeds=3, workers=2)
@@ -143,6 +146,7 @@ def test_a_pair_has_scores_of_its_language(tmp_path: Path) -> None:
     assert "distinct" in ProbeResult.load(tmp_path).table()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learner", ["pair", "pair-gumbel", "vdn"])
 def test_ease_of_acquisition_of_a_pair_is_measured_if_asked_for(
     learner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -190,6 +194,7 @@ def test_settings_within_settings_are_shown_where_they_differ(tmp_path: Path) ->
 # -- resumed -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("learner", ["ppo", "pair", "r2d2"])
 def test_killed_and_resumed_equals_uninterrupted(learner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A kill without warning, in the middle of a training, changes no bit of its numbers and weights."""
@@ -227,6 +232,7 @@ def _noting(seen: list[int]) -> Any:
     return read
 
 
+@pytest.mark.slow
 def test_a_damaged_checkpoint_is_begun_anew(tmp_path: Path) -> None:
     spec = S2BSpec.asked(out=str(tmp_path), settings=FEW, **{n: v for n, v in TINY.items() if n != "progress"})
     job = make_plan(spec).rows[0].job

@@ -48,6 +48,7 @@ def test_a_picture_of_the_words() -> None:
     assert (first != second).any()
 
 
+@pytest.mark.slow
 def test_recurrent_ppo_of_sb3_learns_on_it_unchanged() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

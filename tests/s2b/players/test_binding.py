@@ -12,6 +12,7 @@ from icy.s2b.players.binding import Memory, evidence
 from tests.s2b.players.helpers import accuracy
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [{}, {"samples": 4}, {"samples": 4, "shots": 2, "distractors": 2}, {"samples": 16}])
 def test_memory_and_inference_solve_the_query(given: dict[str, Any]) -> None:
     """Every value has been seen with its token by then."""

@@ -85,6 +85,7 @@ def test_who_never_listens_scores_high_on_the_authors_schedule(
     assert found == pytest.approx(expected, abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [{}, {"most": 3}, {"shots": 4}, {"samples": 4}, {"query": "tss", "shots": 2}])
 @pytest.mark.parametrize("listener", ["novelty", "novelty-meaning", "order"])
 def test_who_never_listens_is_at_chance_where_the_schedule_is_the_listeners(
@@ -93,6 +94,7 @@ def test_who_never_listens_is_at_chance_where_the_schedule_is_the_listeners(
     assert accuracy("posdis", listener, episodes=800, **given) == pytest.approx(0.5, abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [{}, {"most": 3}, {"shots": 4}, {"samples": 4}])
 def test_who_listens_is_right_under_either_schedule(given: dict[str, Any]) -> None:
     for owner in ("listener", "speaker"):

@@ -11,6 +11,7 @@ from icy.s2b.players.nearest import NearestListener
 from tests.s2b.players.helpers import accuracy
 
 
+@pytest.mark.slow
 def test_memory_without_inference() -> None:
     """With one sample the nearest number is the number itself; with more, sections keep values apart."""
     assert accuracy("posdis", "nearest") == 1

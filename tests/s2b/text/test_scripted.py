@@ -41,6 +41,7 @@ def test_always_yes_is_right_as_often_as_yes_is() -> None:
     assert 0.4 < rows["zsct"].mean() < 0.6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WITH_NUMBERS)
 def test_a_reader_of_the_prompt_equals_nearest_game_by_game(name: str) -> None:
     """`nearest` is shown three decimals here, as a prompt shows them, so that nothing is left to tell the two apart."""
@@ -66,6 +67,7 @@ class RoundedDigital(DigitalSpeaker):
         return super().acting(type(seen)(**{**vars(seen), "stimulus": rounded(seen.stimulus)}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", [{}, {"distractors": 2}, {"feedback": False}, {"masks": "near32"}], ids=str)
 def test_a_speaker_that_reads_its_prompt_says_what_the_player_says(given: dict[str, Any]) -> None:
     settings = {"permutation": False, "vocab_size": 9, **given}

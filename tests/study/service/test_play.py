@@ -311,6 +311,7 @@ def killed_at(folder: Path, who: Any, statement: int) -> bytes:
     return said
 
 
+@pytest.mark.process
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")
 def test_killed_between_any_two_writes_nothing_is_lost(tmp_path: Path) -> None:
     """Of a game some answers are told, and then the process is killed: these are on file, whole, and it goes on."""

@@ -89,6 +89,7 @@ def test_an_address_that_is_not_this_machines_is_told() -> None:
         listening(Serving(host="192.0.2.1"))  # which is nobody's (RFC 5737)
 
 
+@pytest.mark.process
 @pytest.mark.skipif(os.name == "nt", reason="signals are others there")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_runs_until_it_is_told_to_end(number: signal.Signals, tmp_path: Path) -> None:

@@ -52,6 +52,7 @@ def test_the_language_that_emerged_is_what_the_receiver_reads(channel: str, tmp_
         assert np.array_equal(language.messages, (bits @ torch.tensor([8.0, 4, 2, 1])).numpy())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("channel", CHANNELS)
 def test_sides_that_know_a_language_start_from_its_words(channel: str, tmp_path: Path) -> None:
     task = replace(pair_task(representation=channel), pretrain_representation=channel)

@@ -28,6 +28,7 @@ def job(folder: Path, **changes: Any) -> PairJob:
     return replace(of, **changes)
 
 
+@pytest.mark.process
 @both_engines
 @pytest.mark.parametrize("after", [1, 3])  # within the first block, and after the first check
 @pytest.mark.parametrize("readings", ["fresh", "training"])

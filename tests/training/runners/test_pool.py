@@ -56,6 +56,7 @@ def killing(monkeypatch: pytest.MonkeyPatch) -> Any:
     return install
 
 
+@pytest.mark.process
 def test_a_worker_that_is_killed_begins_again(tmp_path: Path, killing: Any, caplog: pytest.LogCaptureFixture) -> None:
     plain = icy.sweep(**SMALL, workers=1, out=str(tmp_path / "plain"))
     killer = killing(2)
@@ -79,6 +80,7 @@ def test_what_is_killed_time_and_again_is_kept_as_failed_and_the_rest_goes_on(tm
     assert numbers(again.records) == numbers(plain.records)
 
 
+@pytest.mark.process
 def test_a_probe_stops_at_a_worker_that_is_killed(tmp_path: Path, killing: Any) -> None:
     killer = killing(1)
     plan = make_plan(ProbeSpec.asked(**{**SMALL, "workers": 2, "out": str(tmp_path)}))

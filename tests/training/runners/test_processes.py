@@ -52,6 +52,7 @@ def ended(*given, real=pool.run_job):
 """
 
 
+@pytest.mark.process
 @only_linux
 def test_a_pool_of_copies_gives_the_numbers_of_one_process(tmp_path: Path) -> None:
     script = f"""{COPIES}
@@ -74,6 +75,7 @@ print(json.dumps([result.records, len(made), facts, len(list(Path(sys.argv[1]).g
     assert not keeps_memory()  # nor did training in this one change it
 
 
+@pytest.mark.process
 def test_fresh_processes_give_the_same_numbers_and_keep_their_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -118,6 +120,7 @@ def test_workers_of_a_gpu_are_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
         pass
 
 
+@pytest.mark.process
 @only_linux
 def test_nothing_is_copied_after_openmp_has_run() -> None:
     script = """
@@ -138,6 +141,7 @@ print(json.dumps([threads, len(found), left]))
     assert left is None  # nor is the first copy still there
 
 
+@pytest.mark.process
 @only_linux
 @pytest.mark.parametrize("start", ["lambda: time.sleep(60)", "lambda: 1 / 0"])
 def test_nothing_is_copied_if_a_copy_is_not_ready(start: str) -> None:

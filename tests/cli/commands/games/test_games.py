@@ -45,6 +45,7 @@ def test_train_takes_every_part_by_name(tmp_path: Path) -> None:
     assert records[0]["config"]["options"]["held_out"] == 0.2
 
 
+@pytest.mark.slow
 def test_train_plans(tmp_path: Path) -> None:
     shown = icy("games", "train", *SMALL, "--channel", "gs", "--channel", "qt", "--dry-run", "-o", tmp_path)
     assert shown.exit_code == 0, shown.output

@@ -32,6 +32,7 @@ def test_a_row_per_speaker_and_game_is_of_ease_of_acquisition(tmp_path: Path) ->
     assert same["zsct"].tolist() == pytest.approx(alone["zsct"].tolist())
 
 
+@pytest.mark.slow
 def test_published_rows_stand_beside_games_like_theirs() -> None:
     quick = [*QUICK[:-1], "2-5"]
     shown = run("eoa", *quick, "--samples", "4", "--shots", "1,2").stdout

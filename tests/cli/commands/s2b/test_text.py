@@ -136,6 +136,7 @@ def test_an_interrupted_run_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch) -
     assert len(pd.read_csv("rows.csv")) == 2
 
 
+@pytest.mark.process
 def test_a_run_that_is_interrupted_ends_at_once_and_goes_on(tmp_path: Path) -> None:
     """In a process of its own, which is sent Ctrl-C while it waits for answers."""
     begun = threading.Event()

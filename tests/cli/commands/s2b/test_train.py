@@ -66,6 +66,7 @@ def test_it_is_listed_with_its_command() -> None:
     assert {row["job"]: row["command"] for row in json.loads(listed.stdout)}["s2b"] == "icy s2b train"
 
 
+@pytest.mark.slow
 def test_a_dry_run_trains_nothing(tmp_path: Path) -> None:
     shown = train(tmp_path / "none", "--shots", "1,2", "--deaf", "--dry-run", "--format", "json")
     assert [row["to_train"] for row in json.loads(shown.stdout)] == [3] * 4

@@ -34,6 +34,7 @@ def games(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_report(games: Path, tmp_path: Path) -> None:
     game = game_of(dataset="eng")
     person = {"agent_kind": "human", "agent": "our people", "person": "a"}

@@ -33,6 +33,7 @@ def memory(game: GameSettings, **given: Any) -> MemoryListener:
 # -- dealt games -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "given",
     [{}, {"samples": 3, "distractors": 2}, {"distractors": 2, "view": "partial"}, {"rounds": 2, "length": 2}],
@@ -91,6 +92,7 @@ def test_episodes_of_like_length_are_decided_together_and_alike() -> None:
 # -- memories ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @KINDS
 @pytest.mark.parametrize("given", [{}, {"distractors": 2, "samples": 2}, {"rounds": 2, "length": 2, "shots": 2}])
 def test_a_whole_episode_at_once_equals_playing_it(kind: str, given: dict[str, Any]) -> None:

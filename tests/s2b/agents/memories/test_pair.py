@@ -72,6 +72,7 @@ def uniforms(role: str, name: str, games: int, count: int, first: int) -> Tensor
     return torch.as_tensor(np.stack(drawn, -1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sampled", [False, True])
 @pytest.mark.parametrize("speaker", list(SPEAKERS))
 def test_a_pair_plays_step_by_step_as_on_dealt_episodes(speaker: str, sampled: bool) -> None:
@@ -247,6 +248,7 @@ def test_what_counts_as_new_and_the_alignment_have_learning_rates_of_their_own()
     assert {times[p] for name, p in pair.listening.named_parameters() if name != "alignment"} == {1}
 
 
+@pytest.mark.slow
 def test_a_deaf_listener_is_at_chance_whatever_it_learns() -> None:
     pair = Pair(GAME, replace(FEW, listener=MemorySettings(deaf=True)))
     pair.run(30)

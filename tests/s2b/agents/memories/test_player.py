@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
 
 from icy.s2b import BatchedGame, GameSettings
@@ -13,6 +14,7 @@ from icy.s2b.evaluation import play
 GAME = GameSettings(most=3)
 
 
+@pytest.mark.slow
 def test_every_game_is_remembered_once_however_long_the_others_play() -> None:
     """The last games too, but of the longest episodes, as nobody acts once all have ended."""
     game, player = BatchedGame(GAME, episodes=6), MemoryPlayer(MemoryListener(GAME))

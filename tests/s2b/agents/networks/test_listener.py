@@ -84,6 +84,7 @@ def test_what_is_dealt_is_what_is_met(given: dict[str, Any], own: bool) -> None:
     assert not found.fresh[1:].any()
 
 
+@pytest.mark.contract
 @pytest.mark.parametrize("own", [False, True])
 @pytest.mark.parametrize("core", [entry.name for entry in registry.entries(CORE)])
 def test_every_core_decides_on_dealt_episodes_as_step_by_step(core: str, own: bool) -> None:
@@ -114,6 +115,7 @@ def test_drawn_decisions_are_seen_by_a_listener_that_sees_its_own_and_by_no_othe
         assert torch.allclose(again[games.there], others[games.there], atol=1e-9) is not own
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("own", "hold"), [(False, False), (True, False), (True, True)])
 def test_what_is_read_is_what_is_played(own: bool, hold: bool) -> None:
     game = GameSettings(most=3)

@@ -58,6 +58,7 @@ def test_widths_of_the_papers() -> None:
     assert network.head.value.in_features == 128
 
 
+@pytest.mark.contract
 @pytest.mark.parametrize("core", [entry.name for entry in registry.entries(CORE)])
 @pytest.mark.parametrize(("form", "role"), [("decision", "listener"), ("tokens", "speaker"), ("both", "speaker")])
 def test_every_core_unrolls_as_it_steps(core: str, form: Any, role: str) -> None:

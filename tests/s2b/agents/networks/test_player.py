@@ -124,6 +124,7 @@ def test_what_the_core_holds_is_judged_on_whole_episodes() -> None:
 # -- games of another size ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_network_with_enough_tokens_plays_with_more_values() -> None:
     few, many = GameSettings(most=3, vocab_size=11), GameSettings(most=10)
     assert few.vocab_size == many.vocab_size
@@ -133,6 +134,7 @@ def test_a_network_with_enough_tokens_plays_with_more_values() -> None:
     assert np.isfinite(evaluate("posdis", player, smaller, episodes=2, seeds=1).table()["zsct"]).all()
 
 
+@pytest.mark.slow
 def test_a_memory_with_enough_tokens_reads_more_values() -> None:
     memory = MemoryListener(GameSettings(most=3, vocab_size=11))
     many = GameSettings(most=10)

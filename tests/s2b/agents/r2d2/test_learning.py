@@ -59,6 +59,7 @@ def same(one: Any, other: Any) -> bool:
 # -- resuming ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("kind", [k if k != "DCEM" else pytest.param(k, marks=pytest.mark.slow) for k in KINDS])
 def test_killed_and_resumed_equals_uninterrupted(kind: str) -> None:
     settings = KINDS[kind]
