@@ -1,6 +1,6 @@
-"""The site says everything there is, and what it says holds. Building it needs Sphinx, and is marked slow."""
+"""The documentation describes everything in icy, and its code, commands and links work."""
 
-import ast
+import contextlib
 import importlib
 import importlib.util
 import inspect
@@ -32,34 +32,40 @@ from icy.testing import (
     check_text_model,
     check_world,
 )
+from tests.pages import (
+    DOCS,
+    GUIDES,
+    PAGES,
+    ROOT,
+    code,
+    commands,
+    fenced,
+    generated_parts,
+    links,
+    problem_of_command,
+    problem_of_link,
+    problem_of_python,
+    sections,
+    text,
+)
 
-ROOT = Path(__file__).parent.parent
-DOCS = ROOT / "docs"
 sys.path.append(str(DOCS / "_ext"))
 
-import generated  # noqa: E402  (found only now)
+import generated
 
-PAGES = {path.relative_to(DOCS).as_posix(): path.read_text() for path in DOCS.rglob("*.md") if path.name[0] != "_"}
-PAGES = {name: text for name, text in PAGES.items() if not name.startswith(("_build", "_generated"))}
 SLOW_PARTS = ("grammar-measures",)
+COMMANDS_OF_PLUG_INS = ("guess",)
 
 
-def asked(page: str, part: str = "") -> list[list[str]]:
-    """What a page asks to be generated: the part and its arguments."""
-    found = [shlex.split(line) for line in re.findall(r"^ *```\{generated\} (.+)$", PAGES[page], re.MULTILINE)]
-    return [one for one in found if part in ("", one[0])]
+def asked(page: str, part: str) -> list[list[str]]:
+    """Return the parts of a name that a page has generated, each with its arguments."""
+    return [words for _, line in generated_parts(page) if (words := shlex.split(line))[0] == part]
 
 
-def code_blocks(page: str, language: str) -> list[str]:
-    """The code of a page."""
-    return re.findall(rf"^```{language}\n(.*?)^```", PAGES[page], re.MULTILINE | re.DOTALL)
-
-
-def sections(page: str) -> list[str]:
-    """The headings of a page, without marks of code."""
-    return [
-        h.replace("`", "") for h in re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", PAGES[page], flags=re.S), re.M)
-    ]
+def block_of(page: str, first_line: str) -> str:
+    """Return the Python block of a page that begins with a line."""
+    (block,) = [block for block in code(page) if block.startswith(first_line)]
+    return block
 
 
 # -- everything has its place ------------------------------------------------------------------------------------------
@@ -67,34 +73,34 @@ def sections(page: str) -> list[str]:
 
 @pytest.mark.parametrize("side", SIDES)
 def test_every_model_has_a_section(side: str) -> None:
-    patterns = [pattern for _, *found in asked(f"{side}s.md", "models") for pattern in found]
+    patterns = [pattern for _, *found in asked(f"docs/{side}s.md", "models") for pattern in found]
     shown = [entry.qualified for entry in registry.match(patterns, *SIDES)]
     assert sorted(shown) == sorted(icy.list_models(f"{side}/*"))
     families = {name.partition("/")[2].partition(":")[0] for name in shown}
-    headings = " ".join(sections(f"{side}s.md"))
+    headings = " ".join(sections(f"docs/{side}s.md"))
     assert {name for name in families if name.removesuffix("2L") not in headings} == set()
 
 
 def test_every_cell_has_a_section() -> None:
     cells = {entry.name for entry in registry.entries("cell")}
-    assert {name for _, name in asked("cells.md", "cell-card")} == cells
-    assert cells <= set(sections("cells.md"))
+    assert {name for _, name in asked("docs/cells.md", "cell-card")} == cells
+    assert cells <= set(sections("docs/cells.md"))
 
 
 def test_every_grammar_has_a_section_and_a_picture() -> None:
     grammars = set(icy.list_grammars())
-    assert {name for _, name in asked("grammars.md", "grammar")} == grammars
-    assert grammars <= set(sections("grammars.md"))
-    assert set(re.findall(r"_generated/grammar-(\w+)\.png", PAGES["grammars.md"])) == grammars
+    assert {name for _, name in asked("docs/grammars.md", "grammar")} == grammars
+    assert grammars <= set(sections("docs/grammars.md"))
+    assert set(re.findall(r"_generated/grammar-(\w+)\.png", text("docs/grammars.md"))) == grammars
 
 
 def test_every_metric_has_a_section() -> None:
-    assert {name for _, name in asked("metrics.md", "metric")} == set(icy.list_metrics())
-    assert set(icy.list_metrics()) <= set(sections("metrics.md"))
+    assert {name for _, name in asked("docs/metrics.md", "metric")} == set(icy.list_metrics())
+    assert set(icy.list_metrics()) <= set(sections("docs/metrics.md"))
 
 
-def test_every_departure_is_told() -> None:
-    assert asked("published-versus-corrected.md", "departures") == [["departures"]]
+def test_every_departure_is_described() -> None:
+    assert asked("docs/published-versus-corrected.md", "departures") == [["departures"]]
     told = generated.departures()
     for name, departure in PUBLISHED.items():
         assert f"| {name} |" in told
@@ -111,7 +117,7 @@ def test_settings_of_the_preset_are_those_it_has() -> None:
 
 
 def test_every_command_and_option_is_in_the_reference() -> None:
-    assert asked("cli.md") == [["commands"]]
+    assert asked("docs/cli.md", "commands") == [["commands"]]
     told = generated.commands()
     context = click.Context(main, info_name="icy")
     for name in COMMANDS:
@@ -129,27 +135,27 @@ def test_every_command_and_option_is_in_the_reference() -> None:
 def test_every_public_name_has_a_page() -> None:
     pages = [path.stem for path in (DOCS / "api").glob("*.md")]
     for name in ("metrics", "s2b", "games", "analysis", "models", "grammars", "testing"):
-        assert f".. public:: icy.{name}" in PAGES[f"api/{name}.md"]
+        assert f".. public:: icy.{name}" in text(f"docs/api/{name}.md")
         assert name in pages
-    assert ".. public:: icy\n" in PAGES["api/icy.md"]
+    assert ".. public:: icy\n" in text("docs/api/icy.md")
 
 
-@pytest.mark.parametrize(
-    "package", [name for page in PAGES for name in re.findall(r"^\.\. public:: (\S+)", PAGES[page], re.M)]
-)
-def test_public_signatures_hold_nothing_of_the_builders_machine(package: str) -> None:
-    module = importlib.import_module(package)
-    named = {name: getattr(module, name) for name in module.__all__}
-    inner = {
-        f"{n}.{m}": f for n, one in named.items() if inspect.isclass(one) for m, f in inspect.getmembers(one, callable)
-    }
-    for name, one in {**named, **inner}.items():
-        try:
-            shown = str(inspect.signature(one)) if callable(one) else ""
-        except ValueError:  # of a type without one
-            continue
-        assert str(ROOT) not in shown, name
-        assert "PosixPath" not in shown, name
+def test_public_signatures_hold_no_path_of_this_machine() -> None:
+    found = {}
+    for package in (name for page in PAGES for name in re.findall(r"^\.\. public:: (\S+)", text(page), re.MULTILINE)):
+        module = importlib.import_module(package)
+        for name in module.__all__:
+            thing = getattr(module, name)
+            found[f"{package}.{name}"] = thing
+            if inspect.isclass(thing):
+                found |= {f"{package}.{name}.{part}": f for part, f in inspect.getmembers(thing, callable)}
+    with_paths = []
+    for name, thing in found.items():
+        with contextlib.suppress(ValueError, TypeError):  # some types have no signature; some names are not functions
+            shown = str(inspect.signature(thing))
+            with_paths += [name] if str(ROOT) in shown or "PosixPath" in shown else []
+    assert len(found) > 500
+    assert with_paths == []
 
 
 def test_every_field_of_results_is_described() -> None:
@@ -160,11 +166,12 @@ def test_every_field_of_results_is_described() -> None:
 # -- what is generated -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("call", sorted({tuple(one) for page in PAGES for one in asked(page)}), ids=" ".join)
-def test_what_is_asked_for_can_be_generated(call: tuple[str, ...]) -> None:
-    name, *arguments = call
-    arguments = ["2x3", "2"] if name in SLOW_PARTS else arguments
-    assert len(generated.PARTS[name](*arguments)) > 60
+def test_parts_of_pages_can_be_generated(subtests: pytest.Subtests) -> None:
+    for place, line in {line: (place, line) for page in PAGES for place, line in generated_parts(page)}.values():
+        with subtests.test(f"{place}: {line}"):
+            name, *arguments = shlex.split(line)
+            arguments = ["2x3", "2"] if name in SLOW_PARTS else arguments
+            assert len(generated.PARTS[name](*arguments)) > 60
 
 
 def test_published_totals_are_those_of_the_papers() -> None:
@@ -184,7 +191,7 @@ def test_names_of_plain_help_keep_their_stars() -> None:
 @pytest.fixture
 def plugged_in(forgetting: None, tmp_path: Path) -> None:
     """The plug-ins of the page, each from a file of its own."""
-    for block in code_blocks("plug-ins.md", "python"):
+    for block in code("docs/plug-ins.md"):
         name = re.match(r"# (\w+\.py)\n", block)
         if name is not None:
             (tmp_path / name[1]).write_text(block)
@@ -224,16 +231,14 @@ def test_cells_and_metrics_of_the_plug_in_page_keep_the_contract() -> None:
 
 @pytest.mark.usefixtures("forgetting")
 def test_the_listener_of_the_games_page_keeps_the_contract(tmp_path: Path) -> None:
-    (block,) = [b for b in code_blocks("s2b.md", "python") if b.startswith("# listener.py")]
-    (tmp_path / "listener.py").write_text(block)
+    (tmp_path / "listener.py").write_text(block_of("docs/s2b.md", "# listener.py"))
     registry.load_file(tmp_path / "listener.py")
     check_listener("first-dimension")
 
 
 @pytest.mark.usefixtures("forgetting")
 def test_the_text_model_of_its_page_keeps_the_contract_and_plays(tmp_path: Path) -> None:
-    (block,) = [b for b in code_blocks("s2b-text.md", "python") if b.startswith("# my_text_model.py")]
-    (tmp_path / "my_text_model.py").write_text(block)
+    (tmp_path / "my_text_model.py").write_text(block_of("docs/s2b-text.md", "# my_text_model.py"))
     registry.load_file(tmp_path / "my_text_model.py")
     check_text_model("first-number")
     rows = icy.s2b.evaluate_text("first-number", episodes=8, seeds=1).table()
@@ -243,15 +248,15 @@ def test_the_text_model_of_its_page_keeps_the_contract_and_plays(tmp_path: Path)
 
 @pytest.mark.usefixtures("forgetting")
 def test_the_core_of_its_page_keeps_the_contract(tmp_path: Path) -> None:
-    (block,) = [b for b in code_blocks("s2b-agents.md", "python") if b.startswith("# my_core.py")]
-    (tmp_path / "my_core.py").write_text(block)
+    (tmp_path / "my_core.py").write_text(block_of("docs/s2b-agents.md", "# my_core.py"))
     registry.load_file(tmp_path / "my_core.py")
     check_core("fading")
 
 
+@pytest.mark.docs
 def test_the_code_of_the_page_of_agents_runs() -> None:
     names: dict[str, Any] = {}
-    for block in code_blocks("s2b-agents.md", "python"):
+    for block in code("docs/s2b-agents.md"):
         if not block.startswith("# my_core.py"):
             exec(compile(block, "s2b-agents.md", "exec"), names)
     assert names["latents"].shape == (40, 32, 128 * 32)
@@ -260,8 +265,7 @@ def test_the_code_of_the_page_of_agents_runs() -> None:
 
 @pytest.mark.usefixtures("forgetting")
 def test_the_world_of_its_page_keeps_the_contract_and_has_turns(tmp_path: Path) -> None:
-    (block,) = [b for b in code_blocks("games-worlds.md", "python") if b.startswith("# my_world.py")]
-    (tmp_path / "my_world.py").write_text(block)
+    (tmp_path / "my_world.py").write_text(block_of("docs/games-worlds.md", "# my_world.py"))
     registry.load_file(tmp_path / "my_world.py")
     results = {r.name: r.message for r in check_world("stripes")}
     assert results["looks_vary"] == "objects have many looks"
@@ -273,26 +277,25 @@ def test_the_world_of_its_page_keeps_the_contract_and_has_turns(tmp_path: Path) 
 
 @pytest.mark.usefixtures("forgetting")
 def test_the_perception_of_its_page_keeps_the_contract(tmp_path: Path) -> None:
-    (block,) = [b for b in code_blocks("channels.md", "python") if b.startswith("# my_perception.py")]
-    (tmp_path / "my_perception.py").write_text(block)
+    (tmp_path / "my_perception.py").write_text(block_of("docs/channels.md", "# my_perception.py"))
     registry.load_file(tmp_path / "my_perception.py")
     results = {r.name: r.message for r in check_perception("linear")}
     assert results["stacked_equals_separate"] == "trains as: vmap"
 
 
 def test_the_code_of_the_page_of_channels_runs() -> None:
-    (block,) = [b for b in code_blocks("channels.md", "python") if not b.startswith("# my_perception.py")]
+    (block,) = [b for b in code("docs/channels.md") if not b.startswith("# my_perception.py")]
     exec(compile(block, "channels.md", "exec"), {})
 
 
 def test_every_representation_is_described() -> None:
     assert all(f"`{name}`" in generated.channels() for name in REPRESENTATIONS)
-    assert {"gs: Gumbel-softmax", "qt: binary words", "cb: codes"} <= set(sections("channels.md"))
+    assert {"gs: Gumbel-softmax", "qt: binary words", "cb: codes"} <= set(sections("docs/channels.md"))
 
 
 def test_the_code_of_the_page_of_worlds_runs() -> None:
     names: dict[str, Any] = {}
-    (block,) = [b for b in code_blocks("games-worlds.md", "python") if not b.startswith("# my_world.py")]
+    (block,) = [b for b in code("docs/games-worlds.md") if not b.startswith("# my_world.py")]
     exec(compile(block, "games-worlds.md", "exec"), names)
     assert names["images"].shape == (5, 3, 10, 16, 3, 32, 32)
     assert names["obeys"][..., :8].all()
@@ -301,72 +304,49 @@ def test_the_code_of_the_page_of_worlds_runs() -> None:
 
 @pytest.mark.usefixtures("plugged_in")
 def test_the_checks_of_the_plug_in_page_run() -> None:
-    (block,) = [b for b in code_blocks("plug-ins.md", "python") if not b.startswith("# my_")]
+    (block,) = [b for b in code("docs/plug-ins.md") if not b.startswith("# my_")]
     names: dict[str, object] = {}
     exec(compile(block, "plug-ins.md", "exec"), names)
     assert callable(names["test_contract"])
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_python_is_python(page: str) -> None:
-    for block in code_blocks(page, "python"):
-        ast.parse(block)
+def test_python_parses_and_its_calls_fit() -> None:
+    found = [(place, problem_of_python(block)) for page in PAGES for place, block in fenced(page, "python")]
+    assert [f"{place}: {problem}" for place, problem in found if problem] == []
+    assert len(found) > 40
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_commands_that_are_shown_exist(page: str) -> None:
-    """In blocks of shell commands; every option of each is one of the command."""
-    context = click.Context(main, info_name="icy")
-    for line in "\n".join(code_blocks(page, "sh")).splitlines():
-        words = shlex.split(line, comments=True)
-        if not words or words[0] != "icy":
-            continue
-        command = main.get_command(context, words[1])
-        assert command is not None, line
-        known = {flag for p in command.params if isinstance(p, click.Option) for flag in p.opts}
-        assert (
-            isinstance(command, click.Group)
-            or {w.partition("=")[0] for w in words if re.match(r"--?[a-z]", w)} <= known
-        ), line
+def test_commands_exist_and_have_the_options() -> None:
+    lines = [found for page in PAGES for found in commands(page) if found[1].split()[1] not in COMMANDS_OF_PLUG_INS]
+    wrong = [(place, line, problem) for place, line in lines if (problem := problem_of_command(line))]
+    assert [f"{place}: {problem}: {line}" for place, line, problem in wrong] == []
+    assert len(lines) > 250
 
 
-def anchors(page: str) -> set[str]:
-    """What a link may point to within a page: its headings, as GitHub and MyST name them, and targets of its own."""
-    named = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in sections(page)}
-    return named | set(re.findall(r"^\((\w+)\)=$", PAGES[page], re.MULTILINE))
+def test_links_resolve() -> None:
+    found = [(place, target, problem_of_link(page, target)) for page in PAGES for place, target in links(page)]
+    assert [f"{place}: {problem}: {target}" for place, target, problem in found if problem] == []
+    assert len(found) > 200
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_links_resolve(page: str) -> None:
-    text = re.sub(r"^( *)```(?!\{include).*?^\1```", "", PAGES[page], flags=re.MULTILINE | re.DOTALL)
-    for target in re.findall(r"\]\(([^)\s]+)\)", text):
-        if target.startswith("http"):
-            continue
-        path, _, anchor = target.partition("#")
-        file = (DOCS / page).parent / path if path else DOCS / page
-        assert file.exists(), target
-        name = file.resolve().relative_to(ROOT).as_posix()
-        if anchor and name.startswith("docs/"):
-            assert anchor in anchors(name.removeprefix("docs/")), target
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_includes_find_what_they_include(page: str) -> None:
-    for name, options in re.findall(r"^```\{include\} (\S+)\n(.*?)^```", PAGES[page], re.MULTILINE | re.DOTALL):
-        included = ((DOCS / page).parent / name).read_text()
-        for marker in re.findall(r'^:(?:start-after|end-before): "(.+)"$', options, re.MULTILINE):
-            assert included.count(marker) == 1
+def test_includes_find_their_markers() -> None:
+    wrong = []
+    for page in PAGES:
+        for name, options in re.findall(r"^```\{include\} (\S+)\n(.*?)^```", text(page), re.MULTILINE | re.DOTALL):
+            included = (ROOT / page).parent.joinpath(name).read_text()
+            markers = re.findall(r'^:(?:start-after|end-before): "(.+)"$', options, re.MULTILINE)
+            wrong += [f"{page}: {name} has {m!r} {n} times" for m in markers if (n := included.count(m)) != 1]
+    assert wrong == []
 
 
 def test_every_page_is_in_the_contents() -> None:
     listed = set()
-    for page, text in PAGES.items():
-        for block in re.findall(r"^```\{toctree\}\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+    for page in PAGES:
+        for block in code(page, "{toctree}"):
             names = [line for line in block.splitlines() if line and not line.startswith(":")]
-            listed |= {
-                ((DOCS / page).parent / f"{n}.md").resolve().relative_to(DOCS.resolve()).as_posix() for n in names
-            }
-    assert listed | {"index.md"} == set(PAGES)
+            files = [((ROOT / page).parent / f"{name}.md").resolve() for name in names]
+            listed |= {file.relative_to(ROOT.resolve()).as_posix() for file in files}
+    assert listed | {"docs/index.md", *GUIDES} == set(PAGES)
 
 
 def test_citation_and_package_agree() -> None:
@@ -378,7 +358,7 @@ def test_citation_and_package_agree() -> None:
 # -- the site ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.docs
 @pytest.mark.skipif(importlib.util.find_spec("sphinx") is None, reason='needs pip install ".[docs]"')
 def test_it_builds_without_a_warning(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, DOCS / "build.py", tmp_path], capture_output=True, text=True, check=False)

@@ -1,18 +1,12 @@
-"""What the README and the pages show is what icy prints, measured and takes."""
+"""Output, figures and the picture on the README and the pages agree with icy and with benchmarks/."""
 
 from __future__ import annotations
 
-import ast
-import inspect
 import itertools
 import re
-import shlex
 import sys
-from functools import cache
 from pathlib import Path
-from typing import Any
 
-import click
 import pytest
 from click.testing import CliRunner
 from PIL import Image
@@ -23,11 +17,9 @@ from icy.config.specs import SweepSpec
 from icy.core.registry import registry
 from icy.experiments.sweep import make_sweep, read_sweep
 from icy.testing import check_model
+from tests.pages import ROOT, code, commands, text
 
-ROOT = Path(__file__).parent.parent
 README = "README.md"
-GUIDES = (README, "CONTRIBUTING.md", "CHANGELOG.md")
-PYTHON = (README, "docs/quickstart.md", "docs/end-to-end.md", "docs/from-results-to-a-paper.md", "docs/metrics.md")
 MOST_BYTES, MOST_OF_A_PICTURE = 9_000, 120_000
 NUMBER = r"\d+(?:\.\d+)?"
 PRINTED = {
@@ -55,18 +47,6 @@ TRAINED = {
 PLUG_IN = "probe --plugin mine.py --model Bottleneck --grammar all --quick"
 
 
-@cache
-def text(page: str) -> str:
-    """Return the text of a page."""
-    return (ROOT / page).read_text()
-
-
-def blocks(page: str, language: str = "") -> list[str]:
-    """Return the fenced blocks in a language, "" for those that name none."""
-    fenced = text(page).split("\n```")[1::2]
-    return [rest for name, _, rest in (block.partition("\n") for block in fenced) if name == language]
-
-
 def lines(output: str) -> list[str]:
     """Return the lines of output, without spaces at their ends."""
     return [line.rstrip() for line in output.strip().splitlines()]
@@ -81,7 +61,7 @@ def printed(command: str) -> list[str]:
 
 def shown(page: str, *words: str) -> list[str]:
     """Return the lines of the one block of a page that contains all words."""
-    (block,) = [block for block in blocks(page) if all(word in block for word in words)]
+    (block,) = [block for block in code(page, "") if all(word in block for word in words)]
     return lines(block)
 
 
@@ -97,6 +77,7 @@ def assert_alike(some: list[str], others: list[str]) -> None:
 # -- what is printed ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.docs
 @pytest.mark.parametrize(("page", "command"), [(page, one) for page, found in PRINTED.items() for one in found])
 def test_what_it_prints(page: str, command: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
@@ -107,11 +88,11 @@ def test_what_it_prints(page: str, command: str, monkeypatch: pytest.MonkeyPatch
 
 def test_the_episode_it_begins() -> None:
     assert "icy s2b play --seed 7" in text("docs/s2b.md")
-    (block,) = [block for block in blocks("docs/s2b.md") if block.startswith("Episode of seed 7")]
+    (block,) = [block for block in code("docs/s2b.md", "") if block.startswith("Episode of seed 7")]
     assert "\n".join(printed("s2b play --seed 7 --no-pause")).startswith("\n".join(lines(block)))
 
 
-@pytest.mark.slow
+@pytest.mark.docs
 @pytest.mark.parametrize("page", TRAINED)
 def test_what_it_prints_after_training(page: str, tmp_path: Path) -> None:
     assert f"icy {TRAINED[page]}" in text(page)
@@ -122,7 +103,7 @@ def test_what_it_prints_after_training(page: str, tmp_path: Path) -> None:
 @pytest.fixture
 def mine(forgetting: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The plug-in of the README, as a file in the working folder."""
-    (block,) = blocks(README, "python")
+    (block,) = code(README)
     (tmp_path / "mine.py").write_text(block)
     monkeypatch.chdir(tmp_path)
 
@@ -145,14 +126,14 @@ def test_its_plug_in_has_the_row_that_is_shown() -> None:
     assert_alike([" ".join(found.split())], [" ".join(cells[head] for head in re.split("  +", heads))])
 
 
-@pytest.mark.slow
+@pytest.mark.docs
 @pytest.mark.usefixtures("mine")
 def test_its_plug_in_prints_the_table() -> None:
     assert_alike(printed(PLUG_IN), shown(README, "sender/Bottleneck", "hol"))
 
 
 def test_the_sweep_that_is_shown_can_be_planned(tmp_path: Path) -> None:
-    (block,) = blocks("docs/sweeps.md", "toml")
+    (block,) = code("docs/sweeps.md", "toml")
     (tmp_path / "zoo.toml").write_text(block)
     plan = make_sweep(SweepSpec.asked(**read_sweep(tmp_path / "zoo.toml")))
     assert {row.job.task.side for row in plan.rows} == {"sender", "receiver"}
@@ -238,73 +219,12 @@ def test_its_picture_is_current_and_small(theme: str, monkeypatch: pytest.Monkey
     sys.modules.pop("front")
 
 
-# -- commands, Python and links ----------------------------------------------------------------------------------------
+# -- the first visit ---------------------------------------------------------------------------------------------------
 
 
-def commands(page: str) -> list[list[str]]:
-    """Return the icy commands of a page as words: in its blocks, and between backticks."""
-    found = [
-        line
-        for block in blocks(page) + blocks(page, "sh")
-        for line in re.findall(r"^(?:.+/bin/)?(icy .+)", block, re.MULTILINE)
-    ]
-    found += re.findall(r"`(icy [a-z][^`\n]*)`", text(page))
-    return [shlex.split(line, comments=True) for line in found]
-
-
-@pytest.mark.parametrize(
-    "page", [README, "docs/quickstart.md", "docs/end-to-end.md", "docs/from-results-to-a-paper.md"]
-)
-def test_commands_exist_and_have_the_options(page: str) -> None:
-    context = click.Context(main, info_name="icy")
-    for _, name, *rest in commands(page):
-        command = main.get_command(context, name)
-        assert command is not None, name
-        if isinstance(command, click.Group) and rest:
-            command = command.get_command(context, rest[0])
-            assert command is not None, (name, *rest)
-        known = {flag for p in command.params if isinstance(p, click.Option) for flag in p.opts}
-        assert {word.partition("=")[0] for word in rest if re.match(r"--?[a-z]", word)} <= known, (name, *rest)
-
-
-def test_the_everyday_commands_are_all_there() -> None:
-    named = {words[1] for words in commands("docs/quickstart.md")}
+def test_the_quickstart_has_all_everyday_commands() -> None:
+    named = {line.split()[1] for _, line in commands("docs/quickstart.md")}
     assert {"probe", "sweep", "e2e", "metrics", "s2b", "list", "show", "generate", "check", "doctor"} <= named
-
-
-def public(node: ast.expr) -> Any:
-    """Return what a dotted name that begins with icy or metrics stands for; None for other expressions."""
-    if isinstance(node, ast.Name):
-        return {"icy": icy, "metrics": icy.metrics}.get(node.id)
-    owner = public(node.value) if isinstance(node, ast.Attribute) else None
-    return None if owner is None or inspect.isclass(owner) else getattr(owner, node.attr)  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize("page", PYTHON)
-def test_calls_in_python_fit(page: str) -> None:
-    for call in (node for block in blocks(page, "python") for node in ast.walk(ast.parse(block))):
-        if isinstance(call, ast.Call) and (function := public(call.func)) is not None:
-            words = {word.arg: None for word in call.keywords if word.arg}
-            inspect.signature(function).bind(*[None] * len(call.args), **words)
-
-
-def anchors(page: Path) -> set[str]:
-    """Return the anchors of a page: its headings and its own targets."""
-    content = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
-    heads = [
-        re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in re.findall(r"^#+ (.+)$", content, re.M)
-    ]
-    return {*heads, *re.findall(r"^\((\w+)\)=$", content, re.MULTILINE)}
-
-
-@pytest.mark.parametrize("page", GUIDES)
-def test_links_resolve(page: str) -> None:
-    found = re.findall(r"\]\(([^)\s]+)\)|(?:src|srcset)=\"([^\"]+)\"", text(page))
-    for target in (one or other for one, other in found):
-        path, _, anchor = target.partition("#")
-        if not target.startswith("http"):
-            assert (ROOT / path).exists(), target
-            assert not anchor or anchor in anchors(ROOT / path), target
 
 
 def test_the_readme_is_for_a_first_visit() -> None:
