@@ -9,6 +9,8 @@ import json
 import re
 import shlex
 from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +26,9 @@ from icy.experiments.results import ProbeResult
 from icy.records.load import long_of
 from icy.records.pack import Pack
 from tests.analysis.plots.helpers import MODELS, acquire, budget
-from tests.cli.helpers import ROOT, run
+from tests.cli.helpers import run
 from tests.helpers import readable
+from tests.pages import PAGES, code, shell_commands
 
 TRAINING = ("probe", "sweep", "e2e", "reproduce")
 QUICK = ("list", "show", "generate", "atlas", "table", "plot", "pack")  # are run; others are parsed
@@ -66,14 +69,24 @@ def commands(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[tu
             yield from commands(inner, (*words, name))
 
 
-def examples() -> list[str]:
-    """The examples of help texts, and the commands in blocks of pages."""
-    helps = "\n".join(command.epilog or "" for _, command in commands(main))
-    found = re.findall(r"^ +(icy .+)$", helps, re.MULTILINE)
-    for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
-        for block in re.findall(r"^```sh\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL):
-            found += re.findall(r"^(icy .+)$", block.replace("\\\n", " "), re.MULTILINE)
-    return list(dict.fromkeys(found))
+@cache
+def examples() -> dict[str, str]:
+    """Return the examples of help texts and the commands in blocks of pages, each with its page and line."""
+    found = [
+        (f"icy {' '.join(words)} --help", line)
+        for words, command in commands(main)
+        for line in re.findall(r"^ +(icy .+)$", command.epilog or "", re.MULTILINE)
+    ]
+    found += [item for page in PAGES for item in shell_commands(page, "sh")]
+    return {line: place for place, line in reversed(found)}
+
+
+def kind_of(line: str) -> str:
+    """Return "training" for commands that train, "quick" for commands that take a second, and "other"."""
+    words = line.split()[1:]
+    if (words[0] in TRAINING or words[:2] == ["s2b", "train"]) and "--list" not in words:
+        return "training"
+    return "quick" if words[0] in QUICK and words[:3] != ["plot", "tradeoff", "atlas"] else "other"  # which takes 10 s
 
 
 def folder(path: Path, result: ProbeResult) -> None:
@@ -100,13 +113,11 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     Atlas.of(both.records, "mine").save(home / "mine.parquet")
     Pack.read(home / "bias").write(home / "bias.parquet")
     (home / "mine.py").write_text(PLUG_IN)
-    plug_ins = (ROOT / "docs" / "plug-ins.md").read_text()
-    for block in re.findall(r"^```python\n(.*?)^```", plug_ins, re.MULTILINE | re.DOTALL):
+    for block in code("docs/plug-ins.md"):
         if named := re.match(r"# (my_\w+\.py)\n", block):
             (home / named[1]).write_text(block)
-    sweeps = (ROOT / "docs" / "sweeps.md").read_text()
-    (block,) = re.findall(r"^```toml\n(.*?)^```", sweeps, re.MULTILINE | re.DOTALL)
-    (home / "zoo.toml").write_text(block)
+    (sweep,) = code("docs/sweeps.md", "toml")
+    (home / "zoo.toml").write_text(sweep)
     return home
 
 
@@ -151,22 +162,48 @@ def parsed(words: list[str]) -> dict[str, Any]:
     return command.make_context("icy", words).params
 
 
-@pytest.mark.usefixtures("planning", "forgetting")
-@pytest.mark.parametrize("line", examples(), ids=str)
-def test_an_example_works(line: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@contextmanager
+def example(line: str, home: Path, folder: Path) -> Iterator[list[str]]:
+    """Work in a new folder with all files of `home`, and forget afterwards which plug-ins the example registers."""
+    folder.mkdir()
     for file in home.iterdir():
-        (tmp_path / file.name).symlink_to(file)
-    monkeypatch.chdir(tmp_path)
-    words = shlex.split(line, comments=True)[1:]
-    if (words[0] in TRAINING or words[:2] == ["s2b", "train"]) and "--list" not in words:
-        result = run(*words)
-        assert isinstance(result.exception, Planned), result.output
-    elif words[0] in QUICK and words[:3] != ["plot", "tradeoff", "atlas"]:  # which takes ten seconds
-        result = run(*words)
-        assert result.exit_code == 0, result.output
-    else:
-        given = parsed(words)
-        assert given.get("plugin") or unknown_names(given) == []
+        (folder / file.name).symlink_to(file)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr(registry, "_entries", dict(registry._entries))
+        patch.setattr(registry, "plugin_files", list(registry.plugin_files))
+        yield shlex.split(line, comments=True)[1:]
+
+
+def each(kind: str) -> list[tuple[int, str, str]]:
+    """Return number, place and line of the examples of a kind."""
+    return [(n, place, line) for n, (line, place) in enumerate(examples().items()) if kind_of(line) == kind]
+
+
+@pytest.mark.docs
+@pytest.mark.usefixtures("planning", "forgetting")
+def test_examples_that_train_can_be_planned(home: Path, tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for number, place, line in each("training"):
+        with subtests.test(f"{place}: {line}"), example(line, home, tmp_path / str(number)) as words:
+            result = run(*words)
+            assert isinstance(result.exception, Planned), result.output
+
+
+@pytest.mark.docs
+@pytest.mark.usefixtures("forgetting")
+def test_quick_examples_run(home: Path, tmp_path: Path, subtests: pytest.Subtests) -> None:
+    for number, place, line in each("quick"):
+        with subtests.test(f"{place}: {line}"), example(line, home, tmp_path / str(number)) as words:
+            result = run(*words)
+            assert result.exit_code == 0, result.output
+
+
+@pytest.mark.usefixtures("forgetting")
+def test_examples_parse_and_their_names_are_known(subtests: pytest.Subtests) -> None:
+    for line, place in examples().items():
+        with subtests.test(f"{place}: {line}"):
+            given = parsed(shlex.split(line, comments=True)[1:])
+            assert kind_of(line) != "other" or given.get("plugin") or unknown_names(given) == []
 
 
 def test_there_are_examples_of_every_command() -> None:
