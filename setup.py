@@ -194,7 +194,7 @@ setup(
             "hypothesis",
             "mypy",
             "pandas-stubs",
-            "pytest",
+            "pytest>=9",  # for subtests
             "pytest-xdist",
             "pyyaml",
             "ruff",

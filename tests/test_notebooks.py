@@ -16,8 +16,6 @@ LARGEST = 400_000  # bytes
 PATH = re.compile(r"(?<![\w.>/<])/(?:tmp|home|root|usr|var|opt|work|Users|private|mnt)/|\b[A-Za-z]:\\|file://")
 CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f]")  # carriage returns, escape sequences of terminals
 
-each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-
 
 def code_cells(path: Path) -> list[dict[str, Any]]:
     cells: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["cells"]
@@ -45,66 +43,70 @@ def test_there_are_six() -> None:
     assert [path.stem for path in NOTEBOOKS] == names
 
 
-@each
-def test_the_first_cell_says_what_it_shows_and_how_long_it_takes(path: Path) -> None:
-    first = json.loads(path.read_text(encoding="utf-8"))["cells"][0]
-    title, _, sentence = "".join(first["source"]).partition("\n\n")
-    assert first["cell_type"] == "markdown"
-    assert title.startswith("# ")
-    assert re.search(r"takes\s+(about|less than)\s+[\w\s]+(seconds|minutes?)\s+on", sentence.partition("\n\n")[0])
+def test_the_first_cell_says_what_it_shows_and_how_long_it_takes(subtests: pytest.Subtests) -> None:
+    for path in NOTEBOOKS:
+        with subtests.test(path.name):
+            first = json.loads(path.read_text(encoding="utf-8"))["cells"][0]
+            title, _, sentence = "".join(first["source"]).partition("\n\n")
+            assert first["cell_type"] == "markdown"
+            assert title.startswith("# ")
+            assert re.search(
+                r"takes\s+(about|less than)\s+[\w\s]+(seconds|minutes?)\s+on", sentence.partition("\n\n")[0]
+            )
 
 
-@each
-def test_it_was_run_from_top_to_bottom(path: Path) -> None:
-    counts = [cell["execution_count"] for cell in code_cells(path)]
-    assert counts == list(range(1, len(counts) + 1))
+def test_it_was_run_from_top_to_bottom(subtests: pytest.Subtests) -> None:
+    for path in NOTEBOOKS:
+        with subtests.test(path.name):
+            counts = [cell["execution_count"] for cell in code_cells(path)]
+            assert counts == list(range(1, len(counts) + 1))
 
 
-@each
-def test_it_has_outputs_and_no_errors(path: Path) -> None:
-    outputs = [output for cell in code_cells(path) for output in cell["outputs"]]
-    assert outputs
-    assert [output for output in outputs if output["output_type"] == "error"] == []
-    assert [output for output in outputs if output.get("name") == "stderr"] == []
+def test_it_has_outputs_and_no_errors(subtests: pytest.Subtests) -> None:
+    for path in NOTEBOOKS:
+        with subtests.test(path.name):
+            outputs = [output for cell in code_cells(path) for output in cell["outputs"]]
+            assert outputs
+            assert [output for output in outputs if output["output_type"] == "error"] == []
+            assert [output for output in outputs if output.get("name") == "stderr"] == []
 
 
-@each
-def test_figures_are_pictures_of_a_readable_size(path: Path) -> None:
-    data = [output.get("data", {}) for cell in code_cells(path) for output in cell["outputs"]]
-    for one in data:
-        assert ("image/png" in one) == ("Figure size" in "".join(one.get("text/plain", "")))
-    for one in data:
-        if "image/png" in one:
-            width, height = struct.unpack(">II", base64.b64decode(one["image/png"])[16:24])
-            assert 300 <= width <= 1300
-            assert 150 <= height <= 1000
+def test_figures_are_pictures_of_a_readable_size(subtests: pytest.Subtests) -> None:
+    for path in NOTEBOOKS:
+        with subtests.test(path.name):
+            data = [output.get("data", {}) for cell in code_cells(path) for output in cell["outputs"]]
+            for one in data:
+                assert ("image/png" in one) == ("Figure size" in "".join(one.get("text/plain", "")))
+            for one in data:
+                if "image/png" in one:
+                    width, height = struct.unpack(">II", base64.b64decode(one["image/png"])[16:24])
+                    assert 300 <= width <= 1300
+                    assert 150 <= height <= 1000
 
 
-@each
-def test_outputs_hold_no_paths_and_no_terminal_control(path: Path) -> None:
-    for cell in code_cells(path):
-        for text in texts(cell):
-            assert PATH.search(text) is None
-            assert CONTROL.search(text) is None
+def test_outputs_hold_no_paths_and_no_terminal_control(subtests: pytest.Subtests) -> None:
+    for path in NOTEBOOKS:
+        with subtests.test(path.name):
+            for cell in code_cells(path):
+                for text in texts(cell):
+                    assert PATH.search(text) is None
+                    assert CONTROL.search(text) is None
 
 
-@each
-def test_it_is_small(path: Path) -> None:
-    assert path.stat().st_size <= LARGEST
+def test_it_is_small(subtests: pytest.Subtests) -> None:
+    for path in NOTEBOOKS:
+        with subtests.test(path.name):
+            assert path.stat().st_size <= LARGEST
 
 
-@pytest.mark.parametrize("text", ["in /tmp/tmpab12/x", "'/" + "home/me/icy'", "C:\\icy", "file:///x"])
-def test_paths_would_be_found(text: str) -> None:
-    assert PATH.search(text)
-
-
-@pytest.mark.parametrize("text", ["<td>1</td>", "</table>", "sender/tmp/x", "icy22/table3", "1.00±0.00"])
-def test_what_is_no_path_is_not_found(text: str) -> None:
-    assert PATH.search(text) is None
+def test_the_pattern_of_paths() -> None:
+    paths = ["in /tmp/tmpab12/x", "'/" + "home/me/icy'", "C:\\icy", "file:///x"]
+    others = ["<td>1</td>", "</table>", "sender/tmp/x", "icy22/table3", "1.00±0.00"]
+    assert list(filter(PATH.search, paths + others)) == paths
 
 
 @pytest.mark.notebooks
-@each
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_it_runs(path: Path) -> None:
     """In an empty folder; every cell that shows something kept shows something of the same kind."""
     kept = code_cells(path)

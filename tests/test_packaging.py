@@ -262,10 +262,11 @@ def test_quick_commands_leave_torch_alone(arguments: list[str]) -> None:
     run_python("-c", code + "assert 'torch' not in sys.modules", cwd=ROOT)
 
 
-@pytest.mark.parametrize("name", icy.__all__)
-def test_public_names_load(name: str) -> None:
-    """Every public name leads somewhere, and a second look gives the same object."""
-    assert getattr(icy, name) is getattr(icy, name)
+def test_public_names_load(subtests: pytest.Subtests) -> None:
+    """Every public name gives an object, and the same object each time."""
+    for name in icy.__all__:
+        with subtests.test(name):
+            assert getattr(icy, name) is getattr(icy, name)
 
 
 def test_public_names_are_listed() -> None:

@@ -29,11 +29,12 @@ def test_help_names_every_command_and_how_to_complete() -> None:
     assert "_ICY_COMPLETE=bash_source" in result.stdout
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_has_examples(name: str) -> None:
-    result = run(name, "--help")
-    assert result.exit_code == 0
-    assert f"\n    icy {name}" in result.stdout
+def test_help_of_every_command_shows_its_examples(subtests: pytest.Subtests) -> None:
+    for name in COMMANDS:
+        with subtests.test(name):
+            result = run(name, "--help")
+            assert result.exit_code == 0
+            assert f"\n    icy {name}" in result.stdout
 
 
 def test_version() -> None:

@@ -49,20 +49,21 @@ def test_options_have_the_types_of_the_spec(function: Callable[..., Any], typed:
     assert set(own.parameters) >= set(types(spec))
 
 
-@pytest.mark.parametrize(
-    ("literal", "table"),
-    [
-        (options.ProtocolName, PROTOCOLS),
-        (options.RepresentationName, REPRESENTATIONS),
-        (options.PresetName, PRESETS),
-        (options.SplitName, SPLITS),
-        (options.SideName, SIDES),
-        (options.RunnerName, RUNNERS),
-        (options.Rerun, RERUN),
-        (options.TrackerName, TRACKERS),
-        (options.OrderName, ORDERS),
-        (options.Engine, ENGINES),
-    ],
-)
-def test_literals_have_the_names_of_their_tables(literal: Any, table: Iterable[str]) -> None:
-    assert sorted(get_args(literal)) == sorted(table)
+LITERALS: list[tuple[Any, Iterable[str]]] = [
+    (options.ProtocolName, PROTOCOLS),
+    (options.RepresentationName, REPRESENTATIONS),
+    (options.PresetName, PRESETS),
+    (options.SplitName, SPLITS),
+    (options.SideName, SIDES),
+    (options.RunnerName, RUNNERS),
+    (options.Rerun, RERUN),
+    (options.TrackerName, TRACKERS),
+    (options.OrderName, ORDERS),
+    (options.Engine, ENGINES),
+]
+
+
+def test_literals_have_the_names_of_their_tables(subtests: pytest.Subtests) -> None:
+    for literal, table in LITERALS:
+        with subtests.test(str(literal)):
+            assert sorted(get_args(literal)) == sorted(table)

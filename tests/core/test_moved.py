@@ -48,14 +48,14 @@ def test_every_address_is_tested() -> None:
     assert set(NAMES) == set(MOVED)
 
 
-@pytest.mark.parametrize("address", MOVED)
-def test_old_address(address: str) -> None:
-    old = importlib.import_module(address)
-    for name in NAMES[address]:
-        with pytest.warns(FutureWarning, match=rf"{address}.{name} is now icy\.\w+\.[\w.]*{name}") as warned:
-            found = getattr(old, name)
-        new = str(warned[0].message).partition(" is now ")[2].rpartition(".")[0]
-        assert found is getattr(importlib.import_module(new), name)
+def test_old_addresses(subtests: pytest.Subtests) -> None:
+    for address, name in [(address, name) for address, names in NAMES.items() for name in names]:
+        with subtests.test(f"{address}.{name}"):
+            old = importlib.import_module(address)
+            with pytest.warns(FutureWarning, match=rf"{address}.{name} is now icy\.\w+\.[\w.]*{name}") as warned:
+                found = getattr(old, name)
+            new = str(warned[0].message).partition(" is now ")[2].rpartition(".")[0]
+            assert found is getattr(importlib.import_module(new), name)
 
 
 def test_names_that_never_were() -> None:

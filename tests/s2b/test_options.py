@@ -29,24 +29,25 @@ def test_options_of_parallel_env_are_those_of_its_class() -> None:
     assert own == inspect.signature(MetaReferentialGame).parameters.keys() - {"settings", "given"}
 
 
-@pytest.mark.parametrize(
-    ("literal", "table"),
-    [
-        (options.Compat, settings.COMPATS),
-        (options.GameKind, settings.GAME_KINDS),
-        (options.Query, settings.QUERIES),
-        (options.QueryOrder, settings.ORDERS),
-        (options.QueryOf, settings.OWNERS),
-        (options.View, settings.VIEWS),
-        (options.Masks, settings.MASKS),
-        (options.GameSplit, settings.SPLITS),
-        (options.RecallSplit, RECALL_SPLITS),
-        (options.Stimuli, stimuli.REPRESENTATIONS),
-        (options.Truncation, stimuli.TRUNCATIONS),
-        (options.Actions, spaces.FORMS),
-        (options.Messages, spaces.MESSAGES),
-        (options.RenderMode, adapter.RENDER_MODES),
-    ],
-)
-def test_literals_have_the_names_of_their_tables(literal: Any, table: Iterable[str]) -> None:
-    assert set(get_args(literal)) == set(table)
+LITERALS: list[tuple[Any, Iterable[str]]] = [
+    (options.Compat, settings.COMPATS),
+    (options.GameKind, settings.GAME_KINDS),
+    (options.Query, settings.QUERIES),
+    (options.QueryOrder, settings.ORDERS),
+    (options.QueryOf, settings.OWNERS),
+    (options.View, settings.VIEWS),
+    (options.Masks, settings.MASKS),
+    (options.GameSplit, settings.SPLITS),
+    (options.RecallSplit, RECALL_SPLITS),
+    (options.Stimuli, stimuli.REPRESENTATIONS),
+    (options.Truncation, stimuli.TRUNCATIONS),
+    (options.Actions, spaces.FORMS),
+    (options.Messages, spaces.MESSAGES),
+    (options.RenderMode, adapter.RENDER_MODES),
+]
+
+
+def test_literals_have_the_names_of_their_tables(subtests: pytest.Subtests) -> None:
+    for literal, table in LITERALS:
+        with subtests.test(str(literal)):
+            assert set(get_args(literal)) == set(table)

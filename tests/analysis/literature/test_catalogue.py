@@ -15,7 +15,6 @@ from icy.analysis.literature.catalogue import (
     DATA,
     KEYS,
     NUMBERS,
-    PublishedTable,
     end_to_end,
     published_findings,
     supervised,
@@ -26,7 +25,6 @@ from icy.core.registry import SIDES, registry
 from icy.languages.meanings import MeaningSpace
 
 TABLES = published_tables()
-every_table = pytest.mark.parametrize("table", TABLES, ids=lambda table: table.id)
 
 # table: (numbers, sum of the means, sum of the errors). Counts are rows times columns of the papers' tables.
 CHECKSUMS = {
@@ -117,15 +115,16 @@ SPOTS: list[tuple[str, dict[str, Any], float, float, str]] = [
 # -- every table -------------------------------------------------------------------------------------------------------
 
 
-@every_table
-def test_every_number_is_there_once(table: PublishedTable) -> None:
-    count, means, errors = CHECKSUMS[table.id]
-    cells = table.to_dataframe()
-    assert (len(cells), table.rows) == (count, count)
-    assert cells["mean"].sum() == pytest.approx(means, abs=1e-9)
-    assert cells["error"].sum() == pytest.approx(errors, abs=1e-9)
-    which = [*cells.columns[: cells.columns.get_loc("measure")], "measure"]
-    assert not cells.duplicated(which).any()
+def test_every_number_is_there_once(subtests: pytest.Subtests) -> None:
+    for table in TABLES:
+        with subtests.test(table.id):
+            count, means, errors = CHECKSUMS[table.id]
+            cells = table.to_dataframe()
+            assert (len(cells), table.rows) == (count, count)
+            assert cells["mean"].sum() == pytest.approx(means, abs=1e-9)
+            assert cells["error"].sum() == pytest.approx(errors, abs=1e-9)
+            which = [*cells.columns[: cells.columns.get_loc("measure")], "measure"]
+            assert not cells.duplicated(which).any()
 
 
 def test_every_file_is_in_the_catalogue() -> None:
@@ -133,77 +132,88 @@ def test_every_file_is_in_the_catalogue() -> None:
     assert sorted(DATA.rglob("*.csv")) == sorted(table.path for table in TABLES)
 
 
-@pytest.mark.parametrize(("name", "which", "mean", "error", "text"), SPOTS, ids=[f"{s[0]} {s[4]}" for s in SPOTS])
-def test_numbers_are_those_of_the_papers(
-    name: str, which: dict[str, Any], mean: float, error: float, text: str
-) -> None:
-    table = published(name)
-    for column, value in which.items():
-        table = table[table[column] == value]
-    cell = table.iloc[0]
-    assert cell[["mean", "error"]].tolist() == pytest.approx([mean, error], abs=1e-12, nan_ok=True)
-    assert cell["printed"] == text
+def test_numbers_are_those_of_the_papers(subtests: pytest.Subtests) -> None:
+    for name, which, mean, error, text in SPOTS:
+        with subtests.test(f"{name} {text}"):
+            table = published(name)
+            for column, value in which.items():
+                table = table[table[column] == value]
+            cell = table.iloc[0]
+            assert cell[["mean", "error"]].tolist() == pytest.approx([mean, error], abs=1e-12, nan_ok=True)
+            assert cell["printed"] == text
 
 
 def test_every_table_has_a_number_looked_at() -> None:
     assert {spot[0] for spot in SPOTS} == set(CHECKSUMS)
 
 
-@every_table
-def test_columns_and_kinds(table: PublishedTable) -> None:
-    cells = table.to_dataframe()
-    assert list(cells.columns[:2]) == ["source", "table"]
-    assert set(NUMBERS) <= set(cells.columns)
-    assert cells["source"].eq(table.source).all()
-    assert cells["table"].eq(table.label).all()
-    assert set(cells["error_kind"]) <= {"sem", "ci95", "sd", "none"}
-    assert cells["error"].notna().equals(cells["error_kind"] != "none")
-    assert cells["mean"].isna().equals(cells["bound"].notna())  # one or the other
-    assert cells["printed"].ne("").all()
-    assert table.runs is None or cells["n"].dropna().eq(table.runs).all()
-    known = cells["error"].notna() & cells["n"].notna()
-    assert cells["standard_error"].notna().equals(known)
+def test_columns_and_kinds(subtests: pytest.Subtests) -> None:
+    for table in TABLES:
+        with subtests.test(table.id):
+            cells = table.to_dataframe()
+            assert list(cells.columns[:2]) == ["source", "table"]
+            assert set(NUMBERS) <= set(cells.columns)
+            assert cells["source"].eq(table.source).all()
+            assert cells["table"].eq(table.label).all()
+            assert set(cells["error_kind"]) <= {"sem", "ci95", "sd", "none"}
+            assert cells["error"].notna().equals(cells["error_kind"] != "none")
+            assert cells["mean"].isna().equals(cells["bound"].notna())  # one or the other
+            assert cells["printed"].ne("").all()
+            assert table.runs is None or cells["n"].dropna().eq(table.runs).all()
+            known = cells["error"].notna() & cells["n"].notna()
+            assert cells["standard_error"].notna().equals(known)
 
 
-@every_table
-def test_means_are_possible(table: PublishedTable) -> None:
-    cells = table.to_dataframe().dropna(subset="mean")
-    shares = {"accuracy", "sender_accuracy", "end_to_end_accuracy", "acc_holdout", "ami", "cbm", "precision", "recall"}
-    shares |= {"ambiguity_rate", "paraphrase_rate", "unmatched_rate", "residual_entropy"}
-    percent = table.id.startswith("metarg")
-    for measure, part in cells.groupby("measure"):
-        low, high = part["mean"].min(), part["mean"].max()
-        if percent:
-            assert 10 < low <= high <= 100
-        elif measure in shares:
-            assert 0 <= low <= high <= 1
-        elif measure == "ratio":
-            assert 0.7 < low <= high < 20.5
-        elif measure in ("topsim", "pearson_ami_cbm"):
-            assert -0.1 < low <= high < 1
-        else:
-            assert low >= 0
-    assert not (cells["error"] < 0).any()
+def test_means_are_possible(subtests: pytest.Subtests) -> None:
+    for table in TABLES:
+        with subtests.test(table.id):
+            cells = table.to_dataframe().dropna(subset="mean")
+            shares = {
+                "accuracy",
+                "sender_accuracy",
+                "end_to_end_accuracy",
+                "acc_holdout",
+                "ami",
+                "cbm",
+                "precision",
+                "recall",
+            }
+            shares |= {"ambiguity_rate", "paraphrase_rate", "unmatched_rate", "residual_entropy"}
+            percent = table.id.startswith("metarg")
+            for measure, part in cells.groupby("measure"):
+                low, high = part["mean"].min(), part["mean"].max()
+                if percent:
+                    assert 10 < low <= high <= 100
+                elif measure in shares:
+                    assert 0 <= low <= high <= 1
+                elif measure == "ratio":
+                    assert 0.7 < low <= high < 20.5
+                elif measure in ("topsim", "pearson_ami_cbm"):
+                    assert -0.1 < low <= high < 1
+                else:
+                    assert low >= 0
+            assert not (cells["error"] < 0).any()
 
 
-@every_table
-def test_the_catalogue_says_what_is_needed(table: PublishedTable) -> None:
-    assert table.title
-    assert table.measured
-    assert table.citation
-    assert table.reproduce in ("probe", "e2e", "s2b", "games", "metrics", "")
-    assert len(table.seeds) in (0, table.runs)
-    if table.reproduce == "s2b":
-        assert table.to_dataframe()["values"].str.fullmatch("2-[35]").all()
-    elif table.reproduce == "games":
-        assert table.to_dataframe()["world"].isin(["thing", "shape"]).all()
-    elif table.reproduce:
-        assert MeaningSpace.of(table.meanings).size >= 25
-        assert table.vocab_size
-        assert table.word_length
-    if table.reproduce == "probe":
-        protocol = PROTOCOLS[table.protocol]
-        assert table.to_dataframe()["protocol"].eq(protocol.name).all()
+def test_the_catalogue_says_what_is_needed(subtests: pytest.Subtests) -> None:
+    for table in TABLES:
+        with subtests.test(table.id):
+            assert table.title
+            assert table.measured
+            assert table.citation
+            assert table.reproduce in ("probe", "e2e", "s2b", "games", "metrics", "")
+            assert len(table.seeds) in (0, table.runs)
+            if table.reproduce == "s2b":
+                assert table.to_dataframe()["values"].str.fullmatch("2-[35]").all()
+            elif table.reproduce == "games":
+                assert table.to_dataframe()["world"].isin(["thing", "shape"]).all()
+            elif table.reproduce:
+                assert MeaningSpace.of(table.meanings).size >= 25
+                assert table.vocab_size
+                assert table.word_length
+            if table.reproduce == "probe":
+                protocol = PROTOCOLS[table.protocol]
+                assert table.to_dataframe()["protocol"].eq(protocol.name).all()
 
 
 @pytest.mark.parametrize("cells", [supervised(), end_to_end()], ids=["probe", "e2e"])
