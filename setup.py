@@ -192,6 +192,7 @@ setup(
             "build",
             "httpx",  # which starlette's test client speaks with
             "hypothesis",
+            "import-linter",
             "mypy",
             "pandas-stubs",
             "pytest>=9",  # for subtests

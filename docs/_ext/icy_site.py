@@ -212,7 +212,7 @@ def draw_pictures(app: Sphinx) -> None:
 
     folder = Path(app.srcdir) / "_generated"
     root = Path(app.srcdir).parent
-    sources = [Path(module.__file__) for module in (pictures, rooms, sheets)]
+    sources = [*(Path(module.__file__) for module in (pictures, rooms, sheets)), root / "pyproject.toml"]
     sources += [*(root / "grammars").glob("*.py"), *(root / "icy" / "games" / "worlds").glob("*.py")]
     drawn = list(folder.glob("*.png"))
     if not drawn or min(map(os.path.getmtime, drawn)) < max(map(os.path.getmtime, sources)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,16 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch
 
 ROOT = Path(__file__).parents[2]
-LAYERS = (  # low to high, as tests/test_layers.py holds them
-    ("core",),
-    ("languages",),
-    ("config", "models", "grammars", "metrics"),
-    ("records",),
-    ("training",),
-    ("s2b", "games", "study", "analysis"),
-    ("experiments", "testing"),
-    ("cli",),
-)
+CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
+LAYERS = [line.split(" | ") for line in reversed(CONTRACTS[0]["layers"])]  # low to high
 WHAT = {
     "core": "registry and plug-ins, errors, checks, random streams, noise, devices, files, representations",
     "languages": "meaning spaces, languages, their files, splits",
