@@ -198,6 +198,7 @@ def plugged_in(forgetting: None, tmp_path: Path) -> None:
             registry.load_file(tmp_path / name[1])
 
 
+@pytest.mark.docs
 @pytest.mark.usefixtures("plugged_in")
 @pytest.mark.parametrize("name", ["sender/SquaredLinear", "receiver/LastTokens", "HierZero:plain", "RNN1L:plain"])
 def test_models_of_the_plug_in_page_keep_the_contract(name: str) -> None:

@@ -9,7 +9,7 @@ import icy
 from icy.analysis.literature.agreement import agreement, end_to_end_agreement
 
 
-@pytest.mark.slow
+@pytest.mark.stress
 @pytest.mark.parametrize(
     ("model", "protocol", "seeds", "grammars"),
     [

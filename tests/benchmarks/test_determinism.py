@@ -55,7 +55,7 @@ def test_each_row_of_the_table_makes_200_comparisons(determinism: ModuleType) ->
         assert replicates * len(determinism.WAYS) >= 200
 
 
-@pytest.mark.slow
+@pytest.mark.stress
 @pytest.mark.parametrize("path", [pytest.param("native", marks=needs_native), "PyTorch"])
 @pytest.mark.parametrize("row", ["soft", "gumb", "discr", "e2e"])
 def test_nothing_differs_in_the_small_form(determinism: ModuleType, row: str, path: str) -> None:

@@ -25,6 +25,7 @@ def bench(faults: ModuleType, tmp_path: Path) -> Any:
     return faults.Bench(tmp_path, models=("receiver/RNN1L:GRU",))
 
 
+@pytest.mark.stress
 def test_a_killed_sweep_and_two_in_a_folder_lose_repeat_and_leave_nothing(faults: ModuleType, bench: Any) -> None:
     assert len(bench.whole) == 4
     killed = bench.disturb("killed", faults.as_workers_start(signal.SIGKILL, 0.5), 1)
@@ -36,7 +37,7 @@ def test_a_killed_sweep_and_two_in_a_folder_lose_repeat_and_leave_nothing(faults
     assert together.clean, together
 
 
-@pytest.mark.slow
+@pytest.mark.stress
 def test_no_fault_costs_anything(faults: ModuleType, bench: Any) -> None:
     found = list(faults.suite(bench, 2))
     assert all(counts.clean for counts in found), found

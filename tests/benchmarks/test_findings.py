@@ -112,6 +112,7 @@ def test_models_of_which_seeds_failed_are_left_out(monkeypatch: pytest.MonkeyPat
         assert long.groupby("model")["seed"].nunique().eq(3).all()
 
 
+@pytest.mark.slow
 def test_the_page_says_what_the_records_show(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     bench = benchmark("findings", monkeypatch)
     committed = bench.PAGE.read_text()

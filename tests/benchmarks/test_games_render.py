@@ -38,7 +38,7 @@ def test_a_reader_learns_colours_within_a_few_updates(
     assert found[1] > 0.3  # of six
 
 
-@pytest.mark.slow
+@pytest.mark.stress
 def test_single_images_can_be_read_at_the_default_sizes(games_render: ModuleType) -> None:
     shape, colour, *places = games_render.accuracies(make_world("shape"))
     assert shape >= 0.95

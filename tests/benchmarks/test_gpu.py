@@ -36,7 +36,7 @@ def test_tests_are_there(gpu: ModuleType) -> None:
     assert all((FOLDER.parent / path).is_file() for path in gpu.TESTS)
 
 
-@pytest.mark.slow
+@pytest.mark.stress
 @pytest.mark.parametrize("name", ["table-13", "atlas-soft", "tf32"])
 def test_sweeps_can_be_planned(name: str, gpu: ModuleType, tmp_path: Path) -> None:
     on_cpu = ["cpu" if word == "cuda" else word for word in commands(gpu)[name]]

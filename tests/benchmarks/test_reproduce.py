@@ -41,12 +41,14 @@ def test_a_table_without_what_is_named_is_passed_over(
     assert reproduce.reproduce(reproduce.Page(table), **named) is None
 
 
+@pytest.mark.slow
 def test_a_table_of_which_nothing_is_named_is_read_whole(reproduce: ModuleType) -> None:
     done = reproduce.reproduce(reproduce.Page("perkins21/table15"))
     assert len(done.cells) == 432
     assert set(done.cells["representation"]) == {"soft", "gumb", "discr"}
 
 
+@pytest.mark.slow
 def test_what_is_named_is_all_that_is_read(reproduce: ModuleType) -> None:
     done = reproduce.reproduce(reproduce.Page("perkins21/table15"), only=["kNN"], representation=["soft"])
     assert set(done.cells["model"]) == {"kNN"}

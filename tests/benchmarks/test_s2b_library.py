@@ -9,7 +9,7 @@ import pytest
 from .helpers import benchmark
 
 
-@pytest.mark.slow
+@pytest.mark.stress
 def test_a_library_trains_the_same_listener_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sb3_contrib")
     compare = benchmark("s2b_library", monkeypatch)

@@ -150,7 +150,7 @@ def test_a_row_that_is_unknown_is_refused(
 
 
 @needs_compiler
-@pytest.mark.slow
+@pytest.mark.stress
 def test_a_quick_run_measures_both_parts_and_writes_nothing() -> None:
     before = {path: path.stat().st_mtime_ns for path in FOLDER.glob("speed-*")}
     command = [sys.executable, str(FOLDER / "speed.py"), "--quick", "--rows", "sender/FC2L,receiver/Hier:GRU"]

@@ -20,7 +20,7 @@ def test_times_are_told_in_milliseconds(monkeypatch: pytest.MonkeyPatch) -> None
     assert times.quantiles("form") == ["1", "2.0", "2.0", "2.0", "2.0"]
 
 
-@pytest.mark.slow
+@pytest.mark.stress
 @pytest.mark.skipif(not Path("/proc/stat").is_file(), reason="what else the machine does is read from /proc/stat")
 def test_all_players_finish_without_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     study_load = benchmark("study_load", monkeypatch)

@@ -80,13 +80,13 @@ def assert_runs_within_limits(words: list[str], codes: tuple[int, ...]) -> None:
     assert float(seconds) < MOST_SECONDS
 
 
-@pytest.mark.slow
+@pytest.mark.stress
 @pytest.mark.parametrize(("words", "codes"), LINES, ids=[name_of(words) for words, _ in LINES])
 def test_a_line_takes_neither_memory_nor_time(words: tuple[str, ...], codes: tuple[int, ...], folder: Path) -> None:
     assert_runs_within_limits([word.replace("{folder}", str(folder)) for word in words], codes)
 
 
-@pytest.mark.slow
+@pytest.mark.stress
 @pytest.mark.parametrize("place", range(len(SWEEPS)), ids=list(SWEEPS))
 def test_a_sweep_file_takes_neither_memory_nor_time(place: int, folder: Path) -> None:
     words = ["sweep", str(folder / f"{place}.toml"), "--dry-run", "-o", str(folder / "out")]

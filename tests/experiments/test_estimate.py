@@ -238,7 +238,7 @@ print(found.memory * found.stack, found.process)
 
 
 @linux
-@pytest.mark.slow
+@pytest.mark.stress
 @pytest.mark.parametrize("model", ["sender/FC2L", "sender/HierZero:RNN", "receiver/RNN1L:GRU"])
 def test_the_memory_of_an_estimate_is_that_of_a_run(model: str, tmp_path: Path) -> None:
     """Of the whole process, within a tenth; and of the stack alone, within a fifth."""

@@ -135,6 +135,7 @@ def games(draw: st.DrawFn) -> GameSettings:
         reject()
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(games(), st.lists(st.integers(0, 2**40), min_size=12, max_size=16, unique=True), st.data())
 def test_an_episode_is_the_same_alone_and_in_any_batch(

@@ -10,6 +10,7 @@ import pytest
 
 from icy.core.errors import IcyError
 from icy.s2b import BatchedGame, GameSettings, Turn
+from tests.helpers import mark_others
 from tests.s2b.helpers import GAMES
 
 
@@ -41,7 +42,7 @@ def assert_same_rows(several: BatchedGame, turn: Turn, single: BatchedGame, alon
 
 
 @pytest.mark.parametrize(
-    "count", [8, pytest.param(112, marks=pytest.mark.slow)], ids=["72 episodes", "1008 episodes, slow"]
+    "count", [3, pytest.param(112, marks=pytest.mark.stress)], ids=["27 episodes", "1008 episodes"]
 )
 @pytest.mark.parametrize("name", GAMES)
 def test_a_batch_plays_as_single_games_do(name: str, count: int) -> None:
@@ -89,7 +90,7 @@ def test_reset_begins_the_next_episodes_of_the_seeds() -> None:
 
 
 @pytest.mark.parametrize("autoreset", [False, True])
-@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize("name", mark_others("slow", GAMES, lambda name: name in ("default", "both speak")))
 def test_a_game_goes_on_from_its_state(name: str, autoreset: bool) -> None:
     """As one that was never left, from anywhere, through ends of episodes; on arrays and on tensors."""
     given: dict[str, Any] = {"episodes": 5, "autoreset": autoreset, **GAMES[name]}

@@ -68,7 +68,7 @@ def play_pilot() -> None:
     of.database.close()
 
 
-@pytest.mark.slow
+@pytest.mark.docs
 def test_the_page_shows_what_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     served = iter([play_pilot, lambda: None])  # the pilot, and then the study behind a proxy

@@ -21,7 +21,7 @@ from tests.helpers import THREE, long
 
 from .helpers import trained_otherwise
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(why_not()), reason=why_not())]
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(bool(why_not()), reason=why_not())]
 
 
 @contextmanager

@@ -42,6 +42,7 @@ def _setting(settings: list[dict[str, object]]) -> list[str]:
     return names
 
 
+@pytest.mark.slow
 def test_principal_components_are_orthogonal_and_explain_most(settings: list[dict[str, object]]) -> None:
     first = settings[0]
     by_name = {axes["name"]: axes for axes in first["axes"]}  # type: ignore[attr-defined]

@@ -59,6 +59,7 @@ def data_of(text: str) -> Any:
     return json.loads(Outline(text).scripts[0])
 
 
+@pytest.mark.slow
 def test_names_and_reasons_have_no_meaning_in_the_page() -> None:
     table = long({EVIL: {"rot": [0.5, math.nan]}}).assign(failed=[False, True], error=[None, EVIL])
     text = page(table, EVIL)

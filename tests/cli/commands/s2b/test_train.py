@@ -43,6 +43,7 @@ def train(out: Path, *words: str) -> Result:
     return run("train", *tiny, *words)
 
 
+@pytest.mark.slow
 def test_a_table_of_agents_and_nothing_twice(folder: Path) -> None:
     again = train(folder, *PAIRS)
     assert "Nothing to train: 2 of 2 on file" in again.output

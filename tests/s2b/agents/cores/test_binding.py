@@ -28,7 +28,7 @@ def episodes(generator: torch.Generator) -> tuple[Tensor, Tensor]:
     return torch.cat([torch.cat([seen, heard], -1), asked]), (seen[which, row][..., 0] > 0).float()
 
 
-@pytest.mark.slow
+@pytest.mark.stress
 @pytest.mark.parametrize("name", SMALL)
 def test_memory_cores_learn_to_bind(name: str) -> None:
     torch.manual_seed(0)

@@ -104,7 +104,7 @@ def test_settings_that_cannot_be(given: dict[str, Any], why: str) -> None:
         LearningSettings(**given)
 
 
-@pytest.mark.slow
+@pytest.mark.stress
 def test_a_memory_learns_the_task_by_reward_alone_and_a_deaf_one_does_not() -> None:
     game = GameSettings(most=3)
     for deaf, least, most in ((False, 0.98, 1.0), (True, 0.48, 0.52)):

@@ -289,7 +289,7 @@ def test_games_that_cannot_be_dealt_are_refused_at_the_beginning(given: dict[str
         Pair(replace(GAME, **given))
 
 
-@pytest.mark.slow
+@pytest.mark.stress
 def test_a_pair_learns_by_reward_alone() -> None:
     torch.set_num_threads(1)
     pair = Pair(GAME, PairSettings(updates=900))

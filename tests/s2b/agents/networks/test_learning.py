@@ -101,7 +101,7 @@ def test_supervised_settings_have_defaults_of_their_own() -> None:
         SupervisedCoreSettings(updates=0)
 
 
-@pytest.mark.slow
+@pytest.mark.stress
 @pytest.mark.parametrize("baseline", ["phase", "value"])
 def test_recurrent_ppo_learns_an_easy_game_and_a_deaf_core_does_not(baseline: str) -> None:
     """Tokens are not permuted here, so that a core needs no more than to compare."""

@@ -360,7 +360,7 @@ QUICK = R2D2Settings(
 )  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.stress
 @pytest.mark.parametrize("deaf", [False, True])
 def test_a_listener_learns_words_that_stay_the_same(deaf: bool) -> None:
     learning = R2D2Learning(EASY, replace(QUICK, network=replace(QUICK.network, deaf=deaf)))
@@ -369,7 +369,7 @@ def test_a_listener_learns_words_that_stay_the_same(deaf: bool) -> None:
     assert 0.4 < found < 0.6 if deaf else found > 0.95
 
 
-@pytest.mark.slow
+@pytest.mark.stress
 def test_two_players_come_to_agree_on_words() -> None:
     learning = R2D2Learning(EASY, replace(QUICK, players="both", observations=100_000))
     learning.run(learning.total)

@@ -20,7 +20,7 @@ from tests.study.service.helpers import rows, secrets_of, study
 from tests.study.service.web.serving import reachable
 from tests.study.service.web.test_security import TELLING
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(why_not()), reason=why_not())]
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(bool(why_not()), reason=why_not())]
 
 T = words("en")
 WHOLE = {"examples": 50, "held_out_at": [29, 39, 49], "interval": 8}

@@ -22,7 +22,7 @@ from tests.study.service.web.helpers import robot, without_limits
 from tests.study.service.web.serving import free_port
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.stress,
     pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here"),
 ]
 KILLS = 100

@@ -19,7 +19,7 @@ from tests.study.service.helpers import finish, started, study
 from tests.study.service.web.helpers import without_limits
 from tests.study.service.web.test_browser import begin, opened, play, press, right_answer, small
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(why_not()), reason=why_not())]
+pytestmark = [pytest.mark.browser, pytest.mark.skipif(bool(why_not()), reason=why_not())]
 
 T = words("en")
 FOLDER = os.environ.get("ICY_SCREENSHOTS")
