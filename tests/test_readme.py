@@ -132,6 +132,7 @@ def test_its_plug_in_prints_the_table() -> None:
     assert_alike(printed(PLUG_IN), shown(README, "sender/Bottleneck", "hol"))
 
 
+@pytest.mark.docs
 def test_the_sweep_that_is_shown_can_be_planned(tmp_path: Path) -> None:
     (block,) = code("docs/sweeps.md", "toml")
     (tmp_path / "zoo.toml").write_text(block)

@@ -9,6 +9,7 @@ import inspect
 import re
 import shutil
 import sys
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 from .errors import IcyError, PluginError
@@ -30,12 +31,14 @@ def import_file(file: Path, path: str) -> None:
     place = hashlib.blake2b(path.encode(), digest_size=4).hexdigest()  # two files may have one name
     name = f"{FILE_PREFIX}{re.sub(r'[^0-9A-Za-z_]', '_', file.stem)}_{place}"
     spec = importlib.util.spec_from_file_location(name, file)
-    if spec is None or spec.loader is None:
+    if spec is None or not isinstance(spec.loader, SourceFileLoader):
         raise PluginError(f"The plug-in file '{file}' is not a Python file.")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # so that classes defined in it can be pickled by name
     try:
-        spec.loader.exec_module(module)
+        # Always from the source: Python's cached bytecode may be stale if a file changes twice within a second.
+        code = spec.loader.source_to_code(file.read_bytes(), str(file))
+        exec(code, module.__dict__)
     except IcyError:
         del sys.modules[name]
         raise

@@ -26,6 +26,7 @@ def test_sweeps_can_be_planned(name: str, monkeypatch: pytest.MonkeyPatch, tmp_p
     assert {row.job.kind for row in rows} == {"games"}
 
 
+@pytest.mark.slow
 def test_the_page_and_the_pictures_are_of_records(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     bench = benchmark("games", monkeypatch)
     monkeypatch.setattr(bench, "PAGE", tmp_path / "games.md")

@@ -126,6 +126,7 @@ def test_operations_are_those_of_the_products_that_an_update_needs(monkeypatch: 
     assert found == pytest.approx((recurrent + scores + meanings) / 1e9, rel=1e-9)
 
 
+@pytest.mark.native
 @needs_compiler
 def test_the_micro_kernel_multiplies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     bound = benchmark("bound", monkeypatch)

@@ -252,6 +252,7 @@ class Stranger(nn.Module):
         return torch.stack(scores, -2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("channel", CHANNELS)
 @pytest.mark.parametrize(
     ("kind", "part", "engine"),
@@ -274,6 +275,7 @@ def test_published_digits_are_those_of_their_own_replicate() -> None:
     assert torch.equal(trained(setup, SEEDS[:2], "broadcast")[1], logits[:2])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("channel", CHANNELS)
 def test_agents_learn_a_small_game(channel: str) -> None:
     """Objects of two kinds, of which one is wanted: what is said tells which."""

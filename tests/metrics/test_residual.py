@@ -94,6 +94,7 @@ TABLE_10 = {  # exhaustive, greedy: normalised
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_published_table_9() -> None:
     """Icy22 appendix, table 9, where the generator depends on the seed alone, and its defective column mended."""
     meanings = list(itertools.product(range(5), repeat=2))

@@ -45,6 +45,7 @@ def score(name: str, table: Rows | Table, **conventions: Any) -> Score | None:
     return unless_refused(lambda: score_all(Table.of(table), name, {name: own})[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "conventions"), VARIANTS)
 @given(table=tables())
 def test_a_metric_is_within_its_range_or_says_why_not(name: str, conventions: dict[str, Any], table: Rows) -> None:

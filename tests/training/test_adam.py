@@ -65,6 +65,7 @@ def test_a_stack_that_shrinks_goes_on_with_the_bits_of_pytorchs(monkeypatch: pyt
     assert all(torch.equal(value, found[1][name]) for name, value in found[0].items())
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("engine", [pytest.param("native", marks=needs_native), "broadcast", "vmap", "loop"])
 def test_training_imports_no_compiler(tmp_path: Path, engine: str) -> None:
     script = (

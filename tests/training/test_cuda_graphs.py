@@ -214,6 +214,7 @@ def stackable(representation: str) -> Iterator[tuple[Task, torch.nn.Module]]:
                 yield task, model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "representation",
     [pytest.param("soft", marks=pytest.mark.slow), "gumb", pytest.param("discr", marks=pytest.mark.slow)],

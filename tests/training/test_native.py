@@ -480,6 +480,7 @@ for model in ("sender/HierAutoReg:SRU", "sender/TransDecSoft", "receiver/CNN", "
 """
 
 
+@pytest.mark.native
 def test_variants_give_the_same_scores() -> None:
     """The slowest, which any processor runs, and the best of this one."""
     root = str(Path(__file__).resolve().parents[2])

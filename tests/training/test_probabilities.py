@@ -45,6 +45,7 @@ def test_sizes_without_a_choice_are_no_probabilities() -> None:
     assert not are_probabilities(torch.ones(0, 2, 4))
 
 
+@pytest.mark.slow
 def test_a_probe_warns_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     options: dict[str, Any] = {"meanings": "2x3", "quick": True, "cap": 20, "workers": 1, "out": tmp_path}
     with registry.holding(Entry("sender", "Softmax", Softmax, "", "")):
@@ -53,6 +54,7 @@ def test_a_probe_warns_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) ->
     assert warning.startswith("sender/Softmax puts out probabilities (each row sums to 1); it should put out scores")
 
 
+@pytest.mark.slow
 def test_a_pair_warns_of_each_side(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with (
         registry.holding(Entry("sender", "SoftmaxToo", Softmax, "", "")),

@@ -28,8 +28,13 @@ REPLICATES = [(grammar, seed) for seed in (1, 2) for grammar in ("concat", "perm
 
 
 @both_engines
-@pytest.mark.parametrize("model", ["sender/RNNAutoReg:LSTM", "receiver/Hier:GRU"])
-@pytest.mark.parametrize("after", [1, 7])  # within the first block, and after some checks
+@pytest.mark.parametrize(
+    "model", ["sender/RNNAutoReg:LSTM", pytest.param("receiver/Hier:GRU", marks=pytest.mark.process)]
+)
+@pytest.mark.parametrize(
+    "after",
+    [pytest.param(1, marks=pytest.mark.process), 7],  # within the first block, and after some evaluations
+)
 def test_what_was_killed_goes_on_to_the_same_bits(model: str, after: int, how: str, tmp_path: Path) -> None:
     of = job(model, REPLICATES, protocol=ACQUIRE, engine=how, keep_models=True, folder=str(tmp_path))
     ended = killed(of, Run, after)
@@ -176,6 +181,7 @@ def test_a_job_that_travels_leaves_none(tmp_path: Path, monkeypatch: pytest.Monk
     assert not any(seen)
 
 
+@pytest.mark.process
 def test_a_probe_that_is_killed_without_warning_goes_on(tmp_path: Path) -> None:
     out = tmp_path / "killed"
     sizes = {"meanings": "3x4", "word_length": 2, "hidden": 16, "keep_models": True}

@@ -112,6 +112,7 @@ def test_a_pair_is_kept_whole(tmp_path: Path) -> None:
     assert pair.receiver(said).shape == (64, 3, 4)
 
 
+@pytest.mark.process
 def test_a_pool_keeps_the_same_models(kept: Any, tmp_path: Path) -> None:
     pooled = icy.probe("sender/FC2L", "perm", keep_models=True, out=tmp_path, **{**SMALL, "workers": 2})
     for grammar in ("concat", "perm"):

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 from matplotlib.axes import Axes
 
 import icy
@@ -76,6 +77,7 @@ def test_a_panel_per_model_and_a_line_per_grammar() -> None:
     assert len({(line.get_color(), line._unscaled_dash_pattern) for line in named}) == len(GRAMMARS)  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_long_names_are_broken_into_lines() -> None:
     figure = plots.curves(budget([f"sender/AVeryLongFamilyName{i}:MultiHeadAttentionCell" for i in range(4)]))
     assert overlapping(figure) == []

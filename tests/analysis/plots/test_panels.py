@@ -146,6 +146,7 @@ def test_ratios_that_no_axis_has_are_refused(kind: str, value: float, what: str)
         plots.plot_function(kind)(changed(acquire(), value))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "ratios"])
 def test_negative_values_are_drawn_within_the_axes(kind: str) -> None:
     figure = plots.plot_function(kind)(changed(budget(), -0.5))

@@ -31,6 +31,7 @@ TWICE = {  # the same in two panels
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SINGLE)
 def test_axes_that_are_given_are_drawn_on(kind: str) -> None:
     figure = Figure()
@@ -79,6 +80,7 @@ def test_a_table_of_an_older_version_lacks_columns() -> None:
     assert texts(plots.heat(long).axes[0]) == texts(plots.heat(budget()).axes[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SINGLE)
 def test_title_and_width(kind: str) -> None:
     figure = plots.plot_function(kind)(SINGLE[kind](), title="", width=4.5)

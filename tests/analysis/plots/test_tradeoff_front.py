@@ -72,6 +72,7 @@ def test_of_ratios_less_is_to_the_right_and_up() -> None:
     assert front.get_xydata().tolist() == [[8.0, 2.0], [3.0, 2.0], [3.0, 1.5]]
 
 
+@pytest.mark.slow
 def test_many_models_are_numbered_and_listed_by_rank() -> None:
     rows = {f"sender/M{i}": (0.5 + 0.01 * i, 0.9 - 0.01 * i) for i in range(20)}
     (ax,) = plots.tradeoff(table_of(rows)).axes

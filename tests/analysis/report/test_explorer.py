@@ -73,6 +73,7 @@ def test_columns_that_tell_settings_apart_can_be_chosen_too() -> None:
     assert further_choices(numbers) == ["held_out"]
 
 
+@pytest.mark.slow
 def test_every_model_says_where_its_architecture_is_from(settings: list[dict[str, object]]) -> None:
     found = {model["label"]: model["source"] for one in settings for model in one["models"]}  # type: ignore[attr-defined]
     assert [label for label, source in found.items() if not source] == []

@@ -71,6 +71,7 @@ def test_names_and_reasons_have_no_meaning_in_the_page() -> None:
     assert EVIL in outline.cells
 
 
+@pytest.mark.slow
 def test_nothing_is_fetched() -> None:
     outline = Outline(page(long(THREE)))
     for tag, attributes in outline.elements:

@@ -50,6 +50,7 @@ def by_pairs(x: Any, y: Any, meaning: str, message: str, ordered: bool, correlat
     return float((spearmanr if correlation == "spearman" else pearsonr)(dx, dy)[0])
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=120)
 @given(
     seed=st.integers(0, 10_000),

@@ -172,6 +172,7 @@ def test_without_ease_of_acquisition_a_training_is_not_lost(tmp_path: Path, capl
     assert "fewer than two meanings" in caplog.text
 
 
+@pytest.mark.slow
 def test_a_deaf_twin_stands_beside_each(tmp_path: Path) -> None:
     result = train(tmp_path, deaf=True, seeds=1, keep_models=True)
     assert [r["model"] for r in result.records] == ["pairs+ppo", "pairs+ppo (deaf)"]
@@ -382,6 +383,7 @@ def test_learners_are_timed_each() -> None:
     assert job.work() is None
 
 
+@pytest.mark.slow
 def test_agents_of_other_games_are_told_apart(tmp_path: Path) -> None:
     """As they were not before: of two agents of a seed the later one stood for both."""
     train(tmp_path, samples=[1, 4], seeds=1, keep_models=True, episodes=4)

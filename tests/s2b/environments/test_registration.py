@@ -32,6 +32,7 @@ def test_names_are_versioned_and_made_by_the_libraries() -> None:
     assert aec.agent_selection == "speaker"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "given"), [("S2B/Listener-v0", {"samples": 2}), ("S2B/Recall-v0", {"most": 3})])
 def test_many_are_as_single_ones(name: str, given: dict[str, Any]) -> None:
     """Step by step, with the next episodes at the steps after they end."""

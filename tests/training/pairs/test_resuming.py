@@ -46,6 +46,7 @@ def test_what_was_killed_goes_on_to_the_same_bits(
     assert not (tmp_path / CHECKPOINTS).exists()
 
 
+@pytest.mark.slow
 def test_games_of_a_length_that_follows_from_concat_go_on(tmp_path: Path) -> None:
     """Each as far as it was: some had ended, and others are only now asked for."""
     protocol = EndToEndProtocol(steps=None, cap=2.0, most=80, report_every=10, target=0.5)
@@ -76,6 +77,7 @@ def test_a_game_of_fixed_length_goes_on_without_concat(tmp_path: Path, monkeypat
     assert begun == [("concat",)] * 2  # perm learns nothing again
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["learner", "how", "format", "own"])
 def test_what_cannot_be_gone_on_from_learns_its_language_again(damage: str, tmp_path: Path, caplog: Any) -> None:
     of = job(tmp_path)

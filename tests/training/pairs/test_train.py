@@ -17,6 +17,7 @@ from icy.training.pairs.job import PairEntry, PairJob
 from icy.training.pairs.model import Pair, make_pair
 from icy.training.pairs.train import train_pairs
 from tests.cores import both_engines
+from tests.helpers import mark_others
 from tests.training.pairs.helpers import SETTINGS, assert_same_curve, pair_task, run
 
 REPRESENTATIONS = ("soft", "gumb", "discr")
@@ -27,7 +28,12 @@ REPRESENTATIONS = ("soft", "gumb", "discr")
 @both_engines
 @pytest.mark.parametrize("representation", REPRESENTATIONS)
 @pytest.mark.parametrize(
-    ("sender", "receiver"), [("RNNAutoReg:GRU", "RNN1L:GRU"), ("HierZero:RNN", "Hier:RNN"), ("FC2L", "CNN")]
+    ("sender", "receiver"),
+    mark_others(
+        "slow",
+        [("RNNAutoReg:GRU", "RNN1L:GRU"), ("HierZero:RNN", "Hier:RNN"), ("FC2L", "CNN")],
+        lambda pair: pair == ("FC2L", "CNN"),
+    ),
 )
 def test_pairs_together_equal_pairs_alone(
     tmp_path: Path, sender: str, receiver: str, representation: str, how: str

@@ -158,6 +158,7 @@ print(json.dumps([len(processes.copies(2, os.getpid, {start})), time.monotonic()
 # -- what a copy does --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.process
 @only_linux
 def test_a_copy_answers_raises_and_is_lost() -> None:
     script = """
@@ -191,6 +192,7 @@ first.kill(), second.kill()
     assert [name for name, _ in told[2:]] == [BrokenProcessPool.__name__] * 2
 
 
+@pytest.mark.process
 @only_linux
 def test_copies_draw_numbers_of_their_own() -> None:
     script = """
@@ -247,6 +249,7 @@ print(json.dumps([made.processes()[0].pid]), flush=True)
 """
 
 
+@pytest.mark.process
 @only_linux
 def test_a_copy_ends_with_its_parent() -> None:
     made = "made = processes.copies(1, os.getpid, pool._start_copied_worker)\n"
@@ -273,6 +276,7 @@ print(json.dumps([made.processes()[0].pid]), flush=True)
     assert gone(worker, 20)
 
 
+@pytest.mark.process
 @only_linux
 def test_copies_do_not_hold_the_pipe_open_that_tells_of_the_end() -> None:
     """None waits for the next look at its parent's number."""
@@ -285,6 +289,7 @@ print(json.dumps([copy.submit().result() for copy in made]), flush=True)
     assert all(gone(worker, 20) for worker in workers)
 
 
+@pytest.mark.process
 @only_linux
 def test_a_copy_ends_though_another_process_holds_the_pipe_open() -> None:
     worker, other = started_by_one_that_is_killed("""
@@ -299,6 +304,7 @@ print(json.dumps([made[0].submit().result(), other]), flush=True)
     os.kill(other, signal.SIGKILL)
 
 
+@pytest.mark.process
 @only_linux
 def test_a_record_that_is_being_written_is_written_to_its_end(tmp_path: Path) -> None:
     done = tmp_path / "done"
@@ -317,6 +323,7 @@ time.sleep(0.5)
     assert done.exists()
 
 
+@pytest.mark.process
 @only_linux
 @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
 def test_signals_to_all_processes_are_the_parents_to_handle(name: str) -> None:
@@ -332,6 +339,7 @@ made[0].kill()
     assert worker == again
 
 
+@pytest.mark.process
 @only_linux
 @pytest.mark.parametrize("forgotten", ["an interrupt as copies are made", "a copy that nobody knows"])
 def test_an_interrupt_leaves_no_copy_for_which_python_would_wait(forgotten: str) -> None:

@@ -55,6 +55,7 @@ def test_a_table_of_agents_and_nothing_twice(folder: Path) -> None:
         assert name in heading
 
 
+@pytest.mark.slow
 def test_curves_are_drawn(folder: Path, tmp_path: Path) -> None:
     target = tmp_path / "curves.png"
     drawn = CliRunner().invoke(main, ["plot", "curves", str(folder), "--save", str(target)])
