@@ -26,6 +26,7 @@ from icy.training.job import Outcome, Reading, Replicate
 from icy.training.learners import Learner, make_learner
 from icy.training.probe_job import ProbeJob, Task
 from tests.cores import both_engines
+from tests.helpers import mark_others
 from tests.training.helpers import (
     CPU,
     GENERALISE,
@@ -45,7 +46,7 @@ from tests.training.helpers import (
 
 
 @both_engines
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", mark_others("slow", MODELS, lambda model: model == "sender/HierZero:GRU"))
 def test_a_seed_reads_the_same_alone_and_in_company(model: str, how: str) -> None:
     grammars, baselines = ("rot", "perm", "shufdet"), {seed: 20 + 10 * (seed % 3) for seed in SEEDS}
     together = outcomes(job(model, [(g, s) for g in grammars for s in SEEDS], baselines=baselines, engine=how))
@@ -483,7 +484,11 @@ def test_models_that_cannot_be_trained_are_refused_in_a_sentence() -> None:
 @both_engines
 @pytest.mark.parametrize(
     "model",
-    ["sender/FC2L", "sender/HierZero:GRU", "sender/RNNZero2L:RNN", "sender/RNNAutoReg:LSTM", "receiver/Hier:GRU"],
+    mark_others(
+        "slow",
+        ["sender/FC2L", "sender/HierZero:GRU", "sender/RNNZero2L:RNN", "sender/RNNAutoReg:LSTM", "receiver/Hier:GRU"],
+        lambda model: model == "sender/FC2L",
+    ),
 )
 def test_weights_do_not_depend_on_the_stack(model: str, how: str) -> None:
     """At the papers' size, to the last bit: alone, first of three, last of three."""

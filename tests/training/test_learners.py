@@ -19,6 +19,7 @@ from icy.training.engine import make_model
 from icy.training.gradient import REST, GradientLearner, count_right
 from icy.training.learners import Learner, accuracy
 from tests.cores import both_engines, needs_native
+from tests.helpers import mark_others
 from tests.training.helpers import (
     MODELS,
     SEEDS,
@@ -49,7 +50,7 @@ def plain_loop(model: nn.Module, side: str, data: Sequence[tuple[Tensor, Tensor]
 
 
 @both_engines
-@pytest.mark.parametrize("clip", [None, 0.05])
+@pytest.mark.parametrize("clip", mark_others("slow", [None, 0.05], bool))
 @pytest.mark.parametrize("model", [*MODELS, "sender/HierAutoReg:dgsend", "receiver/RNN2L:dgrecv"])
 def test_a_stack_trains_as_plain_loops_do(model: str, clip: float | None, how: str) -> None:
     of, settings, seeds = task(model), replace(SETTINGS, clip_norm=clip, learning_rate=1e-3), SEEDS[:3]

@@ -18,6 +18,7 @@ from icy.models.layers import flat_one_hot
 from icy.training.engine import make_model
 from icy.training.learners import Learner, make_learner, supervised_loss
 from tests.cores import both_engines, needs_native
+from tests.helpers import mark_others
 from tests.training.helpers import (
     CPU,
     SEEDS,
@@ -164,8 +165,12 @@ COMPANY = [
     ("loop", "discr", "sender/RNNSampling:GRU"),
     ("loop", "soft", "receiver/Hier:GRU"),
 ]
-company = pytest.mark.parametrize(("how", "representation", "model"), COMPANY)
-sizes = pytest.mark.parametrize("size", [64, 70], ids=["even", "odd"])  # whether the examples fill registers
+company = pytest.mark.parametrize(
+    ("how", "representation", "model"), mark_others("slow", COMPANY, lambda case: case[1] == "discr")
+)
+sizes = pytest.mark.parametrize(
+    "size", mark_others("slow", [64, 70], lambda size: size == 70), ids=["even", "odd"]
+)  # whether the examples fill registers
 Data = tuple[Tensor, Tensor, Tensor]
 
 
