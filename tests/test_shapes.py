@@ -1,4 +1,4 @@
-"""Shapes are checked in every room that takes arrays, whenever a test calls a public function of it."""
+"""Tests check the shapes of arrays at every call of a public function of the packages in ROOMS."""
 
 import dataclasses
 import importlib
@@ -17,7 +17,8 @@ from torch.autograd import Function
 
 import icy
 from icy.core.errors import InvalidSettingError
-from icy.core.registry import registry
+from icy.core.representations import cross_entropy
+from icy.metrics.entropy import entropy
 from tests.shapes import ROOMS, ShapeError, is_checked, is_private
 
 LATE = {"pd.DataFrame", "nn.Module"}  # pandas and torch are imported when they are needed, by functions without shapes
@@ -39,7 +40,7 @@ def modules() -> list[ModuleType]:
 
 
 def functions() -> Iterator[tuple[str, Any]]:
-    """Every function and method of the rooms as its module has it, with its name."""
+    """Yield every function and method of the rooms with its name."""
     for module in modules():
         own = [c for c in vars(module).values() if isinstance(c, type) and c.__module__ == module.__name__]
         own = [c for c in own if not issubclass(c, Function)]  # halves of autograd nodes, which torch calls
@@ -71,83 +72,18 @@ def bare_array(hint: Any) -> bool:
     return get_origin(hint) is not Callable and any(map(bare_array, get_args(hint)))
 
 
-def rot_table() -> Any:
-    from icy.grammars.base import Table
-
-    table = Table(icy.MeaningSpace(2, 3), 4, 2, np.random.default_rng(0))
-    return table, np.zeros((9, 4), dtype=np.int64)
-
-
-def wrong_sender() -> Any:
-    return icy.create_sender("FC2L", "2x3", message_length=4)(torch.zeros(3, dtype=torch.int64))
+WRONG: dict[str, Callable[[], Any]] = {
+    "method": lambda: icy.create_sender("FC2L", "2x3", message_length=4)(torch.zeros(3, dtype=torch.int64)),
+    "function": lambda: entropy(np.zeros((3, 2), dtype=np.int64)),
+    "class": lambda: icy.metrics.Table(np.zeros(3), np.zeros((3, 2), dtype=np.int64)),
+    "two arguments that differ": lambda: cross_entropy(torch.zeros(3, 4, 5), TOKENS[:, :3]),
+}
 
 
-def wrong_receiver() -> Any:
-    return icy.create_receiver("RNN1L:GRU", "2x3", message_length=4)(TOKENS[0])
-
-
-def wrong_grammar() -> Any:
-    table, messages = rot_table()
-    return registry.get("rot", "grammar").load()().apply(messages[0], table)
-
-
-def wrong_size() -> Any:
-    table, messages = rot_table()
-    return registry.get("rot", "grammar").load()().apply(messages[:, :3], table)
-
-
-def wrong_codes() -> Any:
-    from icy.metrics.entropy import entropy
-
-    return entropy(np.zeros((3, 2), dtype=np.int64))
-
-
-def wrong_table() -> Any:
-    return icy.metrics.Table(np.zeros(3), np.zeros((3, 2), dtype=np.int64))
-
-
-def wrong_sentence() -> Any:
-    from icy.s2b.channel import regular
-
-    return regular(np.zeros(3, dtype=np.int64))
-
-
-def wrong_action() -> Any:
-    from icy.s2b import Action
-
-    return Action(decision=np.zeros((3, 1), dtype=np.int64))
-
-
-def wrong_loss() -> Any:
-    from icy.core.representations import cross_entropy
-
-    return cross_entropy(torch.zeros(3, 4, 5), TOKENS[:, :3])
-
-
-def wrong_noise() -> Any:
-    from icy.core.noise import Noise
-
-    return Noise(torch.zeros((), dtype=torch.int64)).gumbel(torch.zeros(4), 0)
-
-
-WRONG = (
-    wrong_sender,
-    wrong_receiver,
-    wrong_grammar,
-    wrong_size,
-    wrong_codes,
-    wrong_table,
-    wrong_sentence,
-    wrong_action,
-    wrong_loss,
-    wrong_noise,
-)
-
-
-@pytest.mark.parametrize("call", WRONG)
-def test_a_wrong_shape_is_refused(call: Callable[[], Any]) -> None:
-    with pytest.raises(ShapeError):
-        call()
+def test_a_wrong_shape_is_refused(subtests: pytest.Subtests) -> None:
+    for name, call in WRONG.items():
+        with subtests.test(name), pytest.raises(ShapeError):
+            call()
 
 
 def test_what_passed_once_is_checked_again_with_other_sizes() -> None:
