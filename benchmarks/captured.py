@@ -9,20 +9,18 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from fnmatch import fnmatchcase
 
 import bound
 import floors
-import growth
 import torch
+from steady import Where, stack_of
 from torch.profiler import ProfilerActivity, profile
 
 from icy.core.provenance import device_name, software
 from icy.core.text import markdown_table
 from icy.models.kernels import triton_steps
 from icy.training.cuda_graphs import WARM_UP
-from icy.training.engine import Run
 
 SHOWN = 25  # kernels
 
@@ -50,8 +48,7 @@ def profiled(
     model: str, device: str, engine: str, replicates: int, updates: int
 ) -> tuple[float, list[tuple[str, float, float]]]:
     """Return the seconds of an update, and of its kernels name, launches and microseconds of one update."""
-    of = growth.job(model, replicates, "5x10", device, engine)
-    run, wait = Run(replace(of, baselines={r.seed: 1 for r in of.replicates})), waiting(device)
+    run, wait = stack_of(model, Where(device, engine, replicates)), waiting(device)
     run.rehearse(WARM_UP + 1, look=False)
     run.rehearse(updates, look=False)
     wait()

@@ -3,7 +3,7 @@
 What an update launches, for which there need be no GPU: `python benchmarks/gpu.py --only count` prints it. The tests
 that need a GPU; the comparison with the plain way (speed.py), with captured updates, without, and without Triton; where
 the time of a captured update goes (captured.py); how long all of Perkins21 table 13 takes for SOFT: 25 senders x 7
-grammars x 3 seeds; the atlas at 5x10; topsim, S2B and growth on the device; how many processes should share it; TF32.
+grammars x 3 seeds; the atlas at 5x10; topsim and S2B on the device; how many processes should share it; TF32.
 
 Finished steps are skipped, and the others go on where they were, so that it can run in several short sessions:
 `--seconds` ends it, with the step that it is at, after so long. Output goes to benchmarks/gpu/ or `--out`.
@@ -73,7 +73,6 @@ def steps(results: Path) -> dict[str, list[str]]:
         },
         "topsim": [python, str(HERE / "topsim.py"), "--whole", "--device", "cuda"],
         "s2b": [python, str(HERE / "s2b.py"), "--device", "cuda"],
-        "growth": [python, str(HERE / "growth.py"), "--device", "cuda"],
         **{
             f"share-{n}": [*probe, *few, "--seeds", "2", "--workers", str(n), "-o", str(results / f"share-{n}")]
             for n in SHARING

@@ -17,8 +17,12 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from icy.core.provenance import usable_cores
+
+if TYPE_CHECKING:  # a process sets its threads before it imports PyTorch
+    from icy.training.engine import Run
 
 GRAMMARS = ("concat", "perm", "proj", "pairsum", "rot", "shufdet", "hol")
 SPACE = "5x10"
@@ -181,23 +185,29 @@ def trained_plainly(model: str, where: Where, place: int) -> tuple[Rate, str]:
     return _rate(update, 1, where), ""
 
 
-def trained_by_icy(model: str, where: Where, place: int) -> tuple[Rate, str]:
-    """Return what measures icy on a stack, in a process that is set up as its workers are."""
+def stack_of(model: str, where: Where, place: int = 0) -> Run:
+    """Return the run of a process's stack, whose replicates cycle through the grammars."""
     from icy.config.specs import ProbeSpec
-    from icy.core.registry import registry
     from icy.experiments.plan import make_plan
     from icy.training.engine import Run
     from icy.training.job import Replicate
-    from icy.training.runners.pool import _start_fresh_worker
 
-    if where.device == "cpu":
-        _start_fresh_worker(registry.additions(), 30)
     numbers = range(place * where.stack, (place + 1) * where.stack)
     replicates = tuple(Replicate(GRAMMARS[n % len(GRAMMARS)], n // len(GRAMMARS)) for n in numbers)
     some = sorted({r.grammar for r in replicates})
     spec = ProbeSpec.asked(model=model, grammar=some, meanings=SPACE, device=where.device, engine=where.engine)
     job = make_plan(spec).rows[0].job
-    run = Run(replace(job, replicates=replicates, baselines={r.seed: 1 for r in replicates}))
+    return Run(replace(job, replicates=replicates, baselines={r.seed: 1 for r in replicates}))
+
+
+def trained_by_icy(model: str, where: Where, place: int) -> tuple[Rate, str]:
+    """Return what measures icy on a stack, in a process that is set up as its workers are."""
+    from icy.core.registry import registry
+    from icy.training.runners.pool import _start_fresh_worker
+
+    if where.device == "cpu":
+        _start_fresh_worker(registry.additions(), 30)
+    run = stack_of(model, where, place)
 
     def update(count: int) -> None:
         run.rehearse(count, look=False)

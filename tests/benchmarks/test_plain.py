@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -47,7 +46,5 @@ def test_it_is_evaluated_where_asked(plain: ModuleType) -> None:
     assert readings[1] > readings[0]
 
 
-def test_growth_and_transformer_find_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    growth, transformer = benchmark("growth", monkeypatch), benchmark("transformer", monkeypatch)
-    assert growth.plain_seconds("sender/FC2L", "2x3", "cpu", 2) > 0
-    transformer.plain_update(1, "cpu")()
+def test_the_transformer_benchmark_trains_a_plain_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    benchmark("transformer", monkeypatch).plain_update(1, "cpu")()
