@@ -14,10 +14,11 @@ from fnmatch import fnmatchcase
 import bound
 import floors
 import torch
+from about import describe_versions
 from steady import Where, stack_of
 from torch.profiler import ProfilerActivity, profile
 
-from icy.core.provenance import device_name, software
+from icy.core.provenance import device_name
 from icy.core.text import markdown_table
 from icy.models.kernels import triton_steps
 from icy.training.cuda_graphs import WARM_UP
@@ -104,8 +105,7 @@ def main() -> None:
         copy_rate(given.device, given.seconds, 1 << (20 if small else 28)),
         1e9 * bound.large_product_rate(given.device, given.seconds, 512 if small else 16384),
     )
-    versions = ", ".join(f"{name} {version}" for name, version in software().items())
-    print(f"{device_name(given.device)}; {versions}; steps of cells by {triton_steps.in_use()}.")
+    print(f"{device_name(given.device)}; {describe_versions()}; steps of cells by {triton_steps.in_use()}.")
     print(f"Copies at {rates[0] / 1e12:.3g} TB/s, products in single precision at {rates[1] / 1e12:.3g} TFLOP/s.\n")
     for model in floors.MODELS:
         if any(fnmatchcase(model, one) for one in given.rows.split(",")):

@@ -21,8 +21,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from about import describe_versions
+
 import icy
-from icy.core.provenance import device_name, software
+from icy.core.provenance import device_name
 from icy.core.text import listed, markdown_table
 
 HERE = Path(__file__).parent
@@ -227,7 +229,7 @@ def page(found: Sequence[Line]) -> str:
             f"**{differing} of {compared:,} comparisons differ.** Between engines the last digits may differ; a record "
             "names its engine.",
             "",
-            f"On {device_name('cpu')}; " + ", ".join(f"{name} {version}" for name, version in software().items()) + ".",
+            f"On {device_name('cpu')}; {describe_versions()}.",
             "",
         ]
     )

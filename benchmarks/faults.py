@@ -480,6 +480,8 @@ def kill(pid: int) -> bool:
 
 def page(counts: Sequence[Counts], bench: Bench, command: str, minutes: float) -> str:
     """Return the page."""
+    from about import describe_versions
+
     from icy.core.text import markdown_table
 
     heads = ["fault", "tries", "exits", *Counts.ZERO]
@@ -490,10 +492,10 @@ def page(counts: Sequence[Counts], bench: Bench, command: str, minutes: float) -
     cores = os.cpu_count()
     return f"""# What faults cost a sweep
 
-Made by `{command}` on {cores} cores in {minutes:.0f} minutes. A sweep of {len(bench.whole)} quick replicates, which
-takes {bench.seconds:.0f} s undisturbed, is begun and disturbed, again and again, until it is complete, and then anew in
-another folder. Moments are random. Each record is held against that of the undisturbed run by its
-{", ".join(OWN[:-1])} and {OWN[-1]}.
+Made by `{command}` on {cores} cores in {minutes:.0f} minutes; {describe_versions()}.
+A sweep of {len(bench.whole)} quick replicates, which takes {bench.seconds:.0f} s
+undisturbed, is begun and disturbed, again and again, until it is complete, and then anew in another folder.
+Moments are random. Each record is held against that of the undisturbed run by its {", ".join(OWN[:-1])} and {OWN[-1]}.
 
 {table}
 

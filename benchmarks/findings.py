@@ -16,6 +16,7 @@ from typing import Any
 import findings_pictures as pictures
 import numpy as np
 import pandas as pd
+from about import describe_packs
 from findings_data import (
     ARCHITECTURES,
     CELLS,
@@ -53,6 +54,7 @@ SWEEP = HERE / "sweeps" / "findings-generalise.toml"
 SPEAKERS = HERE / "sweeps" / "games-speakers.toml"
 REPRODUCED = HERE / "reproduced" / "README.md"
 RESULTS, RECORDS = HERE / "findings" / "results", HERE / "findings" / "records.parquet"
+PACKS = (RECORDS, *(HERE / name / "records.parquet" for name in ("atlas", "reproduced", "games")))
 
 
 @dataclass(frozen=True)
@@ -616,6 +618,8 @@ def page(found: Sequence[Finding]) -> str:
             speaks of models like these. Made by `python benchmarks/findings.py`.
             """
         ),
+        "",
+        f"Records of {describe_packs(*PACKS)}.",
     ]
     for one in found:
         parts += ["", f"## {one.title}", "", one.said, ""]

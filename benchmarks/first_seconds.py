@@ -22,7 +22,9 @@ from typing import Any
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
-from icy.core.provenance import device_name, software  # noqa: E402
+from about import describe_versions  # noqa: E402
+
+from icy.core.provenance import device_name  # noqa: E402
 from icy.core.text import markdown_table  # noqa: E402
 
 COMMANDS = {
@@ -208,8 +210,7 @@ def main() -> None:
 
 Where the time of a command goes before it trains, and after: medians of {given.rounds} rounds. In every round the
 versions run in turn, and `python -c "import torch"` beside them, which took {alone:.2f} s; ratios are
-within a round. {device_name("cpu")}, PyTorch
-{software()["torch"]}; {made_by}.
+within a round. On {device_name("cpu")}; now {describe_versions()}; {made_by}.
 
 ## A small probe
 

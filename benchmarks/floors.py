@@ -18,6 +18,7 @@ from typing import Any
 from unittest import mock
 
 import torch
+from about import describe_versions
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
@@ -247,7 +248,9 @@ PAGE = """\
 # What an update launches on a GPU
 
 Counted by `python benchmarks/floors.py` (or `benchmarks/gpu.py --only count`), which needs no GPU: nothing on this page
-is measured on one. One captured update of a stack of {replicates} replicates ({space}, V {vocabulary}, L {length},
+is measured on one; {versions}.
+
+One captured update of a stack of {replicates} replicates ({space}, V {vocabulary}, L {length},
 E {hidden}, batches of {batch}, SOFT): fetching its batch, forward, loss, backward, clipping and Adam. Views and
 allocations are no kernels. A product with an addend is two, as PyTorch copies the addend first; everything else counts
 as one, so that the number is rather too low.
@@ -277,6 +280,7 @@ def page(results: dict[str, Both]) -> str:
     """Return the page."""
     model = next(iter(results))
     return PAGE.format(
+        versions=describe_versions(),
         replicates=REPLICATES,
         space=SPACE,
         length=LENGTH,

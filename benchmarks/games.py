@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from about import describe_packs
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -60,8 +61,9 @@ def page(results: Results) -> str:
     parts = [
         "# Multi-target games",
         "",
-        "Made by `python benchmarks/games.py` of the records in games/records.parquet; each table is the sweep of its "
-        "name in sweeps/. Evaluated on 1,000 turns that training never met, with greedy messages.",
+        "Made by `python benchmarks/games.py` of the records in games/records.parquet, which are of "
+        f"{describe_packs(RECORDS)}; each table is the sweep of its name in sweeps/. "
+        "Evaluated on 1,000 turns that training never met, with greedy messages.",
     ]
     for name, result in results.items():
         if not result.records:

@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from about import describe_versions
 from torch import Tensor, nn
 
 from icy.core.noise import counter_hash, shift
-from icy.core.provenance import device_name, software
+from icy.core.provenance import device_name
 from icy.core.text import markdown_table
 from icy.games import Turns, TurnSettings, World, make_world
 
@@ -51,12 +52,11 @@ def main() -> None:
 
 def page(rates: str, reading: str) -> str:
     """Return the page."""
-    made = ", ".join(f"{name} {version}" for name, version in software().items() if name in ("python", "torch"))
     load = os.getloadavg()[0]
     return f"""# Images and turns of the games
 
-Made by `python benchmarks/games_render.py` on one thread of {device_name("cpu")}; {made}. Rates are per second of
-the thread's own time; the load of the machine was {load:.1f} at the end.
+Made by `python benchmarks/games_render.py` on one thread of {device_name("cpu")}; {describe_versions()}.
+Rates are per second of the thread's own time; the load of the machine was {load:.1f} at the end.
 
 ## Speed
 

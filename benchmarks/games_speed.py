@@ -8,7 +8,6 @@ benchmarks/games-speed.md.
 from __future__ import annotations
 
 import argparse
-import platform
 import statistics
 import time
 from collections.abc import Callable, Sequence
@@ -16,9 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from about import describe_versions
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from icy.core.provenance import device_name
 from icy.core.text import markdown_table
 from icy.games.course import Course
 from icy.games.jobs import game_jobs
@@ -135,7 +136,7 @@ def page(found: dict[str, dict[str, float]], seeds: int) -> str:
         [
             "# Speed of games",
             "",
-            f"Made by `python benchmarks/games_speed.py` with torch {torch.__version__} on {platform.machine()}: an "
+            f"Made by `python benchmarks/games_speed.py` on {device_name('cpu')}; {describe_versions()}: an "
             f"update of {seeds} seeds of Thing, 20 targets and 20 distractors, 10 turns, drawing included; "
             "milliseconds of processor time on one thread, medians of rounds taken in turn. The last column is a "
             f"row of {seeds} seeds on {CORES} cores.",

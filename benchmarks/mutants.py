@@ -21,6 +21,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from about import describe_versions
+
 from icy.core.text import markdown_table
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -598,13 +600,14 @@ def row(*found: str) -> str:
     return markdown_table(found, [], markup=True).splitlines()[0]
 
 
-def page(lines: Sequence[str]) -> str:
+def page(lines: Sequence[str], versions: str) -> str:
     """Return the page of these lines, and of earlier ones of mutants that are still the same."""
     earlier = PAGE.read_text(encoding="utf-8").splitlines() if PAGE.exists() else []
     begins = [row(*cells(mutant)) for mutant in MUTANTS]
     found = [next((one for one in (*lines, *earlier) if one.startswith(begin)), None) for begin in begins]
     told = [one for one in found if one is not None]
     return PAGE_TEXT.format(
+        versions=versions,
         count=len(MUTANTS),
         caught=sum(MISSED not in one for one in told),
         files=len({mutant.file for mutant in MUTANTS}),
@@ -617,7 +620,8 @@ MISSED = "**not caught**"
 PAGE_TEXT = """\
 # Bugs that would change a published number
 
-Made by `python benchmarks/mutants.py`. Each line is one small bug in icy's Python, made in a copy of the repository,
+Made by `python benchmarks/mutants.py`, last with {versions}.
+Each line is one small bug in icy's Python, made in a copy of the repository,
 and the first of its module's tests that fails there. Before that, all of these tests passed in a copy without a
 change. Native cores are held against the Python that they stand for by tests of their own.
 
@@ -644,7 +648,7 @@ def main() -> None:
     for mutant in chosen:
         lines.append(line(tried(mutant)))
         print(lines[-1], flush=True)
-    PAGE.write_text(page(lines), encoding="utf-8")
+    PAGE.write_text(page(lines, describe_versions()), encoding="utf-8")
     sys.exit(any(MISSED in one for one in lines))
 
 

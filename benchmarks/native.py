@@ -16,12 +16,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from about import describe_versions
 from numpy.typing import NDArray
 from scipy import stats
 
 import icy
 from icy.analysis.statistics import holm
-from icy.core.provenance import device_name, software
+from icy.core.provenance import device_name
 from icy.core.text import markdown_table
 
 HERE = Path(__file__).parent
@@ -146,7 +147,7 @@ def report(found: list[Row], seeds: int) -> str:
             "",
             markdown_table(headings, lines(found), numbers),
             "",
-            f"On {device_name('cpu')}; " + ", ".join(f"{name} {version}" for name, version in software().items()) + ".",
+            f"On {device_name('cpu')}; {describe_versions()}.",
             "",
         ]
     )

@@ -11,6 +11,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from about import describe_versions
+
 import icy
 from icy.analysis.report.explorer import explorer_page
 from icy.core.provenance import device_name
@@ -63,7 +65,7 @@ def main() -> None:
         "",
         markdown_table(["file", "size", "written in", "answers after"], cells),
         "",
-        f"On {device_name('cpu')}.",
+        f"On {device_name('cpu')}; {describe_versions()}.",
     ]
     PAGE.write_text("\n".join(text) + "\n")
 

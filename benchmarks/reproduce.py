@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from about import describe_packs
 
 import icy
 from icy.analysis.plots.end_to_end import e2e
@@ -119,7 +120,7 @@ def summary(found: list[tuple[Page, Reproduction]]) -> str:
     lines = [
         "# Published tables, measured again",
         "",
-        "Made by `python benchmarks/reproduce.py`: a page per table.",
+        f"Made by `python benchmarks/reproduce.py` of records of {describe_packs(RECORDS)}: a page per table.",
         "",
     ]
     heads = ["table", "what it shows", "measured", "can be told", "agree", "by chance", "verdict"]

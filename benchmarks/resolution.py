@@ -18,9 +18,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from about import describe_versions
+
 import icy
 from icy.config.protocols import reached_at
-from icy.core.provenance import device_name, software
+from icy.core.provenance import device_name
 from icy.core.text import markdown_table
 from icy.records.record import Record, value_of
 from icy.training.engine import Run
@@ -131,7 +133,7 @@ def main() -> None:
             "",
             markdown_table(headings, lines),
             "",
-            f"On {device_name('cpu')}; " + ", ".join(f"{name} {version}" for name, version in software().items()) + ".",
+            f"On {device_name('cpu')}; {describe_versions()}.",
             "",
         ]
     )

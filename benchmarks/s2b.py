@@ -16,6 +16,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import torch
+from about import describe_versions
 
 from icy.s2b import BatchedGame, parallel_env
 
@@ -32,7 +33,7 @@ def main() -> None:
     given = parser.parse_args()
     torch.set_num_threads(1)
     where = given.device or f"NumPy, one core of {platform.processor() or platform.machine()}"
-    print(f"S2B on {where}; Python {platform.python_version()}, NumPy {np.__version__}\n")
+    print(f"S2B on {where}; {describe_versions()}\n")
     print("| what | S | O | K | episodes at once | first reset, s | steps a second | to one alone |")
     print("|---|---:|---:|---:|---:|---:|---:|---:|")
     for setting in ({}, {"shots": 2, "samples": 4}, {"distractors": 3}):

@@ -11,6 +11,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from about import describe_packs
 from matplotlib.axes import Axes
 
 import icy
@@ -46,8 +47,9 @@ def page(results: dict[str, ProbeResult]) -> str:
     parts = [
         "# Agents that learn S2B",
         "",
-        "Made by `python benchmarks/s2b_agents.py` of the records in agents/records.parquet; each table is the sweep "
-        "of its name in sweeps/. Evaluated on 1,000 episodes per seed that were not trained on, under the default "
+        "Made by `python benchmarks/s2b_agents.py` of the records in agents/records.parquet, which are of "
+        f"{describe_packs(RECORDS)}; each table is the sweep of its name in sweeps/. "
+        "Evaluated on 1,000 episodes per seed that were not trained on, under the default "
         "schedule, where those who never listen score 50 %.",
         "",
         "![Accuracy in the query while agents learn](s2b-agents.png)",

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from about import describe_versions
 
 from icy.analysis.literature.catalogue import published
 from icy.analysis.style import legend, panels, tidy
@@ -63,7 +64,7 @@ def measure(episodes: int) -> pd.DataFrame:
                 ])  # fmt: skip
         print(values, shots, samples, flush=True)
     names = ("schedule", "values", "shots", "samples", "listener", "episodes", "query", "query_sd", "support")
-    return pd.DataFrame(rows, columns=[*names, "support_sd"])
+    return pd.DataFrame(rows, columns=[*names, "support_sd"]).assign(versions=describe_versions())
 
 
 def page(found: pd.DataFrame) -> str:
@@ -71,7 +72,8 @@ def page(found: pd.DataFrame) -> str:
     parts = [
         "# What never listening is worth in S2B",
         "",
-        "Made by `python benchmarks/s2b_floors.py`: accuracy in the query (ZSCT, %), mean ± standard deviation over "
+        f"Made by `python benchmarks/s2b_floors.py` with {found['versions'].iloc[0]}: "
+        "accuracy in the query (ZSCT, %), mean ± standard deviation over "
         f"{SEEDS} seeds of {found['episodes'].max()} episodes ({found['episodes'].min()} with 16 samples or up to 10 "
         "values), beside the posdis speaker. `novelty` says no to a stimulus that it was shown before at the end of a "
         "game, `novelty-meaning` to a meaning, `order` yes to the meaning that comes next by index: none of them "

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import functools
-import platform
 import statistics
 import time
 from collections import defaultdict
@@ -20,7 +19,9 @@ from typing import Any
 from unittest import mock
 
 import torch
+from about import describe_versions
 
+from icy.core.provenance import device_name
 from icy.core.text import markdown_table
 from icy.s2b import GameSettings
 from icy.s2b.agents.dealt import deal_games
@@ -146,8 +147,8 @@ def page(game: GameSettings, found: Mapping[str, list[Spent]]) -> str:
     headings = ["what learns", "games a second", "observations a second", "to the first", *PHASES]
     return f"""# How fast agents learn S2B
 
-Made by `python benchmarks/s2b_learning.py` on one thread of an {platform.machine()} CPU with PyTorch
-{torch.__version__}, in seconds of the processor: games of {game.least} to {game.most} values (S = O = 1), dealt and
+Made by `python benchmarks/s2b_learning.py` on one thread of {device_name("cpu")}; {describe_versions()},
+in seconds of the processor: games of {game.least} to {game.most} values (S = O = 1), dealt and
 learned from. An observation is a step of the game as a player meets it, of which a game has {game.rounds + 2}. PPO goes
 through every game twice. Medians of rounds in which all take turns; the fourth column is the ratio of games a second to
 those of the first row, in the same run.

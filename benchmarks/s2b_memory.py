@@ -14,6 +14,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from about import describe_versions
+
 import icy
 from icy.core.text import markdown_table
 from icy.s2b import evaluate
@@ -67,7 +69,8 @@ def main() -> None:
     table = markdown_table(["values", "S", "O", "K", "speaker", "query", "support"], measure(given.episodes))
     (HERE / "s2b-memory.md").write_text(
         "# The trained listener that comes with icy\n\n"
-        f"Made by `python benchmarks/s2b_memory.py`: accuracy (%) of the listener `memory`, {given.episodes} episodes, "
+        f"Made by `python benchmarks/s2b_memory.py` with {describe_versions()}: "
+        f"accuracy (%) of the listener `memory`, {given.episodes} episodes, "
         "32 tokens. It was trained by reward alone beside the posdis speaker, at 2 to 5 values, S = 1 and O = 4 "
         f'(`query="tss"`, which is read here too with samples or 10 values).\n\n{table}\n',
         encoding="utf-8",

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from about import describe_versions
 
 from icy.s2b import GameSettings
 from icy.s2b.agents.r2d2.learning import PRESETS, R2D2Learning, R2D2Settings
@@ -36,7 +37,7 @@ def main() -> None:
     parser.add_argument("--updates", type=int, default=30, help="updates to measure")
     given = parser.parse_args()
     torch.set_num_threads(1)
-    print(f"R2D2 on one core of {platform.processor() or platform.machine()}; PyTorch {torch.__version__}\n")
+    print(f"R2D2 on one core of {platform.processor() or platform.machine()}; {describe_versions()}\n")
     print("| preset | players | steps a second | where | updates a second | where | an hour's observations, 1 in 320 |")
     print("|---|---|---:|---|---:|---|---:|")
     for preset in PRESETS:

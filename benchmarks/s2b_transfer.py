@@ -16,6 +16,7 @@ from typing import Any
 
 import pandas as pd
 import torch
+from about import describe_versions
 
 from icy.core.text import markdown_table
 from icy.s2b import GameSettings, evaluate
@@ -84,7 +85,7 @@ def measure(updates: int, share: float) -> pd.DataFrame:
                 "query": 100 * found["zsct"], "support": 100 * found["support"], "nearest": 100 * other,
             })  # fmt: skip
         print(speaker, settings.most, settings.shots, settings.samples, round(rows[-1]["query"], 2), flush=True)
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows).assign(versions=describe_versions())
 
 
 def page(found: pd.DataFrame) -> str:
@@ -100,7 +101,8 @@ def page(found: pd.DataFrame) -> str:
     return "\n".join([
         "# A listener read where it did not learn",
         "",
-        f"Made by `python benchmarks/s2b_transfer.py`: accuracies in per cent, mean ± standard deviation over "
+        f"Made by `python benchmarks/s2b_transfer.py` with {found['versions'].iloc[0]}: "
+        "accuracies in per cent, mean ± standard deviation over "
         f"{found['seed'].nunique()} listeners. Each, a memory of pairs, learned by reward alone beside `posdis` with 2 "
         f"or 3 values and S = O = 1, in {found['updates'].iloc[0]} updates ({found['seconds'].mean():.0f} seconds of a "
         "core), and learns nothing more here. Never listening earns 50 in every query. Beside it `nearest`, a listener "

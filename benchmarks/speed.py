@@ -24,9 +24,10 @@ import bound
 import pandas as pd
 import steady
 import whole
+from about import describe_versions
 from steady import BOUND, HAND, ICY, PLAIN, Where
 
-from icy.core.provenance import device_name, software, usable_cores
+from icy.core.provenance import device_name, usable_cores
 from icy.core.text import markdown_table
 
 ROWS = (
@@ -239,7 +240,7 @@ def page(results: Sequence[Measured], where: Where, plan: Plan, alone: float, lo
         engines.setdefault(found.engine, []).append(found.model)
     values = {
         "where": processor(where.device),
-        "versions": ", ".join(f"{name} {version}" for name, version in software().items()),
+        "versions": describe_versions(),
         "cores": cores,
         "by_hand": BY_HAND.format(cores=cores) if on_cpu else "",
         "processes": steady.ways(where.device)[ICY][0],

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from about import describe_versions
 
 from icy.analysis.plots.study import draw_design
 from icy.core.text import markdown_table
@@ -28,9 +29,9 @@ SEEDS = 10_000  # orders of cards of the preset clean that are looked at
 TESTS = (29, 39, 49)
 PAGE = """# What the order of cards lets a study measure
 
-Made by `python benchmarks/study_design.py`: {games} games of a composer on concat, per row. It remembers every code,
-knows how words are put together, and types random letters for a word that it never saw. What it gets wrong of the
-held-out items, nobody could have known.
+Made by `python benchmarks/study_design.py` with {versions}:
+{games} games of a composer on concat, per row. It remembers every code, knows how words are put together, and types
+random letters for a word that it never saw. What it gets wrong of the held-out items, nobody could have known.
 
 ![Other cards that showed a held-out item's colour and shape, and what a composer gets right](study-design.png)
 
@@ -149,6 +150,7 @@ def page(found: pd.DataFrame, games: int) -> str:
     said = "; ".join(f"{name}: {few} of {count:,}" for name, (few, count) in missing.items())
     return PAGE.format(
         games=games,
+        versions=describe_versions(),
         means=markdown_table(["dataset", "preset", "cards", *means.columns], lines, numbers=[3, 4]),
         said=said,
         seeds=f"{SEEDS:,}",

@@ -21,8 +21,9 @@ from pathlib import Path
 
 import httpx
 import numpy as np
+from about import describe_versions
 
-from icy.core.provenance import device_name, software
+from icy.core.provenance import device_name
 from icy.core.text import markdown_table
 from icy.study.players.composer import Composer
 from icy.study.service import open_study, read_plan
@@ -205,7 +206,7 @@ def measured(given: argparse.Namespace) -> str:
         examples=EXAMPLES,
         pause=given.pause,
         machine=device_name("cpu"),
-        made=", ".join(f"{name} {version}" for name, version in software().items() if name == "python"),
+        made=describe_versions(),
         times=markdown_table(["requests", "number", "median", "95 %", "99 %", "longest"], rows, numbers=range(1, 6)),
         requests=requests,
         seconds=seconds,

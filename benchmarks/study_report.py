@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pandas as pd
+from about import describe_packs
 
 from icy.analysis.literature.people import published_people
 from icy.analysis.plots.study import draw_course, draw_study
@@ -22,7 +23,7 @@ GAMES = HERE / "study" / "games.parquet"
 IN_COURSE = ("composer", "careless", "memoriser", "FC2L", "HierZero:GRU")
 PAGE = """# People, simulated players and senders in Secret Spy Codes
 
-Made by `python benchmarks/study_report.py` of {games} games, which these commands played:
+Made by `python benchmarks/study_report.py` of {games} games of {made}, which these commands played:
 
 ```sh
 {commands}
@@ -90,6 +91,7 @@ def page(report: pd.DataFrame, records: list[dict[str, object]]) -> str:
     contrasts = contrasts_table(report)
     return PAGE.format(
         games=f"{len(records):,}",
+        made=describe_packs(GAMES),
         commands=COMMANDS.format(
             senders=" ".join(f"--player {name}" for name in senders),
             players=" ".join(f"--player {name}" for name in players),

@@ -21,6 +21,7 @@ from collections.abc import Callable, Iterator
 from unittest.mock import patch
 
 import numpy as np
+from about import describe_versions
 from rapidfuzz.distance import Levenshtein
 from scipy.spatial.distance import pdist
 from scipy.stats import spearmanr
@@ -96,7 +97,7 @@ if __name__ == "__main__":
     language = icy.make_language("shufdet", "5x10", seed=123)
     chosen = np.random.default_rng(0).choice(language.space.size, arguments.rows, replace=False)
     code = native.in_use("icy.metrics.topographic.native", "NumPy and RapidFuzz")
-    print(f"{device_name(arguments.device)}, {usable_cores()} cores; {code}\n")
+    print(f"{device_name(arguments.device)}, {usable_cores()} cores; {describe_versions()}; {code}\n")
     if arguments.whole:  # first, for the memory that it takes
         print(*whole(language, arguments.device), "", sep="\n")
     print(*compare(Table.of(language).rows(chosen), arguments.device), sep="\n")

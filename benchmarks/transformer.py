@@ -17,6 +17,7 @@ from collections.abc import Callable
 
 import plain
 import torch
+from about import describe_versions
 from torch import nn
 from torch.nn import functional as F
 
@@ -78,7 +79,7 @@ def main() -> None:
     parser.add_argument("--updates", type=int, default=2, help="in each of the rounds")
     arguments = parser.parse_args()
     cores, device = usable_cores(), arguments.device
-    print(f"{device_name(device)}; torch {torch.__version__}; {cores} cores\n")
+    print(f"{device_name(device)}; {cores} cores; {describe_versions()}\n")
     print("| layers | way | threads | ms per update and replicate | ratio |\n|---|---|---|---|---|")
     for layers in (1, 2):
         whole = plain_update(layers, device)

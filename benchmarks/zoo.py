@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from statistics import geometric_mean
 
+from about import describe_versions
 from speed import processor
 from steady import GRAMMARS, ICY, Crew, Where
 
 from icy.config.protocols import PROTOCOLS
-from icy.core.provenance import software
 from icy.core.text import markdown_table
 from icy.training.job import ASSUMED_STEPS
 
@@ -57,7 +57,7 @@ def page(found: dict[str, dict[str, float]]) -> str:
     head = ["model", *(f"{way}, updates/s" for way in ENGINES), "ratio", *(f"{way}, hours" for way in ENGINES)]
     return PAGE.format(
         where=processor("cpu"),
-        versions=", ".join(f"{name} {version}" for name, version in software().items()),
+        versions=describe_versions(),
         grammars=len(GRAMMARS) - 1,
         steps=ASSUMED_STEPS,
         seeds=SEEDS,

@@ -35,20 +35,6 @@ def test_records_are_compared_in_all_but_their_times(determinism: ModuleType, tm
     assert determinism.contents(odd) != one
 
 
-def test_the_page_has_a_line_for_each_row_and_path_and_counts_what_differs(determinism: ModuleType) -> None:
-    ways = [way.__name__ for way in determinism.WAYS]
-    found = [
-        determinism.Line(row, path, [path], 60, {way: int(way == "alone" and row == "discr") for way in ways})
-        for row in determinism.rows(False)
-        for path in determinism.PATHS
-    ]
-    page = determinism.page(found)
-    lines = [line for line in page.splitlines() if line.startswith("| ") and "---" not in line][1:]
-    assert [line.split(" | ")[0].strip("| ") for line in lines] == [x.row for x in found]
-    assert len(ways) == 7
-    assert "**2 of 3,360 comparisons differ.**" in page
-
-
 def test_each_row_of_the_table_makes_200_comparisons(determinism: ModuleType) -> None:
     for parts in determinism.rows(False).values():
         replicates = sum(len(part["seeds"]) * len(part.get("pretrain", part.get("grammar"))) for part in parts)

@@ -42,8 +42,6 @@ def test_no_fault_costs_anything(faults: ModuleType, bench: Any) -> None:
     found = list(faults.suite(bench, 2))
     assert all(counts.clean for counts in found), found
     assert all(counts.tries for counts in found)
-    page = faults.page(found, bench, "python benchmarks/faults.py", 1.0)
-    assert "| signal 9 to a worker, at any moment |" in page
 
 
 def test_what_goes_wrong_is_counted(faults: ModuleType, tmp_path: Path) -> None:

@@ -70,12 +70,3 @@ def test_a_stack_launches_as_often_as_one_model(floors: ModuleType) -> None:
     one, many = (floors.captured_update("sender/FC2L", replicates) for replicates in (1, 3))
     assert one.launches == many.launches
     assert many.operations == pytest.approx(3 * one.operations, rel=1e-3)
-
-
-def test_the_page_has_a_line_for_each_way(floors: ModuleType) -> None:
-    both = tuple(floors.captured_update("sender/FC2L", 2, triton) for triton in (False, True))
-    page = floors.page({"sender/FC2L": both})
-    cells = [line.strip("| ").split(" | ")[:3] for line in page.splitlines() if line.startswith("| sender/FC2L")]
-    launches = str(both[0].launches)
-    assert cells == [["sender/FC2L", "PyTorch", launches], ["sender/FC2L", "Triton", launches]]
-    assert "{" not in page

@@ -33,9 +33,7 @@ def test_the_page_and_the_pictures_are_of_records(monkeypatch: pytest.MonkeyPatc
     few = {"steps": 2, "seeds": 1, "workers": 1, "targets": [1, 3], "settings": {"epoch": 1, "turns": 20}}
     found = icy.train("games", out=tmp_path / "results", progress=False, **few)
     results = {"thing": found, "targets": found}
-    text = bench.page(results)
-    assert "## One target against several" in text
-    assert "## What the printed rows claim" in text
+    assert "## One target against several" in bench.page(results)
     bench.draw(results)
     assert all((tmp_path / f"games-{name}.png").stat().st_size > 5000 for name in results)
 

@@ -1,11 +1,10 @@
-"""The benchmark of the worlds of games: what it tabulates; and, slow, that single images can be read."""
+"""The benchmark of the worlds of games: single images can be read."""
 
 from __future__ import annotations
 
 from types import ModuleType
 
 import pytest
-import torch
 
 from icy.games import make_world
 
@@ -15,18 +14,6 @@ from .helpers import benchmark
 @pytest.fixture
 def games_render(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return benchmark("games_render", monkeypatch)
-
-
-def test_the_page_has_a_rate_for_every_world(games_render: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(games_render, "BATCHES", (8, 16))
-    monkeypatch.setattr(games_render, "WORLDS", [("shape", "16 x 16", {"canvas": 16, "bank": 1}), ("thing", "", {})])
-    table = games_render.rate_table(torch.device("cpu"), 0.001)
-    assert [line.split("|")[1].strip()[:16] for line in table.splitlines()[2:]] == [
-        "objects of shape", "objects of thing", *["steps of ten tur"] * 3,
-    ]  # fmt: skip
-    page = games_render.page(table, "| read |")
-    assert table in page
-    assert "| read |" in page
 
 
 def test_a_reader_learns_colours_within_a_few_updates(

@@ -48,28 +48,10 @@ def test_the_headline_is_relative_to_the_faster_plain_way(speed: ModuleType, who
     assert found.to_best_plain == 1.25
 
 
-def test_the_page_tells_medians_ratios_and_what_was_extrapolated(speed: ModuleType, whole: ModuleType) -> None:
-    plan = speed.Plan(["sender/HierZero:GRU"], 8.0, 3, 3.0)
-    page = speed.page(results(speed, whole), speed.Where(), plan, alone=117.0, load=0.25)
-    steady, row = (line for line in page.splitlines() if line.startswith("| sender/HierZero:GRU"))
-    cells = [cell.strip() for cell in steady.strip("|").split("|")]
-    assert cells[1:] == ["11 (10 to 12)", "20 (20 to 20)", "50 (50 to 50)", "2.50", "1.5", "100", "75%"]
-    cells, checks = [cell.strip() for cell in row.strip("|").split("|")], whole.Row("sender/HierZero:GRU", 100).checks
-    assert cells[1:] == ["35", "100", str(len(checks)), "~400", "200.0", "80.0", "5.00", "2.50"]
-    assert "`broadcast` for all" in page
-    assert "it makes 117 GFLOP/s" in page
-    assert "{" not in page
-
-
-def test_every_measurement_is_a_line(speed: ModuleType, whole: ModuleType) -> None:
-    (found,) = results(speed, whole)
-    lines = list(found.lines())
-    assert [(one["way"], one["value"]) for one in lines if one["part"] == "whole"] == [
-        (speed.PLAIN, 400.0),
-        (speed.HAND, 200.0),
-        (speed.ICY, 80.0),
-    ]
-    assert [one["value"] for one in lines if one["way"] == speed.PLAIN and one["part"] == "steady"] == [10, 12, 11]
+def test_tables_show_medians_and_ratios_to_the_plain_ways(speed: ModuleType, whole: ModuleType) -> None:
+    steady = speed.steady_table(results(speed, whole)).splitlines()[-1]
+    assert "| 11 (10 to 12) | 20 (20 to 20) | 50 (50 to 50) | 2.50 | 1.5 | 100 | 75% |" in steady
+    assert speed.whole_table(results(speed, whole)).endswith("| ~400 | 200.0 | 80.0 | 5.00 | 2.50 |")
 
 
 def test_rows_are_long_enough_for_both_sides(speed: ModuleType, whole: ModuleType) -> None:

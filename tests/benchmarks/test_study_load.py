@@ -12,14 +12,6 @@ from tests.study.service.web.serving import free_port
 from .helpers import benchmark
 
 
-def test_times_are_told_in_milliseconds(monkeypatch: pytest.MonkeyPatch) -> None:
-    times = benchmark("study_load", monkeypatch).Times()
-    times.seconds["page"] += [0.001, 0.003]
-    times.seconds["form"] += [0.002]
-    assert times.quantiles() == ["3", "2.0", "2.9", "3.0", "3.0"]
-    assert times.quantiles("form") == ["1", "2.0", "2.0", "2.0", "2.0"]
-
-
 @pytest.mark.stress
 @pytest.mark.skipif(not Path("/proc/stat").is_file(), reason="what else the machine does is read from /proc/stat")
 def test_all_players_finish_without_errors(monkeypatch: pytest.MonkeyPatch) -> None:
