@@ -21,8 +21,10 @@ from setuptools.command.editable_wheel import editable_wheel
 
 ROOT = Path(__file__).parent
 
-REPORT = ["vl-convert-python"]  # Vega in one piece, which `icy report` writes into its files
-STUDY = ["jinja2", "markdown-it-py", "python-multipart", "starlette>=1.10", "uvicorn"]
+# Each lower bound is the oldest version that passes the tests, which `.ci/lowest FOLDER` installs (tools of developers
+# are as new as those that the code is written for).
+REPORT = ["vl-convert-python>=1.6"]  # Vega in one piece, which `icy report` writes into its files
+STUDY = ["jinja2>=3.1", "markdown-it-py>=3.0", "python-multipart>=0.0.18", "starlette>=1.10", "uvicorn>=0.30"]
 
 FOLDERS = {"icy": "icy", "icy.models": "models", "icy.grammars": "grammars", "icy.analysis": "analysis"}
 
@@ -163,24 +165,24 @@ setup(
     entry_points={"console_scripts": ["icy=icy.cli:main"]},
     python_requires=">=3.11",
     install_requires=[
-        "click",
-        "filelock",
+        "click>=8.1.7",
+        "filelock>=3.13.1",
         "gymnasium>=1.0",
-        "jaxtyping",
-        "joblib",
-        "matplotlib",
-        "msgspec",
-        "numpy",
-        "pandas",
+        "jaxtyping>=0.3.2",
+        "joblib>=1.3.2",
+        "matplotlib>=3.8.4",
+        "msgspec>=0.18.6",
+        "numpy>=1.26.4",
+        "pandas>=2.2.3",
         "pettingzoo>=1.27",
-        "pillow",
-        "pyarrow",
-        "rapidfuzz",
-        "rich",
-        "safetensors",
-        "scikit-learn",
-        "scipy>=1.11",  # for censored data
-        "threadpoolctl",
+        "pillow>=10.3.0",
+        "pyarrow>=15.0.2",
+        "rapidfuzz>=3.6.2",
+        "rich>=13.7.1",
+        "safetensors>=0.4.3",
+        "scikit-learn>=1.4.2",
+        "scipy>=1.11.4",  # for censored data
+        "threadpoolctl>=3.2.0",
         "torch>=2.6",
     ],
     extras_require={
@@ -188,33 +190,33 @@ setup(
         "test": [
             *REPORT,
             *STUDY,
-            "beartype",
-            "build",
-            "httpx",  # which starlette's test client speaks with
-            "hypothesis",
-            "import-linter",
-            "mypy",
-            "pandas-stubs",
+            "beartype>=0.19",
+            "build>=1.2",
+            "httpx>=0.27",  # which starlette's test client speaks with
+            "hypothesis>=6.100",
+            "import-linter>=2.1",
+            "mypy>=2.0",
+            "pandas-stubs>=3.0",
             "pytest>=9",  # for subtests
-            "pytest-xdist",
-            "pyyaml",
-            "ruff",
-            "sb3-contrib",  # a stranger's trainer, which must run on S2B unchanged
-            "scipy-stubs",
+            "pytest-xdist>=3.6",
+            "pyyaml>=6.0.1",
+            "ruff>=0.15",
+            "sb3-contrib>=2.4",  # a stranger's trainer, which must run on S2B unchanged
+            "scipy-stubs>=1.17",
             "setuptools>=77",  # tests/test_packaging.py builds a wheel without fetching anything
-            "tensorboard",
-            "wheel",
+            "tensorboard>=2.17",
+            "wheel>=0.43",
         ],
-        "browser": ["axe-playwright-python", "playwright"],  # tests of pages in a browser, which the system brings
-        "docs": [*REPORT, "furo", "myst-parser>=5", "sphinx>=9", "sphinx-copybutton"],
-        "notebooks": ["ipykernel", "nbclient", "nbformat"],
-        "ray": ["ray"],
+        "browser": ["axe-playwright-python>=0.1.4", "playwright>=1.48"],  # tests of pages in a browser, which the system brings
+        "docs": [*REPORT, "furo>=2025.12.19", "myst-parser>=5", "sphinx>=9", "sphinx-copybutton>=0.5.2"],
+        "notebooks": ["ipykernel>=6.29", "nbclient>=0.10", "nbformat>=5.10"],
+        "ray": ["ray>=2.44"],
         "report": REPORT,
-        "tensorboard": ["tensorboard"],
+        "tensorboard": ["tensorboard>=2.17"],
         "transformers": ["transformers>=4.46"],  # text models on this machine
         "mlflow": ["mlflow>=3.7"],
         "wandb": ["wandb>=0.20"],
-        "tracking": ["tensorboard", "mlflow>=3.7", "wandb>=0.20"],
-        "yaml": ["pyyaml"],
+        "tracking": ["tensorboard>=2.17", "mlflow>=3.7", "wandb>=0.20"],
+        "yaml": ["pyyaml>=6.0.1"],
     },
 )
