@@ -119,7 +119,7 @@ def permutation_p(ours: ArrayLike, theirs: ArrayLike, paired: bool, resamples: i
         alternative="greater",
         vectorized=True,
         n_resamples=resamples,
-        rng=stream(seed, "permutation test"),
+        random_state=stream(seed, "permutation test"),  # called rng from scipy 1.15 on, which takes both names
     )
     return float(found.pvalue)
 

@@ -228,9 +228,7 @@ def given_axes(names: Sequence[str], axes: Axes | Sequence[Axes]) -> list[Axes]:
 
 def figure_of(ax: Axes) -> Figure:
     """Return the figure that axes belong to."""
-    found = ax.get_figure(root=True)
-    assert found is not None  # all axes that can be drawn on have one
-    return found
+    return ax.figure.figure  # a subfigure's parent too; get_figure(root=True) needs matplotlib 3.10
 
 
 def tidy(ax: Axes, grid: str = "") -> None:

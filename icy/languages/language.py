@@ -92,8 +92,8 @@ class Language:
             seed: see Language.
         """
         if vocab_size > LARGEST_NUMBER:
-            used, messages = np.unique(messages, return_inverse=True)
-            vocab_size = len(used)
+            used, numbers = np.unique(messages, return_inverse=True)
+            messages, vocab_size = numbers.reshape(messages.shape), len(used)  # flat before numpy 2
         return cls(space, messages, max(vocab_size, int(messages.max()) + 1), name=name, seed=seed)
 
     @classmethod

@@ -73,6 +73,8 @@ def checked(content: Any, key: str | None = None) -> Record:
             raise ValueError(fault)
     except msgspec.ValidationError as error:
         raise ValueError(str(error)[:1].lower() + str(error)[1:]) from error
+    except msgspec.DecodeError as error:  # not a ValueError before msgspec 0.21
+        raise ValueError(str(error)) from error
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
     except UnicodeError as error:

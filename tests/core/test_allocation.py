@@ -64,5 +64,5 @@ def test_a_freed_array_is_not_fetched_anew() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120, check=True)
     without, kept = map(int, done.stdout.split())
-    assert without > 100
+    assert without >= 32  # pages of the array, which have 2 MB if the system gives huge pages
     assert kept < without / 10

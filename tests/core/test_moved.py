@@ -54,7 +54,8 @@ def test_old_addresses(subtests: pytest.Subtests) -> None:
             old = importlib.import_module(address)
             with pytest.warns(FutureWarning, match=rf"{address}.{name} is now icy\.\w+\.[\w.]*{name}") as warned:
                 found = getattr(old, name)
-            new = str(warned[0].message).partition(" is now ")[2].rpartition(".")[0]
+            message = next(str(warning.message) for warning in warned if warning.category is FutureWarning)
+            new = message.partition(" is now ")[2].rpartition(".")[0]
             assert found is getattr(importlib.import_module(new), name)
 
 

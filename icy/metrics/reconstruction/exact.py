@@ -56,7 +56,7 @@ def _design(target: Target) -> Any:
 def _not_sums(design: Any, outputs: Matrix) -> NDArray[np.bool_]:
     """Return which outputs are not a sum of columns, by least squares; the others are reconstructed without error."""
     dense = design.toarray()
-    fitted = dense @ np.linalg.lstsq(dense, outputs)[0]
+    fitted = dense @ np.linalg.lstsq(dense, outputs, rcond=None)[0]
     found: NDArray[np.bool_] = np.abs(fitted - outputs).max(0) > NO_ERROR
     return found
 
