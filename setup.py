@@ -207,7 +207,7 @@ setup(
             "tensorboard>=2.17",
             "wheel>=0.43",
         ],
-        "browser": ["axe-playwright-python>=0.1.4", "playwright>=1.48"],  # tests of pages in a browser, which the system brings
+        "browser": ["axe-playwright-python>=0.1.4", "playwright>=1.48"],  # for tests in Chromium
         "docs": [*REPORT, "furo>=2025.12.19", "myst-parser>=5", "sphinx>=9", "sphinx-copybutton>=0.5.2"],
         "notebooks": ["ipykernel>=6.29", "nbclient>=0.10", "nbformat>=5.10"],
         "ray": ["ray>=2.44"],
