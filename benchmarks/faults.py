@@ -494,7 +494,7 @@ def page(counts: Sequence[Counts], bench: Bench, command: str, minutes: float) -
 
 Made by `{command}` on {cores} cores in {minutes:.0f} minutes; {describe_versions()}.
 A sweep of {len(bench.whole)} quick replicates, which takes {bench.seconds:.0f} s
-undisturbed, is begun and disturbed, again and again, until it is complete, and then anew in another folder.
+undisturbed, is begun and disturbed, again and again, until it is complete, and then again in another folder.
 Moments are random. Each record is held against that of the undisturbed run by its {", ".join(OWN[:-1])} and {OWN[-1]}.
 
 {table}
@@ -503,7 +503,7 @@ Moments are random. Each record is held against that of the undisturbed run by i
 filed though they were on file. *differing*: from the undisturbed run. *orphans*: processes of the sweep, by their
 number, {GRACE:.0f} s after its end. *traces*: runs that printed a stack trace. *hung*: runs that did not end. *left*:
 temporary folders, claims and half-written files after the last run. An exit code below 0 is the signal that ended the
-process; where several runs share a folder, and where workers are killed, the exits are those of all runs.
+process; where several runs share a folder, and where workers are killed, the exits of all runs are shown.
 """
 
 

@@ -61,7 +61,7 @@ def page(results: Results) -> str:
     parts = [
         "# Multi-target games",
         "",
-        "Made by `python benchmarks/games.py` of the records in games/records.parquet, which are of "
+        "Made by `python benchmarks/games.py` of the records in games/records.parquet, made with "
         f"{describe_packs(RECORDS)}; each table is the sweep of its name in sweeps/. "
         "Evaluated on 1,000 turns that training never met, with greedy messages.",
     ]

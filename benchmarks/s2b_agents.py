@@ -47,10 +47,10 @@ def page(results: dict[str, ProbeResult]) -> str:
     parts = [
         "# Agents that learn S2B",
         "",
-        "Made by `python benchmarks/s2b_agents.py` of the records in agents/records.parquet, which are of "
+        "Made by `python benchmarks/s2b_agents.py` of the records in agents/records.parquet, made with "
         f"{describe_packs(RECORDS)}; each table is the sweep of its name in sweeps/. "
         "Evaluated on 1,000 episodes per seed that were not trained on, under the default "
-        "schedule, where those who never listen score 50 %.",
+        "schedule, where a listener that never listens scores 50 %.",
         "",
         "![Accuracy in the query while agents learn](s2b-agents.png)",
     ]

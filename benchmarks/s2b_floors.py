@@ -75,7 +75,7 @@ def page(found: pd.DataFrame) -> str:
         f"Made by `python benchmarks/s2b_floors.py` with {found['versions'].iloc[0]}: "
         "accuracy in the query (ZSCT, %), mean ± standard deviation over "
         f"{SEEDS} seeds of {found['episodes'].max()} episodes ({found['episodes'].min()} with 16 samples or up to 10 "
-        "values), beside the posdis speaker. `novelty` says no to a stimulus that it was shown before at the end of a "
+        "values), with the posdis speaker. `novelty` says no to a stimulus that it was shown before at the end of a "
         "game, `novelty-meaning` to a meaning, `order` yes to the meaning that comes next by index: none of them "
         "listens. `nearest` and `binding` do.",
         "",

@@ -71,7 +71,7 @@ def main() -> None:
         "# The trained listener that comes with icy\n\n"
         f"Made by `python benchmarks/s2b_memory.py` with {describe_versions()}: "
         f"accuracy (%) of the listener `memory`, {given.episodes} episodes, "
-        "32 tokens. It was trained by reward alone beside the posdis speaker, at 2 to 5 values, S = 1 and O = 4 "
+        "32 tokens. It was trained by reward alone with the posdis speaker, at 2 to 5 values, S = 1 and O = 4 "
         f'(`query="tss"`, which is read here too with samples or 10 values).\n\n{table}\n',
         encoding="utf-8",
     )

@@ -103,7 +103,7 @@ def page(found: pd.DataFrame) -> str:
         "",
         f"Made by `python benchmarks/s2b_transfer.py` with {found['versions'].iloc[0]}: "
         "accuracies in per cent, mean ± standard deviation over "
-        f"{found['seed'].nunique()} listeners. Each, a memory of pairs, learned by reward alone beside `posdis` with 2 "
+        f"{found['seed'].nunique()} listeners. Each, a memory of pairs, learned by reward alone from `posdis` with 2 "
         f"or 3 values and S = O = 1, in {found['updates'].iloc[0]} updates ({found['seconds'].mean():.0f} seconds of a "
         "core), and learns nothing more here. Never listening earns 50 in every query. Beside it `nearest`, a listener "
         "that does not learn and takes the language of `posdis` for granted.",

@@ -186,7 +186,7 @@ def trained_plainly(model: str, where: Where, place: int) -> tuple[Rate, str]:
 
 
 def stack_of(model: str, where: Where, place: int = 0) -> Run:
-    """Return the run of a process's stack, whose replicates cycle through the grammars."""
+    """Return a run of one process's stack. Its replicates cycle through the grammars."""
     from icy.config.specs import ProbeSpec
     from icy.experiments.plan import make_plan
     from icy.training.engine import Run

@@ -31,7 +31,7 @@ PAGE = """# What the order of cards lets a study measure
 
 Made by `python benchmarks/study_design.py` with {versions}:
 {games} games of a composer on concat, per row. It remembers every code, knows how words are put together, and types
-random letters for a word that it never saw. What it gets wrong of the held-out items, nobody could have known.
+random letters for a word that it never saw. It is wrong on a held-out item only where nobody could know the code.
 
 ![Other cards that showed a held-out item's colour and shape, and what a composer gets right](study-design.png)
 
