@@ -259,7 +259,7 @@ def test_the_code_of_the_page_of_agents_runs() -> None:
     names: dict[str, Any] = {}
     for block in code("docs/s2b-agents.md"):
         if not block.startswith("# my_core.py"):
-            exec(compile(block, "s2b-agents.md", "exec"), names)
+            exec(compile(block.replace("updates=200", "updates=20"), "s2b-agents.md", "exec"), names)
     assert names["latents"].shape == (40, 32, 128 * 32)
     assert names["scores"].shape == (64, 3)
 

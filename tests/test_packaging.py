@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 import icy
 from icy.core.native import build
@@ -80,9 +81,15 @@ def built_wheel(tmp_path_factory: pytest.TempPathFactory, *options: str, **setti
 
 
 @pytest.fixture(scope="session")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A wheel built from an sdist, as a release would be."""
-    return built_wheel(tmp_path_factory)
+def wheel(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """Return a wheel that is built from an sdist, as for a release. The workers of one run share it."""
+    if worker_id == "master":
+        return built_wheel(tmp_path_factory)
+    place = tmp_path_factory.getbasetemp().parent / "wheel.txt"
+    with FileLock(f"{place}.lock"):
+        if not place.exists():
+            place.write_text(str(built_wheel(tmp_path_factory)))
+    return Path(place.read_text())
 
 
 @pytest.fixture(scope="session")

@@ -31,6 +31,7 @@ TINY: dict[str, Any] = {
     "most": 2, "updates": 4, "episodes": 20, "seeds": 2, "workers": 1, "progress": False, "report_every": 2,
 }  # fmt: skip
 FEW: dict[str, Any] = {"episodes": 4}  # in a batch
+SHORT = {"batch": 4, "length": 4, "burn_in": 1, "overlap": 2, "capacity": 64}  # sequences of the replay buffer
 BY_VALUES: dict[str, Any] = {"actors": 2, "least": 0, "observations_per_update": 10}  # first update after 40
 
 
@@ -92,7 +93,7 @@ def test_every_learner_trains_reads_and_plays(learner: str, tmp_path: Path) -> N
 @pytest.mark.parametrize("core", ["LSTM-512", "DCEM", "PairMemory"])
 def test_cores_are_learned_by_their_names(core: str, learner: str, tmp_path: Path) -> None:
     how = {**of_length(learner, 1), "core": core.lower(), "options": {"heads": 1} if core == "PairMemory" else {}}
-    preset = {"preset": "metarg24", "settings": {**BY_VALUES, "length": 4, "burn_in": 1, "overlap": 2}}
+    preset = {"preset": "metarg24", "settings": {**BY_VALUES, **SHORT}}
     tiny = {name: value for name, value in TINY.items() if name != "updates"}
     of = preset if learner == "r2d2" else {}
     (record,) = icy.train("s2b", out=tmp_path, keep_models=True, **{**tiny, **how, **of, "seeds": 1}).records
@@ -195,16 +196,21 @@ def test_settings_within_settings_are_shown_where_they_differ(tmp_path: Path) ->
 # -- resumed -----------------------------------------------------------------------------------------------------------
 
 
+UPDATES = 40  # enough that a kill at the first checkpoint comes before the end
+SMALL = {"ppo": {"heads": 1}, "pair": {"heads": 1}, "r2d2": {"sizes": [8]}}  # options of the core
+
+
 @pytest.mark.process
 @pytest.mark.parametrize("learner", ["ppo", "pair", "r2d2"])
 def test_killed_and_resumed_equals_uninterrupted(learner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A kill without warning, in the middle of a training, changes no bit of its numbers and weights."""
     out = tmp_path / "killed"
-    whole = of_length(learner, 150) | {"most": 2, "seeds": 1, "episodes": 20, "workers": 1}
-    whole |= {"keep_models": True, "report_every": 50}
+    whole = of_length(learner, UPDATES) | {"most": 2, "seeds": 1, "episodes": 20, "workers": 1}
+    whole |= {"keep_models": True, "report_every": 10, "options": SMALL[learner]}
+    whole["settings"] = whole["settings"] | (SHORT if learner == "r2d2" else {})
     (state,) = kill_at_checkpoint('icy.train("s2b", ', out, whole)
     reached = state["training"]["updates"]
-    assert 0 < reached < 150
+    assert 0 < reached < UPDATES
     assert load_records_or_none(out) == []
     seen: list[int] = []
     monkeypatch.setattr("icy.s2b.agents.course.Course._read", _noting(seen))
