@@ -155,7 +155,7 @@ def test_public_signatures_hold_no_path_of_this_machine() -> None:
             shown = str(inspect.signature(thing))
             with_paths += [name] if str(ROOT) in shown or "PosixPath" in shown else []
     assert len(found) > 500
-    assert with_paths == []
+    assert not with_paths, "\n".join(with_paths)
 
 
 def test_every_field_of_results_is_described() -> None:
@@ -313,20 +313,22 @@ def test_the_checks_of_the_plug_in_page_run() -> None:
 
 def test_python_parses_and_its_calls_fit() -> None:
     found = [(place, problem_of_python(block)) for page in PAGES for place, block in fenced(page, "python")]
-    assert [f"{place}: {problem}" for place, problem in found if problem] == []
+    wrong = [f"{place}: {problem}" for place, problem in found if problem]
+    assert not wrong, "\n".join(wrong)
     assert len(found) > 40
 
 
 def test_commands_exist_and_have_the_options() -> None:
     lines = [found for page in PAGES for found in commands(page) if found[1].split()[1] not in COMMANDS_OF_PLUG_INS]
-    wrong = [(place, line, problem) for place, line in lines if (problem := problem_of_command(line))]
-    assert [f"{place}: {problem}: {line}" for place, line, problem in wrong] == []
+    wrong = [f"{place}: {problem}: {line}" for place, line in lines if (problem := problem_of_command(line))]
+    assert not wrong, "\n".join(wrong)
     assert len(lines) > 250
 
 
 def test_links_resolve() -> None:
     found = [(place, target, problem_of_link(page, target)) for page in PAGES for place, target in links(page)]
-    assert [f"{place}: {problem}: {target}" for place, target, problem in found if problem] == []
+    wrong = [f"{place}: {problem}: {target}" for place, target, problem in found if problem]
+    assert not wrong, "\n".join(wrong)
     assert len(found) > 200
 
 
@@ -337,7 +339,7 @@ def test_includes_find_their_markers() -> None:
             included = (ROOT / page).parent.joinpath(name).read_text()
             markers = re.findall(r'^:(?:start-after|end-before): "(.+)"$', options, re.MULTILINE)
             wrong += [f"{page}: {name} has {m!r} {n} times" for m in markers if (n := included.count(m)) != 1]
-    assert wrong == []
+    assert not wrong, "\n".join(wrong)
 
 
 def test_every_page_is_in_the_contents() -> None:
