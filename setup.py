@@ -21,8 +21,7 @@ from setuptools.command.editable_wheel import editable_wheel
 
 ROOT = Path(__file__).parent
 
-# Each lower bound is the oldest version that passes the tests, which `.ci/lowest FOLDER` installs (tools of developers
-# are as new as those that the code is written for).
+# Each lower bound is a version that passes the tests; `.ci/lowest FOLDER` installs these versions to check it.
 REPORT = ["vl-convert-python>=1.6"]  # Vega in one piece, which `icy report` writes into its files
 STUDY = ["jinja2>=3.1", "markdown-it-py>=3.0", "python-multipart>=0.0.18", "starlette>=1.10", "uvicorn>=0.30"]
 
@@ -165,19 +164,19 @@ setup(
     entry_points={"console_scripts": ["icy=icy.cli:main"]},
     python_requires=">=3.11",
     install_requires=[
-        "click>=8.2",
+        "click>=8.3",  # completion fails in 8.2.0, and its test runner does not end the input before 8.3
         "filelock>=3.13.1",
-        "gymnasium>=1.1",
-        "jaxtyping>=0.3.2",
+        "gymnasium>=1.1",  # AutoresetMode
+        "jaxtyping>=0.3.2",  # 0.2.28 fails at import
         "joblib>=1.3.2",
         "matplotlib>=3.8.4",
         "msgspec>=0.18.6",
         "numpy>=1.26.4",
         "pandas>=2.2.3",
-        "pettingzoo>=1.27",
+        "pettingzoo>=1.27",  # its registry of environments
         "pillow>=10.3.0",
         "pyarrow>=15.0.2",
-        "rapidfuzz>=3.8",
+        "rapidfuzz>=3.8",  # process.cpdist
         "rich>=13.7.1",
         "safetensors>=0.4.3",
         "scikit-learn>=1.4.2",
