@@ -164,7 +164,7 @@ setup(
     entry_points={"console_scripts": ["icy=icy.cli:main"]},
     python_requires=">=3.11",
     install_requires=[
-        "click>=8.3",  # completion fails in 8.2.0, and its test runner does not end the input before 8.3
+        "click>=8.3",  # the test runner of 8.2 never ends the input
         "filelock>=3.13.1",
         "gymnasium>=1.1",  # AutoresetMode
         "jaxtyping>=0.3.2",  # 0.2.28 fails at import
@@ -206,7 +206,7 @@ setup(
             "tensorboard>=2.17",
             "wheel>=0.43",
         ],
-        "browser": ["axe-playwright-python>=0.1.4", "playwright>=1.48"],  # for tests in Chromium
+        "browser": ["axe-playwright-python>=0.1.4", "playwright>=1.48"],  # the system brings the browser
         "docs": [*REPORT, "furo>=2025.12.19", "myst-parser>=5", "sphinx>=9", "sphinx-copybutton>=0.5.2"],
         "notebooks": ["ipykernel>=6.29", "nbclient>=0.10", "nbformat>=5.10"],
         "ray": ["ray>=2.44"],
