@@ -23,7 +23,13 @@ ROOT = Path(__file__).parent
 
 # Each lower bound is a version that passes the tests; `.ci/lowest FOLDER` installs these versions to check it.
 REPORT = ["vl-convert-python>=1.6"]  # Vega in one piece, which `icy report` writes into its files
-STUDY = ["jinja2>=3.1", "markdown-it-py>=3.0", "python-multipart>=0.0.18", "starlette>=1.10", "uvicorn>=0.30"]
+STUDY = [
+    "jinja2>=3.1",
+    "markdown-it-py>=3.0",
+    "python-multipart>=0.0.18",
+    "starlette>=1.6",  # middleware.body_limit
+    "uvicorn>=0.30",
+]
 
 FOLDERS = {"icy": "icy", "icy.models": "models", "icy.grammars": "grammars", "icy.analysis": "analysis"}
 
