@@ -222,6 +222,7 @@ setup(
         "mlflow": ["mlflow>=3.7"],
         "wandb": ["wandb>=0.20"],
         "tracking": ["tensorboard>=2.17", "mlflow>=3.7", "wandb>=0.20"],
+        "triton": ["triton>=3.2; sys_platform == 'linux'"],  # for the GPU kernels
         "yaml": ["pyyaml>=6.0.1"],
     },
 )

@@ -6,7 +6,8 @@ import logging
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +19,7 @@ from icy.config.specs import ProbeSpec
 from icy.core.errors import IcyError
 from icy.experiments.plan import make_plan
 from icy.experiments.watcher import Watcher
-from icy.training.job import Job, Replicate
+from icy.training.job import Job
 from icy.training.runners import ray_cluster as clusters
 from tests.helpers import SMALL, numbers
 
@@ -61,35 +62,57 @@ def two_nodes() -> Iterator[Any]:
 
 
 class NodeKiller(Watcher):
-    """Kills the second node once both nodes are at work."""
+    """Kills the second node in the middle of its first task.
 
-    def __init__(self, cluster: Any) -> None:
+    The task on the second node sends its first readings and then waits until the node dies. The task on the first node
+    starts after that. So the second node always has an unfinished task when it dies.
+    """
+
+    def __init__(self, cluster: Any, folder: Path) -> None:
         super().__init__()
-        self.cluster, self.done = cluster, False
-        self.seen: set[tuple[Replicate, ...]] = set()
+        self.cluster, self.dead = cluster, folder / "dead"
 
     def read(self, job: Job, readings: Any) -> None:
-        self.seen.add(job.replicates)
-        if len(self.seen) > 1 and not self.done:
-            self.done = True
+        if not self.dead.exists():
             self.cluster.remove_node(self.cluster.second, allow_graceful=False)
+            self.dead.touch()
+
+    def task(self) -> Callable[..., None]:
+        """Return the function that tasks run. Ray sends a nested function by its code."""
+        second, dead, run_in_task = self.cluster.second.node_id, self.dead, clusters._run_in_task
+
+        def run_held(job: bytes, ticket: int, additions: Any, mail: Any, level: int) -> None:
+            import ray
+
+            def put(content: Any) -> None:
+                mail.put(content)
+                while content[1] == "read":
+                    time.sleep(1)
+
+            on_second = ray.get_runtime_context().get_node_id() == second
+            while not on_second and not dead.exists():
+                time.sleep(0.05)
+            run_in_task(job, ticket, additions, SimpleNamespace(put=put) if on_second else mail, level)
+
+        return run_held
 
 
-@pytest.mark.slow
+@pytest.mark.ray
 def test_a_cluster_that_loses_a_node_gives_the_numbers_of_one_machine(
-    tmp_path: Path, two_nodes: Any, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, two_nodes: Any, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain = icy.sweep(**SMALL, workers=1, out=str(tmp_path / "plain"))
-    killer = NodeKiller(two_nodes)
+    killer = NodeKiller(two_nodes, tmp_path)
+    monkeypatch.setattr(clusters, "_run_in_task", killer.task())
     found = icy.sweep(**SMALL, runner="ray", out=str(tmp_path / "ray"), watcher=killer)
-    assert killer.done
+    assert killer.dead.exists()
     assert "A worker or node was lost" in caplog.text
     assert not found.failures
     assert numbers(found.records) == numbers(plain.records)
     assert {r["key"] for r in found.records} == {r["key"] for r in plain.records}
 
 
-@pytest.mark.slow
+@pytest.mark.ray
 def test_a_plugin_file_reaches_the_tasks(tmp_path: Path, two_nodes: Any) -> None:
     """Under its own version, so that its results are found on file afterwards."""
     file = tmp_path / "mine.py"
@@ -218,7 +241,7 @@ def test_a_ray_that_does_not_start_is_told_in_a_sentence(
     assert ray.constants.ENABLE_RAY_CLUSTER is True
 
 
-@pytest.mark.slow
+@pytest.mark.ray
 def test_a_cluster_of_icys_own_listens_on_this_machine_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("ray")
     psutil = pytest.importorskip("psutil")
