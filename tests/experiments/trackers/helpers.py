@@ -138,8 +138,9 @@ def assert_is(run: Run, record: Record) -> None:
 
 def assert_all_there(name: str, out: Path) -> None:
     """One row per result on file, and each is right."""
-    found = {run.parameters["key"]: run for run in runs(name, out)}
+    rows = runs(name, out)
+    found = {run.parameters["key"]: run for run in rows}
     records = Store(out).records()
-    assert len(runs(name, out)) == len(records) == len(found)
+    assert len(rows) == len(records) == len(found)
     for record in records:
         assert_is(found[record["key"]], record)

@@ -22,28 +22,62 @@ from icy.training.runners import pool
 from icy.training.runners import remote as work
 from tests.helpers import SMALL, numbers
 
+HELD = """\
+import time
+from pathlib import Path
+from icy.core.registry import register_sender
+from torch import nn
+
+@register_sender("Held", description="Waits after the first evaluation while a file exists.", source="a test")
+class Held(nn.Module):
+    def __init__(self, space, message_length, vocab_size, hidden_size=8, representation=None):
+        super().__init__()
+        self.space, self.shape = space, (message_length, vocab_size + 1)
+        self.out = nn.Linear(space.attributes * space.values, message_length * (vocab_size + 1))
+        self.updates = 0
+
+    def forward(self, meanings):
+        self.updates += self.training
+        while self.updates > 20 and Path(HOLD).exists():
+            time.sleep(0.01)
+        hot = nn.functional.one_hot(meanings, self.space.values).float().flatten(1)
+        return self.out(hot).view(-1, *self.shape)
+"""
+
 
 class Killer(Watcher):
-    """Kills a worker at the first reading of every so many rows."""
+    """Kills a worker at the first evaluation of the model Held. The worker waits for that as long as `hold` exists."""
 
-    def __init__(self, times: int) -> None:
+    def __init__(self, times: int, hold: Path) -> None:
         super().__init__()
-        self.left = times
+        self.left, self.hold = times, hold
         self.runner: pool.PoolRunner | None = None
+        hold.touch()
 
     def read(self, job: Job, readings: Any) -> None:
-        if self.left:
+        assert self.runner is not None
+        (worker,) = (w for w in self.runner._pool if w.work is not None and w.work.job == job)
+        if self.left and "Held" in job.name:
             self.left -= 1
-            assert self.runner is not None
-            for process in self.runner._pool[0].processes():  # none, while it begins again
+            for process in worker.processes():
                 with contextlib.suppress(ProcessLookupError):  # it was killed a moment ago
                     os.kill(process.pid, signal.SIGKILL)
+        if not self.left:
+            self.hold.unlink(missing_ok=True)
 
 
 @pytest.fixture
-def killing(monkeypatch: pytest.MonkeyPatch) -> Any:
+def held(tmp_path: Path, forgetting: None) -> dict[str, Any]:
+    """Arguments of a sweep over FC1L and the model Held."""
+    plugin = tmp_path / "held.py"
+    plugin.write_text(f"HOLD = {str(tmp_path / 'hold')!r}\n{HELD}")
+    return {**SMALL, "model": ["sender/FC1L", "sender/Held"], "target": 0.99, "plugin": str(plugin)}
+
+
+@pytest.fixture
+def killing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     def install(times: int) -> Killer:
-        killer = Killer(times)
+        killer = Killer(times, tmp_path / "hold")
         real = pool.PoolRunner.__enter__
 
         def enter(self: pool.PoolRunner) -> pool.PoolRunner:
@@ -57,32 +91,37 @@ def killing(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 @pytest.mark.process
-def test_a_worker_that_is_killed_begins_again(tmp_path: Path, killing: Any, caplog: pytest.LogCaptureFixture) -> None:
-    plain = icy.sweep(**SMALL, workers=1, out=str(tmp_path / "plain"))
+def test_a_worker_that_is_killed_begins_again(
+    tmp_path: Path, held: dict[str, Any], killing: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    plain = icy.sweep(**held, workers=1, out=str(tmp_path / "plain"))
     killer = killing(2)
     with caplog.at_level(logging.WARNING):
-        found = icy.sweep(**SMALL, workers=2, out=str(tmp_path / "killed"), watcher=killer)
+        found = icy.sweep(**held, workers=2, out=str(tmp_path / "killed"), watcher=killer)
     assert killer.left == 0
-    assert "again" in caplog.text
+    assert "A worker or node was lost" in caplog.text
     assert numbers(found.records) == numbers(plain.records)
     assert not found.failures
 
 
 @pytest.mark.slow
-def test_what_is_killed_time_and_again_is_kept_as_failed_and_the_rest_goes_on(tmp_path: Path, killing: Any) -> None:
+def test_what_is_killed_time_and_again_is_kept_as_failed_and_the_rest_goes_on(
+    tmp_path: Path, held: dict[str, Any], killing: Any
+) -> None:
+    out = str(tmp_path / "out")
     killer = killing(10_000)
-    found = icy.sweep(**SMALL, workers=2, out=str(tmp_path), retries=1, watcher=killer)
-    assert found.failures
+    found = icy.sweep(**held, workers=2, out=out, retries=1, watcher=killer)
+    assert {record["model"] for record in found.failures} == {"sender/Held"}
     assert work.KILLED.rstrip(".") in {record["error"] for record in found.failures}
-    killer.left = 0
-    again = icy.sweep(**SMALL, workers=2, out=str(tmp_path), rerun="failed")
-    plain = icy.sweep(**SMALL, workers=1, out=str(tmp_path / "plain"))
+    killer.hold.unlink()
+    again = icy.sweep(**held, workers=2, out=out, rerun="failed")
+    plain = icy.sweep(**held, workers=1, out=str(tmp_path / "plain"))
     assert numbers(again.records) == numbers(plain.records)
 
 
 @pytest.mark.process
-def test_a_probe_stops_at_a_worker_that_is_killed(tmp_path: Path, killing: Any) -> None:
+def test_a_probe_stops_at_a_worker_that_is_killed(tmp_path: Path, held: dict[str, Any], killing: Any) -> None:
     killer = killing(1)
-    plan = make_plan(ProbeSpec.asked(**{**SMALL, "workers": 2, "out": str(tmp_path)}))
+    plan = make_plan(ProbeSpec.asked(**{**held, "workers": 2, "out": str(tmp_path / "out")}))
     with pytest.raises(IcyError, match="A worker process was killed"):
         run_plan(plan, killer)
