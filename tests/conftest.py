@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,13 @@ check_shapes()  # before a test imports a module that is checked; tests.shapes s
 settings.register_profile("short", deadline=None, max_examples=25, derandomize=True)
 settings.register_profile("long", deadline=None, max_examples=2000)
 settings.load_profile("short")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print each reason for skipped tests once, with the number of tests."""
+    skipped = [report.longrepr[2] for report in terminalreporter.stats.get("skipped", [])]
+    for reason, count in Counter(skipped).most_common():
+        terminalreporter.write_line(f"{count} skipped: {reason.removeprefix('Skipped: ')}")
 
 
 @pytest.fixture(autouse=True, scope="session")

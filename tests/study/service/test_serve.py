@@ -108,7 +108,7 @@ def test_it_runs_until_it_is_told_to_end(number: signal.Signals, tmp_path: Path)
     ]
 
 
-def wait_for(address: str, patience: float = 60.0) -> None:
+def wait_for(address: str, patience: float = 300.0) -> None:
     """Wait until a page is served."""
     until = time.monotonic() + patience
     while True:

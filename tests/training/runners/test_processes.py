@@ -143,16 +143,13 @@ print(json.dumps([threads, len(found), left]))
 
 @pytest.mark.process
 @only_linux
-@pytest.mark.parametrize("start", ["lambda: time.sleep(60)", "lambda: 1 / 0"])
+@pytest.mark.parametrize("start", ["lambda: time.sleep(1e6)", "lambda: 1 / 0"])
 def test_nothing_is_copied_if_a_copy_is_not_ready(start: str) -> None:
     script = f"""
 processes.PATIENCE_SECONDS = 1
-started = time.monotonic()
-print(json.dumps([len(processes.copies(2, os.getpid, {start})), time.monotonic() - started]))
+print(json.dumps(len(processes.copies(2, os.getpid, {start}))))
 """
-    copied, seconds = run(script)
-    assert not copied
-    assert seconds < 30
+    assert run(script) == 0
 
 
 # -- what a copy does --------------------------------------------------------------------------------------------------
@@ -213,9 +210,9 @@ for copy in made:
 # -- workers end with their parent -------------------------------------------------------------------------------------
 
 
-def gone(pid: int, seconds: float) -> bool:
-    """Whether a process ends within some seconds."""
-    end = time.monotonic() + seconds
+def gone(pid: int) -> bool:
+    """Whether a process ends; five minutes are enough on any machine."""
+    end = time.monotonic() + 300
     while time.monotonic() < end:
         try:
             if "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text():
@@ -254,14 +251,14 @@ print(json.dumps([made.processes()[0].pid]), flush=True)
 def test_a_copy_ends_with_its_parent() -> None:
     made = "made = processes.copies(1, os.getpid, pool._start_copied_worker)\n"
     (worker,) = started_by_one_that_is_killed(made + "print(json.dumps([made[0].submit().result()]), flush=True)")
-    assert gone(worker, 20)
+    assert gone(worker)
 
 
 @only_linux
 def test_a_fresh_worker_ends_with_a_parent_that_is_killed_as_it_starts() -> None:
     """It imports for a second or two before it can look, and its parent's number then is another."""
     (worker,) = started_by_one_that_is_killed(FRESH + "time.sleep(0.05)")
-    assert gone(worker, 60)
+    assert gone(worker)
 
 
 @only_linux
@@ -273,7 +270,7 @@ def start():
 made = processes.CopiedProcess(os.getpid, start)
 print(json.dumps([made.processes()[0].pid]), flush=True)
 """)
-    assert gone(worker, 20)
+    assert gone(worker)
 
 
 @pytest.mark.process
@@ -286,7 +283,7 @@ made = processes.copies(3, os.getpid, pool._start_copied_worker)
 print(json.dumps([copy.submit().result() for copy in made]), flush=True)
 """)
     assert len(workers) == 3
-    assert all(gone(worker, 20) for worker in workers)
+    assert all(gone(worker) for worker in workers)
 
 
 @pytest.mark.process
@@ -296,30 +293,32 @@ def test_a_copy_ends_though_another_process_holds_the_pipe_open() -> None:
 made = processes.copies(1, os.getpid, pool._start_copied_worker)
 other = os.fork()
 if not other:
-    time.sleep(60)
+    time.sleep(600)
     os._exit(0)
 print(json.dumps([made[0].submit().result(), other]), flush=True)
 """)
-    assert gone(worker, 20)
+    assert gone(worker)
     os.kill(other, signal.SIGKILL)
 
 
 @pytest.mark.process
 @only_linux
 def test_a_record_that_is_being_written_is_written_to_its_end(tmp_path: Path) -> None:
-    done = tmp_path / "done"
+    begun, done = tmp_path / "begun", tmp_path / "done"
     (worker,) = started_by_one_that_is_killed(f"""
 def task():
     with processes.to_its_end:
         print(json.dumps([os.getpid()]), flush=True)
+        open({str(begun)!r}, "w").close()
         time.sleep(2)
         open({str(done)!r}, "w").close()
-    time.sleep(60)
+    time.sleep(600)
 made = processes.copies(1, task, pool._start_copied_worker)
 made[0].submit()
-time.sleep(0.5)
+while not os.path.exists({str(begun)!r}):
+    time.sleep(0.01)
 """)
-    assert gone(worker, 20)
+    assert gone(worker)
     assert done.exists()
 
 

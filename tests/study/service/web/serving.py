@@ -26,15 +26,15 @@ def free_port() -> int:
 @contextmanager
 def reachable(of: Sequence[Study] | Study, web: Web | None = None) -> Iterator[str]:
     """Serve studies at a port of this machine, and yield the address."""
-    studies, port = [of] if isinstance(of, Study) else of, free_port()
-    config = uvicorn.Config(make_app(studies, web or without_limits()), port=port, access_log=False, log_level="error")
+    studies = [of] if isinstance(of, Study) else of
+    config = uvicorn.Config(make_app(studies, web or without_limits()), port=0, access_log=False, log_level="error")
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run)
     thread.start()
     while not server.started:
         time.sleep(0.01)
     try:
-        yield f"http://127.0.0.1:{port}"
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
     finally:
         server.should_exit = True
         thread.join()
