@@ -16,6 +16,7 @@ from .helpers import benchmark
 ROWS = {"thing": 4, "wide": 1, "shape": 1, "targets": 5, "channels": 3, "speakers": 28}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [n if n != "speakers" else pytest.param(n, marks=pytest.mark.slow) for n in ROWS])
 def test_sweeps_can_be_planned(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     bench = benchmark("games", monkeypatch)

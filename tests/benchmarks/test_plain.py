@@ -46,5 +46,6 @@ def test_it_is_evaluated_where_asked(plain: ModuleType) -> None:
     assert readings[1] > readings[0]
 
 
+@pytest.mark.slow
 def test_the_transformer_benchmark_trains_a_plain_model(monkeypatch: pytest.MonkeyPatch) -> None:
     benchmark("transformer", monkeypatch).plain_update(1, "cpu")()

@@ -13,6 +13,7 @@ from icy.experiments.sweep_file import read_sweep
 from .helpers import benchmark
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["memory", "pair", "ablations", "papers"])
 def test_sweeps_can_be_planned(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     bench = benchmark("s2b_agents", monkeypatch)
@@ -23,6 +24,7 @@ def test_sweeps_can_be_planned(name: str, monkeypatch: pytest.MonkeyPatch, tmp_p
     assert {row.job.kind for row in plan.rows} == {"s2b"}
 
 
+@pytest.mark.slow
 def test_the_page_and_the_figure_are_of_records(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     bench = benchmark("s2b_agents", monkeypatch)
     monkeypatch.setattr(bench, "PAGE", tmp_path / "page.md")

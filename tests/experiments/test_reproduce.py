@@ -101,6 +101,7 @@ def test_mistakes(options: dict[str, Any], kind: type[Exception], sentence: str)
         icy.reproduce(**options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "only", "models", "count"),
     [

@@ -163,6 +163,7 @@ def test_a_damaged_checkpoint_is_begun_anew(tmp_path: Path, caplog: pytest.LogCa
     assert not path.exists()
 
 
+@pytest.mark.slow
 def test_a_replicate_whose_loss_is_lost_ends_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = GradientLearner.losses
 

@@ -45,6 +45,7 @@ def test_words_are_enough_for_all_concepts(channel: str, concepts: int, width: i
     assert usual_word_size(channel, concepts) == width
 
 
+@pytest.mark.slow
 def test_what_is_several_becomes_rows_and_seeds_and_distractors_one_stack() -> None:
     found = jobs(channel=["gs", "qt"], rule_length="1,4", targets=[5, 8], distractor_kind=["near", "auto", "uniform"])
     assert len(found) == 8

@@ -24,6 +24,7 @@ def test_the_products_of_thing_are_those_of_its_layers() -> None:
     assert counted(world="thing", channel="gs").flops == pytest.approx(2 * (perceived + sender + receiver), rel=0.15)
 
 
+@pytest.mark.slow
 def test_images_cost_what_their_convolutions_do() -> None:
     """Four blocks of 64 channels and kernels of 3x3, for 8 targets and 16 candidates of 10 turns, 64 x 64 pixels."""
     sides = (64, 32, 16, 8)

@@ -28,6 +28,7 @@ def test_frozen_digests() -> None:
     assert digests == FROZEN
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", ["5x10 4 4", "4x5 7 2", "2x40 300 2"])
 def test_frozen_digests_at_other_sizes(sizes: str) -> None:
     """At the papers' sizes, with chains and with a large vocabulary: what is made block by block, in many blocks."""

@@ -77,6 +77,7 @@ def test_a_split_depends_on_the_seed_alone_and_smaller_ones_lie_in_larger_ones(k
     assert Split(kind, 0.2).held_out(space, 8).tolist() != sorted(small)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", SPLITS)
 def test_all_meanings_are_equally_likely_to_be_held_out(kind: str) -> None:
     space, seeds = MeaningSpace(2, 3), 3000

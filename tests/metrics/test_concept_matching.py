@@ -187,6 +187,7 @@ def test_identities(samples: list[tuple[list[str], list[str]]]) -> None:
     assert found(samples, unmatched="assigned").details["unmatched_concepts"] <= d["unmatched_concepts"]
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=15)
 @given(UNLIKE, st.randoms(use_true_random=False), st.integers(2, 4))
 def test_what_changes_nothing(samples: list[tuple[list[str], list[str]]], random: Any, times: int) -> None:

@@ -88,6 +88,7 @@ def test_the_order_of_rows_changes_nothing(name: str, table: Rows, order: st.Ran
         assert after.value == pytest.approx(before.value, rel=1e-6, abs=1e-9, nan_ok=True)
 
 
+@pytest.mark.slow
 @given(table=tables())
 def test_all_metrics_at_once_are_each_by_itself(table: Rows) -> None:
     fast = [name for name in METRICS if name != "factor_vae"]

@@ -226,6 +226,7 @@ def test_a_model_of_icys_layers_is_trained_in_every_way_that_it_can_be() -> None
     assert results["stacked_equals_separate"].message == f"trains as: {' and '.join(ways)}"
 
 
+@pytest.mark.contract
 def test_published_defects_are_found_out() -> None:
     results = check_model("Hier:GRU", options={"shared_gate": True}, raise_on_failure=False)
     assert [r.name for r in results if not r.passed] == ["examples_independent"]

@@ -211,5 +211,6 @@ def test_registered_perceptions_are_found() -> None:
     assert all(r.passed for r in check_perception(Unused, expected_failures={"gradients_reach_parameters": "a spare"}))
 
 
+@pytest.mark.contract
 def test_sizes_are_those_that_are_asked_for() -> None:
     assert all(r.passed for r in check_perception(Conv4, size=3, seed=5))

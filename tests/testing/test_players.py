@@ -165,6 +165,7 @@ def test_a_strangers_players_pass() -> None:
     assert results["utters"].message == "does not apply: only speakers utter"
 
 
+@pytest.mark.contract
 def test_what_does_not_apply_says_why() -> None:
     class Mute(Speaks):
         utter = Player.utter
@@ -216,6 +217,7 @@ def test_utterances_are_tokens(uttered: Any, sentence: str) -> None:
     assert sentence in results["utters"].message
 
 
+@pytest.mark.contract
 def test_registered_players_are_found() -> None:
     entry = Entry("listener", "mine", Listens, "", "", origin=__name__, aliases=("my_own",))
     with registry.holding(entry):

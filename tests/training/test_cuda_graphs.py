@@ -107,6 +107,7 @@ def learner(graph: bool, model: str = "sender/HierZero:GRU", representation: str
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("representation", ["soft", "gumb", "discr"])
 def test_a_captured_stack_learns_as_one_that_is_not(recording: list[str], representation: str) -> None:
     """Also after some of it have left, when it is captured anew."""

@@ -132,6 +132,7 @@ def test_held_out_meanings_are_never_trained_on(kind: str, monkeypatch: pytest.M
             assert seen[purpose, seed] == set(range(9)) - held_out
 
 
+@pytest.mark.slow
 @both_engines
 @pytest.mark.parametrize("model", ["sender/FC2L", "receiver/Hier:GRU"])
 def test_generalise_reads_the_same_alone_and_in_company(model: str, how: str) -> None:

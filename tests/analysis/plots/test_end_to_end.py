@@ -72,6 +72,7 @@ def test_accuracies_far_from_1_have_a_plain_axis() -> None:
     assert "logarithmic" not in all_text(plots.e2e(played(lambda share, seed: 0.5 * share)))
 
 
+@pytest.mark.slow
 def test_a_band_above_1_stays_in_the_axes() -> None:
     for ax in accuracies(played(lambda share, seed: 1 - 0.3 * (seed == 0))):
         (band, *_) = ax.collections

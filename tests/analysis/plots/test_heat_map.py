@@ -88,6 +88,7 @@ def test_two_measures_have_a_colour_bar_each_that_do_not_overlap() -> None:
     assert len(beside.axes) == 4 + 4
 
 
+@pytest.mark.slow
 def test_many_measures_have_colour_bars_in_rows() -> None:
     gap = select(budget(), grammars=["perm", "rot"], models=["FC2L"]) + select(budget(), grammars=["rot"])
     held, both = gap.to_dataframe(), budget(["sender/FC1L+CNN"]).to_dataframe()

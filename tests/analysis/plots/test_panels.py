@@ -65,6 +65,7 @@ def test_an_interval_below_the_mean_has_no_length_upwards() -> None:
     assert line.bar(cell) == (cell.mean - cell.log.interval[0], 0.0)
 
 
+@pytest.mark.slow
 def test_ratios_of_coarse_checks_are_marked_and_noted() -> None:
     table = long_table({"CNN": {"rot": [1.0, 1.0], "hol": [8.0, 12.0]}}, **RATIO)
     table["resolution"] = table["grammar"].map({"rot": 0.5, "hol": 0.05})
@@ -120,6 +121,7 @@ def test_no_error_bar_runs_past_the_cap(kind: str, axis: int) -> None:
     assert max(ends) == pytest.approx(20)
 
 
+@pytest.mark.slow
 def test_notes_say_that_bars_end_at_the_cap() -> None:
     for kind in ("bars", "ratios", "parameters"):
         figure = plots.plot_function(kind)(acquire())

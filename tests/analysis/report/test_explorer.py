@@ -80,6 +80,7 @@ def test_every_model_says_where_its_architecture_is_from(settings: list[dict[str
     assert "Icy22" in found["sender/HierZero:GRU"]
 
 
+@pytest.mark.slow
 def test_what_a_probe_measures_by_default_comes_first(settings: list[dict[str, object]]) -> None:
     first = [(one["setting"]["protocol"], one["setting"]["meanings"]) for one in settings]  # type: ignore[index]
     assert first[0] == ("acquire", "5x10")

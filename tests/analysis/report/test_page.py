@@ -84,6 +84,7 @@ def test_nothing_is_fetched() -> None:
     assert "http" not in policy
 
 
+@pytest.mark.slow
 def test_the_same_results_give_the_same_page() -> None:
     assert page(long(THREE)) == page(long(THREE))
 

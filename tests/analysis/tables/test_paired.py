@@ -157,6 +157,7 @@ def two_settings(protocol: dict[str, object]) -> pd.DataFrame:
     return pd.concat([usual, finer, long({"C": MODELS["A"]}, **protocol, preset="published")], ignore_index=True)
 
 
+@pytest.mark.slow
 def test_models_are_paired_under_one_setting_only() -> None:
     both = two_settings(RATIO)
     both = both[both["grammar"] != "hol"].assign(cut=False)
@@ -171,6 +172,7 @@ def test_models_are_paired_under_one_setting_only() -> None:
         paired_tests(both[both["model"].isin(["sender/A", "sender/C"])], "A")
 
 
+@pytest.mark.slow
 def test_seeds_needed_tell_settings_apart_and_correct_within_each() -> None:
     table = seeds_needed(two_settings(RATIO), ["A", "B"])
     assert table["settings"].tolist() == [""] * 3 + ["check_every=50"] * 3

@@ -70,6 +70,7 @@ def test_parts_of_one_place_are_compared(folder: Path) -> None:
     assert "6 pairs" in models
 
 
+@pytest.mark.slow
 def test_a_place_may_be_at_a_revision(folder: Path) -> None:
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c"]
     for words in (["init", "-q"], ["add", "before.parquet"], ["commit", "-qm", "one"]):

@@ -11,6 +11,7 @@ from tests.cli.helpers import run
 PAIR = ["e2e", "-s", "FC2L", "-r", "RNN1L:GRU", "--quick", "--seeds", "1", "--workers", "1", "--steps", "20"]
 
 
+@pytest.mark.slow
 def test_e2e_trains_prints_and_draws(tmp_path: Path) -> None:
     figure = tmp_path / "curves.png"
     result = run(*PAIR, "--out", str(tmp_path / "o"), "--plot", str(figure))

@@ -58,6 +58,7 @@ def test_the_dual_programme_is_the_primal(seed: int) -> None:
     assert sum(found.details["positions"]) == pytest.approx(found.value)
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=15)
 @given(st.integers(0, 10_000), st.sampled_from(["additive", "permutation"]))
 def test_what_it_does_not_depend_on(seed: int, composition: str) -> None:

@@ -156,6 +156,7 @@ def test_a_row_is_not_compared_with_its_copies() -> None:
         assert topsim(doubled, **options).value == pytest.approx(topsim(table).value, abs=1e-12)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("grammar", "mean", "sd"),
     [("concat", 0.712, 0.020), ("perm", 0.712, 0.020), ("proj", 0.337, 0.011), ("shuf", 0.164, 0.006),
@@ -242,6 +243,7 @@ def test_large_values_are_as_far_apart_as_small_ones() -> None:
         assert found == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_messages_longer_than_sixteen_bits_count() -> None:
     """As many edits as these have no room in the integers that were taken for long messages."""
     messages = [[1] * 70_000, [2] * 70_000, [1] * 10, []]

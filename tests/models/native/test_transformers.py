@@ -38,6 +38,7 @@ def test_sender(representation: str, training: bool) -> None:
     assert_same_pass(model, inputs_of("sender"), training=training)
 
 
+@pytest.mark.native
 @pytest.mark.parametrize("shape", SHAPES)
 def test_sender_with(shape: str) -> None:
     assert_same_pass(make("sender", "Transformer", **SHAPES[shape]), inputs_of("sender"))

@@ -73,6 +73,7 @@ def test_the_weights_in_a_stack_are_those_alone() -> None:
             assert torch.equal(weight, stack._learner.weights(place)[name])
 
 
+@pytest.mark.slow
 def test_episodes_are_the_same_whatever_is_beside_them() -> None:
     few, more = (ease_of_acquisition(episodes=n, most=3, settings=FAST) for n in (2, 4))
     assert few.equals(more.head(2))

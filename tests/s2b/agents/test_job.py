@@ -139,6 +139,7 @@ def test_a_pool_gives_the_same_numbers(tmp_path: Path) -> None:
     assert all_numbers(tmp_path / "pool") == all_numbers(tmp_path / "serial")
 
 
+@pytest.mark.slow
 def test_a_pair_has_scores_of_its_language(tmp_path: Path) -> None:
     (record,) = train(tmp_path, learner="pair", seeds=1, settings={"warmup": 2}).records
     for name in ("topsim", "posdis", "bosdis", "distinct"):
@@ -252,6 +253,7 @@ def test_a_damaged_checkpoint_is_begun_anew(tmp_path: Path) -> None:
     assert not path.exists()
 
 
+@pytest.mark.slow
 def test_a_training_that_cannot_leave_a_checkpoint_goes_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -347,6 +349,7 @@ def test_a_sweep_and_its_file(tmp_path: Path) -> None:
 # -- kept --------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_kept_agents_are_those_that_were_trained(tmp_path: Path) -> None:
     result = train(tmp_path, keep_models=True)
     found = kept_agents(tmp_path)

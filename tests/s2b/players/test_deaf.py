@@ -67,6 +67,7 @@ def test_common_games_have_no_other_schedule() -> None:
 # -- what silence is worth ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("most", "shots", "listener", "expected"),
     [
@@ -101,6 +102,7 @@ def test_who_listens_is_right_under_either_schedule(given: dict[str, Any]) -> No
         assert accuracy("posdis", "binding", query_of=owner, **given) >= 0.999
 
 
+@pytest.mark.slow
 def test_numbers_of_values_are_inferred_for_novelty_of_meanings() -> None:
     """With samples, no stimulus comes twice, and only its meaning tells that it is not new."""
     given: dict[str, Any] = {"most": 5, "samples": 4, "compat": "near32", "episodes": 500}

@@ -60,6 +60,7 @@ def test_games_of_a_length_that_follows_from_concat_go_on(tmp_path: Path) -> Non
     assert numbers(resumed(of, ended)) == numbers(whole)
 
 
+@pytest.mark.slow
 def test_a_game_of_fixed_length_goes_on_without_concat(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Which is asked for later, and trained first."""
     of = job(tmp_path, replicates=(Replicate("concat", 1), Replicate("perm", 1)))

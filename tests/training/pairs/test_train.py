@@ -47,6 +47,7 @@ def test_pairs_together_equal_pairs_alone(
         assert_same_curve(alone[replicate], together[replicate])
 
 
+@pytest.mark.slow
 def test_pre_trained_pairs_together_equal_pairs_alone(tmp_path: Path) -> None:
     replicates = [Replicate(grammar, seed) for grammar in ("concat", "perm") for seed in (1, 2)]
     together = run(tmp_path, replicates, pair_task())

@@ -125,6 +125,7 @@ def test_a_plugin_file_reaches_the_tasks(tmp_path: Path, two_nodes: Any) -> None
     assert "Nothing to train" in run(*words, "-o", str(tmp_path / "ray")).stderr
 
 
+@pytest.mark.process
 def test_a_file_of_another_machine_registers_as_it_does_there(tmp_path: Path) -> None:
     """Under the same version and module, though only its text is at hand."""
     file = tmp_path / "mine.py"
@@ -145,6 +146,7 @@ print(entry.full_version, entry.origin, entry.load().__module__)
     assert "icy_plugin_mine" in here
 
 
+@pytest.mark.process
 def test_what_a_notebook_defines_is_refused_with_the_way_out() -> None:
     script = f"""
 import icy

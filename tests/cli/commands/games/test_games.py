@@ -73,6 +73,7 @@ def test_eval_compares_oracles_by_default() -> None:
     assert [line.split(",")[0] for line in done.stdout.splitlines()[1:]] == list(ORACLES)
 
 
+@pytest.mark.slow
 def test_show_says_what_was_said(folder: Path, tmp_path: Path) -> None:
     done = icy("games", "show", folder, "--where", "seed=123", "--turns", "2", "--save", tmp_path / "turns.png")
     assert done.exit_code == 0, done.output

@@ -88,6 +88,7 @@ def test_wrong_names_are_told_in_a_sentence(tmp_path: Path) -> None:
         assert len(done.output.strip().splitlines()) == 1
 
 
+@pytest.mark.slow
 def test_trained_agents_are_evaluated(folder: Path) -> None:
     done = run("eval", *SMALL, "--speaker", str(folder), "--listener", str(folder), "--format", "json")
     rows = json.loads(done.stdout)

@@ -86,6 +86,7 @@ def test_every_core_unrolls_as_it_steps(core: str, form: Any, role: str) -> None
         torch.testing.assert_close(latents[-1], network.core.latent(state))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("core", [entry.name for entry in registry.entries(CORE)])
 def test_gradients_of_an_episode_are_finite(core: str) -> None:
     torch.manual_seed(0)

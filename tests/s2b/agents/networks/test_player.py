@@ -28,6 +28,7 @@ SMALL = NetworkSettings.preset("metarg24", stimulus=(8,), message=(8,), options=
 SETTINGS = R2D2Settings(network=SMALL, actors=3, least=0, length=8, overlap=4, burn_in=4, capacity=3000, explore=0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [
