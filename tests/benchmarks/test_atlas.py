@@ -7,6 +7,8 @@ import pytest
 
 from .helpers import benchmark
 
+pytestmark = pytest.mark.slow
+
 ROW = {"representation": "soft", "meanings": "5x10", "word_length": 4, "protocol": "acquire"}
 
 

@@ -12,6 +12,8 @@ from tests.cores import needs_native
 
 from .helpers import benchmark
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def determinism(monkeypatch: pytest.MonkeyPatch) -> ModuleType:

@@ -9,6 +9,8 @@ import torch
 
 from .helpers import benchmark
 
+pytestmark = pytest.mark.slow
+
 MATRIX = 4 * 8 * 16  # bytes of the tensors below
 
 
@@ -17,7 +19,6 @@ def floors(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return benchmark("floors", monkeypatch)
 
 
-@pytest.mark.slow
 def test_kernels_and_their_bytes_are_counted_and_views_are_not(floors: ModuleType) -> None:
     x = torch.zeros(8, 16)
     with floors.counting(triton=False) as found:
@@ -52,7 +53,6 @@ def test_what_the_backward_pass_needs_is_counted_once(floors: ModuleType) -> Non
     assert found.needed == 2 * MATRIX
 
 
-@pytest.mark.slow
 def test_triton_launches_half_as_often_and_computes_the_same(
     floors: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -68,7 +68,6 @@ def test_triton_launches_half_as_often_and_computes_the_same(
     assert fused.bytes < plain.bytes
 
 
-@pytest.mark.slow
 def test_a_stack_launches_as_often_as_one_model(floors: ModuleType) -> None:
     one, many = (floors.captured_update("sender/FC2L", replicates) for replicates in (1, 3))
     assert one.launches == many.launches

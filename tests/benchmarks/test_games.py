@@ -13,10 +13,11 @@ from icy.experiments.sweep_file import read_sweep
 
 from .helpers import benchmark
 
+pytestmark = pytest.mark.slow
+
 ROWS = {"thing": 4, "wide": 1, "shape": 1, "targets": 5, "channels": 3, "speakers": 28}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", [n if n != "speakers" else pytest.param(n, marks=pytest.mark.slow) for n in ROWS])
 def test_sweeps_can_be_planned(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     bench = benchmark("games", monkeypatch)
@@ -27,7 +28,6 @@ def test_sweeps_can_be_planned(name: str, monkeypatch: pytest.MonkeyPatch, tmp_p
     assert {row.job.kind for row in rows} == {"games"}
 
 
-@pytest.mark.slow
 def test_the_page_and_the_pictures_are_of_records(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     bench = benchmark("games", monkeypatch)
     monkeypatch.setattr(bench, "PAGE", tmp_path / "games.md")

@@ -10,6 +10,8 @@ from icy.games import make_world
 
 from .helpers import benchmark
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def games_render(monkeypatch: pytest.MonkeyPatch) -> ModuleType:

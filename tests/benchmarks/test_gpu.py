@@ -11,6 +11,8 @@ import pytest
 
 from .helpers import FOLDER, benchmark
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> ModuleType:

@@ -8,6 +8,8 @@ import pytest
 
 from .helpers import FOLDER, benchmark
 
+pytestmark = pytest.mark.slow
+
 ROOT = FOLDER.parent
 
 

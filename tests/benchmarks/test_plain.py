@@ -10,6 +10,8 @@ import icy
 
 from .helpers import benchmark, models
 
+pytestmark = pytest.mark.slow
+
 WITHOUT_EFFECT = 2 * 3 * 128  # biases of queries, keys and values after a layer norm with a bias of its own, two layers
 
 
@@ -46,6 +48,5 @@ def test_it_is_evaluated_where_asked(plain: ModuleType) -> None:
     assert readings[1] > readings[0]
 
 
-@pytest.mark.slow
 def test_the_transformer_benchmark_trains_a_plain_model(monkeypatch: pytest.MonkeyPatch) -> None:
     benchmark("transformer", monkeypatch).plain_update(1, "cpu")()

@@ -12,8 +12,9 @@ from icy.experiments.sweep_file import read_sweep
 
 from .helpers import benchmark
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
+
 @pytest.mark.parametrize("name", ["memory", "pair", "ablations", "papers"])
 def test_sweeps_can_be_planned(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     bench = benchmark("s2b_agents", monkeypatch)
@@ -24,7 +25,6 @@ def test_sweeps_can_be_planned(name: str, monkeypatch: pytest.MonkeyPatch, tmp_p
     assert {row.job.kind for row in plan.rows} == {"s2b"}
 
 
-@pytest.mark.slow
 def test_the_page_and_the_figure_are_of_records(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     bench = benchmark("s2b_agents", monkeypatch)
     monkeypatch.setattr(bench, "PAGE", tmp_path / "page.md")

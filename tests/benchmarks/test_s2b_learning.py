@@ -8,8 +8,9 @@ from icy.s2b import GameSettings
 
 from .helpers import benchmark
 
+pytestmark = pytest.mark.slow
 
-@pytest.mark.slow
+
 def test_every_way_learns_and_its_seconds_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     bench = benchmark("s2b_learning", monkeypatch)
     game = GameSettings(most=2)

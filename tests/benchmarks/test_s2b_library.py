@@ -8,6 +8,8 @@ import pytest
 
 from .helpers import benchmark
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.stress
 def test_a_library_trains_the_same_listener_alike(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -20,7 +22,6 @@ def test_a_library_trains_the_same_listener_alike(monkeypatch: pytest.MonkeyPatc
     assert min(map(statistics.mean, (icy, library))) > 0.7, found  # the answer "no" is right in half of the games
 
 
-@pytest.mark.slow
 def test_both_play_what_they_learned(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("sb3_contrib")
     compare = benchmark("s2b_library", monkeypatch)

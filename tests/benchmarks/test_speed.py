@@ -19,6 +19,8 @@ from icy.experiments.plan import make_plan
 
 from .helpers import FOLDER, benchmark, models
 
+pytestmark = pytest.mark.slow
+
 needs_compiler = pytest.mark.skipif(shutil.which("c++") is None, reason="the micro-kernel is compiled")
 
 
@@ -108,7 +110,6 @@ def test_operations_are_those_of_the_products_that_an_update_needs(monkeypatch: 
     assert found == pytest.approx((recurrent + scores + meanings) / 1e9, rel=1e-9)
 
 
-@pytest.mark.native
 @needs_compiler
 def test_the_micro_kernel_multiplies(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     bound = benchmark("bound", monkeypatch)

@@ -11,6 +11,8 @@ from tests.study.service.web.serving import free_port
 
 from .helpers import benchmark
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.stress
 @pytest.mark.skipif(not Path("/proc/stat").is_file(), reason="what else the machine does is read from /proc/stat")

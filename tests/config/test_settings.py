@@ -105,6 +105,7 @@ def test_checks_that_are_skipped_are_those_of_the_grid(growth: float, most: int,
     assert settings.checks_around(steps) == one_by_one(settings, steps)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("growth", [1e-300, 1.0000001e-10, 1e-7, 1e-5, 1e-4, 1.0])
 @pytest.mark.parametrize("most", [1, 10**18])
 def test_the_checks_of_a_tiny_growth_are_not_gone_through_one_by_one(growth: float, most: int) -> None:

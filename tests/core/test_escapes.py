@@ -50,6 +50,7 @@ def test_a_line_is_one_line(text: str) -> None:
     shown.encode()
 
 
+@pytest.mark.slow
 @given(st.text(st.characters(codec="utf-8", categories=("L", "N", "P", "S"))))
 def test_markdown_reads_as_the_text(text: str) -> None:
     """As a renderer that passes HTML shows it: no tag comes through, and no letter is lost."""

@@ -147,6 +147,7 @@ CELL = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("forgetting")
 def test_a_cell_of_ordinary_layers_trains_all_the_same(tmp_path: Path) -> None:
     file = tmp_path / "cell.py"

@@ -163,6 +163,7 @@ for turn in range(8):
 """
 
 
+@pytest.mark.process
 def test_of_processes_that_come_and_go_no_two_hold_one_key(tmp_path: Path) -> None:
     """Each also removes the folder whenever it is the last."""
     command = [sys.executable, "-c", HAMMER, str(tmp_path)]

@@ -266,6 +266,7 @@ WRONG = {
 }
 
 
+@pytest.mark.contract
 @pytest.mark.parametrize("check", WRONG)
 def test_a_wrong_cell_fails_one_check(check: str) -> None:
     results = check_cell(WRONG[check], raise_on_failure=False)
@@ -295,6 +296,7 @@ def test_the_line_to_mend_is_named() -> None:
     assert results["every_family"].message.startswith("In sender/HierAutoReg:Broken: ZeroDivisionError: my own fault")
 
 
+@pytest.mark.contract
 def test_registered_cells_are_found() -> None:
     entry = Entry("cell", "mine", Plain, "", "", origin=__name__, aliases=("my_own",))
     with registry.holding(entry):

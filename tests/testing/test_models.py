@@ -148,6 +148,7 @@ class Constant(Plain):
         return scores.detach() * 2 - scores
 
 
+@pytest.mark.contract
 @pytest.mark.parametrize(
     ("model", "check"),
     [

@@ -172,6 +172,7 @@ ALSO = {
 }
 
 
+@pytest.mark.contract
 @pytest.mark.parametrize("check", WRONG)
 def test_a_wrong_perception_fails_its_check(check: str) -> None:
     results = check_perception(WRONG[check], raise_on_failure=False)

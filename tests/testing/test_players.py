@@ -144,6 +144,7 @@ WRONG = {
 }
 
 
+@pytest.mark.contract
 @pytest.mark.parametrize("check", WRONG)
 def test_a_wrong_player_fails_one_check(check: str) -> None:
     player: Any = WRONG[check]
@@ -156,6 +157,7 @@ def test_every_check_has_a_player_that_fails_it() -> None:
     assert set(WRONG) == set(PLAYER_CHECKS)
 
 
+@pytest.mark.contract
 def test_a_strangers_players_pass() -> None:
     for run, player in ((check_speaker, Speaks), (check_listener, Listens)):
         results = {r.name: r for r in run(player)}

@@ -35,6 +35,7 @@ class Mine(Sender):
         return self.shaped(self.out(self.gain * flat_one_hot(meanings, self.space.values, self.out.weight.dtype)))
 
 
+@pytest.mark.contract
 def test_side_options_and_registration_are_found() -> None:
     assert all(r.passed for r in check_model(Mine, options={"gain": 2}))
     entry = Entry("sender", "mine", Mine, "", "", defaults={"gain": 1}, origin=__name__, aliases=("my_own",))
@@ -97,6 +98,7 @@ def test_one_failure_of_many_checks_is_said_once() -> None:
     assert len(others) == sum(not r.passed for r in caught.value.results) - 1 > 10
 
 
+@pytest.mark.contract
 def test_expected_failures_are_declared_with_a_reason() -> None:
     reason = {"gradients_reach_parameters": "a spare layer, kept to match a published total"}
     for declared, model in ((reason, Unused), (None, type("Declares", (Unused,), {"expected_failures": reason}))):

@@ -86,7 +86,9 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize("clip", mark_others("native", [None, 0.05], bool), ids=["unclipped", "clipped"])
-@pytest.mark.parametrize(("representation", "model", "options"), CASES)
+@pytest.mark.parametrize(
+    ("representation", "model", "options"), mark_others("native", CASES, lambda case: case[1] in SIDES or case[2])
+)
 def test_ten_updates_are_those_of_pytorch(
     representation: str, model: str, options: dict[str, Any], clip: float | None
 ) -> None:
@@ -182,6 +184,7 @@ def test_threads_change_nothing(representation: str, model: str, threads: None) 
             assert_same_bits(other, place, found[0], place)
 
 
+@pytest.mark.native
 @company
 def test_cuts_of_a_block_change_nothing(representation: str, model: str) -> None:
     of, data = task(model, representation), batches(task(model).side, 7)

@@ -137,6 +137,7 @@ def test_pilots_that_are_too_small_say_so() -> None:
     assert same["remark"].startswith("no spread in the pilot")
 
 
+@pytest.mark.slow
 def test_mistakes_about_power(tmp_path: Path) -> None:
     with pytest.raises(InvalidSettingError, match="here are sender/A, sender/B, sender/C"):
         seeds_needed(pilot())
@@ -181,6 +182,7 @@ def test_seeds_needed_tell_settings_apart_and_correct_within_each() -> None:
     assert table["seeds_holm"].head(2).tolist() == alone["seeds_holm"].head(2).tolist()
 
 
+@pytest.mark.slow
 def test_protocols_are_corrected_each_on_its_own() -> None:
     accuracies = {"A": {"rot": [0.5, 0.6, 0.7, 0.5]}, "B": {"rot": [0.4, 0.4, 0.6, 0.2]}}
     ratios = pilot()

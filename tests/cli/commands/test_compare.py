@@ -60,6 +60,7 @@ def test_a_missing_run_is_a_difference(folder: Path) -> None:
     assert "Without a counterpart that ended well: 1 of before.parquet." in shown.stdout
 
 
+@pytest.mark.slow
 def test_parts_of_one_place_are_compared(folder: Path) -> None:
     parts = [table(BEFORE, representation="soft"), table(AFTER, representation="gumb")]
     pd.concat(parts).to_parquet("both.parquet")

@@ -49,6 +49,7 @@ def primal(meanings: np.ndarray, messages: np.ndarray) -> float:
     return total / rows
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=15)
 @given(st.integers(0, 10_000))
 def test_the_dual_programme_is_the_primal(seed: int) -> None:

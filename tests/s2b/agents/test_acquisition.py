@@ -114,6 +114,7 @@ def test_the_speaker_sees_another_sample_of_the_meaning_or_another_meaning(sampl
         assert len(np.unique(found[row][~same] // samples)) == part.counts[row] // samples
 
 
+@pytest.mark.slow
 def test_who_does_not_listen_earns_exactly_half() -> None:
     found = languages(episodes=4, samples=2)
     silent = [FrozenLanguage(**{**vars(x), "messages": np.zeros_like(x.messages)}) for x in found]

@@ -27,6 +27,7 @@ def test_the_parallel_game_passes_pettingzoo(name: str, form: str) -> None:
 # -- observations ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", GAMES)
 def test_observations_states_and_legal_actions_lie_in_their_spaces(name: str, form: str) -> None:

@@ -36,6 +36,7 @@ def test_games_as_they_were_played_are_sound(of: Study) -> None:
     assert (found.games, found.trials, found.faults) == (2, 8, ())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "said"),
     [

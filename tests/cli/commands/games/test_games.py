@@ -34,6 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return found
 
 
+@pytest.mark.slow
 def test_train_takes_every_part_by_name(tmp_path: Path) -> None:
     given = ["--channel", "gs", "--sender", "HierZero:GRU", "--receiver", "FC2L", "--distractor-kind", "near"]
     given += ["--distractor-kind", "uniform", "--seeds", "1", "--steps", "4", "--game", "held_out=0.2"]

@@ -224,6 +224,7 @@ def errors_by_hand(learning: R2D2Learning, drawn: Sequences, double: bool, legal
     return found[s.burn_in :]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("double", "greedy"), [(True, "legal"), (True, "raw"), (False, "legal")])
 @pytest.mark.parametrize("players", ["listener", "both"])
 def test_targets_of_one_player_and_of_the_sum_of_two(players: Any, double: bool, greedy: Any) -> None:
