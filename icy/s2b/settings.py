@@ -241,7 +241,9 @@ class GameSettings(CompatSettings):
             whole_number(f"setting {name}", getattr(self, name), least=least)
         if whole_number("most", self.most) < self.least:
             raise InvalidSettingError(f"Numbers of values run from {self.least} to {self.most}, which leaves none.")
-        if self.most**self.dimensions > MOST_MEANINGS:
+        # With 2 or more values, this many dimensions are always too many: their power may be too large to compute.
+        too_many = self.dimensions >= MOST_MEANINGS.bit_length()
+        if too_many or self.most**self.dimensions > MOST_MEANINGS:
             raise InvalidSettingError(
                 f"A space of up to {self.most} values in {self.dimensions} dimensions has more than {MOST_MEANINGS:,} "
                 "meanings; take fewer dimensions or values."

@@ -79,6 +79,7 @@ LINES: list[tuple[tuple[str, ...], tuple[int, ...]]] = [
     (("s2b", "eval", "--shots", "²"), REFUSED),
     (("s2b", "eval", "--samples", DIGITS), REFUSED),
     (("s2b", "play", "--values", "²-5"), REFUSED),
+    (("s2b", "play", "--dimensions", "2147483648"), REFUSED),
     (("s2b", "stimuli", "--rows", "²"), REFUSED),
     ((*PROBE, "--seeds", "٣"), REFUSED),
     ((*PROBE, "--seeds", ""), REFUSED),

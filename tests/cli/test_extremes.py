@@ -13,7 +13,7 @@ import pytest
 from tests.cli.extremes import LINES, REFUSED, SWEEPS, write_files
 
 MOST_MEMORY = 10**9  # bytes
-MOST_SECONDS = 15  # of CPU time
+MOST_SECONDS = 15  # of CPU time; the system ends a command that hangs
 
 # The process imports everything once, and forks for every command line on its input.
 MEASURE = f"""
@@ -36,7 +36,7 @@ for line in sys.stdin:
     _, status, used = os.wait4(child, 0)
     with open("stderr", errors="replace") as file:
         stderr = file.read()
-    found = (os.waitstatus_to_exitcode(status), used.ru_maxrss * 1024, used.ru_utime + used.ru_stime, stderr)
+    found = (os.waitstatus_to_exitcode(status), used.ru_maxrss * 1024, stderr)
     print(json.dumps(found), flush=True)
 """
 
@@ -65,10 +65,9 @@ def test_extreme_lines_and_files(tmp_path: Path, subtests: pytest.Subtests) -> N
     assert done.returncode == 0, done.stderr
     for (name, _, codes), line in zip(cases, done.stdout.splitlines(), strict=True):
         with subtests.test(name):
-            code, peak, seconds, stderr = json.loads(line)
+            code, peak, stderr = json.loads(line)
             assert code in codes, stderr
             assert "Traceback" not in stderr
             if code:  # one line says what is wrong, after click's lines about the usage
                 assert sum(found.startswith("Error: ") for found in stderr.splitlines()) == 1, stderr
             assert peak < MOST_MEMORY
-            assert seconds < MOST_SECONDS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from icy.s2b import BatchedGame, GameSettings
@@ -54,6 +54,7 @@ def test_settings_deal_sound_episodes_or_are_refused(chosen: dict[str, Any], see
     assert np.array_equal(again.listener_numbers, episodes.listener_numbers)
 
 
+@example(chosen={"dimensions": 2**31})  # a power of it has billions of digits
 @given(chosen=st.dictionaries(st.sampled_from(sorted(GIVEN)) | st.text(max_size=4), JSON | st.sampled_from(HUGE)))
 def test_settings_of_any_type_are_refused_in_a_sentence(chosen: dict[str, Any]) -> None:
     unless_refused(lambda: GameSettings.of(**chosen))
