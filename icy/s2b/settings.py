@@ -82,7 +82,7 @@ class CompatSettings:
         for name in given:
             if name not in known:
                 raise unknown(f"setting of {cls.called}", name, [*known, "compat"])
-        if compat is not None and compat not in cls.compats:
+        if compat is not None and not (isinstance(compat, str) and compat in cls.compats):
             raise unknown("compat", str(compat), list(cls.compats))
         return cls(**{**(cls._of_compat(compat, given) if compat else {}), **given})
 
@@ -174,7 +174,7 @@ class GameSettings(CompatSettings):
 
     def __post_init__(self) -> None:
         if self.vocab_size is None:
-            object.__setattr__(self, "vocab_size", self.most + 1)
+            object.__setattr__(self, "vocab_size", whole_number("most", self.most) + 1)
         if self.length is None:
             object.__setattr__(self, "length", self.dimensions)
         self._check_names()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -58,3 +59,15 @@ def test_settings_deal_sound_episodes_or_are_refused(chosen: dict[str, Any], see
 @given(chosen=st.dictionaries(st.sampled_from(sorted(GIVEN)) | st.text(max_size=4), JSON | st.sampled_from(HUGE)))
 def test_settings_of_any_type_are_refused_in_a_sentence(chosen: dict[str, Any]) -> None:
     unless_refused(lambda: GameSettings.of(**chosen))
+
+
+WRONG = (None, [], {}, [1], "", "x", b"x", True, 1.5, -1, 0, 2**31, 2**63, float("nan"), float("inf"), object())
+
+
+def test_every_setting_refuses_every_wrong_type_in_a_sentence() -> None:
+    for name in sorted({*GIVEN, "compat", *(field.name for field in fields(GameSettings))}):
+        for value in WRONG:
+            try:
+                unless_refused(lambda name=name, value=value: GameSettings.of(**{name: value}))  # type: ignore[misc]
+            except Exception as error:
+                raise AssertionError(f"{name}={value!r}: {error!r}") from error
