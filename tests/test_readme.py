@@ -65,15 +65,19 @@ def shown(page: str, *words: str) -> list[str]:
     return lines(block)
 
 
-def assert_alike(some: list[str], others: list[str]) -> None:
-    """Assert that words are equal and that means nearly are: training may differ on another processor.
+def assert_alike(some: list[str], others: list[str], spreads: bool = True) -> None:
+    """Assert that words are equal and that numbers nearly are: training may differ on another processor.
 
-    Standard deviations over two or three seeds vary too much between processors to be compared.
+    Args:
+        some: printed lines.
+        others: lines of a page.
+        spreads: whether to compare standard deviations.
     """
     assert [re.sub(NUMBER, "0", line).split() for line in some] == [
         re.sub(NUMBER, "0", line).split() for line in others
     ]
-    values = [[float(one) for one in re.findall(f"(?<![±.\\d]){NUMBER}", "\n".join(found))] for found in (some, others)]
+    number = NUMBER if spreads else f"(?<![±.\\d]){NUMBER}"
+    values = [[float(one) for one in re.findall(number, "\n".join(found))] for found in (some, others)]
     assert values[0] == pytest.approx(values[1], rel=0.3, abs=0.5)
 
 
@@ -100,7 +104,8 @@ def test_the_episode_it_begins() -> None:
 def test_what_it_prints_after_training(page: str, tmp_path: Path) -> None:
     assert f"icy {TRAINED[page]}" in text(page)
     found = printed(f"{TRAINED[page]} --out {tmp_path}")
-    assert_alike(found, shown(page, found[0], found[3].split()[0]))
+    # Deaf listeners are at chance. Their deviation over two seeds was 1.1 with AVX2 and 3.2 without, by the same code.
+    assert_alike(found, shown(page, found[0], found[3].split()[0]), spreads=page != "docs/s2b-agents.md")
 
 
 @pytest.fixture
