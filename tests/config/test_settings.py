@@ -44,6 +44,7 @@ def test_published_keeps_its_grid() -> None:
     assert "check_every" not in DEFAULT.under("soft")
 
 
+@pytest.mark.slow
 @given(st.floats(0.5, 40_000))
 def test_a_step_lies_between_the_checks_around_it(steps: float) -> None:
     before, after = DEFAULT.checks_around(steps)

@@ -40,7 +40,7 @@ SMALL: dict[str, Any] = {
 # -- the same numbers, however it is run -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("representation", REPRESENTATIONS)
+@pytest.mark.parametrize("representation", mark_others("slow", REPRESENTATIONS, lambda name: name == "gumb"))
 def test_resumed_equals_uninterrupted(tmp_path: Path, representation: str) -> None:
     arguments = {**SMALL, "representation": representation, "steps": 20}
     whole = icy.end_to_end("FC2L", "RNN1L:RNN", ["concat", "perm"], out=tmp_path / "whole", **arguments)

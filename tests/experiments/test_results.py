@@ -174,6 +174,7 @@ def test_load_of_a_folder(tiny: icy.ProbeResult, tiny_folder: Path) -> None:
 # -- reading and the command -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_results_are_read_alike_from_everywhere(tiny: icy.ProbeResult, tiny_folder: Path, tmp_path: Path) -> None:
     expected = tiny.to_dataframe().sort_values("key", ignore_index=True)
     saved = tiny.save(tmp_path / "saved.json")
@@ -198,6 +199,7 @@ def test_of_several_tables_the_last_counts(order: tuple[int, int], tmp_path: Pat
     assert found["value"].tolist() == tables[order[1]]["value"].tolist()
 
 
+@pytest.mark.slow
 def test_what_measures_different_things_has_tables_of_its_own() -> None:
     result = icy.ProbeResult.load(Path(__file__).parents[1] / "records" / "version-0.1")
     texts = result.table().split("\n\n\n")[0]

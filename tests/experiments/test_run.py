@@ -181,6 +181,7 @@ def test_a_model_from_a_script_without_a_main_guard(tmp_path: Path) -> None:
 # -- running -----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_workers_are_given_rows_until_all_have_something_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a GPU each row is one job; with four workers, four are at work at once."""
     most: list[int] = []

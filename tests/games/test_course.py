@@ -80,6 +80,7 @@ def test_a_training_is_recorded_read_and_shown(tmp_path: Path) -> None:
     assert len(said) == FEW["turns"]
 
 
+@pytest.mark.slow
 def test_what_is_kept_scores_as_the_record_says(tmp_path: Path) -> None:
     result = train(tmp_path, keep_models=True, channel="gs")
     rows = compare(tmp_path, seed=124)

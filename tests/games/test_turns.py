@@ -50,6 +50,7 @@ def test_targets_obey_and_distractors_do_not(
     assert batch.objects.max() < values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", [THING, SHAPE], ids=["thing", "shape"])
 @pytest.mark.parametrize("length", [1, 4])
 def test_no_violation_in_a_hundred_thousand_turns(world: World, length: int) -> None:

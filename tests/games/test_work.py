@@ -16,6 +16,7 @@ def counted(**given: object) -> Work:
     return work
 
 
+@pytest.mark.slow
 def test_the_products_of_thing_are_those_of_its_layers() -> None:
     """One word, 10 turns of 20 targets and 20 distractors of 270 numbers; by hand, two operations a weight."""
     perceived = 10 * (20 * (270 * 60 + 60 * 60) + 40 * (270 * 40 + 40 * 40))

@@ -76,6 +76,7 @@ def test_how_large_symbols_are_changes_nothing(
         assert after.value == pytest.approx(before.value, rel=1e-9, abs=1e-9, nan_ok=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in METRICS if name not in ("factor_vae",)])  # which draws rows
 @given(table=tables(), order=st.randoms(use_true_random=False))
 def test_the_order_of_rows_changes_nothing(name: str, table: Rows, order: st.Random) -> None:

@@ -44,7 +44,7 @@ def assert_same_rows(several: BatchedGame, turn: Turn, single: BatchedGame, alon
 @pytest.mark.parametrize(
     "count", [3, pytest.param(112, marks=pytest.mark.stress)], ids=["27 episodes", "1008 episodes"]
 )
-@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize("name", mark_others("slow", GAMES, lambda name: name in ("default", "both speak", "near32")))
 def test_a_batch_plays_as_single_games_do(name: str, count: int) -> None:
     """Step by step for the same seed, through two episodes of each."""
     given = GAMES[name]

@@ -41,8 +41,8 @@ CHANNELS = ("gs", "qt", "cb")
 OVER_CHANNELS = {f"sender/{n}" for n in ("FC2L", "RNNAutoReg:GRU", "HierAutoReg:GRU", "TransDecSoft", "Transformer")}
 OF_CHANNELS = {IN_EVERY_REPRESENTATION, "learns", "stacked_equals_separate"}
 
-# The default suite checks each family with one cell. It checks each cell in one sender and one receiver as well, except
-# in the checks that train longest. `-m contract` checks all other models.
+# The default suite checks each family with one cell. It checks each cell in one sender and one receiver as well. The
+# checks that train longest leave out the latter, and families of two layers. `-m contract` checks the rest.
 WITH_ALL_CELLS = ("sender/HierZero", "receiver/RNN1L")
 LONG = ("learns", "stacked_equals_separate", "goes_on", "keep")
 
@@ -62,7 +62,9 @@ def marked(parameter: Any, name: str, further: bool = False) -> Any:
     """
     (check,) = parameter.values
     family, _, cell = check.label.partition(":")
-    in_default = cell in ONE_CELL or (family in WITH_ALL_CELLS and check.name not in LONG and not further)
+    is_long = check.name in LONG
+    in_default = cell in ONE_CELL and not (is_long and family.endswith("2L"))
+    in_default |= family in WITH_ALL_CELLS and not is_long and not further
     if further:
         in_default &= check.name == IN_EVERY_REPRESENTATION
     marks = [*parameter.marks, *([] if in_default else [pytest.mark.contract])]

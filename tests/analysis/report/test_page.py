@@ -89,6 +89,7 @@ def test_the_same_results_give_the_same_page() -> None:
     assert page(long(THREE)) == page(long(THREE))
 
 
+@pytest.mark.slow
 def test_cells_are_printed_as_in_the_table() -> None:
     table = long(THREE)
     sections = report_sections(table)

@@ -112,6 +112,7 @@ def test_a_row_whose_checks_were_coarser_than_its_seeds_vary_says_so() -> None:
     assert ("rot", "geometric_mean") not in without.to_dataframe()
 
 
+@pytest.mark.slow
 def test_cells_with_fewer_seeds_than_their_row_say_so() -> None:
     accuracies = bias_table(long({"A": {"rot": [0.5, 0.7], "hol": 0.2}}))
     assert accuracies.rows[0][1]["hol"].text(2) == "0.20 (1 of 2)"

@@ -26,6 +26,7 @@ def test_e2e_trains_prints_and_draws(tmp_path: Path) -> None:
     assert as_csv[0].startswith("model,seeds,measure,none_mean")
 
 
+@pytest.mark.slow
 def test_e2e_dry_run_writes_nothing(tmp_path: Path) -> None:
     result = run(*PAIR, "--pretrain", "perm", "--dry-run", "--out", str(tmp_path / "o"))
     assert result.exit_code == 0, result.stderr

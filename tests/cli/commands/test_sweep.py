@@ -20,6 +20,7 @@ def run(*words: str) -> Result:
 WORDS = ("-m", "sender/FC1L", "-g", "perm", "--quick", "--workers", "1")
 
 
+@pytest.mark.slow
 def test_the_command_prints_a_table_per_protocol(tmp_path: Path) -> None:
     words = (*WORDS, "--protocol", "acquire,budget", "--representation", "soft,gumb", "-o", str(tmp_path))
     result = run(*words)

@@ -94,6 +94,7 @@ def test_receivers_of_odd_sizes(name: str, weighted: bool, sizes: str) -> None:
     assert_same_pass(make("receiver", name, ODD[sizes]), inputs_of("receiver", ODD[sizes], weighted))
 
 
+@pytest.mark.native
 @pytest.mark.parametrize("batch", [75, 200])
 def test_large_models_take_larger_chunks(batch: int) -> None:
     sizes = replace(USUAL, hidden=300, batch=batch)

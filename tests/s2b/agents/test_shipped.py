@@ -14,6 +14,7 @@ from icy.s2b.agents.kept import one_agent
 from icy.s2b.agents.shipped import FILE, FittedPlayer, fitted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "least"),
     [

@@ -17,7 +17,7 @@ from tests.s2b.environments.helpers import GAMES
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize("name", mark_others("slow", GAMES, lambda name: name in ("default", "both speak")))
 def test_the_listener_passes_gymnasium(name: str, form: str) -> None:
     check_env(gymnasium.make("S2B/Listener-v0", actions=form, render_mode="ansi", **GAMES[name]).unwrapped)
 

@@ -18,7 +18,7 @@ from tests.s2b.environments.helpers import GAMES
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize("name", mark_others("slow", GAMES, lambda name: name in ("default", "both speak")))
 def test_the_parallel_game_passes_pettingzoo(name: str, form: str) -> None:
     parallel_api_test(parallel_env(actions=form, **GAMES[name]), num_cycles=200)
     parallel_seed_test(lambda: parallel_env(actions=form, **GAMES[name]), num_cycles=100)

@@ -58,6 +58,7 @@ def test_train_plans(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_eval_has_a_row_per_agents(folder: Path, tmp_path: Path) -> None:
     file = tmp_path / "scores.csv"
     done = icy("games", "eval", "ideal", folder, "--game", "distractor_kind=uniform", "--turns", "30", "--out", file)

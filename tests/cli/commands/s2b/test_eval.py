@@ -106,6 +106,7 @@ def test_stimuli_are_drawn_and_measured(tmp_path: Path) -> None:
 # -- the page of the documentation -------------------------------------------------------------------------------------
 
 
+@pytest.mark.docs
 @pytest.mark.usefixtures("forgetting")
 def test_the_listener_of_the_documentation_plays(tmp_path: Path) -> None:
     page = (Path(__file__).parents[4] / "docs" / "s2b.md").read_text()

@@ -30,6 +30,7 @@ def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.slow
 def test_a_row_per_model_and_game_and_the_published_ones_below(tmp_path: Path) -> None:
     models = ["--model", "scripted-oracle", "--model", "scripted-yes", "--shots", "1,2", "--format", "json"]
     rows = json.loads(run("text", *QUICK, *models, "--out", "rows.csv").stdout)

@@ -103,6 +103,7 @@ def test_trained_agents_are_evaluated(folder: Path) -> None:
     assert "seed=9" in wrong.output
 
 
+@pytest.mark.slow
 def test_trained_agents_play_speak_and_are_recorded(folder: Path, tmp_path: Path) -> None:
     which = ["--where", "seed=123", "--values", "2"]
     watched = run("play", "--speaker", str(folder), "--listener", str(folder), *which, "--no-pause")

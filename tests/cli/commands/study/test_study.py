@@ -51,6 +51,7 @@ def test_report(games: Path, tmp_path: Path) -> None:
     assert (tmp_path / "report.png").read_bytes().startswith(b"\x89PNG")
 
 
+@pytest.mark.slow
 def test_report_formats(games: Path) -> None:
     assert run("report", games, "--format", "markdown").output.count("| composer |") == 2
     assert run("report", games, "--format", "csv").output.startswith("dataset,agent")

@@ -15,6 +15,7 @@ from icy.s2b.agents.networks.learning import CoreLearning, CoreLearningSettings,
 from icy.s2b.agents.networks.listener import CoreListener
 from icy.s2b.agents.networks.network import NetworkSettings
 from icy.s2b.game import REWARDS
+from tests.helpers import mark_others
 
 SMALL: dict[str, Any] = {"updates": 4, "episodes": 8, "minibatch": 4}
 NETWORK = NetworkSettings.preset("metarg24", head="policy", core="LSTM", options={"sizes": (16,)})
@@ -34,7 +35,7 @@ def test_settings_that_are_not_given_are_those_of_the_game(distractors: int, ent
     assert DealtLearning(CoreListener(game, NETWORK), game).settings == LearningSettings(entropy=entropy)
 
 
-@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("own", mark_others("slow", [False, True], bool))
 @pytest.mark.parametrize(
     "given", [{"learner": "ppo"}, {"learner": "supervised"}, {"learner": "ppo", "baseline": "value"}]
 )
