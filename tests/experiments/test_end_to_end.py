@@ -23,6 +23,7 @@ from icy.languages.meanings import MeaningSpace
 from icy.metrics import topsim
 from icy.records.kinds import job_kind
 from icy.records.store import Store
+from tests.helpers import mark_others
 
 SPACE = MeaningSpace(2, 3)
 CURVE = job_kind("e2e").curve

@@ -13,6 +13,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from icy.s2b.environments.spaces import FORMS
+from tests.helpers import mark_others
 from tests.s2b.environments.helpers import GAMES
 
 

@@ -12,6 +12,7 @@ from pettingzoo.test import parallel_api_test, parallel_seed_test
 from icy.core.errors import IcyError
 from icy.s2b import parallel_env
 from icy.s2b.environments.spaces import FORMS, MESSAGES
+from tests.helpers import mark_others
 from tests.s2b.environments.helpers import GAMES
 
 # -- their own checks --------------------------------------------------------------------------------------------------
