@@ -158,7 +158,7 @@ def _loaded(folder: Path) -> tuple[Any, Any]:
         ) from error
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-        model = AutoModelForCausalLM.from_pretrained(
+        model: Any = AutoModelForCausalLM.from_pretrained(
             folder, local_files_only=True, trust_remote_code=False, use_safetensors=True
         )
     except (OSError, ValueError, KeyError) as error:
