@@ -9,7 +9,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = sorted(path.parent.name for path in (ROOT / "icy").glob("*/__init__.py"))
-SLOW = {"analysis", "experiments", "s2b"}  # which plot, train and play
+SLOW = {"analysis", "experiments", "s2b", "testing"}  # which plot, train and play
 
 
 def modules_with_examples(folder: Path) -> list[str]:

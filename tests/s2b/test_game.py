@@ -89,7 +89,7 @@ def test_reset_begins_the_next_episodes_of_the_seeds() -> None:
     assert np.array_equal(after.speaker.stimulus[0], turn.speaker.stimulus[2])
 
 
-@pytest.mark.parametrize("autoreset", [False, True])
+@pytest.mark.parametrize("autoreset", mark_others("slow", [False, True], bool))
 @pytest.mark.parametrize("name", mark_others("slow", GAMES, lambda name: name in ("default", "both speak")))
 def test_a_game_goes_on_from_its_state(name: str, autoreset: bool) -> None:
     """As one that was never left, from anywhere, through ends of episodes; on arrays and on tensors."""

@@ -26,7 +26,7 @@ REPRESENTATIONS = ("soft", "gumb", "discr")
 
 
 @both_engines
-@pytest.mark.parametrize("representation", REPRESENTATIONS)
+@pytest.mark.parametrize("representation", mark_others("slow", REPRESENTATIONS, lambda name: name == "discr"))
 @pytest.mark.parametrize(
     ("sender", "receiver"),
     mark_others(
