@@ -18,7 +18,7 @@ def resolve_device(device: str) -> str:
     if device == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        torch.empty(0, device=device)
+        torch.empty(0, device=device, dtype=torch.float32)
     except (RuntimeError, AssertionError) as error:
         there = ["auto", "cpu", *(f"cuda:{i}" for i in range(torch.cuda.device_count()))]
         raise InvalidSettingError(f"There is no device '{device}' here; there is {', '.join(there)}.") from error

@@ -43,6 +43,10 @@ class StoreError(IcyError, OSError):
         return str(self.args[0])
 
 
+class SurroundingsError(IcyError, RuntimeError):
+    """A failure whose cause is the program or the machine around a training, not the training itself."""
+
+
 class PluginError(IcyError, ImportError):
     """A plug-in that cannot be loaded."""
 

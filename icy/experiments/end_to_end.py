@@ -13,6 +13,7 @@ from icy.config.specs import EndToEndSpec, spell_out
 from icy.core.checks import seed_list
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.registry import Entry, registry
+from icy.core.surroundings import standard_state
 from icy.core.text import counted
 from icy.experiments.trackers.make import watching
 from icy.grammars import expand_grammars
@@ -32,6 +33,7 @@ from .watcher import Watcher
 SCRATCH_STEPS = 50_000  # where Perkins21 table 6 was read
 
 
+@standard_state()
 def end_to_end(
     sender: str | Iterable[str],
     receiver: str | Iterable[str],

@@ -14,7 +14,7 @@ from icy.core.provenance import usable_cores
 from icy.core.registry import registry
 from icy.records.kinds import job_kind
 from icy.records.pack import Pack, read_once
-from icy.records.record import Record
+from icy.records.record import NO_BASELINE, Record
 from icy.records.store import Store, folder_of, to_run
 from icy.records.versions import Versions
 from icy.training.job import Job, Replicate, check_engine
@@ -45,13 +45,15 @@ class Row:
     def of(cls, job: Job, store: Store, rerun: str) -> Row:
         """Return the row of a job: what is on file, and what is missing or to be run again."""
         keys = {job.key(r): r for r in job.replicates}
-        wanted = to_run(keys, store, rerun, job.keep_models)
-        found = {key: record for key in keys if (record := store.get(key)) is not None}
+        found = {key: store.get(key) for key in keys}
+        wanted = to_run(found, store, rerun, job.keep_models)
+        again = {r.seed for key, r in keys.items() if key in wanted and job.is_baseline(r)}
+        # Together with a baseline, the replicates that failed because it had failed.
+        wanted |= {k for k, r in keys.items() if r.seed in again and (found[k] or {}).get("reason") == NO_BASELINE}
         missing = tuple(r for key, r in keys.items() if key in wanted)
-        filed = tuple(record for key, record in found.items() if key not in wanted)
-        if rerun == "missing" and not job.keep_models:
-            return cls(job, missing, filed)  # what is on file by now is not to be trained again
-        return cls(job, missing, filed, {key: r["finished"] for key, r in found.items() if key in wanted})
+        filed = {key: record for key, record in found.items() if record is not None}
+        before = {key: record["finished"] for key, record in filed.items() if key in wanted}
+        return cls(job, missing, tuple(record for key, record in filed.items() if key not in wanted), before)
 
     @property
     def name(self) -> str:

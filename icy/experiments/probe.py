@@ -14,6 +14,7 @@ from icy.config.specs import ProbeSpec, spell_out
 from icy.core.checks import FIRST_SEED, hidden_list, seed_list
 from icy.core.errors import InvalidSettingError
 from icy.core.registry import SIDES, Entry, registry
+from icy.core.surroundings import standard_state
 from icy.experiments.trackers.make import watching
 from icy.grammars import expand_grammars, shared_language
 from icy.languages.meanings import MeaningSpace
@@ -31,6 +32,7 @@ from .watcher import Watcher
 log = logging.getLogger(__name__)
 
 
+@standard_state()
 def probe(
     model: str | Iterable[str],
     grammar: str | Iterable[str] = "all",

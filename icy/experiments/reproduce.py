@@ -12,6 +12,7 @@ from icy.config.options import RepresentationName, ReproduceOptions
 from icy.config.specs import RETRIES, RUNNING, EndToEndSpec, ProbeSpec, ReproduceSpec, SweepSpec, spell_out
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.registry import canonical
+from icy.core.surroundings import standard_state
 from icy.experiments.trackers.make import watching
 from icy.records.kinds import job_kind
 
@@ -39,6 +40,7 @@ QUICK_UPDATES = 1000  # of agents of games
 PART = ["protocol", "representation", "side", "hidden_size", "target"]  # what the models of one part share
 
 
+@standard_state()
 def reproduce(
     table: str,
     only: str | Iterable[str] = (),

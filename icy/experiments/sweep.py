@@ -18,6 +18,7 @@ from icy.config.specs import RUNNING, ProbeSpec, RunSpec, SweepSpec, names, spel
 from icy.core.checks import parse_whole
 from icy.core.errors import IncompatibleError, InvalidSettingError, quoted, unknown
 from icy.core.registry import SIDES
+from icy.core.surroundings import standard_state
 from icy.core.text import listed, several
 from icy.experiments.trackers.make import watching
 from icy.records.kinds import job_kind
@@ -36,6 +37,7 @@ log = logging.getLogger(__name__)
 ORDERS = ("longest", "given")  # of the rows
 
 
+@standard_state()
 def sweep(
     model: str | Iterable[str] = (),
     *,

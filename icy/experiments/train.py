@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from icy.core.surroundings import standard_state
 from icy.records.kinds import job_kind
 
 from .display import with_progress
@@ -15,6 +16,7 @@ from .trackers.make import watching
 from .watcher import Watcher
 
 
+@standard_state()
 def train(
     kind: str,
     *,

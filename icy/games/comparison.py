@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from icy.core.checks import whole_number
 from icy.core.errors import UnknownNameError, unknown
 from icy.core.fields import checked
+from icy.core.surroundings import standard_state
 
 from .final import evaluate_agents
 from .kept import KeptAgents, kept_agents
@@ -99,6 +100,7 @@ class GameChanges:
         return replace(setup, turns=turns, learning=learning, world_options=options), turns.drawn_distractors
 
 
+@standard_state()
 def players(who: str | Path, game: GameChanges | None = None, **where: Any) -> list[Player]:
     """Return agents in their games.
 
@@ -155,6 +157,7 @@ def _oracle(name: str, game: GameChanges) -> Player:
     return Player(name, 0, setup, kind, make_oracle(name, rules))
 
 
+@standard_state()
 def compare(
     who: str | Path | Sequence[str | Path] = tuple(ORACLES), game: GameChanges | None = None, **where: Any
 ) -> pd.DataFrame:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from icy.core.errors import InvalidSettingError, unknown
+from icy.core.surroundings import standard_state
 from icy.metrics import ami, cbm, topsim
 from icy.metrics.score import Score
 
@@ -58,6 +59,7 @@ def similarity(spoken: Spoken, of: str = "phrase") -> Score:
     return topsim(spoken.phrases / np.sqrt(lengths), spoken.tokens, meaning="cosine")
 
 
+@standard_state()
 def language_scores(
     spoken: Spoken, topsim_of: str = "phrase", unmatched: str = "matched", languages: int = LANGUAGES
 ) -> dict[str, float]:

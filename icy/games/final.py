@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from icy.core.provenance import git_revision, software
+from icy.core.surroundings import standard_state
 from icy.records.record import as_json
 from icy.training.job import Outcome
 from icy.training.weights import pack_weights, restore
@@ -63,6 +64,7 @@ def packed_model(job: GameJob, runner: Runner, updates: int, scores: dict[str, A
     return pack_weights(runner.weights, as_json(card))
 
 
+@standard_state()
 def evaluate_agents(
     agents: Agents, setup: Setup, distractor_kind: str, device: str = "cpu"
 ) -> tuple[dict[str, float], Spoken]:
@@ -98,7 +100,7 @@ def evaluate_agents(
 def _objects(agents: Learned, turns: Turns, setup: Setup) -> np.ndarray[Any, Any]:
     """Return what topsim compares in the place of phrases [turn, size]."""
     world, found = setup.made_world, []
-    first = torch.tensor(world.first_concepts)
+    first = torch.tensor(world.first_concepts, dtype=torch.int64, device="cpu")
     for batch in batches(turns, TEST, setup.learning.turns, setup.learning.batch_size):
         if setup.learning.topsim_of == "embedding":
             found.append(agents.described(batch))

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from icy.core.checks import whole_number
 from icy.core.errors import unknown
 from icy.core.streams import stream
+from icy.core.surroundings import standard_state
 from icy.metrics import cbm
 
 from .spoken import Spoken
@@ -36,6 +37,7 @@ def random_words(
     return stream(seed, "games", "random words", language).integers(count, size=(turns, length))
 
 
+@standard_state()
 def cbm_floor(
     spoken: Spoken,
     words: int | None = None,

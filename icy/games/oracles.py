@@ -47,16 +47,18 @@ class Ideal:
 
     def words(self, demanded: Demanded) -> Integer[Tensor, "*stack turn length"]:
         """Return the numbers of the concepts that rules demand."""
-        first = torch.tensor(self.rules.world.first_concepts, device=demanded.device)
+        first = torch.tensor(self.rules.world.first_concepts, device=demanded.device, dtype=torch.int64)
         told = (demanded + first)[demanded != FREE].view(*demanded.shape[:-1], self.rules.length)
         return told[..., : self.known]
 
     def understood(self, words: Integer[Tensor, "*stack turn length"]) -> Demanded:
         """Return the values that messages name, FREE of attributes that they do not."""
         sizes = self.rules.world.sizes
-        attribute = torch.tensor([a for a, size in enumerate(sizes) for _ in range(size)], device=words.device)
-        value = torch.tensor([v for size in sizes for v in range(size)], device=words.device)
-        found = torch.full((*words.shape[:-1], len(sizes)), FREE, device=words.device)
+        attribute = torch.tensor(
+            [a for a, size in enumerate(sizes) for _ in range(size)], device=words.device, dtype=torch.int64
+        )
+        value = torch.tensor([v for size in sizes for v in range(size)], device=words.device, dtype=torch.int64)
+        found = torch.full((*words.shape[:-1], len(sizes)), FREE, device=words.device, dtype=torch.int64)
         return found.scatter(-1, attribute[words], value[words])
 
 
@@ -87,7 +89,7 @@ class Holistic:
     def play(self, batch: TurnBatch) -> Answers:
         """Play turns; the listener knows of what rule a message is."""
         words = self.table[batch.numbers[0, 0].cpu()]
-        place = self.base ** torch.arange(self.rules.length - 1, -1, -1)
+        place = self.base ** torch.arange(self.rules.length - 1, -1, -1, device="cpu")
         found = self._rule[torch.searchsorted(self._sorted, (words * place).sum(-1))]
         return Answers(words, obeying(self.rules.table[found.to(self.rules.table.device)], batch))
 

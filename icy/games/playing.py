@@ -64,7 +64,10 @@ class Learned:
 
 def _noise_key(batch: TurnBatch) -> Integer[Tensor, ""]:
     """Return the key of the noise of an evaluation, which its turns determine."""
-    return counter_hash(torch.tensor(stream_key(EVALUATION_SEED, "games", "noise")), batch.keys.flatten()[0].cpu())
+    return counter_hash(
+        torch.tensor(stream_key(EVALUATION_SEED, "games", "noise"), dtype=torch.int64, device="cpu"),
+        batch.keys.flatten()[0].cpu(),
+    )
 
 
 def packed(batch: TurnBatch) -> Integer[Tensor, "step replicate turn object columns"]:

@@ -146,12 +146,12 @@ class RuleSource(ABC):
         """
         if sampling not in self.samplings:
             raise unknown("way to draw these rules", sampling, self.samplings)
-        some = torch.ones(len(self), dtype=torch.bool)
+        some = torch.ones(len(self), dtype=torch.bool, device="cpu")
         if among is not None:
             some = torch.zeros_like(some).index_fill_(0, among, True)
-        types = [torch.arange(len(self))] if sampling == "uniform" else self.types()
+        types = [torch.arange(len(self), device="cpu")] if sampling == "uniform" else self.types()
         types = [members[some[members]] for members in types if some[members].any()]
-        found = torch.zeros(len(self), dtype=torch.float64)
+        found = torch.zeros(len(self), dtype=torch.float64, device="cpu")
         for members in types:
             found[members] = 1 / (len(types) * len(members))
         return found
@@ -177,7 +177,7 @@ class RuleSource(ABC):
         """
         covers = None if share == 0 else self._covers(seed)
         if share == 0 or (share is None and covers is None):
-            return Split(torch.arange(len(self)), torch.arange(0))
+            return Split(torch.arange(len(self), device="cpu"), torch.arange(0, device="cpu"))
         if covers is None:
             raise InvalidSettingError(
                 f"None of these {counted(len(self), 'rule')} can be held out, since every concept must occur in "
@@ -288,9 +288,11 @@ class Rules(RuleSource):
         self.length = length
         self.concepts = world.concepts
         self.groupings = tuple(_groups_of([world.sizes[a] for a in some]) for some in chosen)
-        self._grouping = torch.arange(len(chosen)).repeat_interleave(torch.tensor([len(t) for t in tables]))
-        self._sizes = torch.tensor(world.sizes)
-        self._first = torch.tensor(world.first_concepts)
+        self._grouping = torch.arange(len(chosen), device="cpu").repeat_interleave(
+            torch.tensor([len(t) for t in tables], dtype=torch.int64, device="cpu")
+        )
+        self._sizes = torch.tensor(world.sizes, dtype=torch.int64, device="cpu")
+        self._first = torch.tensor(world.first_concepts, dtype=torch.int64, device="cpu")
 
     def grouping(self, rules: Integer[Tensor, "*turn"]) -> Integer[Tensor, "*turn"]:
         """Return the place in `groupings` of rules: that of the attributes which they demand."""
@@ -327,7 +329,11 @@ class Rules(RuleSource):
 
     def name(self, rule: int) -> str:
         """Return the concepts of a rule, joined by "and"."""
-        return " and ".join(itertools.compress(self.concepts, self.phrases(torch.tensor(rule)).tolist()))
+        return " and ".join(
+            itertools.compress(
+                self.concepts, self.phrases(torch.tensor(rule, dtype=torch.int64, device="cpu")).tolist()
+            )
+        )
 
     def types(self) -> list[Integer[Tensor, " _"]]:
         """Return the rules of each choice of attributes."""

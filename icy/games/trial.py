@@ -34,7 +34,7 @@ def require_fitting_parts(setup: ModelSetup) -> GameModel:
     model.channel.word_count(setup.vocab_size)  # raises if there are too many to tell apart
     for side in SIDES:
         _require_gradient(getattr(model, side), side, setup)
-    objects = torch.rand(TURNS, *setup.shape)
+    objects = torch.rand(TURNS, *setup.shape, dtype=torch.float32, device="cpu")
     seen = _tried(f"{PERCEPTION}/{setup.perception}", model.sender_sees, objects, (setup.sender_hidden,))
     name = registry.get(setup.sender, "sender").qualified
     described = torch.cat([seen] * setup.parts, -1).unsqueeze(-2)

@@ -102,7 +102,9 @@ class Turns:
         for game in self._games:
             game.take([seed for one, seed in pairs if one == game.settings])
         drawn = [pair for game in self._games for pair in pairs if pair[0] == game.settings]
-        self._place = torch.tensor([drawn.index(p) for p in zip(each, seeds, strict=True)], device=self.device)
+        self._place = torch.tensor(
+            [drawn.index(p) for p in zip(each, seeds, strict=True)], device=self.device, dtype=torch.int64
+        )
 
     def batch(self, purpose: str, first: int, count: int, size: int, which: Sequence[int] | None = None) -> TurnBatch:
         """Return the turns of some steps.
@@ -120,13 +122,15 @@ class Turns:
         """
         if purpose not in PURPOSES:
             raise unknown("purpose of turns", purpose, PURPOSES)
-        place = self._place if which is None else self._place[torch.tensor(which, device=self.device)]
+        place = (
+            self._place if which is None else self._place[torch.tensor(which, device=self.device, dtype=torch.int64)]
+        )
         found = [game.batch(purpose, first, count, size) for game in self._games]
         return TurnBatch.joined(found, place)
 
     def keep(self, which: Sequence[int]) -> None:
         """Keep only these replicates, given by their places in the stack."""
-        self._place = self._place[torch.tensor(which, device=self.device)]
+        self._place = self._place[torch.tensor(which, device=self.device, dtype=torch.int64)]
 
 
 def rules_of(world: World, settings: TurnSettings) -> RuleSource:
@@ -158,7 +162,9 @@ class _Game:
         """Draw for these seeds of training."""
         for purpose in PURPOSES:
             used = seeds if purpose == TRAINING else [EVALUATION_SEED] * len(seeds)
-            self._keys[purpose] = torch.tensor([stream_key(s, "turns", purpose) for s in used], device=self._device)
+            self._keys[purpose] = torch.tensor(
+                [stream_key(s, "turns", purpose) for s in used], device=self._device, dtype=torch.int64
+            )
 
     def batch(self, purpose: str, first: int, count: int, size: int) -> TurnBatch:
         """Return the turns of some steps, for each of the seeds."""

@@ -22,9 +22,9 @@ def work_of_game(setup: Setup) -> Work:
     few = marker(_sizes(setup, model))
     candidates = parts.targets + parts.distractors
     shown = candidates * (1 if parts.same_objects else 2)
-    objects = torch.zeros(1, few, shown, *parts.shape)
-    labels = torch.zeros(1, few, candidates)
-    keys = torch.zeros(1, dtype=torch.long)
+    objects = torch.zeros(1, few, shown, *parts.shape, dtype=torch.float32, device="cpu")
+    labels = torch.zeros(1, few, candidates, dtype=torch.float32, device="cpu")
+    keys = torch.zeros(1, dtype=torch.long, device="cpu")
     stack = Stack([model], torch.device("cpu"), [FIRST_SEED])
 
     def forward() -> None:  # of shapes alone: images take seconds otherwise

@@ -12,6 +12,7 @@ from icy.core.checks import whole_number
 from icy.core.errors import IcyError, InvalidSettingError, PluginError, unknown
 from icy.core.registry import Entry, registry
 from icy.core.streams import stream
+from icy.core.surroundings import standard_state
 
 from .score import Score, undefined
 from .table import Table
@@ -35,6 +36,7 @@ ScoreCallback = Callable[[str, Score], None]  # takes a metric's name and its sc
 log = logging.getLogger(__name__)
 
 
+@standard_state()
 def evaluate(
     meanings: Any,
     messages: Any = None,
@@ -128,6 +130,7 @@ def score_all(
     return found
 
 
+@standard_state()
 def values_by_chance(
     table: Table, metrics: Iterable[str], conventions: Conventions | None = None, seed: int = 0
 ) -> dict[str, float]:

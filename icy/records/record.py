@@ -50,7 +50,8 @@ class Record(TypedDict, total=False):
         value: the number itself, where it is not derived from the fields below (since 0.2).
         failed: whether there is no result.
         reason: why training ended: "target", "cap", "budget", "steps"; of a failure "max_steps", "not_learnt",
-            "no_baseline", "diverged" or "error".
+            "no_baseline", "diverged", "error", or "interrupted" where memory was exhausted or a worker was killed. The
+            next run trains what was interrupted again.
         error: one sentence on a failure, else None.
         traceback: of an exception.
         steps: updates made.
@@ -146,7 +147,9 @@ class Record(TypedDict, total=False):
 CROSSINGS = ("crossing", "baseline_crossing")
 MODELS = "models"  # folder of kept models, in a results folder
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-FAILURES = ("max_steps", "not_learnt", "no_baseline", "diverged")
+NO_BASELINE = "no_baseline"
+FAILURES = ("max_steps", "not_learnt", NO_BASELINE, "diverged")
+INTERRUPTED = "interrupted"  # exhausted memory or a killed worker ended training; the next run trains it again
 NOT_LEARNT = "not_learnt"  # the reason of a pair whose pre-training did not reach its target
 
 

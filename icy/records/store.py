@@ -13,7 +13,7 @@ import logging
 import os
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.files import free_name, is_inside, require_room, write_atomically
 
 from .check import LARGEST, checked, tell_left_out
-from .record import Record, by_filing, filing_of, is_better, model_file, plain_key
+from .record import INTERRUPTED, Record, by_filing, filing_of, is_better, model_file, plain_key
 from .versions import NONE, Versions, newest
 
 log = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ RECORDS = "records"
 CHECKPOINTS = "checkpoints"  # of trainings that are under way: a file per key
 STALE_SECONDS = 3600
 RERUN = {
-    "missing": "run what has no record (the default)",
+    "missing": "run what has no record, or was interrupted by exhausted memory or a killed worker (the default)",
     "failed": "run what has no record, and what failed",
     "always": "run everything again",
     "never": "run nothing, and show what is on file",
@@ -213,8 +213,14 @@ def _keep_if_odd(path: Path) -> None:
             log.warning("What was in %s, no readable result, is kept as %s.", path, kept.name)
 
 
-def to_run(keys: Iterable[str], store: Store, rerun: str, keep_models: bool = False) -> set[str]:
-    """Return the keys to be trained now; with `keep_models`, also of what is on file without its model.
+def to_run(found: Mapping[str, Record | None], store: Store, rerun: str, keep_models: bool = False) -> set[str]:
+    """Return the keys to train now.
+
+    Args:
+        found: the record of every key; None if there is none.
+        store: where the records are.
+        rerun: one of the words of RERUN.
+        keep_models: whether results whose model was not kept are trained again.
 
     Raises:
         InvalidSettingError: `rerun` is not one of the words of RERUN.
@@ -224,10 +230,11 @@ def to_run(keys: Iterable[str], store: Store, rerun: str, keep_models: bool = Fa
     if rerun == "never":
         return set()
     if rerun == "always":
-        return set(keys)
-    wanted = set()
-    for key in keys:
-        record = store.get(key)
-        if record is None or (keep_models and store.lacks_model(record)) or (rerun == "failed" and record["failed"]):
-            wanted.add(key)
-    return wanted
+        return set(found)
+
+    def wanted(record: Record | None) -> bool:
+        if record is None or record.get("reason") == INTERRUPTED:
+            return True
+        return (keep_models and store.lacks_model(record)) or (rerun == "failed" and record["failed"])
+
+    return {key for key, record in found.items() if wanted(record)}

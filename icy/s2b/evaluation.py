@@ -10,6 +10,7 @@ from jaxtyping import Int64
 from icy.core.checks import seed_list, whole_number
 from icy.core.errors import InvalidSettingError
 from icy.core.registry import LISTENER, SPEAKER
+from icy.core.surroundings import standard_state
 from icy.core.text import counted
 from icy.s2b.players.base import Action, Player, name_of, seated
 
@@ -34,6 +35,7 @@ ProgressCallback = Callable[[int, int], None]  # called with the number of episo
 StepCallback = Callable[[BatchedGame, Turn, Action, Action], None]
 
 
+@standard_state()
 def play(
     game: BatchedGame,
     speaker: str | Player,
@@ -119,6 +121,7 @@ def _with_error(row: Any) -> str:
     return f"{row['mean']:.3f}" + ("" if np.isnan(row["std"]) else f" ± {row['std']:.3f}")
 
 
+@standard_state()
 def evaluate(
     speaker: str | Player = "posdis",
     listener: str | Player = "binding",
@@ -161,6 +164,7 @@ def evaluate(
     return Evaluation(chosen, name_of(speaker), name_of(listener), episodes, tuple(numbers), Scores.join(parts))
 
 
+@standard_state()
 def never_listening(
     settings: GameSettings | None = None,
     *,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from icy import metrics as icy_metrics
 from icy.core.checks import whole_number
 from icy.core.registry import SPEAKER, registry
+from icy.core.surroundings import standard_state
 from icy.s2b.players.base import Player, seated
 
 from .channel import END
@@ -31,6 +32,7 @@ CODE = ("factor_vae", "mig", "modularity")  # metrics of stimuli
 ROWS = ("all", "support")  # choices of stimuli
 
 
+@standard_state()
 def probe_language(
     speaker: str | Player = "posdis",
     settings: GameSettings | None = None,
@@ -129,6 +131,7 @@ def frozen_languages(
     ]
 
 
+@standard_state()
 def disentanglement(
     settings: GameSettings | None = None,
     *,

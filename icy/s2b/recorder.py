@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from icy.core.errors import InvalidSettingError
 from icy.core.files import whole_file
 from icy.core.registry import LISTENER, SPEAKER
+from icy.core.surroundings import standard_state
 from icy.s2b.players.base import Action, Player, name_of
 from icy.version import __version__
 
@@ -87,6 +88,7 @@ def _column(values: NDArray[Any]) -> Any:
     return values if values.ndim == 1 else list(values)
 
 
+@standard_state()
 def record(
     speaker: str | Player = "posdis",
     listener: str | Player = "binding",

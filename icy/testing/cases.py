@@ -195,7 +195,9 @@ class ModelCase:
 
     def keys(self, seeds: Sequence[int], update: int) -> Tensor:
         """Return the key of the noise of each replicate at an update."""
-        return torch.tensor([stream_key(seed, "testing", "noise", update) for seed in seeds])
+        return torch.tensor(
+            [stream_key(seed, "testing", "noise", update) for seed in seeds], dtype=torch.int64, device="cpu"
+        )
 
 
 @dataclass(frozen=True)

@@ -161,7 +161,7 @@ def check_project_is_weigh_and_a_constant(case: CellCase) -> None:
     cell, x, y = case.ready(), case.inputs(1)[0], case.inputs(2)[1]
     parts = cell.weigh(x) * 2 - cell.weigh(y)
     require_close(cell.weigh(2 * x - y), parts, "`weigh` of a sum, and the sum of what `weigh` gives; it is not linear")
-    constant = cell.project(torch.zeros(1, case.size))
+    constant = cell.project(torch.zeros(1, case.size, dtype=torch.float32, device="cpu"))
     require_close(cell.project(x), cell.weigh(x) + constant, "`project`, and `weigh` plus `project` of zero")
 
 
@@ -170,7 +170,7 @@ def check_unfed_is_a_zero_input(case: CellCase) -> None:
     """`unfed` gives the gates of a zero input."""
     cell = case.ready()
     state = case.run(cell)[-1]
-    zero = cell.step(cell.project(torch.zeros(BATCH, case.size)), state)
+    zero = cell.step(cell.project(torch.zeros(BATCH, case.size, dtype=torch.float32, device="cpu")), state)
     require_same_states([cell.step(cell.unfed(), state)], [zero], "A step with `unfed` and one with a zero input")
 
 
@@ -407,7 +407,7 @@ def _batches(case: CellCase, seeds: Sequence[int]) -> Tensor:
 
 def _train(case: CellCase, learner: Learner, seeds: Sequence[int], updates: int = 3) -> None:
     targets = torch.stack([case.numbers(BATCH, 2 * case.size, draw=1000 + seed) for seed in seeds])
-    keys = torch.tensor([stream_key(seed, "testing", "noise") for seed in seeds])
+    keys = torch.tensor([stream_key(seed, "testing", "noise") for seed in seeds], dtype=torch.int64, device="cpu")
     for _ in range(updates):
         learner.update(_batches(case, seeds), targets, keys)
 

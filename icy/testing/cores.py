@@ -68,7 +68,7 @@ class CoreCase:
 
 def resets() -> Tensor:
     """Return beginnings of episodes, [step, batch]: at the first step, in the middle, twice, and never."""
-    found = torch.zeros(STEPS, BATCH, dtype=torch.bool)
+    found = torch.zeros(STEPS, BATCH, dtype=torch.bool, device="cpu")
     for step, episode in RESETS:
         found[step, episode] = True
     return found

@@ -83,7 +83,7 @@ def check_other_spaces(case: ModelCase) -> None:
 def check_soft_messages(case: ModelCase) -> None:
     """A receiver takes weights over symbols, or refuses them with an IcyError that says so."""
     inputs, model = _receiver_inputs(case)
-    weights = torch.rand(*inputs.shape, case.task.vocab_size + 1).softmax(-1)
+    weights = torch.rand(*inputs.shape, case.task.vocab_size + 1, dtype=torch.float32, device="cpu").softmax(-1)
     scores = _read_weights(model, weights)
     require(tuple(scores.shape) == (len(inputs), *case.shape), f"The scores have shape {tuple(scores.shape)}.")
     require(scores.isfinite().all(), "The scores of a soft message are not finite.")
@@ -153,7 +153,7 @@ def check_scores_not_probabilities(case: ModelCase) -> None:
 def check_same_seed_same_weights(case: ModelCase) -> None:
     """A seed gives the same weights every time, whatever was drawn before."""
     first = case.make().state_dict()
-    torch.rand(5)
+    torch.rand(5, dtype=torch.float32, device="cpu")
     for name, value in case.make().state_dict().items():
         require(torch.equal(first[name], value), f"'{name}' differs between two models of one seed.")
 

@@ -278,6 +278,6 @@ def _batches(case: PerceptionCase, seeds: Sequence[int]) -> Tensor:
 def _train(case: PerceptionCase, learner: Learner, seeds: Sequence[int], updates: int = 3) -> None:
     numbers = [stream(seed, "testing", "vectors").normal(size=(BATCH, case.size)) for seed in seeds]
     targets = torch.stack([torch.from_numpy(of_one).float() for of_one in numbers])
-    keys = torch.tensor([stream_key(seed, "testing", "noise") for seed in seeds])
+    keys = torch.tensor([stream_key(seed, "testing", "noise") for seed in seeds], dtype=torch.int64, device="cpu")
     for _ in range(updates):
         learner.update(_batches(case, seeds), targets, keys)

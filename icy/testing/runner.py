@@ -14,6 +14,7 @@ import torch
 
 from icy.core.errors import IcyError, unknown
 from icy.core.registry import Entry
+from icy.core.surroundings import standard_state
 from icy.core.text import counted
 
 from .cases import Check, CheckFailure, GrammarCase, ModelCase, NotApplicable, first_line
@@ -138,6 +139,7 @@ def _refuse(sentence: str, case: Case) -> None:
     raise CheckFailure(sentence)
 
 
+@standard_state()
 def run_all(
     checks: Iterable[BoundCheck], label: str, raise_on_failure: bool, report: Callable[[CheckResult], None] | None
 ) -> list[CheckResult]:

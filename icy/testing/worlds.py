@@ -49,7 +49,10 @@ class WorldCase:
 
     def keys(self) -> Tensor:
         """Draw keys of their looks, [object]."""
-        return counter_hash(torch.tensor(stream_key(self.seed, "testing", "looks")), torch.arange(OBJECTS))
+        return counter_hash(
+            torch.tensor(stream_key(self.seed, "testing", "looks"), dtype=torch.int64, device="cpu"),
+            torch.arange(OBJECTS, device="cpu"),
+        )
 
 
 @check_of(WORLD_CHECKS)
@@ -91,9 +94,9 @@ def check_finite(case: WorldCase) -> None:
     world = case.make()
     for attribute, size in enumerate(world.sizes):
         for key in EXTREMES:
-            objects = torch.zeros(size, len(world.sizes), dtype=torch.long)
-            objects[:, attribute] = torch.arange(size)
-            seen = world.observe(objects, torch.full((size,), key))
+            objects = torch.zeros(size, len(world.sizes), dtype=torch.long, device="cpu")
+            objects[:, attribute] = torch.arange(size, device="cpu")
+            seen = world.observe(objects, torch.full((size,), key, dtype=torch.int64, device="cpu"))
             name = world.attributes[attribute]
             require(seen.isfinite().all(), f"A look is not finite, of a value of '{name}' and the key {key}.")
 

@@ -84,10 +84,12 @@ class Batches:
         self.device = device
         distinct = sorted(set(seeds))
         self._keys = {
-            purpose: torch.tensor([stream_key(s, "meanings", purpose) for s in distinct], device=device)
+            purpose: torch.tensor(
+                [stream_key(s, "meanings", purpose) for s in distinct], device=device, dtype=torch.int64
+            )
             for purpose in PURPOSES
         }
-        self._seed_of = torch.tensor([distinct.index(s) for s in seeds], device=device)
+        self._seed_of = torch.tensor([distinct.index(s) for s in seeds], device=device, dtype=torch.int64)
         self._tables = torch.from_numpy(np.concatenate([language.messages for language in languages])).to(device)
         self._first_row = torch.arange(len(languages), device=device) * self.space.size
         self._place = self.space.values ** torch.arange(self.space.attributes - 1, -1, -1, device=device)
@@ -110,7 +112,7 @@ class Batches:
         """
         seed_of, first_row = self._seed_of, self._first_row
         if which is not None:
-            index = torch.tensor(which, device=self.device)
+            index = torch.tensor(which, device=self.device, dtype=torch.int64)
             seed_of, first_row = seed_of[index], first_row[index]
         if self._native:
             space, keys = self.space, self._keys[purpose][seed_of]
@@ -133,7 +135,7 @@ class Batches:
 
     def keep(self, which: list[int]) -> None:
         """Keep only these replicates, given by their places in the stack."""
-        index = torch.tensor(which, device=self.device)
+        index = torch.tensor(which, device=self.device, dtype=torch.int64)
         self._seed_of, self._first_row = self._seed_of[index], self._first_row[index]
 
 

@@ -41,12 +41,12 @@ def work_of_task(task: Task, settings: TrainingSettings) -> Work | None:
         return None
     few = marker(_sizes(task))
     stack = Stack([model], torch.device("cpu"), [FIRST_SEED])
-    meanings = torch.zeros(1, few, task.space.attributes, dtype=torch.long)
-    messages = torch.zeros(1, few, task.message_length, dtype=torch.long)
+    meanings = torch.zeros(1, few, task.space.attributes, dtype=torch.long, device="cpu")
+    messages = torch.zeros(1, few, task.message_length, dtype=torch.long, device="cpu")
     inputs, targets = (meanings, messages) if task.side == "sender" else (messages, meanings)
     given = [inputs, targets] if getattr(model, "teacher_forcing", False) else [inputs]
     loss = supervised_loss(representation_of(task, settings), task.side)
-    keys = torch.zeros(1, dtype=torch.long)
+    keys = torch.zeros(1, dtype=torch.long, device="cpu")
     engine = "broadcast" if getattr(model, "broadcasts", False) else "loop"
 
     def forward() -> None:

@@ -226,7 +226,7 @@ class GradientLearner:
         """Keep only these replicates and their optimiser state."""
         self._count, self._copies = len(which), self._copies_for(len(which), self._batch_size)
         which = with_copies(which, self._copies)
-        index, before = torch.tensor(which, device=self._stack.flat.device), self._optimiser
+        index, before = torch.tensor(which, device=self._stack.flat.device, dtype=torch.int64), self._optimiser
         moments = {
             name: {key: view[index] for key, view in self._stack.views(moment).items()}
             for name, moment in before.moments.items()

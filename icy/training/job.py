@@ -19,14 +19,15 @@ from typing import Any, ClassVar, cast
 from icy.config.settings import ENGINES
 from icy.core import native
 from icy.core.entry import JOB, Entry
-from icy.core.errors import IcyError, InvalidSettingError, unknown, what_and_where
+from icy.core.errors import IcyError, InvalidSettingError, SurroundingsError, unknown, what_and_where
 from icy.core.lazy import load_object
+from icy.core.memory import out_of_memory
 from icy.core.provenance import device_name, git_revision, now, software
 from icy.core.registry import registry
 from icy.core.text import counted, listed
 from icy.records.check import config_fault
 from icy.records.kinds import STEPS_AND_ACCURACY, RowKey, job_kind
-from icy.records.record import CROSSINGS, FAILURES, MODELS, Record, as_json, record_key, value_of
+from icy.records.record import CROSSINGS, FAILURES, INTERRUPTED, MODELS, Record, as_json, record_key, value_of
 from icy.records.versions import Part, versions_of
 
 from .work import Work
@@ -345,7 +346,9 @@ class Job(ABC):
         """Return the record of a replicate that raised."""
         sentence = what_and_where(error)
         trace = "".join(traceback.format_exception(error))
-        return self._record(replicate, failed=True, reason="error", error=sentence, traceback=trace)
+        outside = out_of_memory(error) or isinstance(error, SurroundingsError)
+        reason = INTERRUPTED if outside else "error"
+        return self._record(replicate, failed=True, reason=reason, error=sentence, traceback=trace)
 
     def _record(self, replicate: Replicate, extra: Mapping[str, Any] | None = None, **result: Any) -> Record:
         kind, config, extra = job_kind(self.kind), self.config(replicate), extra or {}

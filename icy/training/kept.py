@@ -49,7 +49,7 @@ def spoken(record: Record, sender: nn.Module) -> Language:
     """
     config = record["config"]
     space = MeaningSpace.of(config["meanings"])
-    meanings = torch.tensor(space.meanings(np.arange(space.size)))
+    meanings = torch.tensor(space.meanings(np.arange(space.size)), dtype=torch.int64, device="cpu")
     representation = get_representation(config["representation"], **config["settings"])
     words = [representation.greedy_words(sender(some)) for some in meanings.split(AT_ONCE)]
     count = representation.word_count(config["vocab_size"])

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from icy.config.settings import TrainingSettings
 from icy.core import native
 from icy.core.errors import IncompatibleError
+from icy.core.native.arguments import address
 from icy.core.representations import Answering, Discrete, Gumbel, Soft
 from icy.models.native import core
 from icy.models.native.builder import NotNativeError
@@ -72,13 +73,21 @@ class NativeLearner:
         loss = core.Loss.from_buffer_copy(self._loss)
         if loss.kind != core.REINFORCE:
             loss.scale /= batch
-        losses = torch.empty(replicates, dtype=torch.float64)
+        losses = torch.empty(replicates, dtype=torch.float64, device="cpu")
+        padded, examples = self._training.layout.padded, updates * replicates * batch
+        weights = {
+            "parameters": self._parameters,
+            "first moments": self._moments[0],
+            "second moments": self._moments[1],
+        }
         adam = core.Adam(self._settings.learning_rate, self._settings.clip_norm or 0.0, self._updates)
         training = core.Training(
-            loss, adam, replicates, updates, batch, self._training.layout.padded,
-            *(t.data_ptr() for t in (self._parameters, *self._moments)),
-            None if self._trained is None else self._trained.data_ptr(),
-            *(t.data_ptr() for t in (inputs, targets, keys, losses)),
+            loss, adam, replicates, updates, batch, padded,
+            *(address(tensor, "float32", replicates * padded, name) for name, tensor in weights.items()),
+            None if self._trained is None else address(self._trained, "float32", padded, "trained"),
+            core.address_of_inputs(self._training, inputs, examples),
+            address(targets, "int64", examples * self._training.places, "targets"),
+            address(keys, "int64", updates * replicates, "keys"), losses.data_ptr(),
         )  # fmt: skip
         self._caller.train(self._training, training)
         self._updates += updates
@@ -155,7 +164,12 @@ def _refuse(model: nn.Module, device: torch.device) -> None:
 
 def _trained(layout: Any) -> Tensor:
     """Return one for each number that is trained, and zero for those of frozen parameters."""
-    return layout.pack({n: torch.full(s, float(n not in layout.frozen)) for n, s in layout.shapes.items()})  # type: ignore[no-any-return]
+    return layout.pack(
+        {
+            n: torch.full(s, float(n not in layout.frozen), dtype=torch.float32, device="cpu")
+            for n, s in layout.shapes.items()
+        }
+    )  # type: ignore[no-any-return]
 
 
 def native_loss(loss: Loss, program: Program) -> core.Loss:

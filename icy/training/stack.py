@@ -103,7 +103,7 @@ class Stack:
 
     def keep(self, which: list[int]) -> None:
         """Keep only these replicates."""
-        index = torch.tensor(which, device=self.flat.device)
+        index = torch.tensor(which, device=self.flat.device, dtype=torch.int64)
         self._attach({name: value.detach()[index] for name, value in self.parameters.items()})
         # One that is kept twice becomes two, each with buffers of its own.
         before = self.modules
@@ -131,7 +131,7 @@ class Stack:
             return self._one_by_one(inputs, keys, range(len(self.modules)) if which is None else which)
         values = self.parameters
         if which is not None:
-            index = torch.tensor(which, device=self.flat.device)
+            index = torch.tensor(which, device=self.flat.device, dtype=torch.int64)
             values = {name: value[index] for name, value in values.items()}
         if engine == "broadcast":
             buffers = self._buffers if which is None else {name: b[index] for name, b in self._buffers.items()}

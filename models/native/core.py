@@ -10,6 +10,8 @@ from jaxtyping import Float, Int, Shaped, UInt8
 from torch import Tensor
 
 from icy.core import native
+from icy.core.errors import IncompatibleError
+from icy.core.native.arguments import address
 
 from .program import Program
 
@@ -111,7 +113,7 @@ class Caller:
             if len(space) == size:
                 return self._free.pop(i)
         self._free.clear()  # of another size of stack or batch
-        return torch.zeros(size)
+        return torch.zeros(size, dtype=torch.float32, device="cpu")
 
     def give_back(self, space: Float[Tensor, " size"]) -> None:
         """Take back memory for the next pass."""
@@ -120,7 +122,7 @@ class Caller:
     def _share(self, function: Callable[[int, int], None], replicates: int, size: int) -> None:
         threads = max(1, min(torch.get_num_threads(), replicates))
         while len(self._spaces) < threads or any(len(s) < size for s in self._spaces[:threads]):
-            self._spaces = [torch.zeros(size, dtype=torch.uint8) for _ in range(threads)]
+            self._spaces = [torch.zeros(size, dtype=torch.uint8, device="cpu") for _ in range(threads)]
         places = [s.data_ptr() for s in self._spaces]
         if threads == 1:
             for i in range(replicates):
@@ -150,8 +152,10 @@ class Caller:
     ) -> Int[Tensor, " replicate"]:
         """Return how many places of each replicate have their largest score at the target."""
         _, one, held = _described(program, parameters, inputs, None)
-        targets, found = targets.long().contiguous(), torch.zeros(len(inputs), dtype=torch.long)
-        one.targets, one.right = targets.data_ptr(), found.data_ptr()
+        replicates, batch = inputs.shape[:2]
+        targets, found = targets.long().contiguous(), torch.zeros(replicates, dtype=torch.long, device="cpu")
+        one.targets = address(targets, "int64", replicates * batch * program.places, "targets")
+        one.right = found.data_ptr()
         self.run(program, one, len(held[1]), False)
         return found
 
@@ -176,11 +180,16 @@ def draw(
     library = native.load(PACKAGE)
     assert library is not None
     function = library.function("icy_draw", None, POINTER, WHOLE)
-    replicates, length = len(keys), tables.shape[1]
-    meanings = torch.empty(batches, replicates, batch, attributes, dtype=torch.long)
-    messages = torch.empty(batches, replicates, batch, length, dtype=torch.long)
-    addresses = (t.data_ptr() for t in (keys, rows, tables, meanings, messages))
-    draws = Draws(batches, replicates, batch, attributes, values, length, first, *addresses)
+    replicates, (height, length) = len(keys), tables.shape
+    if int(rows.min()) < 0 or int(rows.max()) + values**attributes > height:
+        raise IncompatibleError(f"A table of messages has {height} rows; one for every meaning is needed.")
+    meanings = torch.empty(batches, replicates, batch, attributes, dtype=torch.long, device="cpu")
+    messages = torch.empty(batches, replicates, batch, length, dtype=torch.long, device="cpu")
+    draws = Draws(
+        batches, replicates, batch, attributes, values, length, first,
+        address(keys, "int64", replicates, "keys"), address(rows, "int64", replicates, "rows"),
+        address(tables, "uint8", height * length, "tables"), meanings.data_ptr(), messages.data_ptr(),
+    )  # fmt: skip
     for replicate in range(replicates):
         function(ctypes.addressof(draws), replicate)
     return meanings, messages
@@ -200,21 +209,39 @@ def _as_read(program: Program, inputs: Tensor) -> Tensor:
     return (inputs.float() if program.takes_weights else inputs.long()).contiguous()
 
 
+def address_of_inputs(program: Program, inputs: Tensor, examples: int) -> int:
+    """Return the address of checked inputs of so many examples: tokens, or weights over symbols.
+
+    Raises:
+        IncompatibleError: their dtype, device or size is wrong, or a token is not one of the model's symbols.
+    """
+    native_program = program.native
+    if program.takes_weights:
+        return address(inputs, "float32", examples * native_program.tokens * native_program.weighted, "inputs")
+    place = address(inputs, "int64", examples * native_program.tokens, "inputs")
+    if inputs.numel() and program.symbols is not None:
+        least, most = (int(n) for n in inputs.aminmax())
+        if least < 0 or most >= program.symbols:
+            raise IncompatibleError(f"Tokens are 0 to {program.symbols - 1} here; got {least} to {most}.")
+    return place
+
+
 def _described(program: Program, parameters: Tensor, inputs: Tensor, keys: Tensor | None) -> tuple[Tensor, Pass, Any]:
     """Return where scores go, the description of a pass, and what must live as long as it."""
-    inputs = _as_read(program, inputs)
-    found = parameters.new_empty(*inputs.shape[:2], program.places, program.choices)
-    weights = program.takes_weights
+    inputs, weights = _as_read(program, inputs), program.takes_weights
+    replicates, batch = inputs.shape[:2]
+    read = address_of_inputs(program, inputs, replicates * batch)
     one = Pass(
-        batch=inputs.shape[1],
+        batch=batch,
         padded=program.layout.padded,
-        parameters=parameters.data_ptr(),
-        tokens=None if weights else inputs.data_ptr(),
-        input=inputs.data_ptr() if weights else None,
-        keys=None if keys is None else keys.data_ptr(),
-        scores=found.data_ptr(),
+        parameters=address(parameters, "float32", replicates * program.layout.padded, "parameters"),
+        tokens=None if weights else read,
+        input=read if weights else None,
+        keys=None if keys is None else address(keys, "int64", replicates, "keys"),
         choices=program.choices,
     )
+    found = parameters.new_empty(replicates, batch, program.places, program.choices)
+    one.scores = found.data_ptr()
     return found, one, (parameters, inputs, keys)
 
 
@@ -237,9 +264,11 @@ class Core(torch.autograd.Function):
         """Return the gradients of the parameters, and of inputs that are weights."""
         parameters, inputs, *_ = ctx.held
         grad, one = grad.contiguous(), ctx.one
+        replicates, batch = inputs.shape[:2]
+        size = replicates * batch * ctx.program.places * ctx.program.choices
         of_parameters = torch.zeros_like(parameters)
         of_inputs = torch.zeros_like(inputs) if ctx.program.takes_weights else None
-        one.gradients, one.scores = of_parameters.data_ptr(), grad.data_ptr()
+        one.gradients, one.scores = of_parameters.data_ptr(), address(grad, "float32", size, "gradient of the scores")
         one.to_input = None if of_inputs is None else of_inputs.data_ptr()
         ctx.caller.run(ctx.program, one, len(inputs), True)
         ctx.caller.give_back(ctx.held[-1])

@@ -75,7 +75,7 @@ class Layout:
 
     def pack(self, values: dict[str, Shaped[Tensor, "..."]]) -> Float[Tensor, " padded"]:
         """Return tensors as one vector."""
-        flat = torch.zeros(self.padded)
+        flat = torch.zeros(self.padded, dtype=torch.float32, device="cpu")
         for name, value in values.items():
             flat[self.offsets[name] :][: value.numel()] = value.detach().float().flatten()
         return flat
@@ -103,6 +103,7 @@ class Program:
         native: the structure for the compiled code.
         choices: scores of a place.
         places: of the output.
+        symbols: tokens must be below; None where any is allowed.
         examples, expected: a small batch, and what the model itself makes of it.
 
     Raises:
@@ -172,8 +173,8 @@ class Program:
         ]
         if len(scores) != self.places:
             raise NotNativeError("its scores are not one per place")
-        self._lists, self._places = (torch.tensor(x or [0], dtype=torch.long) for x in (lists, places))
-        self._constants = torch.tensor(builder.constants or [0.0])
+        self._lists, self._places = (torch.tensor(x or [0], dtype=torch.long, device="cpu") for x in (lists, places))
+        self._constants = torch.tensor(builder.constants or [0.0], dtype=torch.float32, device="cpu")
         self.native = NativeProgram(
             *(Phase(a.data_ptr(), len(a) // WIDTH) for a in self._arrays),
             *(a.data_ptr() for a in (self._lists, self._constants, self._places)),
@@ -182,6 +183,7 @@ class Program:
             inputs.shape[-1] if inputs.is_floating_point() else 0,
         )
         self.takes_weights = inputs.is_floating_point()
+        self.symbols = _symbols([*builder.before, *builder.forward])
         self.operations = {name: [o.code.name for o in ops] for name, ops in vars(builder).items() if name in PHASES}
 
 
@@ -191,6 +193,18 @@ PHASES = ("before", "forward", "backward", "after")
 def first_line(error: Exception) -> str:
     """Return the first line of what an error says, or its class."""
     return str(error).strip().partition("\n")[0] or type(error).__name__
+
+
+def _symbols(operations: list[Operation]) -> int | None:
+    """Return the number of symbols that all lookups of tokens have a row for; None if no operation looks tokens up."""
+    found: list[int] = []
+    for operation in operations:
+        if operation.code == Code.EMBED:  # table, rows of it, out, columns, bias, first token, places, values
+            rows, places, values = (operation.fields[i] for i in (1, 6, 7))
+            found.append(rows - (places - 1) * values)  # type: ignore[operator]
+        elif operation.code == Code.COUNT:  # columns, ...
+            found.append(operation.fields[0])  # type: ignore[arg-type]
+    return min(found, default=None)
 
 
 def _first(slabs: list[Slab] | None) -> Slab | None:
@@ -207,7 +221,7 @@ def _numbers(operations: list[Operation], lists: list[int]) -> Tensor:
         row = [int(operation.code), -1 if operation.rows is None else operation.rows, *fields]
         assert len(row) <= WIDTH, (Code(operation.code), len(row))
         rows += [*row, *[0] * (WIDTH - len(row))]
-    return torch.tensor(rows, dtype=torch.long)
+    return torch.tensor(rows, dtype=torch.long, device="cpu")
 
 
 def _examples(model: nn.Module, inputs: Tensor) -> Tensor:
@@ -215,4 +229,4 @@ def _examples(model: nn.Module, inputs: Tensor) -> Tensor:
     taken = {n for p in model.parameters() for n in p.shape} | set(inputs.shape[1:])
     taken.add(getattr(model, "message_length", 0))
     batch = next(n for n in range(UNUSUAL, UNUSUAL + len(taken) + 1) if n not in taken)
-    return inputs[torch.arange(batch) % len(inputs)].contiguous()
+    return inputs[torch.arange(batch, device="cpu") % len(inputs)].contiguous()

@@ -173,7 +173,7 @@ def trace(
 
     mode, kept, drawn = model.training, _kept(model), _random_states()
     model.train(training)
-    noise = Noise(torch.zeros((), dtype=torch.long)) if training else None
+    noise = Noise(torch.zeros((), dtype=torch.long, device="cpu")) if training else None
     try:
         with torch.no_grad(), while_tracing(), drawing_from(noise):
             leaves: dict[str, Tensor] = {name: leaf(name, value) for name, value in parameters.items()}

@@ -70,18 +70,18 @@ def _stranger(model: nn.Module) -> bool:
 def _examples(program: Program) -> Tensor:
     """Return more examples than were traced, in two chunks."""
     count = program.native.chunk + len(program.examples)
-    return program.examples[torch.arange(count) % len(program.examples)]
+    return program.examples[torch.arange(count, device="cpu") % len(program.examples)]
 
 
 def _keys(training: bool) -> tuple[Tensor, AbstractContextManager[None]]:
     """Return the key of an update's noise for the compiled code, and what lets a model draw from it."""
-    key = torch.zeros(1, dtype=torch.long)
+    key = torch.zeros(1, dtype=torch.long, device="cpu")
     return key, drawing_from(Noise(key[0])) if training else nullcontext()
 
 
 def _weights(scores: Float[Tensor, "batch place choice"]) -> Float[Tensor, "batch place choice"]:
     """Return what each score counts for in the loss whose gradient is compared: no two alike, of both signs."""
-    return torch.arange(scores.numel()).mul(0.7).cos().view(scores.shape)
+    return torch.arange(scores.numel(), device="cpu").mul(0.7).cos().view(scores.shape)
 
 
 def _by_cores(caller: Caller, program: Program, model: nn.Module, training: bool) -> Pass:

@@ -64,7 +64,7 @@ class _Remembering(Receiver, MemoryModel):
 
     def nothing(self, batch: int, device: torch.device) -> MeaningScores:
         """Return the scores before anything is stored."""
-        return torch.zeros(batch, self.space.attributes, self.space.values, device=device)
+        return torch.zeros(batch, self.space.attributes, self.space.values, device=device, dtype=torch.float32)
 
 
 class Hashtable(_Remembering):
@@ -74,7 +74,9 @@ class Hashtable(_Remembering):
         tokens = self.tokens(message)
         if not self.known:
             return self.nothing(len(tokens), tokens.device)
-        places = torch.tensor([self.known.get(key, -1) for key in self._keys(tokens)], device=tokens.device)
+        places = torch.tensor(
+            [self.known.get(key, -1) for key in self._keys(tokens)], device=tokens.device, dtype=torch.int64
+        )
         return self.answer(places.clamp(min=0), places >= 0)
 
 

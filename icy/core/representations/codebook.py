@@ -116,10 +116,10 @@ class LearntCodebook(nn.Module, Nearest):
     def __init__(self, vocab_size: int, count: int, commitment: float = COMMITMENT, taught: bool = False) -> None:
         super().__init__()
         self.commitment = commitment
-        codes = torch.empty(count, vocab_size).uniform_(-1 / count, 1 / count)
+        codes = torch.empty(count, vocab_size, dtype=torch.float32, device="cpu").uniform_(-1 / count, 1 / count)
         if taught:
             codes = F.normalize(codes, dim=-1)
-            codes[:vocab_size] = torch.eye(vocab_size)[:count]
+            codes[:vocab_size] = torch.eye(vocab_size, dtype=torch.float32, device="cpu")[:count]
         self.codes = nn.Parameter(codes)
 
     def feed_back(self, scores: StepScores, step: int = 0, training: bool = True) -> StepScores:

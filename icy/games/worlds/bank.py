@@ -73,7 +73,7 @@ class Bank(World):
         for size in reversed(self.sizes):
             values.append(number % size)
             number = number // size
-        key = torch.tensor(stream_key(0, "games", "bank"), device=device)
+        key = torch.tensor(stream_key(0, "games", "bank"), device=device, dtype=torch.int64)
         keys = (counter_hash(key, place) & ~1) | (look >= self.looks).long()
         seen = self.world.observe(torch.stack(values[::-1], -1), keys)
         kept = (seen * LEVELS).round_().clamp_(0, LEVELS).to(torch.uint8)

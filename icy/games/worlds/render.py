@@ -54,7 +54,7 @@ def radius(form: Integer[Tensor, " figure"], half: Float[Tensor, "figure 2"]) ->
 
 def area(form: Integer[Tensor, " figure"], half: Float[Tensor, "figure 2"]) -> Float[Tensor, " figure"]:
     """Return the area of each figure."""
-    per_product = torch.tensor([math.pi, 4.0, 3 * math.sqrt(3)], device=half.device)
+    per_product = torch.tensor([math.pi, 4.0, 3 * math.sqrt(3)], device=half.device, dtype=torch.float32)
     return per_product[form] * half.prod(-1)
 
 
@@ -71,7 +71,7 @@ def render(figures: Figures, canvas: int, window: int) -> Float[Tensor, "figure 
         canvas: side of an image.
         window: side of the part of an image that is computed; see `window_for`.
     """
-    images = torch.zeros(len(figures.form), 3, canvas * canvas, device=figures.form.device)
+    images = torch.zeros(len(figures.form), 3, canvas * canvas, device=figures.form.device, dtype=torch.float32)
     at_once = AT_ONCE_ON_GPU if images.is_cuda else AT_ONCE
     for first in range(0, len(images), at_once):
         some = slice(first, first + at_once)

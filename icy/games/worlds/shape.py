@@ -81,7 +81,7 @@ class Shape(World):
         draws = torch.arange(DRAWS, device=keys.device)
         uniform = shift(counter_hash(keys[:, None], draws), 64 - UNIFORM_BITS).float() * 2.0**-UNIFORM_BITS
         shapes = objects[:, 0]
-        form = torch.tensor(FORMS, device=keys.device)[shapes]
+        form = torch.tensor(FORMS, device=keys.device, dtype=torch.int64)[shapes]
         half = self.figure_sizes.half(shapes, uniform[:, [SIZE, ASPECT]]) * self.figure_scale
         return Figures(
             form,
@@ -110,8 +110,8 @@ class Shape(World):
         self, colours: Integer[Tensor, " figure"], uniform: Float[Tensor, "figure 3"]
     ) -> Float[Tensor, "figure 3"]:
         """Draw colours near those named, as red, green and blue."""
-        named = torch.tensor(list(COLOURS.values()), device=colours.device)[colours]
-        reach = self.noise * torch.tensor([1.0, 10.0, 10.0], device=colours.device)
+        named = torch.tensor(list(COLOURS.values()), device=colours.device, dtype=torch.float32)[colours]
+        reach = self.noise * torch.tensor([1.0, 10.0, 10.0], device=colours.device, dtype=torch.float32)
         hue, saturation, value = (named + (2 * uniform - 1) * reach).unbind(-1)
         return rgb(hue, saturation.clamp(0, 1), value.clamp(0, 1))
 
@@ -129,7 +129,7 @@ def rgb(
     hue: Float[Tensor, " figure"], saturation: Float[Tensor, " figure"], value: Float[Tensor, " figure"]
 ) -> Float[Tensor, "figure 3"]:
     """Return red, green and blue of colours given by hue (which wraps around at 1), saturation and value."""
-    sixths = (torch.tensor([5.0, 3.0, 1.0], device=hue.device) + 6 * hue[:, None]) % 6
+    sixths = (torch.tensor([5.0, 3.0, 1.0], device=hue.device, dtype=torch.float32) + 6 * hue[:, None]) % 6
     missing = torch.minimum(sixths, 4 - sixths).clamp(0, 1)
     return value[:, None] * (1 - saturation[:, None] * missing)
 

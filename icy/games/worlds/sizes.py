@@ -53,11 +53,11 @@ class Clear(Sizes):
     long = ("rectangle", "ellipse")
 
     def __init__(self) -> None:
-        self._factors = torch.tensor([FACTORS[form] for form in FORMS])
-        self._long = torch.tensor([name in self.long for name in SHAPES])
-        every = torch.arange(len(FORMS))
-        extreme = self.half(every, torch.tensor([1.0, 0.0]).expand(len(every), 2))
-        self.largest = radius(torch.tensor(FORMS), extreme).max().item()
+        self._factors = torch.tensor([FACTORS[form] for form in FORMS], dtype=torch.float32, device="cpu")
+        self._long = torch.tensor([name in self.long for name in SHAPES], dtype=torch.bool, device="cpu")
+        every = torch.arange(len(FORMS), device="cpu")
+        extreme = self.half(every, torch.tensor([1.0, 0.0], dtype=torch.float32, device="cpu").expand(len(every), 2))
+        self.largest = radius(torch.tensor(FORMS, dtype=torch.int64, device="cpu"), extreme).max().item()
 
     def half(self, shapes: Integer[Tensor, " figure"], uniform: Float[Tensor, "figure 2"]) -> Halves:
         """Return half axes or half sides of figures with areas from a range."""
@@ -87,10 +87,17 @@ class Published(Sizes):
     def __init__(self) -> None:
         lists = [_published()[name] for name in SHAPES]
         longest = max(map(len, lists))
-        self._halves = torch.tensor([one + [one[-1]] * (longest - len(one)) for one in lists])[..., :2]
+        self._halves = torch.tensor(
+            [one + [one[-1]] * (longest - len(one)) for one in lists], dtype=torch.float32, device="cpu"
+        )[..., :2]
         ends = [list(accumulate(share for *_, share in one)) for one in lists]
-        self._ends = torch.tensor([one[:-1] + [2.0] * (longest - len(one) + 1) for one in ends])
-        self.largest = max(radius(torch.tensor(FORMS), half).max().item() for half in self._halves.unbind(1))
+        self._ends = torch.tensor(
+            [one[:-1] + [2.0] * (longest - len(one) + 1) for one in ends], dtype=torch.float32, device="cpu"
+        )
+        self.largest = max(
+            radius(torch.tensor(FORMS, dtype=torch.int64, device="cpu"), half).max().item()
+            for half in self._halves.unbind(1)
+        )
 
     def half(self, shapes: Integer[Tensor, " figure"], uniform: Float[Tensor, "figure 2"]) -> Halves:
         """Return half axes or half sides of whole figures."""

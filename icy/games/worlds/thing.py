@@ -39,5 +39,5 @@ class Thing(World):
         """Return the one-hot vectors of objects; all objects of equal values look alike."""
         attributes, each = len(self.sizes), self.sizes[0]
         first = torch.arange(attributes, device=objects.device) * (self._block + each)
-        seen = torch.zeros(*objects.shape[:-1], *self.shape, device=objects.device)
+        seen = torch.zeros(*objects.shape[:-1], *self.shape, device=objects.device, dtype=torch.float32)
         return seen.scatter_(-1, objects + first, 1.0)

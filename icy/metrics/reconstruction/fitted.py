@@ -28,7 +28,9 @@ def fit_linear(target: Target, distance: TensorDistance, fit: Fit) -> Reconstruc
     """
     said, design = _tensors(target, fit.device)
     positions, symbols = said.shape[1:]
-    vectors = torch.zeros(fit.restarts, target.count, positions, symbols, device=fit.device, requires_grad=True)
+    vectors = torch.zeros(
+        fit.restarts, target.count, positions, symbols, device=fit.device, requires_grad=True, dtype=torch.float32
+    )
     owner = torch.from_numpy(_owners(target)).to(fit.device)
     maps, bias = _first_maps(fit.restarts, target.atoms.shape[1], positions, fit.seed, fit.device)
     between = _between(distance, positions, symbols)
@@ -62,7 +64,7 @@ def fit_published(target: Target, fit: Fit) -> Reconstruction:
     stores symbols before positions, which makes no difference.
     """
     said, design = _tensors(target, fit.device)
-    vectors = torch.zeros(target.count, *said.shape[1:], device=fit.device, requires_grad=True)
+    vectors = torch.zeros(target.count, *said.shape[1:], device=fit.device, requires_grad=True, dtype=torch.float32)
     owner = torch.from_numpy(_owners(target)).to(fit.device)
     first = _first_maps(1, target.atoms.shape[1], said.shape[1], fit.seed, fit.device)
     maps, bias = (given[0] for given in first)
@@ -86,7 +88,11 @@ def _one_function(
     said, _ = _tensors(target, fit.device)
     generator = torch.Generator().manual_seed(stream_key(fit.seed, "tre", "vectors", restart))
     shape = target.count, said[0].numel()
-    vectors = (0.1 * torch.randn(shape, generator=generator)).to(fit.device).requires_grad_()
+    vectors = (
+        (0.1 * torch.randn(shape, generator=generator, dtype=torch.float32, device="cpu"))
+        .to(fit.device)
+        .requires_grad_()
+    )
     atoms = torch.from_numpy(target.atoms).to(fit.device)
     compose = _composed(_own(composition, target, fit, restart), derivations)
     learned = list(compose.parameters()) if isinstance(compose, nn.Module) else []
@@ -228,6 +234,10 @@ def _first_maps(restarts: int, attributes: int, positions: int, seed: int, devic
     """Draw maps, [R, A, S, S], and biases, [R, A, S], as torch initialises a linear layer."""
     generator = torch.Generator().manual_seed(stream_key(seed, "tre", "maps"))
     bound = 1 / math.sqrt(positions)
-    maps = torch.empty(restarts, attributes, positions, positions).uniform_(-bound, bound, generator=generator)
-    bias = torch.empty(restarts, attributes, positions).uniform_(-bound, bound, generator=generator)
+    maps = torch.empty(restarts, attributes, positions, positions, dtype=torch.float32, device="cpu").uniform_(
+        -bound, bound, generator=generator
+    )
+    bias = torch.empty(restarts, attributes, positions, dtype=torch.float32, device="cpu").uniform_(
+        -bound, bound, generator=generator
+    )
     return maps.to(device), bias.to(device)

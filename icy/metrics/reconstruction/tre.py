@@ -10,6 +10,7 @@ from icy.core.checks import whole_number
 from icy.core.devices import resolve_device
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.streams import stream
+from icy.core.surroundings import standard_state
 from icy.metrics.score import Score, undefined
 from icy.metrics.table import Table
 
@@ -25,6 +26,7 @@ MOST_ROWS = 1000  # drawn from a larger table by default, for compositions that 
 PUBLISHED_ROWS = 300  # drawn by the program of Perkins21 and Icy22
 
 
+@standard_state()
 def tre(
     meanings: Any,
     messages: Any = None,

@@ -12,6 +12,7 @@ from icy.core.checks import whole_number
 from icy.core.devices import resolve_device
 from icy.core.errors import unknown
 from icy.core.streams import stream
+from icy.core.surroundings import standard_state
 from icy.metrics.score import Score
 from icy.metrics.table import Table
 
@@ -26,6 +27,7 @@ RowPairs = tuple[Rows, Rows]  # the two rows of each pair, [n] each
 WORTH_A_GPU = 20_000  # rows; fewer are counted in less time than importing torch takes
 
 
+@standard_state()
 def topsim(
     meanings: Any,
     messages: Any = None,

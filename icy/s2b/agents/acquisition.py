@@ -22,6 +22,7 @@ from icy.core.errors import IncompatibleError, InvalidSettingError, PluginError,
 from icy.core.noise import Noise
 from icy.core.representations import one_hot
 from icy.core.streams import stream_key
+from icy.core.surroundings import standard_state
 from icy.models.cells import LSTMCell
 from icy.models.layers import Linear, SymbolEmbedding
 from icy.s2b.channel import regular
@@ -246,7 +247,7 @@ class Acquisition:
             told: progress callback, called with the number of listeners that have just been read.
         """
         found: dict[str, OfLanguages] = {name: np.zeros(len(self.batches)) for name in ("zsct", "support", "yes")}
-        keys = torch.zeros(len(self.rows), dtype=torch.int64)
+        keys = torch.zeros(len(self.rows), dtype=torch.int64, device="cpu")
         while len(self.rows):
             games, answers = self._batch()
             self._learner.update(games, answers, keys[: len(self.rows)])
@@ -321,6 +322,7 @@ def loss_of(settings: AcquisitionSettings) -> Callable[[Scores, Answers, Noise],
     return loss
 
 
+@standard_state()
 def ease_of_acquisition(
     speaker: str | Player = "posdis",
     game: GameSettings | None = None,

@@ -11,13 +11,13 @@ from .dealt import DealtGames
 
 def rewards(right: Bool[Tensor, "batch game"], games: DealtGames) -> Float[Tensor, "batch game"]:
     """Return the reward of every decision, 0 behind an episode's end."""
-    pay = torch.tensor(REWARDS)
+    pay = torch.tensor(REWARDS, dtype=torch.float32, device="cpu")
     return pay[games.query.long(), right.long()] * games.there
 
 
 def returns(reward: Float[Tensor, "batch game"], discount: float) -> Float[Tensor, "batch game"]:
     """Return the sum of a game's reward and of those that follow, discounted."""
-    place = torch.arange(reward.shape[1])
+    place = torch.arange(reward.shape[1], device="cpu")
     later = place[:, None] - place  # [of the reward, of the game]
     return reward @ torch.where(later >= 0, discount ** later.clamp(min=0).to(reward.dtype), 0.0)
 
@@ -32,7 +32,9 @@ def advantages(gain: Float[Tensor, "batch game"], games: DealtGames, discount: f
     of_phase = [returns(phase, discount) for phase in (query, there - query)]
     told = torch.stack([there, query, left, query * left, *of_phase], -1)
     rows, known = told[games.there], gain[games.there]
-    eased = rows.T @ rows + 1e-3 * torch.eye(rows.shape[1])  # some columns may be the same
+    eased = rows.T @ rows + 1e-3 * torch.eye(
+        rows.shape[1], dtype=torch.float32, device="cpu"
+    )  # some columns may be the same
     fitted = told @ torch.linalg.solve(eased, rows.T @ known)
     return normalised((gain - fitted) * there, games)
 

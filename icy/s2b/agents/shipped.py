@@ -59,7 +59,7 @@ def fitted(trained: MemoryListener, game: GameSettings) -> MemoryListener:
     with torch.random.fork_rng(devices=[]):
         made = MemoryListener(replace(game, vocab_size=vocabulary), trained.settings)
     learned = trained.alignment.detach()
-    own = torch.eye(*learned.shape, dtype=torch.bool)
+    own = torch.eye(*learned.shape, dtype=torch.bool, device="cpu")
     alignment = learned[~own].mean().repeat(game.width, tokens)
     for dimension in range(min(game.width, game.reach)):
         alignment[dimension, _position(dimension, game)] = learned[own].mean()

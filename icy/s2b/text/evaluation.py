@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Int64
 
 from icy.core.checks import seed_list
+from icy.core.surroundings import standard_state
 from icy.s2b.evaluation import Evaluation, batch_size, episode_seeds, evaluate
 from icy.s2b.game import BatchedGame
 from icy.s2b.options import GameOptions
@@ -75,6 +76,7 @@ def _share(part: Any, whole: Any) -> Any:
     return part / np.where(whole > 0, whole, np.nan)
 
 
+@standard_state()
 def evaluate_text(
     model: str | TextModel,
     settings: GameSettings | None = None,

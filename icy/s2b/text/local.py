@@ -109,7 +109,9 @@ class TransformersModel(TextModel):
         """Draw an option by the likelihood of its text after the context, and return all log-probabilities."""
         import torch
 
-        logprobs = torch.log_softmax(torch.tensor(self._likelihoods(context, options)), 0)
+        logprobs = torch.log_softmax(
+            torch.tensor(self._likelihoods(context, options), dtype=torch.float32, device="cpu"), 0
+        )
         temperature = self.settings.temperature
         if temperature == 0:
             which = int(logprobs.argmax())
@@ -136,7 +138,7 @@ class TransformersModel(TextModel):
         """Return the log-probabilities of the token after each of these."""
         import torch
 
-        scores = self.model(torch.tensor([ids], device=self.model.device)).logits[0]
+        scores = self.model(torch.tensor([ids], dtype=torch.int64, device=self.model.device)).logits[0]
         return torch.log_softmax(scores.float(), -1)
 
     def _ids(self, text: str) -> list[int]:

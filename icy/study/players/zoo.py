@@ -65,9 +65,12 @@ class ZooPlayer(StudyPlayer):
         self.task = self._task(content)
         self.updates = 0
         self.known: list[int] = []  # meanings, in the order of their first showing
-        self._messages = torch.zeros(content.space.size, content.length, dtype=torch.long)
+        self._messages = torch.zeros(content.space.size, content.length, dtype=torch.long, device="cpu")
         self._meanings = torch.from_numpy(content.space.meanings(range(content.space.size)))
-        self._keys = {what: torch.tensor([stream_key(seat.seed, "zoo", what)]) for what in ("cards", "noise")}
+        self._keys = {
+            what: torch.tensor([stream_key(seat.seed, "zoo", what)], dtype=torch.int64, device="cpu")
+            for what in ("cards", "noise")
+        }
         self._learner = self._new_learner()
 
     def _new_learner(self) -> Learner:
@@ -93,7 +96,9 @@ class ZooPlayer(StudyPlayer):
     def learn(self, item: Item, code: str) -> None:
         """Add a card to those that it learns from."""
         meaning = item[0] * self.seat.content.values + item[1]
-        self._messages[meaning] = torch.tensor([LETTERS.index(letter) for letter in code])
+        self._messages[meaning] = torch.tensor(
+            [LETTERS.index(letter) for letter in code], dtype=torch.int64, device="cpu"
+        )
         if meaning not in self.known:
             self.known.append(meaning)
         if self.settings.per_card:
@@ -111,7 +116,7 @@ class ZooPlayer(StudyPlayer):
             return
         pool = MeaningPool([self._meanings.new_tensor(sorted(self.known)).numpy()], CPU)
         drawn = pool.draw(self._keys["cards"], self.updates, updates, self.settings.training.batch_size)[0]
-        noise = counter_hash(self._keys["noise"], torch.arange(self.updates, self.updates + updates))
+        noise = counter_hash(self._keys["noise"], torch.arange(self.updates, self.updates + updates, device="cpu"))
         self._learner.train(self._meanings[drawn][:, None], self._messages[drawn][:, None], noise[:, None])
         self.updates += updates
 

@@ -134,7 +134,7 @@ def try_pair(task: PairTask, settings: TrainingSettings) -> Pair:
     """
     pair = make_pair(task, 0, settings)
     pair.link.word_count(task.vocab_size)  # raises if there are too many words to tell apart
-    meanings = torch.zeros(2, task.space.attributes, dtype=torch.long)
+    meanings = torch.zeros(2, task.space.attributes, dtype=torch.long, device="cpu")
     expected = {
         "sender": (2, task.message_length, task.vocab_size + 1),
         "receiver": (2, task.space.attributes, task.space.values),

@@ -13,6 +13,7 @@ from icy.core.devices import release
 from icy.core.errors import IcyError, StoreError
 from icy.core.memory import out_of_memory
 from icy.core.signals import hides_interrupt
+from icy.core.surroundings import require_training_failed, standard_state
 from icy.records.record import Record
 from icy.records.store import Store
 from icy.training.job import Job, Reading, Replicate
@@ -66,33 +67,64 @@ def run_job(job: Job, report: JobReport | None = None, put: Recorder | None = No
     put = put or Store(job.folder).put
     records: list[Record] = []
     remaining = set(job.replicates)
+    too_large = False
 
     def file(record: Record, files: Mapping[str, bytes]) -> None:
         put(record, files)
         records.append(record)
 
+    with standard_state():  # a plug-in may have set another one when it was loaded
+        for result in _results(job, report):
+            if isinstance(result, Exception):
+                too_large = out_of_memory(result) and len(remaining) > 1
+                for replicate in () if too_large else sorted(remaining):
+                    file(job.failure(replicate, result), {})
+                break
+            replicate, record, files = result
+            file(record, files)
+            remaining.discard(replicate)
+        result = None  # an exception keeps what filled the memory alive
+    if too_large or job.device != "cpu":
+        release(job.device)
+    return records + (_in_halves(job, remaining, records, report, put) if too_large else [])
+
+
+Result = tuple[Replicate, Record, Mapping[str, bytes]]
+
+
+def _results(job: Job, report: JobReport | None) -> Iterator[Result | Exception]:
+    """Train a job and yield each replicate with its record and files; if training fails, the exception comes last.
+
+    Exceptions of other causes pass through: of storage, of the callback, of the surroundings, and Ctrl-C.
+    """
+    remaining = set(job.replicates)
+    of_callback: list[Exception] = []
+
+    def tell(readings: Sequence[Reading]) -> None:
+        assert report is not None
+        try:
+            report(job, readings)
+        except Exception as error:
+            of_callback.append(error)
+            raise
+
     try:
-        for outcome in job.train(None if report is None else lambda readings: report(job, readings)):
+        for outcome in job.train(None if report is None else tell):
             if outcome.replicate not in remaining:
                 raise IcyError(f"{job.name} gave a result of {outcome.replicate}, which was not asked for.")
-            file(job.record(outcome), outcome.files)
             remaining.discard(outcome.replicate)
+            yield outcome.replicate, job.record(outcome), outcome.files
         if remaining:
             raise IcyError(f"{job.name} ended without a result of it.")
     except StoreError:
         raise  # a full disk or a vanished folder: nothing can be stored anywhere
     except Exception as error:
+        if error in of_callback:
+            raise
         if hides_interrupt(error):
             raise KeyboardInterrupt from error  # no failure of the model, whose training is to be resumed
-        too_large = out_of_memory(error) and len(remaining) > 1
-        for replicate in () if too_large else sorted(remaining):
-            file(job.failure(replicate, error), {})
-    else:
-        too_large = False
-    # Outside of the block above, as the error keeps what filled the memory alive.
-    if too_large or job.device != "cpu":
-        release(job.device)
-    return records + (_in_halves(job, remaining, records, report, put) if too_large else [])
+        require_training_failed(error)
+        yield error
 
 
 def _in_halves(

@@ -320,4 +320,4 @@ def _try_gradient() -> None:
     """Compute a gradient, which raises where PyTorch cannot after a copy."""
     import torch
 
-    torch.ones(1, requires_grad=True).sum().backward()  # type: ignore[no-untyped-call]
+    torch.ones(1, requires_grad=True, dtype=torch.float32, device="cpu").sum().backward()  # type: ignore[no-untyped-call]

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from icy.core.errors import IcyError
+from icy.core.errors import SurroundingsError
 from icy.records.record import Record
 from icy.records.store import Store
 from icy.training.job import Job, Reading, Replicate
@@ -77,7 +77,7 @@ class Submission:
 
     def given_up(self) -> list[Record]:
         """Return records of failure of what is left."""
-        return [self.job.failure(replicate, IcyError(KILLED)) for replicate in self.left]
+        return [self.job.failure(replicate, SurroundingsError(KILLED)) for replicate in self.left]
 
 
 class RemoteRunner(ABC):

@@ -270,7 +270,9 @@ def _chosen(low: Lowering, node: Node, parts: int, x: Value, index: Any) -> Valu
     """Return the first columns of examples, as a product with ones on the diagonal."""
     if not (isinstance(x, Panel) and x.rows is None and isinstance(index, list) and index[:-1] == [...]):
         raise NotNativeError("it takes something other than columns of examples")
-    return low.builder.linear(x, low._constant(torch.eye(x.width)[:, index[-1]]), None, parts)
+    return low.builder.linear(
+        x, low._constant(torch.eye(x.width, dtype=torch.float32, device="cpu")[:, index[-1]]), None, parts
+    )
 
 
 @lowers(torch.stack)

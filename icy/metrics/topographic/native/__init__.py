@@ -12,6 +12,8 @@ from jaxtyping import Int32, Int64, UInt, UInt8, UInt16
 from numpy.typing import NDArray
 
 from icy.core import native
+from icy.core.errors import IncompatibleError
+from icy.core.native.arguments import address
 
 MOST_COLUMNS = 2**8 - 1  # of equal_columns, whose keys are bytes
 MOST_CODES = 2**8
@@ -42,10 +44,13 @@ def equal_columns(
         right: codes, [right, columns].
     """
     rows, width = right.shape
+    if left.shape[1] != width or width > MOST_COLUMNS or right.dtype != np.uint8:
+        raise IncompatibleError(f"Rows have the same columns on both sides, at most {MOST_COLUMNS}, in 8 bits.")
     columns = np.zeros((width, -(-rows // GROUP) * GROUP), dtype=np.uint8)
     columns[:, :rows] = right.T
     found = np.empty((len(left), rows), dtype=np.uint8)
-    _call("equal_columns", np.ascontiguousarray(left), len(left), columns, rows, columns.shape[1], width, found)
+    codes = address(np.ascontiguousarray(left), "uint8", len(left) * width, "left")
+    _call("equal_columns", codes, len(left), columns.ctypes.data, rows, columns.shape[1], width, found.ctypes.data)
     return found
 
 
@@ -65,10 +70,23 @@ def levenshtein(
         right_lengths: likewise, [right].
         symbols: number of different tokens, at most MOST_SYMBOLS.
     """
-    one, other = (np.ascontiguousarray(tokens) for tokens in (left, right))
-    found = np.empty((len(one), len(other)), dtype=np.uint8)
-    texts = (one, left_lengths, len(one), other, right_lengths, len(other))
-    _call("levenshtein", *texts, one.shape[1], symbols, found)
+    found, width = np.empty((len(left), len(right)), dtype=np.uint8), left.shape[1]
+    if right.shape[1] != width or width > MOST_TOKENS or symbols > MOST_SYMBOLS:
+        raise IncompatibleError(f"Messages have the same width, at most {MOST_TOKENS}, and {MOST_SYMBOLS} symbols.")
+    texts: list[int] = []
+    held = []  # while the native code reads them
+    for tokens, lengths in ((left, left_lengths), (right, right_lengths)):
+        if tokens.size and int(tokens.max()) >= symbols:
+            raise IncompatibleError(f"Tokens are 0 to {symbols - 1} here; got {tokens.max()}.")
+        if lengths.size and not 0 <= int(lengths.min()) <= int(lengths.max()) <= width:
+            raise IncompatibleError(f"Lengths of messages are 0 to {width}; got {lengths.min()} to {lengths.max()}.")
+        held += [np.ascontiguousarray(tokens), np.ascontiguousarray(lengths)]
+        texts += [
+            address(held[-2], "uint16", len(tokens) * width, "tokens"),
+            address(held[-1], "int32", len(tokens), "lengths"),
+            len(tokens),
+        ]
+    _call("levenshtein", *texts, width, symbols, found.ctypes.data)
     return found
 
 
@@ -80,13 +98,17 @@ def count_keys(keys: UInt[NDArray[Any], "*shape"], cells: int) -> Int64[NDArray[
         cells: number of different keys that there may be.
     """
     found = np.zeros(cells, dtype=np.int64)
-    _call("count_keys", np.ascontiguousarray(keys), keys.itemsize, keys.size, cells, found)
+    keys = np.ascontiguousarray(keys)
+    if keys.size and int(keys.max()) >= cells:
+        raise IncompatibleError(f"Keys are 0 to {cells - 1} here; got {keys.max()}.")
+    place = address(keys, f"uint{8 * keys.itemsize}", keys.size, "keys")
+    _call("count_keys", place, keys.itemsize, keys.size, cells, found.ctypes.data)
     return found
 
 
-def _call(name: str, *arguments: NDArray[Any] | int) -> None:
-    """Call a function of the library with arrays, by their addresses, and numbers."""
+def _call(name: str, *arguments: int) -> None:
+    """Call a function of the library with addresses and numbers."""
     library = native.load(__name__)
     assert library is not None
     function = library.function(name, None, *_TAKES[name])
-    function(*(a.ctypes.data if isinstance(a, np.ndarray) else a for a in arguments))
+    function(*arguments)

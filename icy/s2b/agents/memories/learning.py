@@ -197,7 +197,7 @@ class DealtLearning(Training):
             group["lr"] = self.settings.rate(self.updates) * group["times"]
         tried = self._tried(batch) if self.settings.learner == "ppo" else None
         for _ in range(self.settings.epochs if tried else 1):
-            for rows in torch.randperm(len(batch), generator=self.random).split(self.settings.minibatch):
+            for rows in torch.randperm(len(batch), generator=self.random, device="cpu").split(self.settings.minibatch):
                 some = batch.take(rows)
                 loss = self._loss(some, None if tried is None else tried.take(rows, some))
                 self.optimiser.zero_grad()
@@ -262,7 +262,7 @@ def read(
     """
     dealt = deal_games(game, episode_seeds(seed, episodes), speaker)
     parts = []
-    for rows in torch.arange(len(dealt)).split(READ_AT_ONCE):
+    for rows in torch.arange(len(dealt), device="cpu").split(READ_AT_ONCE):
         some = dealt.take(rows)
         parts.append(phase_means(decide(model, some).argmax(-1) == some.answers, some))
     return accuracies(torch.cat(parts, 1))

@@ -184,7 +184,7 @@ class MemoryListener(nn.Module):
         if self.settings.kind == "joint":
             return agree.squeeze(1)
         if self.settings.aligned:
-            weights = torch.eye(self.dimensions, self.tokens, device=agree.device)
+            weights = torch.eye(self.dimensions, self.tokens, device=agree.device, dtype=torch.float32)
         else:
             weights = self.alignment.softmax(1)
         return odds_of_all(by_dimension(agree, weights))

@@ -154,7 +154,7 @@ class Pair(Training):
         return float(loss.detach())
 
     def _uniform(self, *shape: int) -> Tensor:
-        return torch.rand(shape, generator=self.random)
+        return torch.rand(shape, generator=self.random, dtype=torch.float32, device="cpu")
 
     def _reinforced(self, games: DealtGames, heard: Tensor) -> Tensor:
         """Return the loss of both players by the rewards of decisions that are drawn."""
@@ -219,7 +219,7 @@ class Pair(Training):
         games, heard = deal_silent(game or self.game, episode_seeds(seed, episodes))
         longest = games.there.shape[1]
         found = []
-        for rows in torch.arange(episodes).split(max(1, EVALUATED_AT_ONCE // (40 * longest**2))):
+        for rows in torch.arange(episodes, device="cpu").split(max(1, EVALUATED_AT_ONCE // (40 * longest**2))):
             some = games.take(rows)
             dimensions = self.speaking.likeliest_dimensions(len(rows))
             messages = hear(self.speaking.speak(self.speaking.recall(some.shown, dimensions)), heard[rows])

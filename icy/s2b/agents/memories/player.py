@@ -28,9 +28,9 @@ class EpisodeMemory:
     """
 
     def __init__(self, batch: int, width: int, tokens: int) -> None:
-        self.stimuli = torch.zeros(batch, 0, width)
-        self.messages = torch.zeros(batch, 0, tokens, dtype=torch.long)
-        self.known = torch.zeros(batch, 0, dtype=torch.bool)
+        self.stimuli = torch.zeros(batch, 0, width, dtype=torch.float32, device="cpu")
+        self.messages = torch.zeros(batch, 0, tokens, dtype=torch.long, device="cpu")
+        self.known = torch.zeros(batch, 0, dtype=torch.bool, device="cpu")
 
     def forget(self, which: Which) -> None:
         """Forget the games of some episodes, which begin anew."""
@@ -129,7 +129,7 @@ class TrainedSpeaker(Player):
                 "vocab_size, rounds)."
             )
         self.memory = EpisodeMemory(seat.episodes, settings.width, settings.length)
-        self.dimensions = torch.zeros(seat.episodes, settings.length, dtype=torch.long)
+        self.dimensions = torch.zeros(seat.episodes, settings.length, dtype=torch.long, device="cpu")
 
     @torch.no_grad()
     def acting(self, seen: Seen) -> Action:

@@ -131,13 +131,13 @@ class MemorySpeaker(nn.Module):
     def draw_dimensions(self, uniform: Float[Tensor, "batch position"]) -> Int[Tensor, "batch position"]:
         """Draw the dimension that each position speaks of in an episode, by uniform numbers."""
         if self.settings.alignment == "fixed":
-            return (torch.arange(self.positions) % self.dimensions).expand(len(uniform), -1)
+            return (torch.arange(self.positions, device="cpu") % self.dimensions).expand(len(uniform), -1)
         return pick(self.alignment.detach().softmax(1).expand(len(uniform), -1, -1), uniform)
 
     def likeliest_dimensions(self, batch: int) -> Int[Tensor, "batch position"]:
         """Return the likeliest dimension of each position."""
         if self.settings.alignment == "fixed":
-            return self.draw_dimensions(torch.zeros(batch, self.positions))
+            return self.draw_dimensions(torch.zeros(batch, self.positions, dtype=torch.float32, device="cpu"))
         return self.alignment.argmax(1).expand(batch, -1)
 
     def see(
@@ -147,7 +147,9 @@ class MemorySpeaker(nn.Module):
         batch, games = stimuli.shape[:2]
         if self.settings.kind == "whole":
             seen = features(stimuli).flatten(-2)[:, None].expand(-1, self.positions, -1, -1)
-            which = torch.eye(self.positions)[None, :, None].expand(batch, -1, games, -1)
+            which = torch.eye(self.positions, dtype=torch.float32, device="cpu")[None, :, None].expand(
+                batch, -1, games, -1
+            )
             return torch.cat([seen, which], -1)
         if self.settings.alignment == "soft":
             return features(torch.einsum("bgn,ln->blg", stimuli, self.alignment.softmax(1)))
@@ -206,7 +208,7 @@ class MemorySpeaker(nn.Module):
         """
         fresh = 0.0
         if self.settings.memory:
-            never, before = self.freshness(torch.eye(2).flip(0)).squeeze(-1)
+            never, before = self.freshness(torch.eye(2, dtype=torch.float32, device="cpu").flip(0)).squeeze(-1)
             fresh = FRESH * (never + (before - never) * used)
         chosen = (self.settings.scale * (guess + fresh)).softmax(-1)
         odds = read + (1 - attended).clamp(min=0).unsqueeze(-1) * chosen + SLIP
@@ -222,7 +224,7 @@ class MemorySpeaker(nn.Module):
         games = seen.shape[2]
         if not self.settings.memory:
             return Recall(seen.new_zeros(*seen.shape[:3], games), self.guess(seen))
-        earlier = torch.ones(games, games, dtype=torch.bool).tril(-1)
+        earlier = torch.ones(games, games, dtype=torch.bool, device="cpu").tril(-1)
         return Recall(self.attend(seen, seen, earlier), self.guess(seen))
 
     @torch.no_grad()
@@ -232,7 +234,7 @@ class MemorySpeaker(nn.Module):
         """Return the tokens of whole episodes, drawn by uniform numbers; without them, the likeliest."""
         weights, guess = recall
         attended, said = weights.sum(-1), torch.zeros_like(guess)
-        tokens, used = torch.zeros(guess.shape[:3], dtype=torch.long), torch.zeros_like(guess[:, :, 0])
+        tokens, used = torch.zeros(guess.shape[:3], dtype=torch.long, device="cpu"), torch.zeros_like(guess[:, :, 0])
         for now in range(guess.shape[2]):
             read = (weights[:, :, now, None, :now] @ said[:, :, :now]).squeeze(-2)
             chances = self.chances(read, used, attended[:, :, now], guess[:, :, now])
@@ -279,7 +281,7 @@ class MemorySpeaker(nn.Module):
     def dimension_log_chances(self, dimensions: Int[Tensor, "batch position"]) -> Float[Tensor, " batch"]:
         """Return the log-probability that the positions of an episode speak of these dimensions."""
         if self.settings.alignment != "drawn":
-            return torch.zeros(len(dimensions))
+            return torch.zeros(len(dimensions), dtype=torch.float32, device="cpu")
         logs = self.alignment.log_softmax(1).expand(len(dimensions), -1, -1)
         return logs.gather(2, dimensions.unsqueeze(-1)).sum((1, 2))
 

@@ -100,7 +100,11 @@ class Actions:
 
     def _said(self, number: Array) -> Array:
         library = sentences(self.game.vocab_size, self.game.length)
-        return torch.tensor(library, device=number.device)[number] if isinstance(number, Tensor) else library[number]
+        return (
+            torch.tensor(library, device=number.device, dtype=torch.int64)[number]
+            if isinstance(number, Tensor)
+            else library[number]
+        )
 
     def one_hot(self, chosen: Int[Tensor, "*lead choice"]) -> Float[Tensor, "*lead option"]:
         """Return choices as a one-hot block each; NEVER is a block of zeros."""

@@ -94,7 +94,7 @@ class CoreListener(nn.Module):
             logits = scores[-1][:, :-1].detach()
             likeliest = logits.argmax(-1)
             chosen = likeliest if random is None else torch.multinomial(logits.softmax(-1), 1, generator=random)[:, 0]
-            decided = decided.index_copy(1, torch.tensor([number]), chosen[:, None])
+            decided = decided.index_copy(1, torch.tensor([number], dtype=torch.int64, device="cpu"), chosen[:, None])
         return torch.stack(scores, 1), decided
 
     def player(self) -> NetworkPlayer:
@@ -117,18 +117,18 @@ class CoreListener(nn.Module):
         stimuli, there = games.stimuli.flatten(2), (*games.query[:, part.games].shape, game.rounds + 2)
         every = games.messages.unflatten(-1, (game.rounds, game.length))
         messages, again = every[:, part.games], part.before(every[:, :, -1]) * self.network.settings.hold
-        option, none = torch.arange(actions.width), actions.width - 1
+        option, none = torch.arange(actions.width, device="cpu"), actions.width - 1
         may = (part.steps == game.rounds)[:, None] ^ (option == none)
         found = Observation(
             stimulus=part.rows(part.spread(part.before(games.feedback.flatten(2)), stimuli[:, part.games])),
             message=part.rows(torch.cat([again[:, :, None], torch.zeros_like(messages[:, :, :1]), messages], 2)),
-            speaks=part.rows(torch.zeros(there, dtype=torch.bool)),
+            speaks=part.rows(torch.zeros(there, dtype=torch.bool, device="cpu")),
             query=part.rows(part.spread(part.before(games.query), games.query[:, part.games])),
             round=part.rows((part.steps % (game.rounds + 2)).expand(there)),
             **part.own(games, none),
             legal=part.rows(may.expand(*there, -1)),
-            extra=part.rows(torch.zeros(*there, 0)),
-            fresh=part.rows(torch.zeros(there, dtype=torch.bool)),
+            extra=part.rows(torch.zeros(*there, 0, dtype=torch.float32, device="cpu")),
+            fresh=part.rows(torch.zeros(there, dtype=torch.bool, device="cpu")),
         )
         found.fresh[0] = first == 0
         return found if self.own else found.without_own()
@@ -145,7 +145,7 @@ class _Part:
 
     def __init__(self, rounds: int, first: int, end: int | None) -> None:
         self.rounds, self.first, self.games = rounds, first, slice(first, end)
-        self.steps = torch.arange(rounds + 2) - 1  # -1: what is shown of the game before
+        self.steps = torch.arange(rounds + 2, device="cpu") - 1  # -1: what is shown of the game before
 
     def before(self, of_games: Tensor, nothing: float = 0) -> Tensor:
         """Return for each game what was of the one before, [B, g, ...]."""
@@ -164,7 +164,9 @@ class _Part:
         """Return what comes of the listener's own decisions, as an observation tells it."""
         known = torch.full_like(games.answers, NEVER) if games.decided is None else games.decided
         decided, right = self.before(known, NEVER), 1 * self.before(known == games.answers)
-        reward = torch.tensor(REWARDS)[1 * self.before(games.query), right] * (decided != NEVER)
+        reward = torch.tensor(REWARDS, dtype=torch.float32, device="cpu")[1 * self.before(games.query), right] * (
+            decided != NEVER
+        )
         result = (1 + right) * (decided != NEVER)
         previous = self.spread(decided, torch.full_like(decided, none))
         if self.first == 0:

@@ -98,8 +98,12 @@ def observe(
     fresh = torch.as_tensor(seen.fresh, device=device)
     count, here = len(fresh), fresh.device
     if previous is None:
-        previous = torch.full((count, len(actions.sizes)), NEVER, device=here)
-    rewards = torch.zeros(count, device=here) if earned is None else torch.as_tensor(earned, device=here).float()
+        previous = torch.full((count, len(actions.sizes)), NEVER, device=here, dtype=torch.int64)
+    rewards = (
+        torch.zeros(count, device=here, dtype=torch.float32)
+        if earned is None
+        else torch.as_tensor(earned, device=here).float()
+    )
 
     def tensor(array: Any) -> Tensor:
         return torch.as_tensor(array, device=here)
@@ -107,7 +111,7 @@ def observe(
     return Observation(
         stimulus=_all_slots(tensor(seen.stimulus).float(), actions.game),
         message=_message(tensor(seen.message), tensor(seen.feedback), held),
-        speaks=torch.full((count,), role == SPEAKER, device=here),
+        speaks=torch.full((count,), role == SPEAKER, device=here, dtype=torch.bool),
         query=tensor(seen.query),
         round=tensor(seen.round),
         result=tensor(seen.result),
@@ -115,7 +119,9 @@ def observe(
         earned=rewards * ~fresh,
         previous=previous.to(here).masked_fill(fresh[:, None], NEVER),
         legal=actions.legal(seen, here),
-        extra=torch.zeros(count, 0, device=here) if extra is None else extra.to(here) * ~fresh[:, None],
+        extra=torch.zeros(count, 0, device=here, dtype=torch.float32)
+        if extra is None
+        else extra.to(here) * ~fresh[:, None],
         fresh=fresh,
     )
 

@@ -53,11 +53,13 @@ class NetworkPlayer(Player):
         self._right, self._told = 0.0, 0
         check_game(self.network.actions, seat.settings, self.role)
         self.state = self.network.start(seat.episodes)
-        nothing = torch.full((seat.episodes, len(self.network.actions.sizes)), NEVER)
+        nothing = torch.full((seat.episodes, len(self.network.actions.sizes)), NEVER, dtype=torch.int64, device="cpu")
         self.choices = {-1: nothing, 0: nothing}  # by number of the step, from 1; those of the last two steps
-        self.asked = torch.zeros(seat.episodes, dtype=torch.bool)  # whether the step before took a decision
+        self.asked = torch.zeros(
+            seat.episodes, dtype=torch.bool, device="cpu"
+        )  # whether the step before took a decision
         self.acts_of_partner = self.partner.acts if self.partner is not None else 0
-        self.held = torch.zeros(seat.episodes, seat.settings.length, dtype=torch.long)
+        self.held = torch.zeros(seat.episodes, seat.settings.length, dtype=torch.long, device="cpu")
 
     @torch.no_grad()
     def acting(self, seen: Seen) -> Action:
@@ -84,7 +86,7 @@ class NetworkPlayer(Player):
         if self.role != SPEAKER:
             return super().utter(stimuli, meanings, episode)
         actions, count = self.network.actions, len(stimuli)
-        last = self.last[torch.full((count,), episode)]
+        last = self.last[torch.full((count,), episode, dtype=torch.int64, device="cpu")]
         first = torch.as_tensor(np.asarray(stimuli, dtype=np.float32))
         told = replace(
             last,
@@ -120,7 +122,7 @@ class NetworkPlayer(Player):
             or self.steps == 1
             or partner.acts - self.acts_of_partner not in (self.steps - 1, self.steps)
         ):
-            return torch.zeros(self.seat.episodes, self.network.settings.extra)
+            return torch.zeros(self.seat.episodes, self.network.settings.extra, dtype=torch.float32, device="cpu")
         return told_of(partner.network.actions, partner.choices[self.steps - 1])
 
     @property

@@ -18,4 +18,4 @@ def told_of(actions: Actions, chosen: Int[Tensor, "*lead choice"]) -> Float[Tens
     """Return the other player's choice as a one-hot block, and which player it is; zeros where there was no choice."""
     block = actions.one_hot(chosen)
     there = block.any(-1, keepdim=True)
-    return torch.cat([block, there * torch.tensor(PLAYER, device=block.device)], -1)
+    return torch.cat([block, there * torch.tensor(PLAYER, device=block.device, dtype=torch.float32)], -1)

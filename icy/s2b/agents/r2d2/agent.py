@@ -58,7 +58,9 @@ class Agent:
         self.actions = network.actions
         self.state = network.start(episodes * len(self.roles))
         self.chosen = {role: self._never(self.actions) for role in self.roles}
-        self.heard = {role: torch.zeros(episodes, self.game.length, dtype=torch.long) for role in self.roles}
+        self.heard = {
+            role: torch.zeros(episodes, self.game.length, dtype=torch.long, device="cpu") for role in self.roles
+        }
 
     @property
     def game(self) -> GameSettings:
@@ -71,7 +73,7 @@ class Agent:
         return self.network.core.device
 
     def _never(self, actions: Actions) -> Tensor:
-        return torch.full((self.episodes, len(actions.sizes)), NEVER)
+        return torch.full((self.episodes, len(actions.sizes)), NEVER, dtype=torch.int64, device="cpu")
 
     # -- acting --------------------------------------------------------------------------------------------------------
 
@@ -153,7 +155,9 @@ class Agent:
             **here,
             speaks=torch.full_like(fresh, role == SPEAKER),
             legal=self.actions.legal_where(steps[f"{role}.speak"], steps[f"{role}.decide"]),
-            extra=told_of(self.told[role], steps[f"{role}.told"]) if self.told else torch.zeros(*fresh.shape, 0),
+            extra=told_of(self.told[role], steps[f"{role}.told"])
+            if self.told
+            else torch.zeros(*fresh.shape, 0, dtype=torch.float32, device="cpu"),
         )
 
     def choices(self, steps: Recorded) -> Int[Tensor, "step batch choice"]:

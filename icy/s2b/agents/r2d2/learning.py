@@ -359,7 +359,12 @@ class R2D2Learning(Training):
     def step(self) -> None:
         """Let all actors act once, and record it."""
         turn, keep = self._turn, self.replay.begins
-        explores = torch.rand(len(self.settings.roles), self.settings.actors, generator=self.random) < self._exploring
+        explores = (
+            torch.rand(
+                len(self.settings.roles), self.settings.actors, generator=self.random, dtype=torch.float32, device="cpu"
+            )
+            < self._exploring
+        )
         by_agent = explores.split([len(agent.roles) for agent in self.agents])
         done = [
             (agent, agent.act(turn, self._greedy, some, self.random, keep))

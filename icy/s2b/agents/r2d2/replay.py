@@ -70,7 +70,9 @@ class Replay:
         self.count = 0
         self._steps: dict[str, Tensor] = {}
         self._states: dict[str, Tensor] = {}
-        self._chances = torch.zeros(self.held // self.stride, actors, dtype=torch.float64)  # priorities, raised
+        self._chances = torch.zeros(
+            self.held // self.stride, actors, dtype=torch.float64, device="cpu"
+        )  # priorities, raised
         self._highest = 1.0  # of all priorities given so far
 
     @property
@@ -114,7 +116,7 @@ class Replay:
         places = torch.multinomial(chances, count, replacement=True, generator=random)
         begun, actor = places // self.actors, places % self.actors
         weights = (int((chances > 0).sum()) * chances[places] / chances.sum()) ** -self.importance
-        steps = (begun * self.stride + torch.arange(self.length)[:, None]) % self.held
+        steps = (begun * self.stride + torch.arange(self.length, device="cpu")[:, None]) % self.held
         return Sequences(
             steps={name: value[steps, actor] for name, value in self._steps.items()},
             states={name: value[begun, actor] for name, value in self._states.items()},

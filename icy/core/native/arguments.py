@@ -1,0 +1,60 @@
+"""Check arrays before their addresses go to native code, which would read or write elsewhere in memory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from icy.core.errors import IncompatibleError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from torch import Tensor
+
+
+def address(array: Tensor | NDArray[Any], dtype: str, count: int, name: str) -> int:
+    """Return the address of the first number of an array.
+
+    Args:
+        array: on the CPU, contiguous and aligned.
+        dtype: name of the dtype that the native code reads, such as "float32".
+        count: how many numbers the native code reads or writes there.
+        name: of the argument, for the error.
+
+    Raises:
+        IncompatibleError: the array is not as described.
+    """
+    found, plain, place = _described_array(array) if isinstance(array, np.ndarray) else _described_tensor(array)
+    if (found, plain) != (dtype, "") or _size(array) != count:
+        raise IncompatibleError(
+            f"Native code takes '{name}' as {count} contiguous numbers of {dtype} on the CPU; got shape "
+            f"{list(array.shape)} of {found}{plain}."
+        )
+    return place
+
+
+def _size(array: Any) -> int:
+    return int(array.size if isinstance(array, np.ndarray) else array.numel())
+
+
+def _described_array(array: NDArray[Any]) -> tuple[str, str, int]:
+    """Return dtype, what is not plain about it ("" if nothing), and address."""
+    plain = array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative  # bytes in this machine's order
+    return array.dtype.name, "" if plain else ", not contiguous or not aligned", array.ctypes.data
+
+
+def _described_tensor(tensor: Tensor) -> tuple[str, str, int]:
+    """Return dtype, what is not plain about it ("" if nothing), and address (0 if there is none)."""
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    try:
+        if tensor.device.type != "cpu":
+            return dtype, f" on {tensor.device}", 0
+        if not tensor.is_contiguous() or tensor.is_neg() or tensor.is_conj():
+            return dtype, ", not contiguous", 0
+        place = tensor.data_ptr()
+    except (RuntimeError, NotImplementedError):
+        return dtype, ", a tensor without memory of its own", 0
+    if place % max(tensor.element_size(), 1) or (place == 0 and tensor.numel()):
+        return dtype, ", not aligned", 0
+    return dtype, "", place

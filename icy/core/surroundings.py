@@ -1,0 +1,137 @@
+"""The program and the machine around icy: its state must not change numbers, and its failures are not a model's.
+
+The numbers of a record must follow from its key. A program may have set another default dtype or device, may be in
+inference mode or under autocast, and so on. `standard_state` sets PyTorch's own defaults for the duration of a call.
+"""
+
+from __future__ import annotations
+
+import errno
+import signal
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import numpy as np
+
+from .errors import SurroundingsError
+
+AUTOCAST_DEVICES = ("cpu", "cuda")
+OF_THE_MACHINE = {  # numbers of OSErrors that no code of a model can cause or avoid
+    errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO, errno.EROFS, errno.ESTALE,
+}  # fmt: skip
+NO_THREAD = "can't start new thread"
+GPU_FAILS = "CUDA error"  # as PyTorch reports a lost driver or a failed launch; nothing works after it
+
+
+@contextmanager
+def standard_state() -> Iterator[None]:
+    """Compute in PyTorch's standard state within the block, and restore the caller's state at its end.
+
+    Standard are: float32 and the CPU as defaults, gradients on, no inference mode, no autocast, no anomaly detection,
+    no deterministic replacements of operations, full precision of matrix products, subnormal numbers kept, and NumPy's
+    own handling of floating-point errors. The default dtype and the settings of operations belong to the process: other
+    threads of the program see them as well during the call.
+
+    Also a decorator of functions; for a generator, use it as a block within.
+
+    Raises:
+        SurroundingsError: a transformation of PyTorch, such as `torch.func.vmap` or a fake tensor mode, surrounds the
+            call. It cannot be suspended.
+    """
+    with ExitStack() as restored:
+        restored.enter_context(np.errstate(divide="warn", over="warn", under="ignore", invalid="warn"))
+        if "torch" in sys.modules:  # else nothing of PyTorch is set
+            _require_plain_tensors()
+            _set_defaults(restored)
+            _set_modes(restored)
+            _set_operations(restored)
+        yield
+
+
+def _require_plain_tensors() -> None:
+    """Raise an error if operations do not run on ordinary tensors here."""
+    import torch
+
+    if torch._C._functorch.maybe_current_level() is not None:  # type: ignore[attr-defined]
+        raise SurroundingsError(
+            "icy cannot run within a transformation of torch.func (vmap, grad, ...); call it outside of the function "
+            "that is transformed."
+        )
+    made = torch.empty(0, device="cpu", dtype=torch.float32)
+    if type(made) is not torch.Tensor or made.device.type != "cpu":
+        raise SurroundingsError(
+            f"icy cannot run here: a mode of PyTorch makes every new tensor a {type(made).__name__} on "
+            f"{made.device}; leave the mode before the call."
+        )
+
+
+def _set_defaults(restored: ExitStack) -> None:
+    import torch
+
+    if (dtype := torch.get_default_dtype()) != torch.float32:
+        restored.callback(torch.set_default_dtype, dtype)
+        torch.set_default_dtype(torch.float32)
+    if torch.get_default_device().type != "cpu":
+        restored.enter_context(torch.device("cpu"))
+
+
+def _set_modes(restored: ExitStack) -> None:
+    import torch
+
+    if torch.is_inference_mode_enabled():
+        restored.enter_context(torch.inference_mode(False))
+    if not torch.is_grad_enabled():
+        restored.enter_context(torch.enable_grad())
+    for device in AUTOCAST_DEVICES:
+        if torch.is_autocast_enabled(device):
+            restored.enter_context(torch.autocast(device, enabled=False))
+    if torch.is_anomaly_enabled():
+        restored.enter_context(torch.autograd.set_detect_anomaly(False))
+
+
+def _set_operations(restored: ExitStack) -> None:
+    import torch
+
+    if torch.are_deterministic_algorithms_enabled():
+        warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
+        restored.callback(torch.use_deterministic_algorithms, True, warn_only=warn_only)
+        torch.use_deterministic_algorithms(False)
+    if (precision := torch.get_float32_matmul_precision()) != "highest":
+        restored.callback(torch.set_float32_matmul_precision, precision)
+        torch.set_float32_matmul_precision("highest")
+    smallest = torch.tensor(2.0**-149, dtype=torch.float32, device="cpu")
+    if float(smallest * 1) == 0 and torch.set_flush_denormal(False):
+        restored.callback(torch.set_flush_denormal, True)
+
+
+def require_training_failed(error: Exception) -> None:
+    """Raise an error if a training ended because of the program or the machine around it.
+
+    Args:
+        error: the exception that ended it.
+
+    Raises:
+        SurroundingsError: a signal handler of the program raised `error`, or the operating system or the GPU did. Not
+            for exhausted memory, which may be the model's: see `icy.core.memory.out_of_memory`.
+    """
+    if (cause := _outside_cause(error)) is not None:
+        raise SurroundingsError(
+            f"Training ended because of {cause} ({type(error).__name__}: {error}); nothing was recorded, and the same "
+            "call continues."
+        ) from error
+
+
+def _outside_cause(error: Exception) -> str | None:
+    if isinstance(error, OSError) and error.errno in OF_THE_MACHINE:
+        return "the machine"
+    if isinstance(error, RuntimeError) and NO_THREAD in str(error):
+        return "the machine"
+    if isinstance(error, RuntimeError) and GPU_FAILS in str(error):
+        return "the GPU"
+    handlers = {signal.getsignal(number) for number in signal.valid_signals()}
+    codes = {getattr(getattr(handler, "__func__", handler), "__code__", None) for handler in handlers} - {None}
+    if any(frame.f_code in codes for frame, _ in traceback.walk_tb(error.__traceback__)):
+        return "a signal"
+    return None
