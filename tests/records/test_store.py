@@ -138,7 +138,7 @@ def test_a_damaged_record_is_kept_beside_the_new_one(
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
         assert Store(tmp_path).get(record["key"]) is None
-        assert to_run([record["key"]], store, "missing") == {record["key"]}
+        assert to_run({record["key"]: store.get(record["key"])}, store, "missing") == {record["key"]}
         store.put(record)
         assert path.with_name(f"{path.name}.odd{number}").read_text() == text
         assert f"What was in {path}, no readable result, is kept as {path.name}.odd{number}." in caplog.text
@@ -178,7 +178,7 @@ def test_what_is_no_file_is_no_record(make: Callable[[Path], None], tmp_path: Pa
     Store(tmp_path).put(good := on_file())
     make(path := store.path(record["key"]))
     assert store.all_records() == [good]
-    assert to_run([record["key"]], store, "missing") == {record["key"]}
+    assert to_run({record["key"]: store.get(record["key"])}, store, "missing") == {record["key"]}
     store.put(record)
     assert store.get(record["key"]) == record
     assert os.path.lexists(path.with_name(f"{path.name}.odd"))
@@ -226,9 +226,9 @@ def test_what_is_run_again(tmp_path: Path, rerun: str, expected: set[str]) -> No
     keys = {name: on_file(seed=seed)["key"] for seed, name in enumerate(["good", "bad", "new"])}
     store.put(on_file(seed=0))
     store.put(on_file(seed=1, failed=True))
-    assert to_run(keys.values(), store, rerun) == {keys[name] for name in expected}
+    assert to_run({key: store.get(key) for key in keys.values()}, store, rerun) == {keys[name] for name in expected}
 
 
 def test_unknown_rerun(tmp_path: Path) -> None:
     with pytest.raises(InvalidSettingError, match="missing, failed, always, never"):
-        to_run([], Store(tmp_path), "sometimes")
+        to_run({}, Store(tmp_path), "sometimes")
