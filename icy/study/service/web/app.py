@@ -14,7 +14,6 @@ from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.body_limit import RequestBodyLimitMiddleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
@@ -28,7 +27,7 @@ from icy.study.service.studies import Study
 
 from . import views
 from .desk import STATIC, Desk, Web, render
-from .guard import MOST_BODY, MOST_FIELDS, Headers, is_password, is_same_site
+from .guard import MOST_BODY, MOST_FIELDS, Headers, Hosts, is_password, is_same_site
 from .limits import Limit
 from .words import fill
 
@@ -58,7 +57,7 @@ def make_app(studies: Sequence[Study], web: Web, hosts: Sequence[str] = ("*",)) 
     app = Starlette(
         routes=_routes(desks),
         middleware=[
-            Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False),
+            Middleware(Hosts, names=hosts),
             Middleware(RequestBodyLimitMiddleware, max_body_size=MOST_BODY),
         ],
         exception_handlers={HTTPException: _failed, StoreError: _failed, Exception: _failed},
