@@ -211,17 +211,17 @@ def export(
     """
     if format_ not in FORMATS:
         raise unknown("format of an export", format_, FORMATS)
-    mode = {"mode": PRIVATE} if with_ids else {}
+    mode = PRIVATE if with_ids else None
     files = _files(study, format_, pilot, with_ids)
     if target.suffix == ".zip":
         archive = io.BytesIO()
         with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as opened:
             for name, content in files.items():
                 opened.writestr(name, content)
-        write_atomically(target, archive.getvalue(), **mode)
+        write_atomically(target, archive.getvalue(), mode=mode)
     else:
         for name, content in files.items():
-            write_atomically(target / name, content, **mode)
+            write_atomically(target / name, content, mode=mode)
     return [*files]
 
 

@@ -54,19 +54,19 @@ class LinkFaults:
         return found
 
 
-def test_mark(study: Study) -> str:
+def link_mark(study: Study) -> str:
     """Return the secret part of the test link."""
     return study.key.mark("link test", study.name)
 
 
-def test_link(study: Study, address: str) -> str:
+def link_to_test(study: Study, address: str) -> str:
     """Return the link that a researcher gives to the platform.
 
     Args:
         study: the study.
         address: of the study, as people use it.
     """
-    parameters = [study.plan.platform.link, f"{TEST}={test_mark(study)}"]
+    parameters = [study.plan.platform.link, f"{TEST}={link_mark(study)}"]
     return f"{address}?{'&'.join(filter(None, parameters))}"
 
 

@@ -20,10 +20,14 @@ PROLIFIC = "https://app.prolific.com/submissions/complete"
 ANY_ID = "(?!.*://).+"  # where the platform does not say how its ids look: any text except an address
 
 # Values that templates and programs leave in place of an id. Strangers share them, so they are not taken for ids.
-WORDS = re.compile(r"undefined|null|none|nil|nan|n/a|na|true|false|unknown|anonymous|\w*_not_available")
+WORDS = re.compile(
+    r"undefined|null|none|nil|nan|n/a|na|true|false|unknown|anonymous|empty|missing|blank|default|todo|tbd|"
+    r"(\w*[ _-])?not[ _-](available|set|found|filled)"
+)
 NAMES = re.compile(  # of parameters, as in PROLIFIC_PID
-    r"((your|my|the)[ _-]?)?((prolific|worker|user|participant|subject|person|survey|session|study|external|assignment|"
-    r"hit|response|respondent|panelist|completion)[ _-]?)?((p|r|u|gu|ps)?id|code)"
+    r"((insert|enter|your|my|the)[ _-]?)*"
+    r"((prolific|worker|user|participant|subject|person|survey|session|study|external|assignment|hit|response|"
+    r"respondent|panelist|completion)[ _-]?)?((p|r|u|gu|ps)?id|code|name)([ _-]?here)?"
 )
 SIGNS = re.compile(r"[{}\[\]<>%$|*`\\\ufffd]|^:")  # as in {{%ID%}}, ${id}, [PID], <id>, %ID%, *|ID|*, :id
 WRAPPED = re.compile(r"([\W_])[^\d]*\1")  # as in __ID__, @@ID@@ and #ID#

@@ -34,6 +34,7 @@ HEADINGS = (
     *("odd", "decision"),
 )
 SHOWN = 8  # letters of a person's name
+MOST_NAMES = 5  # of people in a sentence
 
 
 @click.command("review", epilog=EPILOG)
@@ -90,13 +91,12 @@ def _undecided(study: Study) -> list[str]:
     odd = [one for one in left if one.odd]
     if len(odd) == len(left):
         if not games:
-            why = "no game is finished"
+            why = "No game is finished."
         elif not left:
-            why = f"{counted(len(games), 'finished game', 'are')} decided on already"
+            why = f"{counted(len(games), 'finished game', 'have')} been decided on already."
         else:
-            names = listed([one.person[:SHOWN] for one in odd[:SHOWN]]) + (" and others" if len(odd) > SHOWN else "")
-            why = (
-                f"{counted(len(odd), 'undecided game', 'are')} odd; look at {names}, and approve or reject each by name"
-            )
-        note(f"Approved: 0 games, since {why}.")
+            names = listed([one.person[:SHOWN] for one in odd[:MOST_NAMES]])
+            more = f" and {len(odd) - MOST_NAMES} others" if len(odd) > MOST_NAMES else ""
+            why = f"{counted(len(odd), 'undecided game', 'are')} odd: decide on {names}{more} by name."
+        note(f"Approved: 0 games. {why}")
     return [one.person for one in left if not one.odd]

@@ -48,7 +48,7 @@ def serve_command(
 ) -> int:
     """Run one or more studies as a web service, until Ctrl-C."""
     from icy.study.service import open_study, read_plan
-    from icy.study.service.links import needs_test, pass_test, test_link
+    from icy.study.service.links import link_to_test, needs_test, pass_test
     from icy.study.service.serve import Serving, app_of, listening, serve
 
     serving = Serving(
@@ -70,10 +70,9 @@ def serve_command(
             if skip_link_test:
                 pass_test(one)
             else:
-                note(
-                    f"Nobody can take part in {one.name} before its link is tested. Give the platform this link, open the"
-                )
-                note(f"study there, and confirm what arrives: {test_link(one, serving.address(one.name))}")
+                link = link_to_test(one, serving.address(one.name))
+                note(f"Nobody can take part in {one.name} before its link is tested. Put this link into the platform,")
+                note(f"open the study there, and confirm what arrives: {link}")
     serve(app, serving, at)
     note("Stopped; all that people did is on file.")
     return DONE

@@ -10,8 +10,7 @@ from typing import Any
 from starlette.responses import Response
 
 from icy.study.game import COLOURS, Feedback, Game, Picture
-from icy.study.service.links import TEST
-from icy.study.service.links import test_mark as link_mark
+from icy.study.service.links import TEST, link_mark
 from icy.study.service.pay import bonus_cents, code_of, leave_address, outcome_of
 from icy.study.service.persons import Person
 from icy.study.service.platforms import MOST_ID, PLATFORMS, hand_in_address, parameters_of

@@ -15,7 +15,7 @@ import pytest
 
 from icy.study.service.web.words import words
 from tests.browsers import why_not
-from tests.study.service.helpers import finish, started, study
+from tests.study.service.helpers import finish, pid, started, study
 from tests.study.service.web.helpers import without_limits
 from tests.study.service.web.test_browser import begin, opened, play, press, right_answer, small
 
@@ -123,14 +123,14 @@ def test_axe_finds_nothing_on_the_other_pages(width: int, scheme: str, tmp_path:
                 page.get_by_label(question.options[place]).check()
             press(page, getattr(T, "continue"))
 
-        agree("pilot?PROLIFIC_PID=one")
+        agree(f"pilot?PROLIFIC_PID={pid(1)}")
         answer(right=False)
         page.get_by_text(T.comprehension.again).first.wait_for()
         look("questions-again")
         answer(right=False)
         page.get_by_role("heading", name=T.screened.title).wait_for()
         look("screened")
-        agree("pilot?PROLIFIC_PID=two")
+        agree(f"pilot?PROLIFIC_PID={pid(2)}")
         answer(right=True)
         press(page, T.start.begin)
         page.get_by_label(T.game.question).wait_for()
@@ -148,7 +148,7 @@ def test_axe_finds_nothing_on_the_other_pages(width: int, scheme: str, tmp_path:
         press(page, T.feedback.send)
         page.get_by_role("heading", name=T.done.title).wait_for()
         look("done-mturk")
-        agree("pilot?PROLIFIC_PID=three")
+        agree(f"pilot?PROLIFIC_PID={pid(3)}")
         page.get_by_role("link", name=T.game.stop).click()
         press(page, T.stop.delete)
         page.get_by_role("heading", name=T.withdrawn.title).wait_for()
