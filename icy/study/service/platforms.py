@@ -12,9 +12,11 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from icy.core.errors import InvalidSettingError, quoted
 
+from .sites import Site, site_of
+
 MOST_ID = 128  # letters of an external id
 PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"  # MTurk's assignment of someone who only looks
-MTURK_HOSTS = ("www.mturk.com", "workersandbox.mturk.com")  # frames, and where work is handed in
+MTURK_SITES = (Site("https", "www.mturk.com", 443), Site("https", "workersandbox.mturk.com", 443))  # that take work
 MTURK_FRAMES = ("https://www.mturk.com", "https://workersandbox.mturk.com", "https://worker.mturk.com")
 PROLIFIC = "https://app.prolific.com/submissions/complete"
 ANY_ID = "(?!.*://).+"  # where the platform does not say how its ids look: any text except an address
@@ -233,7 +235,5 @@ def hand_in_address(submit_to: str) -> str:
         >>> hand_in_address("https://evil.example"), hand_in_address("https://www.mturk.com@evil.example")
         ('', '')
     """
-    parts = urlsplit(submit_to)
-    if parts.scheme != "https" or parts.netloc not in MTURK_HOSTS:
-        return ""
-    return f"https://{parts.netloc}/mturk/externalSubmit"
+    site = site_of(submit_to)
+    return f"https://{site.host}/mturk/externalSubmit" if site in MTURK_SITES and site else ""

@@ -148,7 +148,22 @@ def test_other_addresses_are_refused(address: str) -> None:
 
 @pytest.mark.parametrize(
     "given",
-    ["http://www.mturk.com", "https://www.mturk.com.evil.example", "https://a@www.mturk.com", "", "//www.mturk.com"],
+    [
+        "http://www.mturk.com",
+        "https://www.mturk.com:8443",
+        "https://worker.mturk.com",
+        "https://www.mturk.com.evil.example",
+        "https://a@www.mturk.com",
+        "",
+        "//www.mturk.com",
+    ],
 )
 def test_work_is_handed_in_at_mturk_alone(given: str) -> None:
     assert hand_in_address(given) == ""
+
+
+@pytest.mark.parametrize(
+    "given", ["https://www.mturk.com:443", "https://WWW.MTURK.COM/", " https://www.mturk.com./mturk"]
+)
+def test_one_address_of_mturk_may_be_written_in_several_ways(given: str) -> None:
+    assert hand_in_address(given) == "https://www.mturk.com/mturk/externalSubmit"
