@@ -21,7 +21,7 @@ Row = sqlite3.Row
 
 def _make_private(path: Path) -> None:
     """Make a database that only its owner may read, before anything is in it; SQLite gives its logs the same rights."""
-    with contextlib.suppress(OSError):  # of which SQLite says more
+    with contextlib.suppress(OSError):  # SQLite explains the failure better
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
         path.chmod(0o600)
 

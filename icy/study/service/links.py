@@ -24,7 +24,7 @@ TEST = "icy_test"  # parameter of the test link
 
 @dataclass(frozen=True)
 class LinkFaults:
-    """What is wrong with the link of a study.
+    """Faults of the link of a study.
 
     Attributes:
         untested: whether nobody can take part before the link is tested.
@@ -73,7 +73,7 @@ def link_to_test(study: Study, address: str) -> str:
 def is_untested(connection: sqlite3.Connection, study: Study) -> bool:
     """Return whether nobody new can take part before the link is tested.
 
-    Only open studies whose people need an id have a test. Someone of the platform who takes part proves that it works.
+    Only open studies with required ids have a test. A person of the platform who took part proves that the link works.
     """
     recruiting = study.plan.platform
     if study.plan.state != "open" or not recruiting.needs_id_now("open"):
@@ -87,7 +87,7 @@ def is_untested(connection: sqlite3.Connection, study: Study) -> bool:
 
 
 def needs_test(study: Study) -> bool:
-    """Return the same of a study that is not being read."""
+    """Return whether the link of a study must be tested."""
     with study.database.reading() as connection:
         return is_untested(connection, study)
 
@@ -119,7 +119,7 @@ def count_refusal(study: Study, reason: str) -> None:
 
 
 def link_faults(connection: sqlite3.Connection, study: Study, pilot: bool) -> LinkFaults:
-    """Return what is wrong with the link of a study."""
+    """Return the faults of the link of a study."""
     rows = connection.execute(
         "SELECT reason, visits, last FROM refused_visit WHERE study = ? AND pilot = ?", (study.number, pilot)
     ).fetchall()

@@ -87,7 +87,7 @@ def person_of_external(connection: sqlite3.Connection, study: Study, external: s
 
 
 def come_again(study: Study, visit: Visit) -> Person | None:
-    """Return the person of a visit's id, and keep what the link of this last visit held; None for someone new."""
+    """Return the person of a visit's id, and keep the parameters of this last visit; None for someone new."""
     with study.database.reading() as connection:
         known = person_of_external(connection, study, visit.external)
         changed = known is not None and _last_visit(connection, known, visit) is not None
@@ -104,7 +104,7 @@ def _keep_visit(connection: sqlite3.Connection, person: Person, visit: Visit) ->
 
 
 def _last_visit(connection: sqlite3.Connection, person: Person, visit: Visit) -> dict[str, Any] | None:
-    """Return what is to be kept of a person's link after another visit; None if nothing changes.
+    """Return the parameters to keep of a person's link after another visit; None if nothing changes.
 
     Someone who returns a task of MTurk and accepts it again has a new assignment, which alone can be handed in. The
     assignments before it are kept as "earlier", since one of them may have been handed in as well.

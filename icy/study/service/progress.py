@@ -42,7 +42,7 @@ class Progress:
         screened: persons who failed the questions on the instructions twice.
         withdrawn: persons who withdrew.
         last: time of the last thing that anyone did; None without any.
-        link: what is wrong with the link of the platform.
+        link: faults of the link of the platform.
     """
 
     cells: tuple[Cell, ...]

@@ -91,7 +91,7 @@ def _undecided(study: Study) -> list[str]:
     odd = [one for one in left if one.odd]
     if len(odd) == len(left):
         if not games:
-            why = "No game is finished." if study.is_pilot else "No game is finished, not counting those of the pilot."
+            why = "No game is finished." if study.is_pilot else "No game outside the pilot is finished."
         elif not left:
             why = f"{counted(len(games), 'finished game', 'have')} been decided on already."
         else:

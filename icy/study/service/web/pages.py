@@ -204,7 +204,7 @@ def end_page(
 
 
 def link_page(desk: Desk, given: Mapping[str, str]) -> Response:
-    """Return the page that shows a researcher what the link of the platform brought."""
+    """Return the page that shows a researcher the parameters in the link of the platform."""
     recruiting, t = desk.study.plan.platform, desk.words.link
     came, known = recruiting.visit(given), PLATFORMS[recruiting.name]
     arrived = {recruiting.parameter: came.fault or ("good" if came.external else "missing")}

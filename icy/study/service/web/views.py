@@ -69,7 +69,7 @@ def is_test(study: Study, given: Mapping[str, str]) -> bool:
 
 
 def confirm_link(desk: Desk, request: Request, form: Form) -> Response:
-    """Open a study whose researcher saw that the link brings the right id."""
+    """Open a study after its researcher saw that the link brings the right id."""
     if not is_test(desk.study, form):
         raise HTTPException(404)
     if not desk.study.plan.platform.visit(form).external:
