@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from icy.study.service.links import link_mark
 from icy.study.service.web.words import words
 from tests.browsers import why_not
 from tests.study.service.helpers import finish, pid, started, study
@@ -105,6 +106,7 @@ def test_axe_finds_nothing_on_the_other_pages(width: int, scheme: str, tmp_path:
         study(tmp_path, name="closed", state="closed"),
         study(tmp_path, name="desktop", people={"devices": ["phone"]}),
         study(tmp_path, name="deutsch", language="de"),
+        study(tmp_path, name="untested", platform={"name": "prolific"}, state="open"),
     ]
     finish(studies[2], started(studies[2]))
     with opened(studies, without_limits(researcher=True), **screen(width, scheme)) as page:
@@ -153,7 +155,15 @@ def test_axe_finds_nothing_on_the_other_pages(width: int, scheme: str, tmp_path:
         press(page, T.stop.delete)
         page.get_by_role("heading", name=T.withdrawn.title).wait_for()
         look("withdrawn")
+        page.goto(f"{root}/untested?PROLIFIC_PID=null")
+        page.get_by_text(T.refused.placeholder).wait_for()
+        look("id-not-filled-in")
+        page.goto(f"{root}/untested?PROLIFIC_PID={pid(4)}&icy_test={link_mark(studies[6])}")
+        look("link-test")
+        press(page, T.link.open)
+        page.get_by_text(T.link.done).wait_for()
+        look("link-tested")
         for address in ("full", "closed", "desktop", "deutsch", "pilot/researcher"):
             page.goto(f"{root}/{address}")
             look(address.rpartition("/")[2])
-    assert len(look.seen) == 11
+    assert len(look.seen) == 14
