@@ -125,7 +125,8 @@ def visit_of(platform: str, id_parameter: str, given: Mapping[str, str], id_patt
     preview = found.get("assignment") == PREVIEW
     kept = {short: value for short, value in found.items() if 0 < len(value) <= MOST_ID and not is_placeholder(value)}
     external = "" if preview or not name else cleaned(given.get(name, ""))
-    fault = fault_of(platform, external, id_pattern) if external else ""
+    is_named = bool(name) and name in given and not preview  # also by nothing, which a platform may put in
+    fault = fault_of(platform, external, id_pattern) if is_named else ""
     return Visit("" if fault else canonical_id(platform, external), kept, preview, fault)
 
 

@@ -58,6 +58,7 @@ PLACEHOLDERS = [
     *("unknown", "anonymous", "PROLIFIC_PID", "prolific_pid", "workerId", "WORKERID", "survey_code", "PID", "id", "ID"),
     *("participantId", "participant-id", "Participant ID", "your_id", "ASSIGNMENT_ID_NOT_AVAILABLE"),
     *("WORKER_ID_NOT_AVAILABLE", "xxxx", "XXXXXXXXXXXXXX", "0" * 24, "f" * 24, "-", "...", "???", "--", "\u2014"),
+    *("", " ", "\u200b", "\0"),
 ]
 
 
