@@ -24,6 +24,7 @@ ROOT = Path(__file__).parent
 # Each lower bound is a version that passes the tests; `.ci/lowest FOLDER` installs these versions to check it.
 REPORT = ["vl-convert-python>=1.6"]  # Vega in one piece, which `icy report` writes into its files
 STUDY = [
+    "idna>=3.0",  # names of sites with letters beyond ASCII, as browsers write them
     "jinja2>=3.1",
     "markdown-it-py>=3.0",
     "python-multipart>=0.0.18",

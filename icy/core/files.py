@@ -13,12 +13,17 @@ from typing import BinaryIO
 from .errors import StoreError
 
 FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}  # the disk, or what one may use of it
+PRIVATE = 0o600  # the mode of files with ids or codes of people: for their owner alone
 ROOM = 1 << 18  # bytes that a folder must have room for: more than a record
 
 
 @contextlib.contextmanager
-def whole_file(path: Path) -> Iterator[BinaryIO]:
+def whole_file(path: Path, mode: int | None = None) -> Iterator[BinaryIO]:
     """Open a file to write under a temporary name; rename it to `path` once it is complete.
+
+    Args:
+        path: of the file.
+        mode: of the file, as in 0o600; by default as usual.
 
     Raises:
         OSError: the folder cannot be written, or the disk is full. An earlier file at `path` is kept.
@@ -29,27 +34,30 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
             yield file
             file.flush()
             os.fsync(file.fileno())  # else a power cut could leave an empty file at `path`
-        os.chmod(temporary, 0o644)  # temporary files are private by default
+        os.chmod(temporary, 0o644 if mode is None else mode)  # temporary files are private by default
         os.replace(temporary, path)
     finally:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
 
 
-def write_atomically(path: Path, content: bytes | memoryview, option: str = "--out") -> None:
+def write_atomically(
+    path: Path, content: bytes | memoryview, option: str = "--out", *, mode: int | None = None
+) -> None:
     """Write a file under a temporary name, then rename it; make its folder if there is none.
 
     Args:
         path: of the file.
         content: of the file.
         option: by which another place is chosen, for the error.
+        mode: of the file, as in 0o600; by default as usual.
 
     Raises:
         StoreError: the folder cannot be written, or the disk is full.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(path) as file:
+        with whole_file(path, mode) as file:
             file.write(content)
     except OSError as error:
         if error.errno in FULL:

@@ -71,17 +71,22 @@ class Log:
 
 
 def write_logs(path: str | Path, logs: Iterable[Log]) -> Path:
-    """Write logs of games, one JSON object per line: person, game and events.
+    """Write logs of games to a file.
 
     Raises:
         StoreError: the file cannot be written.
     """
+    write_atomically(Path(path), logs_text(logs).encode())
+    return Path(path)
+
+
+def logs_text(logs: Iterable[Log]) -> str:
+    """Return logs of games, one JSON object per line: person, game and events."""
     lines = [
         json.dumps({"person": log.person, "game": log.game.to_json(), "events": [e.to_json() for e in log.events]})
         for log in logs
     ]
-    write_atomically(Path(path), ("\n".join(lines) + "\n").encode())
-    return Path(path)
+    return "\n".join(lines) + "\n"
 
 
 def read_logs(path: str | Path) -> list[Log]:

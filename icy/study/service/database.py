@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -12,10 +13,17 @@ from pathlib import Path
 from icy.core.errors import StoreError
 
 SCHEMA = Path(__file__).with_name("schema.sql")
-VERSION = 1  # of the schema
+VERSION = 2  # of the schema; a database of version 1 gets the tables that it lacks
 PATIENCE = 20.0  # seconds to wait for another process that writes
 
 Row = sqlite3.Row
+
+
+def _make_private(path: Path) -> None:
+    """Make a database that only its owner may read, before anything is in it; SQLite gives its logs the same rights."""
+    with contextlib.suppress(OSError):  # SQLite explains the failure better
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+        path.chmod(0o600)
 
 
 class Database:
@@ -35,6 +43,7 @@ class Database:
         if not make and not path.is_file():
             raise StoreError(f"There is no database {path} yet; `icy study serve` makes it.")
         with self._told():
+            _make_private(path)
             self._anchor = self._connect()  # open as long as this is, else every last one would tidy up
             self._set_up()
 
@@ -66,10 +75,10 @@ class Database:
         """
         if path.exists():
             raise StoreError(f"{path} is there already; choose another name for the copy.")
-        with self._told(path), contextlib.closing(sqlite3.connect(path)) as copy:
-            path.chmod(0o600)
-            with contextlib.closing(self._connect()) as connection:
-                connection.backup(copy)
+        _make_private(path)
+        closing = contextlib.closing
+        with self._told(path), closing(sqlite3.connect(path)) as copy, closing(self._connect()) as connection:
+            connection.backup(copy)
 
     def scrub(self) -> None:
         """Write everything from the log into the file, so that nothing deleted is left in either."""
@@ -90,15 +99,15 @@ class Database:
     def _set_up(self) -> None:
         """Make the tables, unless they are there."""
         self._anchor.execute("PRAGMA journal_mode = WAL")
-        self.path.chmod(0o600)
         self._anchor.execute("BEGIN IMMEDIATE")
         version = self._anchor.execute("PRAGMA user_version").fetchone()[0]
-        if version == 0:
+        if version < VERSION:
             for statement in self._statements:
-                self._anchor.execute(statement)
+                if version == 0 or "IF NOT EXISTS" in statement:
+                    self._anchor.execute(statement)
             self._anchor.execute(f"PRAGMA user_version = {VERSION}")
         self._anchor.execute("COMMIT")
-        if version not in (0, VERSION):
+        if version > VERSION:
             raise StoreError(f"{self.path} is of another version of icy (tables {version}, here {VERSION}).")
 
     @cached_property

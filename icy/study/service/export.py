@@ -5,20 +5,19 @@ from __future__ import annotations
 import io
 import json
 import math
-import shutil
 import statistics
-import tempfile
+import zipfile
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from icy.core.errors import StoreError, unknown
+from icy.core.errors import unknown
 from icy.core.escapes import csv_table
-from icy.core.files import write_atomically
+from icy.core.files import PRIVATE, write_atomically
 from icy.study.game import Game, GameState
 from icy.study.measures import language_measures, strange_answers
-from icy.study.players.logs import Log, write_logs
+from icy.study.players.logs import Log, logs_text
 from icy.study.rows import HUMAN, frame_of, rows_of_game
 
 from .audit import events_of, played_events
@@ -162,17 +161,25 @@ def logs(study: Study, pilot: bool | None = None) -> list[Log]:
     return [Log(row["id"], game_of(row["rules_json"]), tuple(played_events(log))) for row, log in found]
 
 
-def about(study: Study) -> dict[str, Any]:
-    """Return the settings of a study, what ran it, and what people agreed to."""
+def about(study: Study, with_ids: bool = False) -> dict[str, Any]:
+    """Return the settings of a study, what ran it, and what people agreed to.
+
+    Args:
+        study: the study.
+        with_ids: whether completion codes are there; without, each is an empty text.
+    """
     with study.database.reading() as connection:
         row = connection.execute("SELECT * FROM study WHERE id = ?", (study.number,)).fetchone()
         consents = connection.execute(
             "SELECT DISTINCT version, text FROM consent JOIN person ON consent_version = version WHERE study = ?",
             (study.number,),
         ).fetchall()
+    settings = json.loads(row["settings_json"])
+    if not with_ids:
+        settings["platform"]["codes"] = dict.fromkeys(settings["platform"]["codes"], "")
     return {
         "study": row["name"],
-        "settings": json.loads(row["settings_json"]),
+        "settings": settings,
         "settings_hash": row["settings_hash"],
         "software": row["software"],
         "revision": row["revision"],
@@ -204,27 +211,27 @@ def export(
     """
     if format_ not in FORMATS:
         raise unknown("format of an export", format_, FORMATS)
-    if target.suffix != ".zip":
-        return _export(study, target, format_, pilot, with_ids)
-    with tempfile.TemporaryDirectory() as scratch:
-        names = _export(study, Path(scratch), format_, pilot, with_ids)
-        try:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.make_archive(str(target.with_suffix("")), "zip", scratch)
-        except OSError as error:
-            raise StoreError(f"Cannot write {target}: {error.strerror or error}.") from error
-    return names
+    mode = PRIVATE if with_ids else None
+    files = _files(study, format_, pilot, with_ids)
+    if target.suffix == ".zip":
+        archive = io.BytesIO()
+        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as opened:
+            for name, content in files.items():
+                opened.writestr(name, content)
+        write_atomically(target, archive.getvalue(), mode=mode)
+    else:
+        for name, content in files.items():
+            write_atomically(target / name, content, mode=mode)
+    return [*files]
 
 
-def _export(study: Study, folder: Path, format_: str, pilot: bool | None, with_ids: bool) -> list[str]:
-    frames = tables(study, pilot, with_ids)
-    files = {f"{name}.{format_}": _content(frame, format_) for name, frame in frames.items()}
-    files["codebook.md"] = codebook().encode()
-    files["study.json"] = json.dumps(about(study), indent=1, ensure_ascii=False).encode()
-    for name, content in files.items():
-        write_atomically(folder / name, content)
-    write_logs(folder / "games.jsonl", logs(study, pilot))
-    return [*files, "games.jsonl"]
+def _files(study: Study, format_: str, pilot: bool | None, with_ids: bool) -> dict[str, bytes]:
+    """Return the contents of the files by their names."""
+    found = {f"{name}.{format_}": _content(frame, format_) for name, frame in tables(study, pilot, with_ids).items()}
+    found["codebook.md"] = codebook().encode()
+    found["study.json"] = json.dumps(about(study, with_ids), indent=1, ensure_ascii=False).encode()
+    found["games.jsonl"] = logs_text(logs(study, pilot)).encode()
+    return found
 
 
 def _content(frame: pd.DataFrame, format_: str) -> bytes:

@@ -15,10 +15,11 @@ from .clock import before
 from .conditions import Slot, free_slot
 from .database import Row
 from .keys import new_token
-from .platforms import Visit
+from .links import is_untested
+from .platforms import Visit, canonical_id
 from .studies import Study
 
-Refusal = Literal["closed", "excluded", "full", "no_id"]
+Refusal = Literal["closed", "placeholder", "malformed", "no_id", "untested", "excluded", "full"]
 SEED_BITS = 63  # of a person's seed
 
 
@@ -68,7 +69,8 @@ class Arrival:
 
 def hash_of(study: Study, external: str) -> str | None:
     """Return what an external id is told apart by; the same in all studies of a database and platform."""
-    return study.key.mark("external id", study.plan.platform.name, external) if external else None
+    platform = study.plan.platform.name
+    return study.key.mark("external id", platform, canonical_id(platform, external)) if external else None
 
 
 def person_of_token(connection: sqlite3.Connection, study: Study, token: str) -> Person | None:
@@ -84,13 +86,55 @@ def person_of_external(connection: sqlite3.Connection, study: Study, external: s
     return None if row is None else Person.of(row)
 
 
+def come_again(study: Study, visit: Visit) -> Person | None:
+    """Return the person of a visit's id, and keep the parameters of this last visit; None for someone new."""
+    with study.database.reading() as connection:
+        known = person_of_external(connection, study, visit.external)
+        changed = known is not None and _last_visit(connection, known, visit) is not None
+    if known is not None and changed:
+        with study.database.writing() as connection:
+            _keep_visit(connection, known, visit)
+    return known
+
+
+def _keep_visit(connection: sqlite3.Connection, person: Person, visit: Visit) -> None:
+    changed = _last_visit(connection, person, visit)
+    if changed is not None:
+        connection.execute("UPDATE external_id SET kept_json = ? WHERE person = ?", (json.dumps(changed), person.id))
+
+
+def _last_visit(connection: sqlite3.Connection, person: Person, visit: Visit) -> dict[str, Any] | None:
+    """Return the parameters to keep of a person's link after another visit; None if nothing changes.
+
+    Someone who returns a task of MTurk and accepts it again has a new assignment, which alone can be handed in. The
+    assignments before it are kept as "earlier", since one of them may have been handed in as well.
+    """
+    row = connection.execute("SELECT kept_json FROM external_id WHERE person = ?", (person.id,)).fetchone()
+    if row is None:  # forgotten
+        return None
+    old: dict[str, Any] = json.loads(row["kept_json"])
+    new = {**old, **visit.kept}
+    earlier = [
+        one for one in (*old.get("earlier", []), old.get("assignment")) if one not in (None, new.get("assignment"))
+    ]
+    if earlier:
+        new["earlier"] = list(dict.fromkeys(earlier))
+    else:
+        new.pop("earlier", None)
+    return None if new == old else new
+
+
 def refusal(connection: sqlite3.Connection, study: Study, visit: Visit) -> Refusal | None:
     """Return why someone new cannot take part; None if they can."""
     plan, needs_id = study.plan, study.plan.platform.needs_id_now(study.plan.state)
     if plan.state == "closed":
         return "closed"
+    if visit.fault:
+        return visit.fault
     if needs_id and not visit.external:
         return "no_id"
+    if is_untested(connection, study):
+        return "untested"
     marks = ", ".join("?" for _ in plan.exclude)
     earlier = connection.execute(
         f"SELECT 1 FROM person JOIN study ON study.id = person.study WHERE id_hash = ? AND study.name IN ({marks})",
@@ -109,6 +153,7 @@ def enter(study: Study, arrival: Arrival) -> Person | Refusal:
     with study.database.writing() as connection:
         known = person_of_external(connection, study, arrival.visit.external)
         if known is not None:
+            _keep_visit(connection, known, arrival.visit)
             return known
         refused = refusal(connection, study, arrival.visit)
         slot = None if refused else free_slot(connection, study)

@@ -21,7 +21,7 @@ from icy.core.text import listed
 from icy.study.game import GameSettings
 from icy.study.stimuli import PALETTES
 
-from .platforms import PLATFORMS, checked_address
+from .platforms import PLATFORMS, Visit, checked_address, checked_pattern, visit_of
 
 State = Literal["pilot", "open", "closed"]
 STATES: tuple[str, ...] = get_args(State)
@@ -174,6 +174,8 @@ class Recruiting:
     Attributes:
         name: "link", "kiosk", "prolific", "mturk" or "sona".
         id_parameter: the parameter of the address that names a person; by default that of the platform.
+        id_pattern: regular expression of ids, as in "[0-9]{6}"; by default that of the platform: 24 hexadecimal digits
+            for Prolific, capital letters and digits for MTurk. Other ids are turned away.
         needs_id: whether nobody takes part without; by default as the platform has it. A pilot can always be tried.
         return_to: address to go to at the end; {id} and {code} in it stand for the person's id and the code.
         codes: completion codes by outcome: "complete", "declined", "failed_check", "withdrawn", "full", "device". Where
@@ -182,6 +184,7 @@ class Recruiting:
 
     name: str = "link"
     id_parameter: str = ""
+    id_pattern: str = ""
     needs_id: bool | None = None
     return_to: str = ""
     codes: dict[str, str] = field(default_factory=dict)
@@ -197,11 +200,27 @@ class Recruiting:
                 raise InvalidSettingError(f"The code of {name} is a text, not {quoted(code)}.")
         if self.return_to:
             checked_address(self.return_to)
+        checked_pattern(self.id_pattern)
 
     @property
     def frames(self) -> tuple[str, ...]:
         """Who may show the study in a frame."""
         return PLATFORMS[self.name].frames
+
+    @property
+    def parameter(self) -> str:
+        """The parameter of the link that names a person; "" for none."""
+        return self.id_parameter or PLATFORMS[self.name].id_parameter
+
+    @property
+    def link(self) -> str:
+        """Parameters of the link for the platform, which fills in the ids; "" where it adds them by itself."""
+        known = PLATFORMS[self.name]
+        return known.link.replace(f"{known.id_parameter}=", f"{self.parameter}=", 1)
+
+    def visit(self, given: Mapping[str, str]) -> Visit:
+        """Return how someone came, by the parameters of the address or of a form."""
+        return visit_of(self.name, self.id_parameter, given, self.id_pattern)
 
     def needs_id_now(self, state: State) -> bool:
         """Return whether nobody takes part without an id; a pilot can be tried without."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .clock import before, minutes_between
+from .links import LinkFaults, link_faults
 from .studies import Study
 
 
@@ -41,6 +42,7 @@ class Progress:
         screened: persons who failed the questions on the instructions twice.
         withdrawn: persons who withdrew.
         last: time of the last thing that anyone did; None without any.
+        link: faults of the link of the platform.
     """
 
     cells: tuple[Cell, ...]
@@ -48,6 +50,7 @@ class Progress:
     screened: int
     withdrawn: int
     last: str | None
+    link: LinkFaults
 
     @property
     def finished(self) -> int:
@@ -72,6 +75,7 @@ def progress(study: Study, pilot: bool | None = None) -> Progress:
     pilot = study.is_pilot if pilot is None else pilot
     with study.database.reading() as connection:
         rows = [dict(row) for row in connection.execute(GAMES, (study.number, pilot))]
+        link = link_faults(connection, study, pilot)
     limit = before(study.now(), minutes=study.plan.conditions.drop_after)
     cells = study.plan.conditions.cells
     return Progress(
@@ -80,6 +84,7 @@ def progress(study: Study, pilot: bool | None = None) -> Progress:
         sum(row["stage"] == "screened" for row in rows),
         sum(row["withdrawn"] is not None for row in rows),
         max((row["touched"] for row in rows if row["touched"]), default=None),
+        link,
     )
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.escapes import csv_cell
-from icy.core.files import write_atomically
+from icy.core.files import PRIVATE, write_atomically
 from icy.study.filters import LEAST_MS, MOST_ALIKE, MOST_STRANGE
 from icy.study.measures import strange_answers
 
@@ -60,8 +60,9 @@ class Reviewed:
 
 
 GAMES = """
-    SELECT game.*, person.first_seen, review.decision FROM game JOIN person ON person.id = game.person
-    LEFT JOIN review ON review.game = game.id
+    SELECT game.*, person.first_seen, review.decision, external_id.kept_json
+    FROM game JOIN person ON person.id = game.person LEFT JOIN review ON review.game = game.id
+    LEFT JOIN external_id ON external_id.person = person.id
     WHERE person.study = ? AND person.pilot = ? AND game.state = 'closed' ORDER BY game.finished
 """
 
@@ -74,16 +75,25 @@ def reviewed(study: Study) -> list[Reviewed]:
             game["id"]: connection.execute("SELECT * FROM trial WHERE game = ?", (game["id"],)).fetchall()
             for game in games
         }
-    return [_reviewed(study, game, trials[game["id"]]) for game in games]
+    held = Counter(one for game in games for one in _assignments(game))
+    shared = {one for one, people in held.items() if people > 1}
+    return [_reviewed(study, game, trials[game["id"]], shared) for game in games]
 
 
-def _reviewed(study: Study, game: Row, trials: list[Row]) -> Reviewed:
+def _assignments(row: Row) -> list[str]:
+    """Return the assignments by which someone came, in order; several if a task was returned and accepted again."""
+    kept = json.loads(row["kept_json"] or "{}")
+    return [*kept.get("earlier", []), *([kept["assignment"]] if "assignment" in kept else [])]
+
+
+def _reviewed(study: Study, game: Row, trials: list[Row], shared: set[str]) -> Reviewed:
     answers = [trial["answer"] for trial in trials]
     times = [trial["reaction_ms"] for trial in trials if trial["reaction_ms"] is not None]
     position = json.loads(game["position_json"])
     alike = max(Counter(answers).values()) / len(answers)
     median = statistics.median(times) if times else None
     strange = strange_answers(game_of(game["rules_json"]).codes, answers)
+    assignments = _assignments(game)
     is_low = game["score"] < LEAST_SCORE and len(answers) == OF_EXAMPLES
     return Reviewed(
         person=game["person"],
@@ -96,17 +106,21 @@ def _reviewed(study: Study, game: Row, trials: list[Row]) -> Reviewed:
         strange=strange,
         blurs=position["blurs"],
         pastes=position["pastes"],
-        odd=_odd(is_low, alike, median, strange / len(answers)),
+        odd=_odd(is_low, alike, median, strange / len(answers), assignments, shared),
         decision=game["decision"] or "",
     )
 
 
-def _odd(is_low: bool, alike: float, median: float | None, strange: float) -> str:
+def _odd(
+    is_low: bool, alike: float, median: float | None, strange: float, assignments: list[str], shared: set[str]
+) -> str:
     found = {
         f"score below {LEAST_SCORE}": is_low,
         "same answer": alike > MOST_ALIKE,
         "very fast": median is not None and median < LEAST_MS,
         "other letters": strange > MOST_STRANGE,
+        f"{len(assignments)} assignments": len(assignments) > 1,
+        "assignment of another worker": not shared.isdisjoint(assignments),
     }
     return ", ".join(what for what, is_so in found.items() if is_so)
 
@@ -178,8 +192,7 @@ def export_payments(study: Study, folder: Path) -> list[Path]:
     writer = {"prolific": _prolific, "mturk": _mturk}.get(study.plan.platform.name, _general)
     files = writer(study, rows)
     for name, content in files.items():
-        write_atomically(folder / name, content.encode())
-        (folder / name).chmod(0o600)  # they hold ids
+        write_atomically(folder / name, content.encode(), "--pay", mode=PRIVATE)
     with study.database.writing() as connection:
         connection.executemany(
             "UPDATE review SET exported = ? WHERE game = ? AND exported IS NULL",
@@ -201,27 +214,28 @@ def _table(*rows: tuple[object, ...]) -> str:
 def _prolific(study: Study, rows: list[Row]) -> dict[str, str]:
     """Write ids to approve, bonuses as "id,amount", and rejections, as Prolific's bulk forms take them."""
     approved = [row for row in rows if row["decision"] == APPROVE and row["external"]]
-    bonuses = [f"{row['external']},{_amount(row['bonus_cents'])}\n" for row in approved if row["bonus_cents"]]
+    bonuses = [(row["external"], _amount(row["bonus_cents"])) for row in approved if row["bonus_cents"]]
     rejected = [(row["external"], row["reason"]) for row in rows if row["decision"] == REJECT and row["external"]]
     return {
-        f"{study.name}-prolific-approve.txt": "".join(f"{row['external']}\n" for row in approved),
-        f"{study.name}-prolific-bonus.txt": "".join(bonuses),
+        f"{study.name}-prolific-approve.txt": _table(*((row["external"],) for row in approved)),
+        f"{study.name}-prolific-bonus.txt": _table(*bonuses),
         f"{study.name}-prolific-reject.csv": _table(("participant_id", "reason"), *rejected),
     }
 
 
 def _mturk(study: Study, rows: list[Row]) -> dict[str, str]:
-    """Write a table like that of MTurk's results, with the columns that it reads back, and the bonus beside."""
-    head = ("AssignmentId", "WorkerId", "HITId", "Approve", "Reject", "BonusAmount")
-    found = [
-        (
-            *(json.loads(row["kept_json"]).get("assignment", ""), row["external"]),
-            *(json.loads(row["kept_json"]).get("hit", ""), "x" if row["decision"] == APPROVE else ""),
-            *(row["reason"] if row["decision"] == REJECT else "", _amount(row["bonus_cents"])),
-        )
-        for row in rows
-        if row["external"]
-    ]
+    """Write a table like that of MTurk's results, with the columns that it reads back, and two more.
+
+    These are the bonus, and the worker's earlier assignments: if one of them was handed in too, it is a duplicate.
+    """
+    head = ("AssignmentId", "WorkerId", "HITId", "Approve", "Reject", "BonusAmount", "EarlierAssignments")
+    found = []
+    for row in rows:
+        if row["external"]:
+            kept, reason = json.loads(row["kept_json"]), row["reason"] if row["decision"] == REJECT else ""
+            approve, earlier = "x" if row["decision"] == APPROVE else "", " ".join(kept.get("earlier", []))
+            ids = (kept.get("assignment", ""), row["external"], kept.get("hit", ""))
+            found.append((*ids, approve, reason, _amount(row["bonus_cents"]), earlier))
     return {f"{study.name}-mturk.csv": _table(head, *found)}
 
 

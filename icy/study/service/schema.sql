@@ -128,5 +128,22 @@ CREATE TABLE review (
     exported TEXT
 ) STRICT;
 
+-- Visits that were turned away because of their link: numbers alone, and nothing of the visitor. Since version 2.
+CREATE TABLE IF NOT EXISTS refused_visit (
+    study INTEGER NOT NULL REFERENCES study,
+    pilot INTEGER NOT NULL CHECK (pilot IN (0, 1)),
+    reason TEXT NOT NULL,
+    visits INTEGER NOT NULL,
+    last TEXT NOT NULL,
+    PRIMARY KEY (study, pilot, reason)
+) STRICT;
+
+-- The last test of the link by which a platform sends people. Since version 2.
+CREATE TABLE IF NOT EXISTS link_test (
+    study INTEGER PRIMARY KEY REFERENCES study,
+    platform_hash TEXT NOT NULL,
+    tested TEXT NOT NULL
+) STRICT;
+
 CREATE INDEX person_of_study ON person (study, pilot);
 CREATE INDEX person_by_hash ON person (id_hash);

@@ -10,12 +10,14 @@ import os
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, StoreError, quoted
 
+from .sites import Site, host_name, site_of
 from .studies import Study
 
 if TYPE_CHECKING:
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
 INSTALL = 'The service needs the packages of the extra "study": pip install "icy-toolkit[study]".'
 BACKLOG = 2048  # connections that wait to be taken
-LOCAL = ("localhost", "127.0.0.1", "[::1]", "::1")
+LOCAL = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,8 +55,8 @@ class Serving:
 
     def __post_init__(self) -> None:
         whole_number("port", self.port, 1, 65_535)
-        parts = urlsplit(self.base_url)
-        if self.base_url and (parts.scheme not in ("http", "https") or not parts.netloc or parts.path not in ("", "/")):
+        after = urlsplit(self.base_url.strip()) if self.site else None
+        if self.base_url and (after is None or after.path.strip("/") or after.query or after.fragment):
             raise InvalidSettingError(
                 f"The address that people use is like https://study.example, not {quoted(self.base_url)}; "
                 "what follows the name is --root-path."
@@ -67,6 +69,18 @@ class Serving:
                 "ICY_STUDY_PASSWORD."
             )
 
+    @cached_property
+    def site(self) -> Site | None:
+        """The site that people use; None without `base_url`, and for an invalid one.
+
+        Raises:
+            InvalidSettingError: its name has letters beyond ASCII, and the extra "study" is not installed.
+        """
+        try:
+            return site_of(self.base_url)
+        except ImportError as error:
+            raise InvalidSettingError(INSTALL) from error
+
     @property
     def is_local(self) -> bool:
         """Whether only this machine can reach the service."""
@@ -75,16 +89,15 @@ class Serving:
     def address(self, study: str) -> str:
         """Return the address of a study."""
         host = f"[{self.host}]" if ":" in self.host else self.host
-        base = self.base_url.rstrip("/") or f"http://{host}:{self.port}"
+        base = self.base_url.strip().rstrip("/") or f"http://{host}:{self.port}"
         return f"{base}{self.root_path.rstrip('/')}/{study}"
 
     @property
     def hosts(self) -> tuple[str, ...]:
         """Names under which it may be reached."""
-        named = urlsplit(self.base_url).hostname
-        if named:
-            return (named, *LOCAL)
-        return LOCAL if self.is_local else ("*",)
+        if self.site:
+            return (self.site.host, *LOCAL)
+        return (*LOCAL, host_name(self.host) or "") if self.is_local else ("*",)
 
 
 def is_loopback(host: str) -> bool:

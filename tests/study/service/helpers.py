@@ -52,6 +52,11 @@ def study(folder: Path, clock: Callable[[], datetime] | None = None, name: str =
     return open_study(plan(folder, name, **given), clock or Clock())
 
 
+def pid(number: int) -> str:
+    """An id of Prolific."""
+    return f"5f{number:022x}"
+
+
 def arrival(external: str = "", device: str = "computer") -> Arrival:
     """Someone who comes."""
     return Arrival(Visit(external), device, "2026-11-23T08:59:00.000Z")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import stat
 import threading
@@ -11,7 +12,7 @@ import pytest
 
 from icy.core.errors import StoreError
 from icy.study.service import Database
-from tests.study.service.helpers import finish, rows, started, study
+from tests.study.service.helpers import finish, rows, started, study, write
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ def test_tables_are_strict_and_the_log_is_written_ahead(database: Database) -> N
     with database.reading() as connection:
         tables = [dict(row) for row in connection.execute("PRAGMA table_list") if row["type"] == "table"]
         own = [table for table in tables if not table["name"].startswith("sqlite_")]
-        assert len(own) == 10
+        assert len(own) == 12
         assert all(table["strict"] for table in own)
         assert connection.execute("PRAGMA journal_mode").fetchone()[0] == "wal"
         assert connection.execute("PRAGMA foreign_keys").fetchone()[0] == 1
@@ -125,12 +126,35 @@ def test_what_is_no_database_is_told(tmp_path: Path) -> None:
         Database(tmp_path / "x.sqlite")
 
 
+def test_the_database_is_private_from_its_first_byte(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        of = study(tmp_path)
+        started(of)
+        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.glob("studies.*")}
+    finally:
+        os.umask(before)
+    assert modes == dict.fromkeys(("studies.sqlite", "studies.sqlite-wal", "studies.sqlite-shm", "studies.key"), 0o600)
+
+
+def test_a_database_of_version_1_gets_the_new_tables(tmp_path: Path) -> None:
+    of = study(tmp_path)
+    who = started(of)
+    for statement in ("DROP TABLE refused_visit", "DROP TABLE link_test", "PRAGMA user_version = 1"):
+        write(of, statement)
+    of.database.close()
+    again = study(tmp_path)
+    finish(again, who)
+    assert rows(again, "SELECT * FROM refused_visit") == rows(again, "SELECT * FROM link_test") == []
+    assert rows(again, "PRAGMA user_version") == [{"user_version": 2}]
+
+
 def test_another_version_is_told(database: Database, tmp_path: Path) -> None:
     database.close()
     connection = sqlite3.connect(tmp_path / "x.sqlite", isolation_level=None)
     connection.execute("PRAGMA user_version = 7")
     connection.close()
-    with pytest.raises(StoreError, match=r"another version of icy \(tables 7, here 1\)"):
+    with pytest.raises(StoreError, match=r"another version of icy \(tables 7, here 2\)"):
         Database(tmp_path / "x.sqlite")
 
 

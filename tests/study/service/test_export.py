@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 import zipfile
 from pathlib import Path
 
@@ -128,6 +130,38 @@ def test_pilot_and_study_are_apart(of: Study, tmp_path: Path) -> None:
     opened = study(tmp_path, state="open")
     assert [len(tables(opened, pilot)["games"]) for pilot in (None, False, True)] == [0, 0, 4]
     assert export(opened, tmp_path / "empty")
+
+
+@pytest.mark.parametrize("target", ["out", "out.zip"])
+@pytest.mark.parametrize("with_ids", [False, True])
+def test_completion_codes_stay_out_unless_asked_for(target: str, with_ids: bool, tmp_path: Path) -> None:
+    codes = {"complete": "SECRET-C1", "declined": "SECRET-C2"}
+    of = study(tmp_path, platform={"name": "prolific", "codes": codes})
+    names = export(of, tmp_path / target, with_ids=with_ids)
+    if target == "out":
+        texts = [(tmp_path / target / name).read_text() for name in names]
+    else:
+        with zipfile.ZipFile(tmp_path / target) as archive:
+            texts = [archive.read(name).decode() for name in names]
+    assert any("SECRET" in text for text in texts) is with_ids
+    assert about(of)["settings"]["platform"]["codes"] == {"complete": "", "declined": ""}
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_files_with_ids_are_for_their_owner(format_: str, of: Study, tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        for folder, with_ids in (("open", False), ("private", True)):
+            export(of, tmp_path / folder, format_, with_ids=with_ids)
+            export(of, tmp_path / f"{folder}.zip", format_, with_ids=with_ids)
+        of.database.backup(tmp_path / "private" / "copy.sqlite")
+    finally:
+        os.umask(before)
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "private").iterdir()}
+    assert set(modes.values()) == {0o600}, modes
+    assert stat.S_IMODE((tmp_path / "private.zip").stat().st_mode) == 0o600
+    assert stat.S_IMODE((tmp_path / "open.zip").stat().st_mode) & 0o044 == 0o044
+    assert all(path.stat().st_mode & 0o044 == 0o044 for path in (tmp_path / "open").iterdir())
 
 
 def test_another_format_is_told(of: Study, tmp_path: Path) -> None:

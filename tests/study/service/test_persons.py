@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,19 @@ import pytest
 from icy.core.errors import InvalidSettingError, UnknownNameError
 from icy.study.service import Study
 from icy.study.service.audit import audit
-from icy.study.service.persons import delete_old_ids, enter, forget, person_of_token, withdraw
+from icy.study.service.persons import (
+    Arrival,
+    Person,
+    come_again,
+    delete_old_ids,
+    enter,
+    forget,
+    person_of_token,
+    withdraw,
+)
+from icy.study.service.platforms import Visit
 from icy.study.service.review import APPROVE, decide, export_payments
-from tests.study.service.helpers import Clock, answer, arrival, finish, person, rows, started, study
+from tests.study.service.helpers import Clock, answer, arrival, finish, person, rows, started, study, write
 
 WORKER = "WORKER-5F1C-9A7E"
 
@@ -29,6 +40,68 @@ def test_one_id_is_one_person_with_one_game(tmp_path: Path) -> None:
     assert first == again
     assert other.id != first.id
     assert len(rows(of, "SELECT 1 FROM game")) == 2
+
+
+@pytest.mark.parametrize(
+    ("platform", "people"), [("prolific", 1), ("mturk", 1), ("link", 2), ("sona", 2)], ids=lambda one: str(one)
+)
+def test_small_and_capital_letters_are_one_person_where_the_platform_says_so(
+    platform: str, people: int, tmp_path: Path
+) -> None:
+    of = study(tmp_path, platform={"name": platform})
+    person(of, "60A1C9D5E8F70B2A3C4D5E6F")
+    person(of, "60a1c9d5e8f70b2a3c4d5e6f")
+    assert len(rows(of, "SELECT 1 FROM person")) == people
+    assert forget(of, "60A1C9d5e8f70b2a3c4d5e6F" if people == 1 else "60A1C9D5E8F70B2A3C4D5E6F", True)
+
+
+def came(of: Study, assignment: str, **more: str) -> Person:
+    """A worker of MTurk who comes with an assignment."""
+    kept = {"assignment": assignment, "hit": f"hit of {assignment}", **more} if assignment else more
+    visit = Visit("A1", kept)
+    known = come_again(of, visit)
+    found = known or enter(of, Arrival(visit, "computer", "2026-11-23T08:59:00.000Z"))
+    assert isinstance(found, Person)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("visits", "last", "earlier"),
+    [
+        (["A"], "A", None),
+        (["A", "A", "A"], "A", None),
+        (["A", "B"], "B", ["A"]),
+        (["A", "B", "B", "C"], "C", ["A", "B"]),
+        (["A", "B", "A"], "A", ["B"]),
+        (["A", ""], "A", None),
+        (["", "A"], "A", None),
+    ],
+    ids=str,
+)
+def test_the_last_visits_assignment_counts(
+    visits: list[str], last: str, earlier: list[str] | None, tmp_path: Path
+) -> None:
+    of = study(tmp_path, platform={"name": "mturk"})
+    assert len({came(of, assignment).id for assignment in visits}) == 1
+    (row,) = rows(of, "SELECT kept_json FROM external_id")
+    kept = json.loads(row["kept_json"])
+    assert (kept["assignment"], kept["hit"], kept.get("earlier")) == (last, f"hit of {last}", earlier)
+
+
+def test_who_agrees_again_with_another_assignment_has_the_last(tmp_path: Path) -> None:
+    of = study(tmp_path, platform={"name": "mturk"})
+    for assignment in ("A", "B"):
+        enter(of, Arrival(Visit("A1", {"assignment": assignment}), "computer", "2026-11-23T08:59:00.000Z"))
+    (row,) = rows(of, "SELECT kept_json FROM external_id")
+    assert json.loads(row["kept_json"]) == {"assignment": "B", "earlier": ["A"]}
+
+
+def test_a_forgotten_person_keeps_nothing_of_another_visit(tmp_path: Path) -> None:
+    of = study(tmp_path, platform={"name": "mturk"})
+    who = came(of, "A")
+    write(of, "DELETE FROM external_id")
+    assert came(of, "B").id == who.id
+    assert rows(of, "SELECT * FROM external_id") == []
 
 
 def test_without_an_id_everyone_is_new(tmp_path: Path) -> None:
@@ -68,6 +141,9 @@ def test_a_closed_study_takes_nobody_new(tmp_path: Path) -> None:
 def test_platforms_that_pay_want_an_id_once_the_study_is_open(tmp_path: Path) -> None:
     platform = {"name": "prolific"}
     assert person(study(tmp_path, platform=platform)).pilot
+    for fault in ("placeholder", "malformed"):  # also in a pilot
+        visit = Visit(fault=fault)  # type: ignore[arg-type]
+        assert enter(study(tmp_path, platform=platform), Arrival(visit, "computer", "")) == fault
     assert enter(study(tmp_path, platform=platform, state="open"), arrival()) == "no_id"
     assert enter(study(tmp_path, state="open"), arrival()) != "no_id"
 

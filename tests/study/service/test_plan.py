@@ -36,6 +36,8 @@ from tests.study.service.helpers import plan
         ({"platform": {"name": "prolifik"}}, "did you mean prolific"),
         ({"platform": {"codes": {"finished": "C1"}}}, "No outcome with a code is called 'finished'"),
         ({"platform": {"return_to": "http://example.org"}}, "begins with https://"),
+        ({"platform": {"id_pattern": "[0-9"}}, "is a regular expression like '[0-9]{6}', not '[0-9'"),
+        ({"platform": {"id_pattern": 6}}, "Expected `str`, got `int`"),
         ({"exclude": ["pilot"]}, "cannot exclude those who take part in itself"),
         ({"name": "other"}, "A study has the name of its file"),
     ],

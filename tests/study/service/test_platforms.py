@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import parse_qsl
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,13 +20,13 @@ from icy.study.service.platforms import (
     visit_of,
 )
 
-PROLIFIC = {"PROLIFIC_PID": "5f1c", "STUDY_ID": "st", "SESSION_ID": "se", "grammar": "concat"}
+PROLIFIC = {"PROLIFIC_PID": "5F1C00000000000000000001", "STUDY_ID": "st", "SESSION_ID": "se", "grammar": "concat"}
 MTURK = {"workerId": "A1", "assignmentId": "as", "hitId": "hi", "turkSubmitTo": "https://www.mturk.com"}
 
 
 def test_each_platform_has_its_parameters() -> None:
     prolific, mturk = visit_of("prolific", "", PROLIFIC), visit_of("mturk", "", MTURK)
-    assert (prolific.external, dict(prolific.kept)) == ("5f1c", {"study": "st", "session": "se"})
+    assert (prolific.external, dict(prolific.kept)) == ("5f1c00000000000000000001", {"study": "st", "session": "se"})
     assert (mturk.external, mturk.kept["submit_to"], mturk.preview) == ("A1", "https://www.mturk.com", False)
     assert visit_of("sona", "", {"survey_code": "7"}).external == "7"
     assert visit_of("link", "", {"id": "7"}).external == "7"
@@ -39,11 +41,91 @@ def test_a_preview_is_nobody() -> None:
 
 @given(st.text(max_size=200))
 def test_ids_are_short_and_printable(text: str) -> None:
-    found = cleaned(text)
+    found = visit_of("link", "", {"id": text}).external
     assert len(found) <= MOST_ID
     assert found == found.strip()
     assert cleaned(found) == found
-    assert not any(ord(letter) < 32 for letter in found)
+    assert len(found.splitlines()) <= 1
+
+
+PLACEHOLDERS = [
+    *("{{%PROLIFIC_PID%}}", "{{%25PROLIFIC_PID%25}}", "{%PROLIFIC_PID%}", "%PROLIFIC_PID%", "%%ID%%", "%7B%7BID%7D%7D"),
+    *("${e://Field/PROLIFIC_PID}", "${m://ExternalDataReference}", "${workerId}", "$workerId", "#{id}", "{id}"),
+    *("[PID]", "[[psid]]", "[%RID%]", "[object Object]", "<id>", "<%= id %>", "*|EMAIL|*", "@@ID@@", "##ID##"),
+    *("{{ id }}", "__ID__", "YOUR_ID_HERE", "insert your worker id", "not set", "ID_NOT_FOUND", "TODO", "userName"),
+    *("#ID#", "(null)", '"null"', ":id", "%s", "%(id)s", "$(id)", "`id`", "\\(id)", "\ufffd\ufffdID", "|id|"),
+    *("undefined", "UNDEFINED", "null", "NULL", "Null", "None", "nil", "NaN", "nan", "n/a", "NA", "true", "False"),
+    *("unknown", "anonymous", "PROLIFIC_PID", "prolific_pid", "workerId", "WORKERID", "survey_code", "PID", "id", "ID"),
+    *("participantId", "participant-id", "Participant ID", "your_id", "ASSIGNMENT_ID_NOT_AVAILABLE"),
+    *("WORKER_ID_NOT_AVAILABLE", "xxxx", "XXXXXXXXXXXXXX", "0" * 24, "f" * 24, "-", "...", "???", "--", "\u2014"),
+    *("", " ", "\u200b", "\0"),
+]
+
+
+@pytest.mark.parametrize("text", PLACEHOLDERS)
+def test_what_a_platform_did_not_fill_in_is_no_id(text: str) -> None:
+    for platform in ("link", "prolific", "mturk", "sona"):
+        name = PLATFORMS[platform].id_parameter
+        found = visit_of(platform, "", {name: f" {text} "})
+        assert (found.external, found.fault) == ("", "placeholder")
+        assert visit_of(platform, "", {name: text}, id_pattern=".*").fault == "placeholder"  # whatever the pattern
+
+
+@pytest.mark.parametrize(
+    ("platform", "text"),
+    [
+        *(
+            ("prolific", text)
+            for text in ("5f1c", "5f1c" * 7, "g" + "0" * 22 + "1", "A1B2C3D4E5F6G7", "6 0a1c9d5e8f70b2a3c4d5e6")
+        ),
+        ("prolific", "60a1c9d5e8f70b2a3c4d5e6f@email.prolific.com"),
+        ("prolific", "60a1c9d5e8f70b2a3c4d5e6f,60a1c9d5e8f70b2a3c4d5e70"),
+        *(("mturk", text) for text in ("A1-B2", "A1B2,C3", 'A1"B2', "A1 B2", "Ä1B2", "A1\u212aB2", "A" + "1" * 128)),
+        *(("link", text) for text in ("a" * 64 + "b" * 65, "https://x.example/a")),
+    ],
+)
+def test_what_is_not_an_id_of_the_platform_is_malformed(platform: str, text: str) -> None:
+    found = visit_of(platform, "", {PLATFORMS[platform].id_parameter: text})
+    assert (found.external, found.fault) == ("", "malformed")
+
+
+@pytest.mark.parametrize(
+    ("platform", "text", "kept"),
+    [
+        ("prolific", "60A1C9D5E8F70B2A3C4D5E6F", "60a1c9d5e8f70b2a3c4d5e6f"),
+        ("prolific", "\u200b60a1c9d5e8f70b2a3c4d5e6f\n", "60a1c9d5e8f70b2a3c4d5e6f"),
+        ("mturk", "a3k9xw2mno7qrs", "A3K9XW2MNO7QRS"),
+        ("sona", "48213", "48213"),
+        ("link", "Müller, Hans", "Müller, Hans"),
+        ("link", "Mu\u0308ller, Hans", "Müller, Hans"),
+        *(
+            ("link", text, text)
+            for text in ("7", "abc", "ABC", "a-b_c=", "-V1StGXR8_Z5jdHi6B-myT-", "anna@x.example", "100")
+        ),
+    ],
+)
+def test_ids_are_kept_in_one_form(platform: str, text: str, kept: str) -> None:
+    found = visit_of(platform, "", {PLATFORMS[platform].id_parameter: text})
+    assert (found.external, found.fault) == (kept, "")
+
+
+def test_a_study_may_have_ids_of_its_own() -> None:
+    assert visit_of("link", "", {"id": "123456"}, "[0-9]{6}").external == "123456"
+    assert visit_of("link", "", {"id": "12345"}, "[0-9]{6}").fault == "malformed"
+    assert visit_of("link", "", {"id": "1234567"}, "[0-9]{6}").fault == "malformed"
+    assert visit_of("mturk", "", {"workerId": "ab,c"}, "[A-Z,]+").external == "AB,C"
+
+
+def test_other_parameters_that_were_not_filled_in_are_left_out() -> None:
+    found = visit_of("mturk", "", {**MTURK, "assignmentId": "${assignmentId}", "hitId": "h" * 200})
+    assert dict(found.kept) == {"submit_to": "https://www.mturk.com"}
+    assert (found.external, found.preview) == ("A1", False)
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_the_link_for_the_platform_is_a_placeholder_until_it_fills_it_in(platform: str) -> None:
+    link = PLATFORMS[platform].link
+    assert not link or visit_of(platform, "", dict(parse_qsl(link))).fault == "placeholder"
 
 
 @pytest.mark.parametrize("platform", PLATFORMS)
@@ -67,7 +149,17 @@ def test_other_addresses_are_refused(address: str) -> None:
 
 @pytest.mark.parametrize(
     "given",
-    ["http://www.mturk.com", "https://www.mturk.com.evil.example", "https://a@www.mturk.com", "", "//www.mturk.com"],
+    [
+        *("http://www.mturk.com", "https://www.mturk.com:8443", "https://worker.mturk.com", "", "//www.mturk.com"),
+        *("https://www.mturk.com.evil.example", "https://a@www.mturk.com"),
+    ],
 )
 def test_work_is_handed_in_at_mturk_alone(given: str) -> None:
     assert hand_in_address(given) == ""
+
+
+@pytest.mark.parametrize(
+    "given", ["https://www.mturk.com:443", "https://WWW.MTURK.COM/", " https://www.mturk.com./mturk"]
+)
+def test_one_address_of_mturk_may_be_written_in_several_ways(given: str) -> None:
+    assert hand_in_address(given) == "https://www.mturk.com/mturk/externalSubmit"

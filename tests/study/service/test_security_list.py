@@ -48,6 +48,9 @@ LIST = {
         "web/test_security.py::test_forms_of_other_sites_are_refused",
         "web/test_security.py::test_forms_of_our_own_pages_are_taken",
         "web/test_security.py::test_behind_a_proxy_the_site_is_the_one_that_people_use",
+        "web/test_security.py::test_one_site_may_be_written_in_several_ways",
+        "web/test_security.py::test_other_sites_stay_others",
+        "web/test_security.py::test_without_a_base_the_site_is_the_host_that_was_asked",
     ),
     "strict content security policy": (
         "web/test_security.py::test_every_reply_has_the_headers",
@@ -78,7 +81,13 @@ LIST = {
         "web/test_kills.py::test_a_hundred_kills_lose_nothing",
     ),
     "the id of the platform leads back": ("web/test_pages.py::test_the_platforms_id_leads_back",),
-    "one id has one game": ("test_persons.py::test_one_id_is_one_person_with_one_game",),
+    "one id has one game": (
+        "test_persons.py::test_one_id_is_one_person_with_one_game",
+        "test_persons.py::test_small_and_capital_letters_are_one_person_where_the_platform_says_so",
+    ),
+    "strangers with a link that was not filled in never share a game": (
+        "web/test_links.py::test_strangers_with_an_unfilled_link_never_share_a_game",
+    ),
     "another study can exclude those of an earlier one": ("test_persons.py::test_an_earlier_study_can_be_excluded",),
     # 6. the researcher
     "the researcher's page is off by default, for this machine or behind a password": (
@@ -87,7 +96,12 @@ LIST = {
         "web/test_security.py::test_with_a_password_it_is_for_who_knows_it",
         "test_serve.py::test_whoever_others_can_reach_needs_a_password",
     ),
-    "ids are left out of the export": ("test_export.py::test_ids_stay_out_unless_asked_for",),
+    "ids are left out of the export, and files with ids or codes are for their owner": (
+        "test_export.py::test_ids_stay_out_unless_asked_for",
+        "test_export.py::test_completion_codes_stay_out_unless_asked_for",
+        "test_export.py::test_files_with_ids_are_for_their_owner",
+        "test_database.py::test_the_database_is_private_from_its_first_byte",
+    ),
     # 7. privacy
     "no network address and no name of a browser is stored": (
         "web/test_security.py::test_no_address_and_no_browser_name_is_stored",
@@ -151,6 +165,7 @@ def test_the_tests_of_security_are_all_in_the_list() -> None:
         *("test_nothing_but_the_files_of_the_pages_is_served", "test_what_people_type_is_shown_as_text"),
         *("test_the_page_of_information_is_good_for_a_day", "test_reading_is_not_doing"),
         *("test_limits_forget_who_came_long_ago", "test_it_tells_of_nobody"),
+        "test_requests_are_answered_under_the_names_of_the_service",
         *("test_other_names_of_the_machine_are_refused", "test_faults_tell_nothing_of_the_inside"),
     }
     named = {place.partition("::")[2] for places in LIST.values() for place in places}

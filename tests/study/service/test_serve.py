@@ -49,6 +49,12 @@ def test_whoever_others_can_reach_needs_a_password(given: dict[str, Any]) -> Non
     [
         ({"base_url": "study.example"}, "is like https://study.example"),
         ({"base_url": "https://study.example/spy"}, "what follows the name is --root-path"),
+        *(
+            ({"base_url": f"https://{wrong}"}, "is like https://study.example")
+            for wrong in ("", "a..b", "study.example:port", "study.example:70000", "-a.example", "a b", "[::1", "a@b.c")
+        ),
+        ({"base_url": "ftp://study.example"}, "is like https://study.example"),
+        ({"base_url": "https://study.example?a=b"}, "is like https://study.example"),
         ({"root_path": "spy"}, "begins with a slash"),
         ({"port": 0}, "The port must be"),
         ({"port": 70_000}, "The port must be at most 65535"),

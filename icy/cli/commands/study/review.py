@@ -10,7 +10,7 @@ import click
 from icy.cli.exit_codes import DONE
 from icy.cli.output import format_option, note, print_rows
 from icy.core.errors import InvalidSettingError
-from icy.core.text import counted
+from icy.core.text import counted, listed
 
 from .options import opened, study_argument
 
@@ -34,6 +34,7 @@ HEADINGS = (
     *("odd", "decision"),
 )
 SHOWN = 8  # letters of a person's name
+MOST_NAMES = 5  # of people in a sentence
 
 
 @click.command("review", epilog=EPILOG)
@@ -66,7 +67,7 @@ def review_command(study: str, approve: tuple[str, ...], reject: tuple[str, ...]
 
 def _decide(study: Study, approve: tuple[str, ...], reject: tuple[str, ...]) -> None:
     """File the decisions of a command line."""
-    from icy.study.service.review import APPROVE, REJECT, decide, reviewed
+    from icy.study.service.review import APPROVE, REJECT, decide
 
     for given in reject:
         person, equals, reason = given.partition("=")
@@ -74,8 +75,28 @@ def _decide(study: Study, approve: tuple[str, ...], reject: tuple[str, ...]) -> 
             raise InvalidSettingError(f'A rejection needs a reason, as in --reject "{given}=why".')
         decide(study, person.strip(), REJECT, reason)
     for given in approve:
-        sound = [one.person for one in reviewed(study) if not one.odd and not one.decision]
-        names = sound if given == "all" else [given]
+        names = _undecided(study) if given == "all" else [given]
         for name in names:
             decide(study, name, APPROVE)
-        note(f"Approved: {counted(len(names), 'game')}.")
+        if names:
+            note(f"Approved: {counted(len(names), 'game')}.")
+
+
+def _undecided(study: Study) -> list[str]:
+    """Return people with nothing odd who are not decided on; where there are none, say why."""
+    from icy.study.service.review import reviewed
+
+    games = reviewed(study)
+    left = [one for one in games if not one.decision]
+    odd = [one for one in left if one.odd]
+    if len(odd) == len(left):
+        if not games:
+            why = "No game is finished." if study.is_pilot else "No game outside the pilot is finished."
+        elif not left:
+            why = f"{counted(len(games), 'finished game', 'have')} been decided on already."
+        else:
+            names = listed([one.person[:SHOWN] for one in odd[:MOST_NAMES]])
+            more = f" and {len(odd) - MOST_NAMES} others" if len(odd) > MOST_NAMES else ""
+            why = f"{counted(len(odd), 'undecided game', 'are')} odd: decide on {names}{more} by name."
+        note(f"Approved: 0 games. {why}")
+    return [one.person for one in left if not one.odd]

@@ -20,6 +20,10 @@ Examples:
 STUDY is a settings file of `icy study new`, or its name. Only this machine can reach the service unless --host says
 otherwise; put it behind a proxy with TLS to let people in. The page of the researcher is at STUDY/researcher, for this
 machine alone, or for who knows the password in the variable {PASSWORD}.
+
+\b
+An open study whose people need an id lets nobody in before its link is tested: give the platform the test link that is
+printed, open the study there, and confirm what arrived. --skip-link-test files the link as tested instead.
 """
 
 
@@ -31,6 +35,7 @@ machine alone, or for who knows the password in the variable {PASSWORD}.
 @click.option("--root-path", default="", metavar="PATH", help="Part of it before the study, as in /spy.")
 @click.option("--behind-proxy", is_flag=True, help="Believe what a proxy on this machine says of who asks.")
 @click.option("--researcher", is_flag=True, help="Have a page with the progress of every condition.")
+@click.option("--skip-link-test", is_flag=True, help="Open studies without a test of the platform's link.")
 def serve_command(
     study: tuple[str, ...],
     host: str,
@@ -39,9 +44,11 @@ def serve_command(
     root_path: str,
     behind_proxy: bool,
     researcher: bool,
+    skip_link_test: bool,
 ) -> int:
     """Run one or more studies as a web service, until Ctrl-C."""
     from icy.study.service import open_study, read_plan
+    from icy.study.service.links import link_to_test, needs_test, pass_test
     from icy.study.service.serve import Serving, app_of, listening, serve
 
     serving = Serving(
@@ -59,6 +66,13 @@ def serve_command(
         note(f"{one.name} ({one.plan.state}): {serving.address(one.name)}")
         if researcher:
             note(f"Progress: {serving.address(one.name)}/researcher")
+        if needs_test(one):
+            if skip_link_test:
+                pass_test(one)
+            else:
+                link = link_to_test(one, serving.address(one.name))
+                note(f"Nobody can take part in {one.name} before its link is tested. Put this link into the platform,")
+                note(f"open the study there, and confirm what arrives: {link}")
     serve(app, serving, at)
     note("Stopped; all that people did is on file.")
     return DONE

@@ -42,4 +42,6 @@ def status_command(study: str, pilot: bool | None, format_: str) -> int:
         f"{found.screened} failed the questions, {found.withdrawn} withdrew; "
         f"last action: {readable(found.last) if found.last else 'none'}."
     )
+    for warning in found.link.warnings:
+        note(f"Warning: {warning}")
     return DONE

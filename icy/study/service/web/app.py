@@ -8,15 +8,15 @@ import binascii
 import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.body_limit import RequestBodyLimitMiddleware
-from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
@@ -26,9 +26,9 @@ from icy.study.service.persons import delete_old_ids
 from icy.study.service.progress import progress
 from icy.study.service.studies import Study
 
-from . import views
-from .desk import STATIC, Desk, Web, render
-from .guard import MOST_BODY, MOST_FIELDS, Headers, is_password, is_same_site
+from . import pages, views
+from .desk import STATIC, Desk, Web
+from .guard import MOST_BODY, MOST_FIELDS, Headers, Hosts, is_password, is_same_site
 from .limits import Limit
 from .words import fill
 
@@ -58,13 +58,13 @@ def make_app(studies: Sequence[Study], web: Web, hosts: Sequence[str] = ("*",)) 
     app = Starlette(
         routes=_routes(desks),
         middleware=[
-            Middleware(TrustedHostMiddleware, allowed_hosts=list(hosts), www_redirect=False),
+            Middleware(Hosts, names=hosts),
             Middleware(RequestBodyLimitMiddleware, max_body_size=MOST_BODY),
         ],
         exception_handlers={HTTPException: _failed, StoreError: _failed, Exception: _failed},
         lifespan=_tidying(studies),
     )
-    app.state.first = next(iter(desks.values()))
+    app.state.desks = desks
     return Headers(app)
 
 
@@ -82,6 +82,7 @@ def _routes(desks: dict[str, Desk]) -> list[Route]:
         get("/{study}/declined", views.declined),
         get("/{study}/researcher", _researcher(Limit(rate=0.2, burst=10.0))),
         post("/{study}/enter", views.enter),
+        post("/{study}/link", views.confirm_link),
         get("/{study}/p/{token}", views.show),
         get("/{study}/p/{token}/stop", views.show_stop),
         get("/{study}/p/{token}/picture/{mark}", views.show_picture),
@@ -170,6 +171,7 @@ def _researcher(attempts: Limit) -> Shown:
         t, study = desk.words.researcher, desk.study
         found = progress(study)
         given = {"heading": fill(t.title, name=study.name), "found": found, "last": found.last and readable(found.last)}
+        given["link_last"] = found.link.last and readable(found.link.last)
         return desk.page("researcher", given | {"state": getattr(t.states, study.plan.state)})
 
     return shown
@@ -203,12 +205,29 @@ async def _failed(request: Request, error: Exception) -> Response:
     status = error.status_code if isinstance(error, HTTPException) else 503 if isinstance(error, StoreError) else 500
     if status >= 500:
         log.error("A request failed: %s: %s", type(error).__name__, error)
-    desk: Desk = request.app.state.first
-    t, plan = desk.words, desk.study.plan
+    desks: dict[str, Desk] = request.app.state.desks
+    known = desks.get(request.path_params.get("study", ""))
+    desk = known or next(iter(desks.values()))
+    t = desk.words
     text = getattr(t.error, WORDS_OF.get(status, "failed"))
-    given = {"heading": t.error.title, "texts": [text], "address": "", "code": ""}
-    headers = dict(getattr(error, "headers", None) or {}) | ({"retry-after": "5"} if status == 429 else {})
-    return HTMLResponse(render("end", desk.web, t, plan.language, plan.title, given), status, headers)
+    back = _back(known, request) if known and status not in (404, 405) else ""
+    reply = pages.end_page(desk, t.error.title, [text], back, label=t.error.back, status=status)
+    reply.headers.update(dict(getattr(error, "headers", None) or {}))
+    if status in (429, 503):
+        reply.headers["retry-after"] = "5"
+    return reply
+
+
+def _back(desk: Desk, request: Request) -> str:
+    """Return the address, on this server, of the page to go back to: the page itself, or that of a form."""
+    if request.method == "GET":
+        own, query = desk.web.address(request.url.path.lstrip("/")), request.url.query
+        return f"{own}?{query}" if query else own
+    page = urlsplit(request.headers.get("referer", ""))
+    if page.path == desk.address() or page.path.startswith(f"{desk.address()}/"):
+        return f"{page.path}?{page.query}" if page.query else page.path
+    token = request.path_params.get("token")
+    return desk.private(token) if token else desk.address()
 
 
 def _tidying(studies: Sequence[Study]) -> Callable[[Starlette], contextlib.AbstractAsyncContextManager[None]]:

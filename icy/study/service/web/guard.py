@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import timedelta
-from urllib.parse import urlsplit
 
+from starlette.datastructures import Headers as RequestHeaders
 from starlette.datastructures import MutableHeaders
+from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from icy.study.service.clock import moment, stamp
+from icy.study.service.sites import site_of
 from icy.study.service.studies import Study
 
 MOST_BODY = 16_384  # bytes of a request
@@ -68,6 +70,28 @@ class Headers:
         await self.app(scope, receive, with_headers if scope["type"] == "http" else send)
 
 
+class Hosts:
+    """Answers only requests to the names of this service.
+
+    Args:
+        app: the service.
+        names: as `icy.study.service.sites.host_name` returns them; "*" for all.
+    """
+
+    def __init__(self, app: ASGIApp, names: Collection[str]) -> None:
+        self.app = app
+        self.names = names
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] == "http" and "*" not in self.names:
+            asked = site_of(f"http://{RequestHeaders(scope=scope).get('host', '')}")
+            if asked is None or asked.host not in self.names:
+                await PlainTextResponse("This service has another name.", 400)(scope, receive, send)
+                return
+        await self.app(scope, receive, send)
+
+
 # -- forms -------------------------------------------------------------------------------------------------------------
 
 
@@ -81,13 +105,10 @@ def is_same_site(headers: Mapping[str, str], base_url: str = "") -> bool:
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
     if site is not None and site != "same-origin":
         return False
-    given = urlsplit(origin or headers.get("referer", ""))
-    if not given.netloc:
+    given = site_of(origin or headers.get("referer", ""))
+    if given is None:
         return site == "same-origin" and origin is None
-    if base_url:
-        own = urlsplit(base_url)
-        return (given.scheme, given.netloc.lower()) == (own.scheme, own.netloc.lower())
-    return given.netloc.lower() == headers.get("host", "").lower()
+    return given == site_of(base_url or f"{given.scheme}://{headers.get('host', '')}")
 
 
 def form_token(study: Study, person: str) -> str:

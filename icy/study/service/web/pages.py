@@ -10,9 +10,10 @@ from typing import Any
 from starlette.responses import Response
 
 from icy.study.game import COLOURS, Feedback, Game, Picture
+from icy.study.service.links import TEST, link_mark
 from icy.study.service.pay import bonus_cents, code_of, leave_address, outcome_of
 from icy.study.service.persons import Person
-from icy.study.service.platforms import hand_in_address
+from icy.study.service.platforms import MOST_ID, PLATFORMS, hand_in_address, parameters_of
 from icy.study.service.play import OnFile, load
 from icy.study.service.stages import ENDS, end_game, stage_of
 from icy.study.stimuli import svg
@@ -195,11 +196,31 @@ def _end_texts(desk: Desk, stage: str, deleted: bool) -> tuple[str, list[str]]:
 
 
 def end_page(
-    desk: Desk, heading: str, texts: list[str], address: str = "", code: str = "", status: int = 200
+    desk: Desk, heading: str, texts: list[str], address: str = "", code: str = "", label: str = "", status: int = 200
 ) -> Response:
-    """Return a page that ends the study for someone, with where to go."""
-    given = {"heading": heading, "texts": texts, "address": address, "code": code}
+    """Return a page that ends the study for someone, with where to go; the label is that of the link there."""
+    given = {"heading": heading, "texts": texts, "address": address, "code": code, "leave_label": label}
     return desk.page("end", given, status)
+
+
+def link_page(desk: Desk, given: Mapping[str, str]) -> Response:
+    """Return the page that shows a researcher the parameters in the link of the platform."""
+    recruiting, t = desk.study.plan.platform, desk.words.link
+    came, known = recruiting.visit(given), PLATFORMS[recruiting.name]
+    arrived = {recruiting.parameter: came.fault or ("good" if came.external else "missing")}
+    for parameter, name in known.kept.items():
+        arrived[parameter] = "good" if name in came.kept else "placeholder" if given.get(parameter) else "missing"
+    found = [(name, given.get(name, "")[:MOST_ID], getattr(t, said)) for name, said in arrived.items()]
+    more = {
+        "action": desk.address("link"),
+        "token": "",
+        "found": found,
+        "parameters": [*parameters_of(recruiting.name, recruiting.id_parameter, came).items()],
+        "test": (TEST, link_mark(desk.study)),
+        "good": bool(came.external),
+        "preview": came.preview,
+    }
+    return desk.page("link", more)
 
 
 # -- pictures ----------------------------------------------------------------------------------------------------------

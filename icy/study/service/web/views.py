@@ -12,11 +12,12 @@ from starlette.responses import RedirectResponse, Response
 
 from icy.core.checks import parse_whole
 from icy.study.game import Event
-from icy.study.service import persons, stages
+from icy.study.service import links, persons, stages
 from icy.study.service.pay import code_of, leave_address
 from icy.study.service.persons import Arrival, Person
-from icy.study.service.platforms import Visit, parameters_of, visit_of
+from icy.study.service.platforms import Visit, parameters_of
 from icy.study.service.play import Outcome, act, set_display
+from icy.study.service.studies import Study
 from icy.study.stimuli import PALETTES
 
 from . import pages
@@ -46,24 +47,36 @@ def device_of(agent: str) -> str:
     return "phone" if "Mobi" in agent else "computer"
 
 
-def visit(desk: Desk, given: Mapping[str, str]) -> Visit:
-    """Return how someone came, by the parameters of the address or of the form."""
-    platform = desk.study.plan.platform
-    return visit_of(platform.name, platform.id_parameter, given)
-
-
 def entry(desk: Desk, request: Request) -> Response:
     """Show the page of information; or lead someone who has taken part already back to where they were."""
-    study, came = desk.study, visit(desk, request.query_params)
+    study, came = desk.study, desk.study.plan.platform.visit(request.query_params)
+    if is_test(study, request.query_params):
+        return pages.link_page(desk, request.query_params)
     device = device_of(request.headers.get("user-agent", ""))
-    with study.database.reading() as connection:
-        known = persons.person_of_external(connection, study, came.external)
-        refused = None if known or came.preview else persons.refusal(connection, study, came)
+    known = persons.come_again(study, came)
     if known is not None:
         return RedirectResponse(desk.private(known.token), 303)
+    with study.database.reading() as connection:
+        refused = None if came.preview else persons.refusal(connection, study, came)
     if device not in study.plan.people.devices:
         return _refused_device(desk, device)
     return refused_page(desk, refused) if refused else _information(desk, came)
+
+
+def is_test(study: Study, given: Mapping[str, str]) -> bool:
+    """Return whether a link is the test link of a study that waits for its test; later it is a link like others."""
+    return study.key.matches(given.get(links.TEST, ""), "link test", study.name) and links.needs_test(study)
+
+
+def confirm_link(desk: Desk, request: Request, form: Form) -> Response:
+    """Open a study after its researcher saw that the link brings the right id."""
+    if not is_test(desk.study, form):
+        raise HTTPException(404)
+    if not desk.study.plan.platform.visit(form).external:
+        return pages.link_page(desk, form)
+    links.pass_test(desk.study)
+    t = desk.words.link
+    return pages.end_page(desk, t.title, [t.done])
 
 
 def _information(desk: Desk, came: Visit) -> Response:
@@ -90,10 +103,15 @@ def _pay(desk: Desk) -> str:
 
 
 def refused_page(desk: Desk, why: str) -> Response:
-    """Return the page for someone who cannot take part."""
-    t, outcome = desk.words.refused, why if why == "full" else ""
+    """Return the page for someone who cannot take part, and count it where their link is to blame."""
+    links.count_refusal(desk.study, why)
+    t, outcome, people = desk.words.refused, why if why == "full" else "", desk.study.plan.people
     address, code = (leave_address(desk.study, outcome), code_of(desk.study, outcome)) if outcome else ("", "")
-    texts = [getattr(t, why), *([] if address or why == "no_id" else _return(desk))]
+    texts = [getattr(t, why)]
+    if why in ("placeholder", "malformed"):
+        texts += [fill(t.again, contact=people.contact)] if "contact" not in people.missing else []
+    elif not address and why not in ("no_id", "untested"):
+        texts += _return(desk)
     return pages.end_page(desk, t.title, texts, address, code)
 
 
@@ -127,7 +145,7 @@ def enter(desk: Desk, request: Request, form: Form) -> Response:
         raise HTTPException(400)
     if not desk.web.newcomers.allows(study.name):
         raise HTTPException(429)
-    device, came = device_of(request.headers.get("user-agent", "")), visit(desk, form)
+    device, came = device_of(request.headers.get("user-agent", "")), study.plan.platform.visit(form)
     if device not in study.plan.people.devices:
         return _refused_device(desk, device)
     found = "no_id" if came.preview else persons.enter(study, Arrival(came, device, seen))

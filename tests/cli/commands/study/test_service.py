@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from icy.study.service import open_study, read_plan
 from icy.study.service import serve as serving
+from icy.study.service.links import count_refusal
 from tests.cli.helpers import assert_one_sentence, run
 from tests.study.service.helpers import GAME, finish, person, rows, started
 
@@ -91,7 +93,8 @@ def test_review_decides_and_pays(home: Path) -> None:
     (shown,) = json.loads(run("study", "review", "pilot", "--format", "json").stdout)
     assert (shown["condition"], shown["odd"], shown["decision"]) == ("eng/concat", "same answer", "-")
     name = shown["person"]
-    assert "Approved: 0 games." in run("study", "review", "pilot", "--approve", "all").stderr  # as it is odd
+    said = run("study", "review", "pilot", "--approve", "all").stderr
+    assert said == f"Approved: 0 games. 1 undecided game is odd: decide on {name} by name.\n"
     (shown,) = json.loads(
         run("study", "review", "pilot", "--reject", f"{name}=always the same", "--format", "json").stdout
     )
@@ -99,9 +102,21 @@ def test_review_decides_and_pays(home: Path) -> None:
     result = run("study", "review", "pilot", "--approve", name, "--pay", "pay")
     assert result.exit_code == 0, result.output
     assert (home / "pay" / "pilot-prolific-approve.txt").read_text() == "WORKER-1\n"
+    said = run("study", "review", "pilot", "--approve", "all").stderr
+    assert said == "Approved: 0 games. 1 finished game has been decided on already.\n"
     assert_one_sentence(run("study", "review", "pilot", "--approve", name), "was exported")
     assert_one_sentence(run("study", "review", "pilot", "--reject", name), "A rejection needs a reason")
     assert_one_sentence(run("study", "review", "pilot", "--approve", "zz"), "No person with a finished game")
+
+
+def test_approving_all_of_nothing_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run("study", "new", "pilot")
+    of = open_study(read_plan("pilot"))
+    said = run("study", "review", "pilot", "--approve", "all").stderr
+    assert said == "Approved: 0 games. No game is finished.\n"
+    person(of)
+    assert run("study", "review", "pilot", "--approve", "all").stderr == said
 
 
 @pytest.mark.parametrize("data", [(), ("--data",)])
@@ -130,6 +145,34 @@ def test_serve_says_where_and_hands_over(home: Path, monkeypatch: pytest.MonkeyP
     study, how = given
     assert (study.name, how.password, how.behind_proxy) == ("pilot", "secret", True)
     assert person(study, "WORKER-1").stage == "game"
+
+
+def test_serve_wants_the_link_tested_and_can_go_without(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(serving, "listening", lambda how: None)
+    monkeypatch.setattr(serving, "serve", lambda app, how, at: None)
+    texts = "people = {purpose = 'a', controller = 'b', contact = 'c', retention = 'd'}\n"
+    for text in ("information", "debriefing"):
+        (home / f"spy-codes-{text}.md").write_text("Hello.")
+    (home / "spy-codes.toml").write_text(f'state = "open"\n{texts}[platform]\nname = "prolific"\n')
+    base = ("study", "serve", "spy-codes", "--base-url", "https://study.example/", "--root-path", "/spy")
+    said = run(*base).stderr
+    assert "Nobody can take part in spy-codes before its link is tested." in said
+    ids = "PROLIFIC_PID={{%PROLIFIC_PID%}}&STUDY_ID={{%STUDY_ID%}}&SESSION_ID={{%SESSION_ID%}}"
+    assert re.search(rf" https://study.example/spy/spy-codes\?{re.escape(ids)}&icy_test=[0-9A-F]{{32}}\n", said)
+    assert run(*base).stderr == said
+    assert "Warning: Nobody can take part yet" in run("study", "status", "spy-codes").stderr
+    assert "before its link is tested" not in run(*base, "--skip-link-test").stderr
+    assert "before its link is tested" not in run(*base).stderr
+    assert "Warning" not in run("study", "status", "spy-codes").stderr
+
+
+def test_status_warns_of_links_that_were_not_filled_in(home: Path) -> None:
+    of = open_study(read_plan("pilot"))
+    for reason in ("placeholder", "placeholder", "malformed", "full"):
+        count_refusal(of, reason)
+    said = " ".join(run("study", "status", "pilot").stderr.split())
+    assert "Warning: 3 visits were turned away because of the link: 2 had an id that was not filled in" in said
+    assert "and 1 had an id that is not one of the platform; the last was at 2" in said
 
 
 @pytest.mark.parametrize(

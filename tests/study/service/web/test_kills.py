@@ -17,7 +17,7 @@ import pytest
 
 from icy.study.service.audit import audit
 from icy.study.service.robot import Ask, Reply
-from tests.study.service.helpers import plan, rows, study
+from tests.study.service.helpers import pid, plan, rows, study
 from tests.study.service.web.helpers import robot, without_limits
 from tests.study.service.web.serving import free_port
 
@@ -116,7 +116,7 @@ def test_a_hundred_kills_lose_nothing(tmp_path: Path) -> None:
     server, games = Server(tmp_path, **given), 0
     while server.kills < KILLS:
         games += 1
-        playing = robot(study(tmp_path, **given)).take_part(f"/pilot?PROLIFIC_PID=worker{games}")
+        playing = robot(study(tmp_path, **given)).take_part(f"/pilot?PROLIFIC_PID={pid(games)}")
         ask, graded = next(playing), 0
         while True:
             reply = server.answer(ask)

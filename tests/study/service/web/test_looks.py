@@ -13,9 +13,10 @@ from typing import Any
 
 import pytest
 
+from icy.study.service.links import link_mark
 from icy.study.service.web.words import words
 from tests.browsers import why_not
-from tests.study.service.helpers import finish, started, study
+from tests.study.service.helpers import finish, pid, started, study
 from tests.study.service.web.helpers import without_limits
 from tests.study.service.web.test_browser import begin, opened, play, press, right_answer, small
 
@@ -105,6 +106,7 @@ def test_axe_finds_nothing_on_the_other_pages(width: int, scheme: str, tmp_path:
         study(tmp_path, name="closed", state="closed"),
         study(tmp_path, name="desktop", people={"devices": ["phone"]}),
         study(tmp_path, name="deutsch", language="de"),
+        study(tmp_path, name="untested", platform={"name": "prolific"}, state="open"),
     ]
     finish(studies[2], started(studies[2]))
     with opened(studies, without_limits(researcher=True), **screen(width, scheme)) as page:
@@ -123,14 +125,14 @@ def test_axe_finds_nothing_on_the_other_pages(width: int, scheme: str, tmp_path:
                 page.get_by_label(question.options[place]).check()
             press(page, getattr(T, "continue"))
 
-        agree("pilot?PROLIFIC_PID=one")
+        agree(f"pilot?PROLIFIC_PID={pid(1)}")
         answer(right=False)
         page.get_by_text(T.comprehension.again).first.wait_for()
         look("questions-again")
         answer(right=False)
         page.get_by_role("heading", name=T.screened.title).wait_for()
         look("screened")
-        agree("pilot?PROLIFIC_PID=two")
+        agree(f"pilot?PROLIFIC_PID={pid(2)}")
         answer(right=True)
         press(page, T.start.begin)
         page.get_by_label(T.game.question).wait_for()
@@ -148,12 +150,20 @@ def test_axe_finds_nothing_on_the_other_pages(width: int, scheme: str, tmp_path:
         press(page, T.feedback.send)
         page.get_by_role("heading", name=T.done.title).wait_for()
         look("done-mturk")
-        agree("pilot?PROLIFIC_PID=three")
+        agree(f"pilot?PROLIFIC_PID={pid(3)}")
         page.get_by_role("link", name=T.game.stop).click()
         press(page, T.stop.delete)
         page.get_by_role("heading", name=T.withdrawn.title).wait_for()
         look("withdrawn")
+        page.goto(f"{root}/untested?PROLIFIC_PID=null")
+        page.get_by_text(T.refused.placeholder).wait_for()
+        look("id-not-filled-in")
+        page.goto(f"{root}/untested?PROLIFIC_PID={pid(4)}&icy_test={link_mark(studies[6])}")
+        look("link-test")
+        press(page, T.link.open)
+        page.get_by_text(T.link.done).wait_for()
+        look("link-tested")
         for address in ("full", "closed", "desktop", "deutsch", "pilot/researcher"):
             page.goto(f"{root}/{address}")
             look(address.rpartition("/")[2])
-    assert len(look.seen) == 11
+    assert len(look.seen) == 14

@@ -11,10 +11,11 @@ import pytest
 
 from icy.study.service import Study
 from icy.study.service.audit import audit
+from icy.study.service.links import pass_test
 from icy.study.service.play import load
 from icy.study.service.progress import progress
 from icy.study.service.web.words import words
-from tests.study.service.helpers import rows, study, write
+from tests.study.service.helpers import pid, rows, study, write
 from tests.study.service.web.helpers import RIGHT, Browser, browsing, robot
 
 T = words("en")
@@ -150,8 +151,8 @@ def test_right_and_wrong_answers_are_told(browser: Browser, of: Study) -> None:
     browser.send("next")
     right = code(of)
     browser.send("answer", answer="abc")
-    assert re.search(rf'{T.game.wrong} <b class="code">{right}</b>', browser.text)
-    assert re.search(rf'{T.game.yours} <b class="code">abc</b>', browser.text)
+    assert re.search(rf'{T.game.wrong} <b class="code" translate="no">{right}</b>', browser.text)
+    assert re.search(rf'{T.game.yours} <b class="code" translate="no">abc</b>', browser.text)
 
 
 def test_a_held_out_item_tells_no_code(browser: Browser, of: Study) -> None:
@@ -291,12 +292,12 @@ def test_two_servers_of_one_study_are_one_study(tmp_path: Path) -> None:
 def test_the_platforms_id_leads_back(tmp_path: Path) -> None:
     of = study(tmp_path, platform={"name": "prolific"})
     with browsing(of) as browser:
-        browser.start("/pilot?PROLIFIC_PID=5f1c&SESSION_ID=one")
+        browser.start(f"/pilot?PROLIFIC_PID={pid(1)}&SESSION_ID=one")
         link = browser.address
-        browser.get("/pilot?PROLIFIC_PID=5f1c&SESSION_ID=two")
+        browser.get(f"/pilot?PROLIFIC_PID={pid(1)}&SESSION_ID=two")
         assert browser.address == link
         assert "answer" in browser.page.forms
-        browser.enter("/pilot?PROLIFIC_PID=other")
+        browser.enter(f"/pilot?PROLIFIC_PID={pid(2)}")
         assert browser.address != link
     assert len(rows(of, "SELECT * FROM game")) == 2
 
@@ -304,7 +305,7 @@ def test_the_platforms_id_leads_back(tmp_path: Path) -> None:
 def test_agreeing_twice_is_one_person(tmp_path: Path) -> None:
     of = study(tmp_path, platform={"name": "prolific"})
     with browsing(of) as browser:
-        browser.get("/pilot?PROLIFIC_PID=5f1c")
+        browser.get(f"/pilot?PROLIFIC_PID={pid(1)}")
         form = browser.page.forms["enter"]
         links = {browser.post(form.action, {**form.fields, "agree": "1"}).url for _ in range(2)}
     assert len(links) == len(rows(of, "SELECT * FROM person")) == 1
@@ -325,7 +326,7 @@ def test_a_crash_between_the_last_answer_and_the_next_page_is_mended(browser: Br
 def test_who_declines_leaves_no_trace(tmp_path: Path) -> None:
     of = study(tmp_path, platform={"name": "prolific", "codes": {"declined": "NO"}})
     with browsing(of) as browser:
-        browser.get("/pilot?PROLIFIC_PID=5f1c")
+        browser.get(f"/pilot?PROLIFIC_PID={pid(1)}")
         browser.get("/pilot/declined")
         assert getattr(T.declined, "return") in browser.text
         assert "complete?cc=NO" in browser.text
@@ -351,13 +352,13 @@ def test_stopping_is_possible_on_every_page_and_asks_once(delete: str, browser: 
 def test_a_full_study_says_so(tmp_path: Path) -> None:
     of = study(tmp_path, conditions={"quota": 1}, platform={"name": "prolific", "codes": {"full": "FULL"}})
     with browsing(of) as browser:
-        browser.get("/pilot?PROLIFIC_PID=late")
+        browser.get(f"/pilot?PROLIFIC_PID={pid(1)}")
         late = browser.page.forms["enter"]
-        for name in "ab":
-            browser.enter(f"/pilot?PROLIFIC_PID={name}")
+        for number in (2, 3):
+            browser.enter(f"/pilot?PROLIFIC_PID={pid(number)}")
         browser.post(late.action, {**late.fields, "agree": "1"})  # who read for long
         assert T.refused.full in browser.text
-        browser.get("/pilot?PROLIFIC_PID=later")
+        browser.get(f"/pilot?PROLIFIC_PID={pid(4)}")
         assert T.refused.full in browser.text
         assert "complete?cc=FULL" in browser.text
         assert GIVE_BACK not in browser.text
@@ -365,7 +366,7 @@ def test_a_full_study_says_so(tmp_path: Path) -> None:
 
 def test_who_came_by_a_platform_is_asked_to_give_the_place_back(tmp_path: Path) -> None:
     with browsing(study(tmp_path, conditions={"quota": 1}, state="closed", platform={"name": "prolific"})) as browser:
-        assert GIVE_BACK in browser.get("/pilot?PROLIFIC_PID=late").text
+        assert GIVE_BACK in browser.get(f"/pilot?PROLIFIC_PID={pid(1)}").text
 
 
 def test_other_devices_can_be_left_out(tmp_path: Path) -> None:
@@ -397,15 +398,16 @@ def test_a_pilot_is_marked_on_every_page(tmp_path: Path) -> None:
 
 def test_prolific_gets_its_people_back(tmp_path: Path) -> None:
     of = study(tmp_path, platform={"name": "prolific", "codes": {"complete": "C1DONE"}}, state="open")
+    pass_test(of)
     with browsing(of) as browser:
         browser.get("/pilot")
         assert T.refused.no_id in browser.text
-        browser.start("/pilot?PROLIFIC_PID=5f1c&STUDY_ID=s&SESSION_ID=t")
+        browser.start(f"/pilot?PROLIFIC_PID={pid(1)}&STUDY_ID=s&SESSION_ID=t")
         browser.play()
         browser.send("feedback")
         assert 'href="https://app.prolific.com/submissions/complete?cc=C1DONE"' in browser.text
     assert rows(of, "SELECT external, kept_json FROM external_id") == [
-        {"external": "5f1c", "kept_json": '{"study": "s", "session": "t"}'}
+        {"external": pid(1), "kept_json": '{"study": "s", "session": "t"}'}
     ]
 
 
@@ -414,6 +416,7 @@ MTURK = "workerId=A1&assignmentId=AS&hitId=HI&turkSubmitTo=https%3A%2F%2Fworkers
 
 def test_mturk_takes_work_from_within_its_frame(tmp_path: Path) -> None:
     of = study(tmp_path, platform={"name": "mturk"}, state="open")
+    pass_test(of)
     with browsing(of) as browser:
         browser.get(f"/pilot?{MTURK}".replace("=AS", "=ASSIGNMENT_ID_NOT_AVAILABLE"))
         assert T.consent.preview in browser.text
@@ -431,7 +434,9 @@ def test_mturk_takes_work_from_within_its_frame(tmp_path: Path) -> None:
 
 
 def test_mturk_works_by_link_and_code_as_well(tmp_path: Path) -> None:
-    with browsing(study(tmp_path, platform={"name": "mturk"}, state="open")) as browser:
+    of = study(tmp_path, platform={"name": "mturk"}, state="open")
+    pass_test(of)
+    with browsing(of) as browser:
         browser.start("/pilot?workerId=A1&turkSubmitTo=https://evil.example&assignmentId=X")
         browser.play()
         browser.send("feedback")
@@ -441,7 +446,9 @@ def test_mturk_works_by_link_and_code_as_well(tmp_path: Path) -> None:
 
 def test_sona_and_others_get_their_return_address(tmp_path: Path) -> None:
     platform = {"name": "sona", "return_to": "https://x.example/credit?survey_code={id}"}
-    with browsing(study(tmp_path, platform=platform, state="open")) as browser:
+    of = study(tmp_path, platform=platform, state="open")
+    pass_test(of)
+    with browsing(of) as browser:
         browser.start("/pilot?survey_code=77")
         browser.play()
         browser.send("feedback")

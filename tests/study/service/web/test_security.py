@@ -8,18 +8,22 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 
 from icy.study.game import Event, normalised
 from icy.study.service import Study
 from icy.study.service.play import OnFile, act, load
+from icy.study.service.serve import Serving
+from icy.study.service.sites import host_name
 from icy.study.service.web import pages
+from icy.study.service.web.app import make_app
 from icy.study.service.web.desk import Desk
-from icy.study.service.web.guard import HEADERS, MOST_BODY, POLICY
+from icy.study.service.web.guard import HEADERS, MOST_BODY, POLICY, is_same_site
 from icy.study.service.web.limits import Limit
 from tests.study.service.helpers import Clock, answer, finish, on, rows, secrets_of, started, study
-from tests.study.service.web.helpers import HOST, Browser, browsing, served, without_limits
+from tests.study.service.web.helpers import HOST, Browser, TestClient, browsing, served, without_limits
 
 TELLING = ("meaning", "held", "holdout", "seed", "exposure", "answerable", "expected")
 
@@ -226,6 +230,91 @@ def test_behind_a_proxy_the_site_is_the_one_that_people_use(of: Study) -> None:
         assert browser.post(form.action, data, headers={"origin": "https://study.example"}).status_code == 200
 
 
+SAME_SITES = [
+    ("https://study.example:443", "https://study.example"),
+    ("https://study.example/", "https://study.example"),
+    ("HTTPS://Study.Example", "https://study.example"),
+    ("https://study.example.", "https://study.example"),
+    ("https://study.example", "https://study.example."),
+    ("http://study.example:80", "http://study.example"),
+    ("https://study.example:8443", "https://study.example:8443"),
+    ("https://müller.example", "https://xn--mller-kva.example"),
+    ("https://MÜLLER.example:443/", "https://xn--mller-kva.example"),
+    ("https://straße.example", "https://xn--strae-oqa.example"),
+    ("https://xn--mller-kva.example", "https://xn--mller-kva.example"),
+    ("https://例え.example", "https://xn--r8jz45g.example"),
+    ("https://[2001:DB8:0:0::1]", "https://[2001:db8::1]"),
+    ("http://[::1]:80", "http://[::1]"),
+    ("https://192.0.2.7:443", "https://192.0.2.7"),
+]
+OTHER_SITES = [
+    ("https://study.example", "http://study.example"),
+    ("https://study.example", "https://study.example:8443"),
+    ("https://study.example:80", "https://study.example"),
+    ("https://study.example", "https://study.example.evil.example"),
+    ("https://müller.example", "https://muller.example"),
+    ("https://study.example", "https://a@study.example"),
+    ("https://study.example", "https://study.example:port"),
+    ("https://[2001:db8::1]", "https://[2001:db8::2]"),
+    ("https://study.example", "https://[::1"),
+]
+
+
+@pytest.mark.parametrize(("base", "origin"), SAME_SITES)
+def test_one_site_may_be_written_in_several_ways(base: str, origin: str) -> None:
+    serving = Serving(base_url=base)
+    assert is_same_site({"origin": origin}, base)
+    assert is_same_site({"referer": f"{origin}/pilot?id=1"}, base)
+    assert host_name(urlsplit(origin).hostname or "") == serving.hosts[0]
+    assert serving.address("pilot") == f"{base.rstrip('/')}/pilot"
+
+
+@pytest.mark.parametrize(("base", "origin"), OTHER_SITES)
+def test_other_sites_stay_others(base: str, origin: str) -> None:
+    assert not is_same_site({"origin": origin}, base)
+
+
+@pytest.mark.parametrize(
+    ("origin", "host", "same"),
+    [
+        ("https://study.example", "study.example:443", True),
+        ("https://study.example", "Study.Example.", True),
+        ("http://study.example", "study.example:80", True),
+        ("http://[::1]:8000", "[0:0::1]:8000", True),
+        ("https://study.example", "study.example:80", False),
+        ("http://localhost:8000", "localhost:8001", False),
+        ("http://evil.example", "", False),
+    ],
+)
+def test_without_a_base_the_site_is_the_host_that_was_asked(origin: str, host: str, same: bool) -> None:
+    assert is_same_site({"origin": origin, "host": host}) is same
+
+
+@pytest.mark.parametrize(
+    ("serving", "host", "status"),
+    [
+        (Serving(base_url="https://müller.example"), "xn--mller-kva.example", 303),
+        (Serving(base_url="https://study.example:443"), "study.example", 303),
+        (Serving(base_url="https://study.example"), "STUDY.example.:443", 303),
+        (Serving(base_url="https://study.example"), "www.study.example", 400),
+        (Serving(base_url="https://[2001:DB8::1]"), "[2001:db8::1]:443", 303),
+        (Serving(), "[::1]:8000", 303),
+        (Serving(), "127.0.0.1:8000", 303),
+        (Serving(host="127.0.0.2"), "127.0.0.2:8000", 303),
+        (Serving(), "evil.example", 400),
+        (Serving(), "", 400),
+        (Serving(), "a b", 400),
+        (Serving(behind_proxy=True), "anything.example", 303),
+    ],
+    ids=lambda one: one if isinstance(one, str) else "",
+)
+def test_requests_are_answered_under_the_names_of_the_service(
+    serving: Serving, host: str, status: int, of: Study
+) -> None:
+    with TestClient(make_app([of], without_limits(), serving.hosts)) as client:
+        assert client.get("/", headers={"host": host}, follow_redirects=False).status_code == status
+
+
 @pytest.mark.parametrize("token", ["", "0" * 32, None])
 def test_forms_without_their_token_are_refused(token: str | None, browser: Browser, of: Study) -> None:
     browser.start()
@@ -417,10 +506,6 @@ def test_it_tells_of_nobody(of: Study) -> None:
 
 def test_other_names_of_the_machine_are_refused(of: Study) -> None:
     """A page of another site cannot have its name lead here (DNS rebinding)."""
-    from icy.study.service.serve import Serving
-    from icy.study.service.web.app import make_app
-    from tests.study.service.web.helpers import TestClient
-
     with TestClient(make_app([of], without_limits(), Serving().hosts)) as client:
         assert client.get("/pilot", headers={"host": "evil.example"}).status_code == 400
         assert client.get("/pilot", headers={"host": "localhost:8000"}).status_code == 200

@@ -1,0 +1,129 @@
+"""The link by which a platform sends people: its test before a study opens, and the visits that it spoiled."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from dataclasses import dataclass
+from typing import Literal
+
+from icy.core.text import counted, listed
+
+from .clock import readable
+from .studies import Study
+
+Reason = Literal["placeholder", "malformed", "no_id"]
+REASONS: dict[Reason, str] = {
+    "placeholder": "had an id that was not filled in",
+    "malformed": "had an id that is not one of the platform",
+    "no_id": "had no id",
+}
+TEST = "icy_test"  # parameter of the test link
+
+
+@dataclass(frozen=True)
+class LinkFaults:
+    """Faults of the link of a study.
+
+    Attributes:
+        untested: whether nobody can take part before the link is tested.
+        visits: numbers of visits that were turned away, by reason.
+        last: time of the last of them; None without any.
+    """
+
+    untested: bool
+    visits: dict[str, int]
+    last: str | None
+
+    @property
+    def warnings(self) -> list[str]:
+        """Sentences for the researcher."""
+        found = []
+        if self.untested:
+            found.append(
+                "Nobody can take part yet: test the link of the platform first. `icy study serve` prints the test link."
+            )
+        if self.visits and self.last:
+            total = counted(sum(self.visits.values()), "visit", "were")
+            why = listed([f"{self.visits[reason]} {said}" for reason, said in REASONS.items() if reason in self.visits])
+            found.append(
+                f"{total} turned away because of the link: {why}; the last was at {readable(self.last)}. "
+                "Check the link on the platform."
+            )
+        return found
+
+
+def link_mark(study: Study) -> str:
+    """Return the secret part of the test link."""
+    return study.key.mark("link test", study.name)
+
+
+def link_to_test(study: Study, address: str) -> str:
+    """Return the link that a researcher gives to the platform.
+
+    Args:
+        study: the study.
+        address: of the study, as people use it.
+    """
+    parameters = [study.plan.platform.link, f"{TEST}={link_mark(study)}"]
+    return f"{address}?{'&'.join(filter(None, parameters))}"
+
+
+def is_untested(connection: sqlite3.Connection, study: Study) -> bool:
+    """Return whether nobody new can take part before the link is tested.
+
+    Only open studies with required ids have a test. A person of the platform who took part proves that the link works.
+    """
+    recruiting = study.plan.platform
+    if study.plan.state != "open" or not recruiting.needs_id_now("open"):
+        return False
+    found = connection.execute(
+        "SELECT 1 FROM link_test WHERE study = ? AND platform_hash = ? UNION ALL "
+        "SELECT 1 FROM person WHERE study = ? AND NOT pilot AND platform = ? AND id_hash IS NOT NULL LIMIT 1",
+        (study.number, _platform_hash(study), study.number, recruiting.name),
+    ).fetchone()
+    return found is None
+
+
+def needs_test(study: Study) -> bool:
+    """Return whether the link of a study must be tested."""
+    with study.database.reading() as connection:
+        return is_untested(connection, study)
+
+
+def pass_test(study: Study) -> None:
+    """File that the link works."""
+    with study.database.writing() as connection:
+        connection.execute(
+            "INSERT OR REPLACE INTO link_test VALUES (?, ?, ?)", (study.number, _platform_hash(study), study.time)
+        )
+
+
+def _platform_hash(study: Study) -> str:
+    """Return a hash of the settings that a link must fit."""
+    recruiting = study.plan.platform
+    deciding = [recruiting.name, recruiting.id_parameter, recruiting.id_pattern]
+    return hashlib.sha256(json.dumps(deciding).encode()).hexdigest()[:16]
+
+
+def count_refusal(study: Study, reason: str) -> None:
+    """Count a visit that was turned away because of its link; other reasons are not counted."""
+    if reason in REASONS:
+        with study.database.writing() as connection:
+            connection.execute(
+                "INSERT INTO refused_visit VALUES (?, ?, ?, 1, ?) ON CONFLICT (study, pilot, reason) DO UPDATE SET "
+                "visits = visits + 1, last = excluded.last",
+                (study.number, study.is_pilot, reason, study.time),
+            )
+
+
+def link_faults(connection: sqlite3.Connection, study: Study, pilot: bool) -> LinkFaults:
+    """Return the faults of the link of a study."""
+    rows = connection.execute(
+        "SELECT reason, visits, last FROM refused_visit WHERE study = ? AND pilot = ?", (study.number, pilot)
+    ).fetchall()
+    visits = {row["reason"]: row["visits"] for row in rows}
+    return LinkFaults(
+        not pilot and is_untested(connection, study), visits, max((row["last"] for row in rows), default=None)
+    )
