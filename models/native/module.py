@@ -9,6 +9,7 @@ from jaxtyping import Float, Shaped
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from icy.core.errors import IncompatibleError
 from icy.core.noise import current_noise
 
 from .core import Caller, Core
@@ -55,8 +56,15 @@ class NativeModule(nn.Module):
         return found.train(self.training)
 
     def forward(self, inputs: Shaped[Tensor, "..."]) -> Float[Tensor, "*stack batch place choice"]:
-        """Return the scores, with a leading axis if the parameters have one."""
-        program = self._programs[self.training, inputs.is_floating_point()]
+        """Return the scores, with a leading axis if the parameters have one.
+
+        Raises:
+            IncompatibleError: inputs of another kind than the samples, or parameters in another precision than float32.
+        """
+        weights = inputs.is_floating_point()
+        program = self._programs.get((self.training, weights))
+        if program is None:
+            raise IncompatibleError(f"This module does not take {'weights over symbols' if weights else 'tokens'}.")
         named = dict(self.named_parameters())
         shapes = program.layout.shapes
         stacked = any(named[name].dim() > len(shape) for name, shape in shapes.items())
