@@ -29,7 +29,10 @@ MARKERS = [  # of a thought: what opens and what closes it
     ("<unused94>thought", "<unused95>"),
     ("<|channel>thought\n", "<channel|>"),
     ("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
-    ("<|channel|>commentary to=x <|message|>", "<|end|><|start|>assistant<|channel|>final <|constrain|>json<|message|>"),
+    (
+        "<|channel|>commentary to=x <|message|>",
+        "<|end|><|start|>assistant<|channel|>final <|constrain|>json<|message|>",
+    ),
     ("analysis", "assistantfinal"),
 ]
 marked = pytest.mark.parametrize(("opens", "closes"), [*MARKERS, *((f"<{tag}>", f"</{tag}>") for tag in TAGS)])

@@ -1,0 +1,162 @@
+"""Completions of chat servers: from the bytes of a response to the text of an answer."""
+
+import contextlib
+import json
+import re
+import zlib
+from typing import Any, NamedTuple, TypeGuard
+
+from icy.core.checks import LARGEST_NUMBER
+
+from .requests import CUT, Usage
+
+LARGEST_ANSWER = 16_000_000  # bytes, also after decompression
+TEXT_PARTS = (None, "text", "output_text")  # types of the parts of a content that are no thoughts, images or tools
+CUT_NAMES = ("length", "max_tokens", "max_output_tokens", "max_completion_tokens", "model_length")
+LONGEST_REASON = 40  # letters
+EVENTS = re.compile(r"\s*(?:data|event|id|retry)?:")  # how a stream of server-sent events begins
+SAID = 300  # letters of a server's own words in a sentence
+
+
+class Completion(NamedTuple):
+    """What a server answers.
+
+    Attributes:
+        content: the text; "" where the message holds no text, such as after a refusal or with tool calls.
+        finish: why the text ends ("stop", "length", ...), if the server reports it.
+        usage: tokens read and written, if the server reports them.
+    """
+
+    content: str
+    finish: str | None = None
+    usage: Usage | None = None
+
+
+def read_completion(text: str) -> Completion:
+    """Read the body of a response: a JSON object, or the events of a stream that nobody asked for.
+
+    Separate fields for reasoning are not read.
+
+    Raises:
+        ValueError: the body is not a whole completion.
+    """
+    try:
+        data = _assembled(text) if EVENTS.match(text) else json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+    choice = _choice(data)
+    if choice is None:
+        raise ValueError("no choice")
+    finish = choice.get("finish_reason")
+    finish = finish.lower()[:LONGEST_REASON] if isinstance(finish, str) and finish else None
+    if finish == "error":
+        raise ValueError("the server failed while it answered")
+    return Completion(_content(choice), CUT if finish in CUT_NAMES else finish, _usage(data.get("usage")))
+
+
+def _choice(data: Any) -> dict[str, Any] | None:
+    """Return the first choice of a completion or of a piece of it; None if there is none."""
+    if not isinstance(data, dict) or data.get("error"):
+        return None
+    choices = data.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return first if isinstance(first, dict) else None
+
+
+def _content(choice: dict[str, Any]) -> str:
+    """Return the text of a choice, or "". Older servers send `text` in place of a message."""
+    message = choice.get("message", choice.get("delta"))
+    return _text(message.get("content") if isinstance(message, dict) else choice.get("text"))
+
+
+def _text(content: Any) -> str:
+    """Return a content as text; it may come in parts."""
+    parts = content if isinstance(content, list) else [content]
+    texts = [part.get("text") if isinstance(part, dict) and part.get("type") in TEXT_PARTS else part for part in parts]
+    return "".join(str(one) for one in texts if isinstance(one, (str, int, float)) and not isinstance(one, bool))
+
+
+def _assembled(text: str) -> dict[str, Any]:
+    """Put the events of a stream together to one completion.
+
+    Raises:
+        ValueError: an event is not JSON or reports an error, or the stream ends early.
+    """
+    pieces, finish, usage, whole = [], None, None, False
+    for line in re.split(r"\r\n|\r|\n", text):
+        field, _, value = line.partition(":")
+        if field != "data":
+            continue
+        if value.strip() == "[DONE]":
+            whole = True
+            break
+        data = json.loads(value)
+        if not isinstance(data, dict) or data.get("error"):
+            raise ValueError("an event without a piece")
+        usage = data.get("usage") or usage
+        choice = _choice(data)
+        if choice is not None and choice.get("index", 0) == 0:
+            pieces.append(_content(choice))
+            finish = choice.get("finish_reason") or finish
+    if not pieces or not (whole or finish):
+        raise ValueError("the stream ends early")
+    return {"choices": [{"message": {"content": "".join(pieces)}, "finish_reason": finish}], "usage": usage}
+
+
+def _usage(usage: Any) -> Usage | None:
+    """Return the tokens that a server counts. Reasoning counts as written, also where the server lists it apart."""
+    if not isinstance(usage, dict):
+        return None
+    read, written, total = (usage.get(name) for name in ("prompt_tokens", "completion_tokens", "total_tokens"))
+    if not is_count(read) or not is_count(written):
+        return None
+    details = usage.get("completion_tokens_details")
+    reasoning = details.get("reasoning_tokens") if isinstance(details, dict) else None
+    if is_count(total):
+        written = max(written, total - read)
+    if is_count(reasoning) and reasoning > written:
+        written += reasoning
+    return Usage(read, written)
+
+
+def is_count(value: Any) -> TypeGuard[int]:
+    """Whether a value is a number of tokens that can be."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LARGEST_NUMBER
+
+
+# -- bytes and sentences -----------------------------------------------------------------------------------------------
+
+
+def decoded(body: bytes, encoding: str) -> str:
+    """Return the text of a body, which a server may have compressed unasked, or begun with a byte order mark.
+
+    Args:
+        body: its bytes.
+        encoding: the header Content-Encoding.
+
+    Raises:
+        ValueError: it is damaged, too large, or compressed in another way than gzip and deflate.
+    """
+    how = encoding.strip().lower()
+    if how in ("br", "zstd", "compress"):
+        raise ValueError(f"is {how}, not gzip or deflate")
+    if body and (how in ("gzip", "x-gzip", "deflate") or body.startswith(b"\x1f\x8b")):
+        reader = zlib.decompressobj(zlib.MAX_WBITS | 32)  # finds gzip and zlib by itself
+        try:
+            body = reader.decompress(body, LARGEST_ANSWER)
+        except zlib.error:
+            raise ValueError("is damaged") from None
+        if reader.unconsumed_tail or not reader.eof:
+            raise ValueError("is damaged or too large")
+    return body.decode(json.detect_encoding(body), errors="replace")
+
+
+def words_of(text: str) -> str:
+    """Return what a server says of an error, in a line."""
+    said = text
+    with contextlib.suppress(ValueError, RecursionError):
+        data = json.loads(text)
+        error = data.get("error", data) if isinstance(data, dict) else data
+        said = str(error.get("message", error) if isinstance(error, dict) else error)
+    line = " ".join(said.split())
+    return line if len(line) <= SAID else f"{line[: SAID - 3]}..."
