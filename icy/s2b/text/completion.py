@@ -11,15 +11,20 @@ from icy.core.checks import LARGEST_NUMBER
 from .requests import CUT, Usage
 
 LARGEST_ANSWER = 16_000_000  # bytes, also after decompression
-TEXT_PARTS = (None, "text", "output_text")  # types of the parts of a content that are no thoughts, images or tools
+TEXT_PARTS = (None, "text", "output_text")  # types of a content's parts; others are thoughts, images or tools
 CUT_NAMES = ("length", "max_tokens", "max_output_tokens", "max_completion_tokens", "model_length")
 LONGEST_REASON = 40  # letters
 EVENTS = re.compile(r"\s*(?:data|event|id|retry)?:")  # how a stream of server-sent events begins
+TAG = re.compile(r"<(style|script)\b.*?</\1\s*>|<[^<>]*>", re.DOTALL | re.IGNORECASE)
 SAID = 300  # letters of a server's own words in a sentence
 
 
+class NoChoice(ValueError):
+    """A completion whose list of choices is empty. Some servers send it for a prompt that they block."""
+
+
 class Completion(NamedTuple):
-    """What a server answers.
+    """A server's answer.
 
     Attributes:
         content: the text; "" where the message holds no text, such as after a refusal or with tool calls.
@@ -38,6 +43,7 @@ def read_completion(text: str) -> Completion:
     Separate fields for reasoning are not read.
 
     Raises:
+        NoChoice: the list of choices is empty.
         ValueError: the body is not a whole completion.
     """
     try:
@@ -46,7 +52,8 @@ def read_completion(text: str) -> Completion:
         raise ValueError("nested too deep") from None
     choice = _choice(data)
     if choice is None:
-        raise ValueError("no choice")
+        empty = isinstance(data, dict) and data.get("choices") == [] and not data.get("error")
+        raise NoChoice if empty else ValueError
     finish = choice.get("finish_reason")
     finish = finish.lower()[:LONGEST_REASON] if isinstance(finish, str) and finish else None
     if finish == "error":
@@ -152,11 +159,13 @@ def decoded(body: bytes, encoding: str) -> str:
 
 
 def words_of(text: str) -> str:
-    """Return what a server says of an error, in a line."""
+    """Return a server's description of an error in one line; a page loses its tags."""
     said = text
     with contextlib.suppress(ValueError, RecursionError):
         data = json.loads(text)
         error = data.get("error", data) if isinstance(data, dict) else data
         said = str(error.get("message", error) if isinstance(error, dict) else error)
+    if said.lstrip().startswith("<"):
+        said = TAG.sub(" ", said[:10_000])
     line = " ".join(said.split())
     return line if len(line) <= SAID else f"{line[: SAID - 3]}..."

@@ -35,8 +35,8 @@ class TextEvaluation(Evaluation):
 
     Attributes:
         counts: counts per episode, seed by seed; see `icy.s2b.text.player.Tally`.
-        finish_reasons: number of answers per reason why their text ends ("stop", "length", ...), of those that come
-            with a reason.
+        finish_reasons: number of answers per reason why their text ends ("stop", "length", ...), where the model
+            reports one.
     """
 
     counts: Mapping[str, Int64[Wholes, " episode"]]

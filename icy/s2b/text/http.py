@@ -25,7 +25,7 @@ from icy.core.text import duration
 from icy.version import __version__
 
 from .address import proxy_to, read_address
-from .completion import LARGEST_ANSWER, SAID, decoded, read_completion, words_of
+from .completion import LARGEST_ANSWER, SAID, NoChoice, decoded, read_completion, words_of
 from .model import TextModel, TextSettings, in_threads
 from .prompt import parse
 from .requests import CUT, Choices, TextReply, TextRequest
@@ -46,6 +46,10 @@ class _Busy(Exception):
     def __init__(self, what: str, wait: float | None = None) -> None:
         super().__init__(what)
         self.wait = wait
+
+
+class _Empty(_Busy):
+    """A try that brought a completion without choices."""
 
 
 class _Differently(Exception):
@@ -132,6 +136,8 @@ class HttpModel(TextModel):
                 continue
             except _Busy as failure:
                 if tries > self.settings.retries or ending.is_set():
+                    if isinstance(failure, _Empty) and self._reached and not ending.is_set():
+                        return TextReply(None)  # this prompt alone is blocked
                     raise ServerError(f"{self._subject()} {failure}, {_times(tries)}.") from None
                 waits = self.settings.backoff * 2 ** (tries - 1) * (0.5 + chance.random() / 2)
                 with self._counting:
@@ -157,8 +163,9 @@ class HttpModel(TextModel):
         text = self._fetched(post, ways)
         try:
             content, finish, usage = read_completion(text)
-        except ValueError:
-            raise _Busy(f"answers with no completion but {quoted(self._without_key(text)[:SAID])}") from None
+        except ValueError as fault:
+            kind = _Empty if isinstance(fault, NoChoice) else _Busy
+            raise kind(f"answers with no completion but {quoted(self._without_key(text)[:SAID])}") from None
         read = parse(self._without_key(content), cut=finish == CUT)
         return TextReply(read.decision, read.message, read.raw, usage=usage, finish=finish)
 
@@ -195,7 +202,7 @@ class HttpModel(TextModel):
         return f"{self.url}{through}"
 
     def _refusal(self, error: urllib.error.HTTPError, ways: frozenset[str]) -> Exception:
-        """Return the error for a status that is no success, after a request that was made in these ways."""
+        """Return the error for a status other than success, after a request that was made in these ways."""
         status, text = error.code, ""
         with contextlib.suppress(OSError, http.client.HTTPException, _Busy):
             text = _read(error, time.monotonic() + self.settings.timeout)

@@ -83,9 +83,9 @@ class TransformersModel(TextModel):
         raw, marked = (self.tokenizer.decode(written, skip_special_tokens=skip) for skip in (True, False))
         finish = CUT if len(written) >= max_tokens and int(written[-1]) != self.tokenizer.eos_token_id else "stop"
         rest = without_thoughts(open_thought(text) + marked)  # as markers of thoughts may be special tokens
-        for token in self.tokenizer.all_special_tokens if rest else ():
-            rest = rest.replace(token, "")
-        read = TextReply(None) if rest is None else parse(rest, cut=finish == CUT)
+        for token in self.tokenizer.all_special_tokens:
+            rest = rest and rest.replace(token, "")
+        read = parse(rest or "", cut=finish == CUT)
         return TextReply(read.decision, read.message, raw, usage=Usage(length, len(written)), finish=finish)
 
     def _is_chat(self) -> bool:

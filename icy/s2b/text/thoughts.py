@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterator
 
 TAGS = (
-    "think", "thinking", "thought", "thoughts", "thought_process", "reason", "reasoning", "reflect", "reflection",
-    "analysis", "scratchpad", "rationale", "chain_of_thought", "cot", "inner_monologue", "monologue",
+    "think", "thinking", "thinking_process", "thought", "thoughts", "thought_process", "reason", "reasoning", "reflect",
+    "reflection", "analysis", "scratchpad", "rationale", "chain_of_thought", "cot", "inner_monologue", "inner_thoughts",
+    "monologue",
 )  # fmt: skip
 WORDS = r"(?:think|thinking|thought|thoughts|reasoning)"
 NAMESPACE = r"(?:\w+:)?"  # as in <seed:think>
@@ -13,13 +14,14 @@ NAMESPACE = r"(?:\w+:)?"  # as in <seed:think>
 
 def _pairs() -> Iterator[tuple[str, str]]:
     """Yield the patterns that open and close a thought, for each kind of marker."""
+    for first, last in ((r"(?:begin|start)_(?:of_)?{}", r"end_(?:of_)?{}"), (r"{}_(?:begin|start)", r"{}_end")):
+        yield rf"<\|?{first.format(WORDS)}\|?>", rf"<\|?{last.format(WORDS)}\|?>"
     for tag in TAGS:
-        name = NAMESPACE + tag
+        name = NAMESPACE + tag.replace("_", "[_-]")
         yield (
             rf"<\s*{name}(?:\s[^<>]*)?(?<!/)>|\[{name}\]|◁{name}▷|<\|{name}\|>",
             rf"<\s*/\s*{name}\s*>|\[/{name}\]|◁/{name}▷|<\|/{name}\|>",
         )
-    yield rf"<\|?(?:begin|start)_(?:of_)?{WORDS}\|?>", rf"<\|?end_(?:of_)?{WORDS}\|?>"
     yield r"<\|inner_prefix\|>", r"<\|inner_suffix\|>"
     yield "<unused94>", "<unused95>"
     yield r"<\|channel>", r"<channel\|>"

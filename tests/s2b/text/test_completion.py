@@ -153,6 +153,36 @@ def test_a_server_without_completions_is_given_up_in_a_sentence(name: str) -> No
     assert len(str(raised.value)) < 200
 
 
+def test_an_empty_list_of_choices_is_invalid_where_the_server_answers_other_prompts() -> None:
+    def answering(asked: Any) -> Answer:
+        return said(YES) if "Your answer" not in asked.prompt else Answer(b'{"choices": []}')
+
+    with serving(answering) as server:
+        settings = TextSettings(**QUICK, concurrency=1)
+        found = evaluate_text(f"{server.url}#m", episodes=2, seeds=1, most=2, text_settings=settings)
+    (row,) = found.table().to_dict("records")
+    assert row["invalid"] == 1 - 2 / row["requests"]  # all but the first game of each episode
+    assert len(server.asked) == 2 + 2 * (row["requests"] - 2)
+    with serving(answering) as server, pytest.raises(ServerError, match=r"no completion but .*choices.*2 times"):
+        text_model(f"{server.url}#m", settings).reply(TextRequest("Your answer: 0", {}))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("<!DOCTYPE html><style>a {}</style>\n<h1>502\nBad Gateway</h1>", "502 Bad Gateway"),
+        ('{"error": {"message": "no  memory"}}', "no memory"),
+        ('{"error": "no memory"}', "no memory"),
+        ('{"detail": [1]}', "{'detail': [1]}"),
+        ("[" * 100_000, "[" * 297 + "..."),
+        ("1 < 2", "1 < 2"),
+        ("", ""),
+    ],
+)
+def test_what_a_server_says_of_an_error_is_a_line(text: str, words: str) -> None:
+    assert words_of(text) == words
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text() | st.just(YES),
     lambda inner: (
