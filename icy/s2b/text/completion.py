@@ -12,15 +12,17 @@ from .requests import CUT, Usage
 
 LARGEST_ANSWER = 16_000_000  # bytes, also after decompression
 TEXT_PARTS = (None, "text", "output_text")  # types of a content's parts; others are thoughts, images or tools
-CUT_NAMES = ("length", "max_tokens", "max_output_tokens", "max_completion_tokens", "model_length")
-LONGEST_REASON = 40  # letters
+REASONS = {  # names of reasons why an answer ends, by the names that servers give them
+    **dict.fromkeys(("stop", "eos", "eos_token", "end_turn", "stop_sequence"), "stop"),
+    **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "max_completion_tokens", "model_length"), CUT),
+}
 EVENTS = re.compile(r"\s*(?:data|event|id|retry)?:")  # how a stream of server-sent events begins
 TAG = re.compile(r"<(style|script)\b.*?</\1\s*>|<[^<>]*>", re.DOTALL | re.IGNORECASE)
 SAID = 300  # letters of a server's own words in a sentence
 
 
 class NoChoice(ValueError):
-    """A completion whose list of choices is empty. Some servers send it for a prompt that they block."""
+    """A completion with an empty list of choices. Some servers send it for a prompt that they block."""
 
 
 class Completion(NamedTuple):
@@ -54,11 +56,10 @@ def read_completion(text: str) -> Completion:
     if choice is None:
         empty = isinstance(data, dict) and data.get("choices") == [] and not data.get("error")
         raise NoChoice if empty else ValueError
-    finish = choice.get("finish_reason")
-    finish = finish.lower()[:LONGEST_REASON] if isinstance(finish, str) and finish else None
+    finish = _finish(choice.get("finish_reason"))
     if finish == "error":
         raise ValueError("the server failed while it answered")
-    return Completion(_content(choice), CUT if finish in CUT_NAMES else finish, _usage(data.get("usage")))
+    return Completion(_content(choice), finish, _usage(data.get("usage")))
 
 
 def _choice(data: Any) -> dict[str, Any] | None:
@@ -81,6 +82,14 @@ def _text(content: Any) -> str:
     parts = content if isinstance(content, list) else [content]
     texts = [part.get("text") if isinstance(part, dict) and part.get("type") in TEXT_PARTS else part for part in parts]
     return "".join(str(one) for one in texts if isinstance(one, (str, int, float)) and not isinstance(one, bool))
+
+
+def _finish(given: Any) -> str | None:
+    """Return the reason why an answer ends by one name; None if the server reports none."""
+    if not isinstance(given, str) or not given:
+        return None
+    name = given.lower()
+    return REASONS.get(name, name if re.fullmatch(r"[\w.-]{1,40}", name, re.ASCII) else "other")
 
 
 def _assembled(text: str) -> dict[str, Any]:

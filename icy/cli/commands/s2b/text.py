@@ -229,7 +229,7 @@ class _Run:
     def _endings(self, total: Mapping[str, int]) -> list[str]:
         """Return a sentence on answers that did not end by themselves, if there are some."""
         reasons = sum((Counter(one.finish_reasons) for one in self.found), Counter[str]())
-        names = {name: name for name in sorted(reasons) if name not in ENDS}
+        names = {name: name for name, _ in reasons.most_common(6) if name not in ENDS}
         names = ({CUT: "cut by --max-tokens"} if CUT in reasons else {}) | names
         shares = [f"{said}: {100 * reasons[name] / total['ended']:.3g} %" for name, said in names.items()]
         return [f"answers {', '.join(shares)}"] if shares else []
