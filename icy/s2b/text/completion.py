@@ -1,6 +1,8 @@
 """Completions of chat servers: from the bytes of a response to the text of an answer."""
 
 import contextlib
+import gzip
+import io
 import json
 import re
 import zlib
@@ -12,6 +14,7 @@ from .requests import CUT, Usage
 
 LARGEST_ANSWER = 16_000_000  # bytes, also after decompression
 TEXT_PARTS = (None, "text", "output_text")  # types of a content's parts; others are thoughts, images or tools
+UNREAD = frozenset({"br", "zstd", "compress"})  # ways to compress a response that Python does not read
 REASONS = {  # names of reasons why an answer ends, by the names that servers give them
     **dict.fromkeys(("stop", "eos", "eos_token", "end_turn", "stop_sequence"), "stop"),
     **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "max_completion_tokens", "model_length"), CUT),
@@ -153,17 +156,23 @@ def decoded(body: bytes, encoding: str) -> str:
     Raises:
         ValueError: it is damaged, too large, or compressed in another way than gzip and deflate.
     """
-    how = encoding.strip().lower()
-    if how in ("br", "zstd", "compress"):
-        raise ValueError(f"is {how}, not gzip or deflate")
-    if body and (how in ("gzip", "x-gzip", "deflate") or body.startswith(b"\x1f\x8b")):
-        reader = zlib.decompressobj(zlib.MAX_WBITS | 32)  # finds gzip and zlib by itself
-        try:
-            body = reader.decompress(body, LARGEST_ANSWER)
-        except zlib.error:
-            raise ValueError("is damaged") from None
-        if reader.unconsumed_tail or not reader.eof:
-            raise ValueError("is damaged or too large")
+    how = re.findall(r"[\w-]+", encoding.lower())
+    if unknown := UNREAD.intersection(how):
+        raise ValueError(f"is {min(unknown)}, not gzip or deflate")
+    try:
+        if body.startswith(b"\x1f\x8b"):  # whatever the header says
+            with gzip.GzipFile(fileobj=io.BytesIO(body)) as file:
+                body = file.read(LARGEST_ANSWER + 1)
+        elif "deflate" in how and body:
+            zlib_header = body[0] & 15 == 8 and int.from_bytes(body[:2], "big") % 31 == 0
+            reader = zlib.decompressobj(zlib.MAX_WBITS if zlib_header else -zlib.MAX_WBITS)
+            body = reader.decompress(body, LARGEST_ANSWER + 1)
+            if len(body) <= LARGEST_ANSWER and not reader.eof:
+                raise EOFError
+    except (OSError, EOFError, zlib.error):
+        raise ValueError("is damaged") from None
+    if len(body) > LARGEST_ANSWER:
+        raise ValueError("is too large")
     return body.decode(json.detect_encoding(body), errors="replace")
 
 

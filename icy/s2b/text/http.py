@@ -59,8 +59,10 @@ class _Differently(Exception):
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """Follows no redirect, which would take the key to another server."""
 
-    def redirect_request(self, *given: Any) -> None:
-        """Return no request."""
+    def http_error_302(self, req: Any, fp: Any, code: int, msg: str, headers: Any) -> None:
+        """Return no response, so that the status is an error."""
+
+    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
 
 
 class HttpModel(TextModel):
@@ -351,7 +353,8 @@ def _read(answer: Any, deadline: float) -> str:
         _Busy: it is too large, damaged, or ends early.
     """
     parts, size = [], 0
-    length = parse_whole(answer.headers.get("Content-Length") or "")
+    chunked = answer.headers.get("Transfer-Encoding") is not None  # which goes before a length
+    length = None if chunked else parse_whole(answer.headers.get("Content-Length") or "")
     while part := answer.read1(1 << 16):
         parts.append(part)
         size += len(part)

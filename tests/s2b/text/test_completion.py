@@ -306,13 +306,28 @@ WHOLE = message(content=f"ü {YES}")
         ("gzip", gzip.compress(WHOLE.encode())),
         ("X-GZIP", gzip.compress(WHOLE.encode())),
         ("", gzip.compress(WHOLE.encode())),
+        ("gzip, identity", gzip.compress(WHOLE.encode()[:9]) + gzip.compress(WHOLE.encode()[9:])),
+        ("gzip", WHOLE.encode()),
         ("deflate", zlib.compress(WHOLE.encode())),
+        ("deflate", zlib.compress(WHOLE.encode())[2:-4]),
         ("", WHOLE.encode("utf-8-sig")),
         ("", WHOLE.encode("utf-16")),
         ("utf-8", WHOLE.encode()),
         ("gzip", gzip.compress(WHOLE.encode("utf-8-sig"))),
     ],
-    ids=["gzip", "x-gzip", "gzip unsaid", "deflate", "BOM", "UTF-16", "no encoding", "gzip and BOM"],
+    ids=[
+        "gzip",
+        "x-gzip",
+        "gzip unsaid",
+        "members",
+        "not gzip",
+        "deflate",
+        "raw deflate",
+        "BOM",
+        "UTF-16",
+        "no encoding",
+        "gzip and BOM",
+    ],
 )
 def test_compressed_answers_and_byte_order_marks_are_read(encoding: str, sent: bytes) -> None:
     assert read_completion(decoded(sent, encoding)).content == f"ü {YES}"
@@ -325,11 +340,14 @@ def test_compressed_answers_and_byte_order_marks_are_read(encoding: str, sent: b
     ("encoding", "sent", "fault"),
     [
         ("br", b"\x0b\x02\x80", "is br, not gzip or deflate"),
-        ("gzip", b"no gzip", "is damaged"),
-        ("gzip", gzip.compress(WHOLE.encode())[:-9], "is damaged or too large"),
-        ("gzip", gzip.compress(b" " * 20_000_000), "is damaged or too large"),
+        ("gzip", b"\x1f\x8bno gzip", "is damaged"),
+        ("gzip", gzip.compress(WHOLE.encode())[:-9], "is damaged"),
+        ("deflate", b"no deflate", "is damaged"),
+        ("deflate", zlib.compress(WHOLE.encode())[:-9], "is damaged"),
+        ("gzip", gzip.compress(b" " * 16_000_001), "is too large"),
+        ("deflate", zlib.compress(b" " * 16_000_001), "is too large"),
     ],
-    ids=["br", "no gzip", "cut", "large"],
+    ids=["br", "no gzip", "cut gzip", "no deflate", "cut deflate", "large gzip", "large deflate"],
 )
 def test_compressed_answers_that_cannot_be_read(encoding: str, sent: bytes, fault: str) -> None:
     what = f"answers with a compressed text that {fault}, 2 times"

@@ -352,6 +352,19 @@ def test_no_redirect_takes_the_key_elsewhere(monkeypatch: pytest.MonkeyPatch) ->
     assert thief.asked == []
 
 
+@pytest.mark.parametrize("place", ["http://[::1", "ftp://a", "", "\u00e9"])
+def test_a_redirect_to_nowhere_is_a_refusal(place: str) -> None:
+    redirect = failed(302, "moved", Location=place)
+    with serving(lambda asked: redirect) as server, pytest.raises(ServerError, match=r"status 302 \(moved\)"):
+        ask(server)
+
+
+def test_a_length_beside_chunks_does_not_count() -> None:
+    chunks = b"%x\r\n%b\r\n0\r\n\r\n" % (len(said(YES).body), said(YES).body)
+    with serving(lambda asked: Answer(chunks, headers={"Transfer_Encoding": "chunked"})) as server:
+        assert ask(server).decision == 0
+
+
 @pytest.mark.parametrize("value", ["", "two words-secret", "ünknown-secret", "secret\nX-Other: 1"])
 def test_a_key_that_is_none_is_said_before_the_first_game(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setenv("SOME_KEY", value)
