@@ -35,6 +35,7 @@ from .requests import CUT, Choices, TextReply, TextRequest
 BUSY = (408, 409, 425, 429)  # besides all statuses from 500 on
 LONGEST_WAIT = 300.0  # seconds between two tries, whatever a server asks for
 MOST_ANSWERS = 10_000  # that a request may list
+FILTERED = "content_filter"  # the finish reason, and Azure's code of a refusal
 API_KEY, COMPLETION_TOKENS = "api-key", "max_completion_tokens"  # ways to ask that some servers want
 
 
@@ -52,6 +53,10 @@ class _Busy(Exception):
 
 class _Empty(_Busy):
     """A try that brought a completion without choices."""
+
+
+class _Filtered(Exception):
+    """A prompt that the server's content filter refuses, and would refuse again."""
 
 
 class _Differently(Exception):
@@ -138,6 +143,8 @@ class HttpModel(TextModel):
                 found = self._once(request)
             except _Differently:
                 continue
+            except _Filtered:
+                return TextReply(None, finish=FILTERED)
             except _Busy as failure:
                 if tries > self.settings.retries or ending.is_set():
                     if isinstance(failure, _Empty) and self._reached and not ending.is_set():
@@ -158,6 +165,7 @@ class HttpModel(TextModel):
         Raises:
             _Busy: it may be asked again.
             _Differently: likewise, and at once, as the server wants to be asked in another way.
+            _Filtered: the server refuses this prompt alone.
             ServerError: it may not.
         """
         ways, headers = self._ways, {"Content-Type": "application/json", "User-Agent": f"icy/{__version__}"}
@@ -213,6 +221,8 @@ class HttpModel(TextModel):
         wanted = {API_KEY} if status == 401 and self._key() else set()
         if status in (400, 422) and COMPLETION_TOKENS in text:
             wanted = {COMPLETION_TOKENS}
+        if status == 400 and f'"{FILTERED}"' in text:
+            return _Filtered()
         if wanted - ways:
             with self._counting:
                 self._ways |= wanted

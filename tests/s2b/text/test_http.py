@@ -443,6 +443,13 @@ def test_the_limit_that_a_user_gives_is_kept(body: dict[str, Any], sent: dict[st
     assert {name: value for name, value in server.asked[1].body.items() if name.startswith("max_")} == sent
 
 
+def test_a_prompt_that_a_filter_refuses_is_an_invalid_answer() -> None:
+    refusal = Answer(b'{"error": {"message": "The prompt is filtered.", "code": "content_filter"}}', 400)
+    with serving(lambda asked: refusal) as server:
+        assert ask(server) == TextReply(None, finish="content_filter")
+    assert len(server.asked) == 1
+
+
 def test_a_server_that_refuses_every_way_is_asked_once_in_each() -> None:
     with serving(lambda asked: failed(400, UNSUPPORTED)) as server, pytest.raises(ServerError, match="max_completion"):
         ask(server)
