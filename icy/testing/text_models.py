@@ -100,6 +100,10 @@ def check_answers_every_request(case: TextModelCase) -> str:
             reply.message is None or (isinstance(reply.message, list) and all(type(t) is int for t in reply.message)),
             f"A message is a list of whole numbers, or None; not {reply.message!r}.",
         )
+        require(
+            reply.finish is None or isinstance(reply.finish, str),
+            f"`finish` is a text such as 'stop' or 'length', or None; not {reply.finish!r}.",
+        )
     return f"{sum(map(_valid, requests, replies))} of {len(requests)} answers are valid"
 
 

@@ -28,6 +28,11 @@ class Bools(YesModel):
         return TextReply(True)
 
 
+class Ending(YesModel):
+    def reply(self, request: TextRequest) -> TextReply:
+        return TextReply(0, finish=["stop"])  # type: ignore[arg-type]
+
+
 class Lazy(YesModel):
     def answer(self, requests: Sequence[TextRequest]) -> Iterator[tuple[int, TextReply]]:
         yield 0, as_json(0)
@@ -90,7 +95,12 @@ def test_what_is_wrong_is_said(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "said"), [(Bools, "A decision is a whole number, or None; not True"), (Lazy, "yield each place once")]
+    ("model", "said"),
+    [
+        (Bools, "A decision is a whole number, or None; not True"),
+        (Ending, "`finish` is a text such as 'stop' or 'length', or None; not ['stop']"),
+        (Lazy, "yield each place once"),
+    ],
 )
 def test_answers_of_another_kind_are_found(model: Any, said: str) -> None:
     assert said in results(model)["answers_every_request"].message

@@ -11,9 +11,11 @@ from icy.core.errors import IncompatibleError, StoreError
 from icy.core.files import require_room, write_atomically
 from icy.s2b.players.base import Seat
 
+from .completion import is_count
 from .http import ServerError
 from .model import TextModel
-from .requests import TextReply, TextRequest, Usage
+from .prompt import parse
+from .requests import CUT, TextReply, TextRequest, Usage
 
 FORM = 1  # of the files
 
@@ -92,14 +94,21 @@ class CachedModel(TextModel):
         """Return the answer on file; None if there is none, or a file that cannot be read as one."""
         try:
             data = json.loads(self.path(request).read_bytes())
-            usage = None if data["usage"] is None else Usage(*map(int, data["usage"]))
-            raw, read = str(data["raw"]), (data["decision"], data["message"])
+            usage = None if data["usage"] is None else Usage(*data["usage"])
+            raw, decision, message = str(data["raw"]), data["decision"], data["message"]
+            finish = None if data.get("finish") is None else str(data["finish"])
         except (OSError, ValueError, LookupError, TypeError, RecursionError):
             return None
-        return TextReply(*read, raw, usage=usage, cached=True)
+        if usage is not None and not all(map(is_count, usage)):
+            return None
+        if self.model.reads_text:  # as an earlier version of icy may have read it otherwise
+            read = parse(raw, cut=finish == CUT)
+            decision, message = read.decision, read.message
+        return TextReply(decision, message, raw, usage=usage, cached=True, finish=finish)
 
     def _keep(self, request: TextRequest, reply: TextReply) -> None:
         data = {"raw": reply.raw, "decision": reply.decision, "message": reply.message, "usage": reply.usage}
+        data |= {} if reply.finish is None else {"finish": reply.finish}
         with _by_its_option():
             write_atomically(self.path(request), json.dumps(data).encode())
 

@@ -1,7 +1,8 @@
 """Evaluate text models as listeners, and draft their prompts without asking anyone."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -35,14 +36,18 @@ class TextEvaluation(Evaluation):
 
     Attributes:
         counts: counts per episode, seed by seed; see `icy.s2b.text.player.Tally`.
+        finish_reasons: number of answers per reason why their text ends ("stop", "length", ...), where the model
+            reports one.
     """
 
     counts: Mapping[str, Int64[Wholes, " episode"]]
+    finish_reasons: Mapping[str, int] = field(default_factory=dict)
 
     def table(self) -> "pd.DataFrame":
         """Return a row per seed: the columns of `Evaluation.table`, and
 
         - `invalid`, the share of answers that were not among the choices;
+        - `cut`, the share of answers that were cut at the largest number of tokens (NaN if it is not reported);
         - `letters` and `estimated_tokens` of a prompt, on average;
         - `prompt_tokens` and `answer_tokens` of a request, on average, as the model counts them (NaN if it does not);
         - `requests`, their number, and `cached`, how many of them were answered from the disk.
@@ -50,6 +55,7 @@ class TextEvaluation(Evaluation):
         rows = super().table()
         total = {name: self.counts[name].reshape(len(self.seeds), self.episodes).sum(1) for name in COUNTED}
         rows["invalid"] = _share(total["invalid"], total["asked"])
+        rows["cut"] = _share(total["cut"], total["ended"])
         for name in ("letters", "estimated_tokens"):
             rows[name] = _share(total[name], total["requests"])
         for name in ("prompt_tokens", "answer_tokens"):
@@ -117,7 +123,8 @@ def evaluate_text(
     found = evaluate(speaker, listener, settings, episodes=episodes, seeds=seeds, **given)
     counts = {name: np.concatenate([tally.counts[name] for tally in listener.tallies]) for name in COUNTED}
     whole = {f.name: getattr(found, f.name) for f in fields(Evaluation)} | {"listener": made.name}
-    return TextEvaluation(**whole, counts=counts)
+    reasons = sum((tally.finish_reasons for tally in listener.tallies), Counter[str]())
+    return TextEvaluation(**whole, counts=counts, finish_reasons=reasons)
 
 
 def count_games(settings: GameSettings, episodes: int, seeds: int | str | Iterable[int]) -> int:

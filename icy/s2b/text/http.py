@@ -1,7 +1,9 @@
 """OpenAI-compatible servers as text models: vLLM, llama.cpp, Ollama, TGI, OpenAI and others.
 
 Requests go through Python's own `urllib`, from threads: it takes the proxies and certificates of the system, and
-nothing else is needed to post a few kilobytes and wait for seconds.
+nothing else is needed to post a few kilobytes and wait for seconds. The client of the package openai brings 13 other
+packages (46 MB in all) and does not help with odd completions: it returns null messages, HTML pages and streams as they
+are, retries wrong addresses, and does not name a proxy that fails.
 """
 
 import contextlib
@@ -24,15 +26,17 @@ from icy.core.errors import IcyError, InvalidSettingError, quoted
 from icy.core.text import duration
 from icy.version import __version__
 
-from .model import SCHEMES, TextModel, TextSettings, in_threads
+from .address import proxy_to, read_address
+from .completion import LARGEST_ANSWER, SAID, NoChoice, decoded, read_completion, words_of
+from .model import TextModel, TextSettings, in_threads
 from .prompt import parse
-from .requests import Choices, TextReply, TextRequest, Usage
+from .requests import CUT, Choices, TextReply, TextRequest
 
-ROUTE = "/chat/completions"
+BUSY = (408, 409, 425, 429)  # besides all statuses from 500 on
 LONGEST_WAIT = 300.0  # seconds between two tries, whatever a server asks for
-LARGEST_ANSWER = 16_000_000  # bytes
 MOST_ANSWERS = 10_000  # that a request may list
-SAID = 300  # letters of a server's own words in a sentence
+FILTERED = "content_filter"  # the finish reason, and Azure's code of a refusal
+API_KEY, COMPLETION_TOKENS = "api-key", "max_completion_tokens"  # ways to ask that some servers want
 
 
 class ServerError(IcyError):
@@ -47,11 +51,25 @@ class _Busy(Exception):
         self.wait = wait
 
 
+class _Empty(_Busy):
+    """A try that brought a completion without choices."""
+
+
+class _Filtered(Exception):
+    """A prompt that the server's content filter refuses, and would refuse again."""
+
+
+class _Differently(Exception):
+    """A try that a server refused, and that may be made in another way."""
+
+
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """Follows no redirect, which would take the key to another server."""
 
-    def redirect_request(self, *given: Any) -> None:
-        """Return no request."""
+    def http_error_302(self, req: Any, fp: Any, code: int, msg: str, headers: Any) -> None:
+        """Return no response, so that the status is an error."""
+
+    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
 
 
 class HttpModel(TextModel):
@@ -62,13 +80,18 @@ class HttpModel(TextModel):
         settings: how to sample and to ask.
     """
 
+    reads_text = True
+
     def __init__(self, name: str, settings: TextSettings) -> None:
         self.settings = settings
-        self.url, self.model = _url_and_model(name)
+        self.url, self.model, self._target = read_address(name)
         self.name = name
         self._reached = False
+        self._ways: frozenset[str] = frozenset()  # of API_KEY and COMPLETION_TOKENS, which this server wants
         self._counting = threading.Lock()
-        self._opener = urllib.request.build_opener(_NoRedirect)
+        self._proxy = proxy_to(self._target)
+        proxies = {urlsplit(self._target).scheme: self._proxy.url} if self._proxy else {}
+        self._opener = urllib.request.build_opener(_NoRedirect, urllib.request.ProxyHandler(proxies))
         self._key()  # a key that is missing is reported before the first game
 
     def identity(self) -> dict[str, Any]:
@@ -101,6 +124,8 @@ class HttpModel(TextModel):
             **constraint(self.settings.constrain, request.choices),
             **self.settings.body,
         }
+        if COMPLETION_TOKENS in self._ways:
+            found.setdefault(COMPLETION_TOKENS, found.pop("max_tokens", None))
         return {name: value for name, value in found.items() if value is not None}
 
     # -- one request ---------------------------------------------------------------------------------------------------
@@ -112,49 +137,58 @@ class HttpModel(TextModel):
             ServerError: it fails again and again, or refuses.
         """
         chance = random.Random(request.seed)  # so that requests that failed together do not all come back together
-        for tries in itertools.count(1):
+        tries = 1
+        while True:
             try:
                 found = self._once(request)
+            except _Differently:
+                continue
+            except _Filtered:
+                return TextReply(None, finish=FILTERED)
             except _Busy as failure:
                 if tries > self.settings.retries or ending.is_set():
-                    raise ServerError(f"{self.url} {failure}, {_times(tries)}.") from None
+                    if isinstance(failure, _Empty) and self._reached and not ending.is_set():
+                        return TextReply(None)  # this prompt alone is blocked
+                    raise ServerError(f"{self._subject()} {failure}, {_times(tries)}.") from None
                 waits = self.settings.backoff * 2 ** (tries - 1) * (0.5 + chance.random() / 2)
                 with self._counting:
                     self.retried += 1
                 ending.wait(min(LONGEST_WAIT, max(waits, failure.wait or 0.0)))
+                tries += 1
             else:
                 self._reached = True
                 return found
-        raise AssertionError  # the loop has no end of its own
 
     def _once(self, request: TextRequest) -> TextReply:
         """Ask once.
 
         Raises:
             _Busy: it may be asked again.
+            _Differently: likewise, and at once, as the server wants to be asked in another way.
+            _Filtered: the server refuses this prompt alone.
             ServerError: it may not.
         """
-        headers = {"Content-Type": "application/json", "User-Agent": f"icy/{__version__}"}
+        ways, headers = self._ways, {"Content-Type": "application/json", "User-Agent": f"icy/{__version__}"}
         if key := self._key():
-            headers["Authorization"] = f"Bearer {key}"
-        post = urllib.request.Request(self.url + ROUTE, json.dumps(self.body(request)).encode(), headers)
-        text = self._without_key(self._fetched(post))
+            headers |= {API_KEY: key} if API_KEY in ways else {"Authorization": f"Bearer {key}"}
+        post = urllib.request.Request(self._target, json.dumps(self.body(request)).encode(), headers)
+        text = self._fetched(post, ways)
         try:
-            data = json.loads(text)
-            content = _content(data["choices"][0]["message"])
-        except (ValueError, RecursionError, LookupError, TypeError):
-            raise _Busy(f"answers with no completion but {quoted(text[:SAID])}") from None
-        read = parse(content)
-        return TextReply(read.decision, read.message, content, usage=_usage(data))
+            content, finish, usage = read_completion(text)
+        except ValueError as fault:
+            kind = _Empty if isinstance(fault, NoChoice) else _Busy
+            raise kind(f"answers with no completion but {quoted(self._without_key(text)[:SAID])}") from None
+        read = parse(self._without_key(content), cut=finish == CUT)
+        return TextReply(read.decision, read.message, read.raw, usage=usage, finish=finish)
 
-    def _fetched(self, post: urllib.request.Request) -> bytes:
-        """Post a request and return the answer's bytes."""
+    def _fetched(self, post: urllib.request.Request, ways: frozenset[str]) -> str:
+        """Post a request, made in these ways, and return the text of the response."""
         deadline = time.monotonic() + self.settings.timeout
         try:
             with self._opener.open(post, timeout=self.settings.timeout) as answer:
                 return _read(answer, deadline)
         except urllib.error.HTTPError as error:
-            raise self._refusal(error) from None
+            raise self._refusal(error, ways) from None
         except urllib.error.URLError as error:
             raise self._unreached(error.reason) from None
         except TimeoutError:
@@ -166,23 +200,43 @@ class HttpModel(TextModel):
         """Return the error for a server that cannot be reached; a wrong address is no reason to wait."""
         if isinstance(reason, TimeoutError):
             return _Busy(f"gives no answer within {duration(self.settings.timeout)}")
-        said = f"cannot be reached ({getattr(reason, 'strerror', None) or reason})"
+        why = getattr(reason, "strerror", None) or reason
+        said, advice = f"cannot be reached ({why})", ""
+        if self._proxy is not None:
+            said = f"cannot be reached: the proxy fails ({why})"
+            advice = f" Correct {self._proxy.source}, or list {urlsplit(self._target).hostname} in NO_PROXY."
         cut = isinstance(reason, (ConnectionResetError, ConnectionAbortedError, BrokenPipeError))
-        return _Busy(said) if self._reached or cut else ServerError(f"{self.url} {said}.")
+        return _Busy(said) if self._reached or cut else ServerError(f"{self._subject()} {said}.{advice}")
 
-    def _refusal(self, error: urllib.error.HTTPError) -> Exception:
-        """Return the error for a status that is no success."""
-        status = error.code
-        said = ""
+    def _subject(self) -> str:
+        """Return the server, and the proxy on the way to it, as the subject of a sentence."""
+        through = f" (through the proxy {self._proxy.shown} of {self._proxy.source})" if self._proxy else ""
+        return f"{self.url}{through}"
+
+    def _refusal(self, error: urllib.error.HTTPError, ways: frozenset[str]) -> Exception:
+        """Return the error for a status other than success, after a request that was made in these ways."""
+        status, text = error.code, ""
         with contextlib.suppress(OSError, http.client.HTTPException, _Busy):
-            said = _words(self._without_key(_read(error, time.monotonic() + self.settings.timeout)))
+            text = _read(error, time.monotonic() + self.settings.timeout)
+        wanted = {API_KEY} if status == 401 and self._key() else set()
+        if status in (400, 422) and COMPLETION_TOKENS in text:
+            wanted = {COMPLETION_TOKENS}
+        if status == 400 and f'"{FILTERED}"' in text:
+            return _Filtered()
+        if wanted - ways:
+            with self._counting:
+                self._ways |= wanted
+            return _Differently()
+        said = self._without_key(words_of(self._without_key(text)))
         what = f"answers with status {status}{f' ({said})' if said else ''}"
-        if status == 429 or status >= 500:
+        if status in BUSY or status >= 500:
             return _Busy(what, _retry_after(error.headers.get("Retry-After")))
-        return ServerError(f"{self.url} {what}.{self._advice(status)}")
+        return ServerError(f"{self._subject()} {what}.{self._advice(status)}")
 
     def _advice(self, status: int) -> str:
         """Return a sentence on what to do about a refusal."""
+        if status == 407 and self._proxy is not None:
+            return f" The proxy asks for a password: {self._proxy.source}=http://NAME:PASSWORD@HOST:PORT."
         if status in (401, 403):
             where = self.settings.key_variable
             return f" The key is that of {where}." if where else " Name the variable with its key by --key-variable."
@@ -214,31 +268,10 @@ class HttpModel(TextModel):
             )
         return key
 
-    def _without_key(self, answer: bytes) -> str:
-        """Return an answer as text; a server may repeat the key that it was sent."""
-        text = answer.decode("utf-8", errors="replace")
+    def _without_key(self, text: str) -> str:
+        """Return a text without the key; a server may repeat the key that it was sent."""
         key = self._key()
         return text.replace(key, "(the key)") if key else text
-
-
-def _url_and_model(name: str) -> tuple[str, str]:
-    """Return URL and model of `URL#MODEL`.
-
-    Raises:
-        InvalidSettingError: it is none, or the URL holds what may be a secret.
-    """
-    url, _, model = name.partition("#")
-    url = url.rstrip("/").removesuffix(ROUTE)
-    parts = urlsplit(url)
-    if "@" in parts.netloc or parts.query:
-        raise InvalidSettingError(
-            "The URL of a server holds no password and no query; name the variable with its key by --key-variable."
-        )
-    if not url.lower().startswith(SCHEMES) or not parts.netloc or not model:
-        raise InvalidSettingError(
-            f"A model behind a server is named by URL#MODEL, as in http://localhost:8000/v1#llama; not {quoted(name)}."
-        )
-    return url, model
 
 
 # -- what is posted ----------------------------------------------------------------------------------------------------
@@ -324,15 +357,16 @@ def _either(options: Sequence[str]) -> str:
 # -- what is answered --------------------------------------------------------------------------------------------------
 
 
-def _read(answer: Any, deadline: float) -> bytes:
-    """Read an answer to its end.
+def _read(answer: Any, deadline: float) -> str:
+    """Read an answer to its end, and return its text.
 
     Raises:
         TimeoutError: it takes too long, a piece at a time.
-        _Busy: it is too large, or ends early.
+        _Busy: it is too large, damaged, or ends early.
     """
     parts, size = [], 0
-    length = parse_whole(answer.headers.get("Content-Length") or "")
+    chunked = answer.headers.get("Transfer-Encoding") is not None  # which goes before a length
+    length = None if chunked else parse_whole(answer.headers.get("Content-Length") or "")
     while part := answer.read1(1 << 16):
         parts.append(part)
         size += len(part)
@@ -342,36 +376,10 @@ def _read(answer: Any, deadline: float) -> bytes:
             raise TimeoutError
     if length is not None and size < length:
         raise http.client.IncompleteRead(b"")
-    return b"".join(parts)
-
-
-def _content(message: dict[str, Any]) -> str:
-    """Return the text of a message, which may come in parts; "" of one that is refused."""
-    content = message.get("content")
-    if isinstance(content, list):
-        return "".join(str(part.get("text", "")) for part in content)
-    return "" if content is None else str(content)
-
-
-def _usage(data: dict[str, Any]) -> Usage | None:
-    usage = data.get("usage")
-    if not isinstance(usage, dict):
-        return None
-    read, written = usage.get("prompt_tokens"), usage.get("completion_tokens")
-    if not isinstance(read, int) or not isinstance(written, int) or min(read, written) < 0:
-        return None
-    return Usage(read, written)
-
-
-def _words(text: str) -> str:
-    """Return what a server says of an error, in a line."""
-    found: Any = text
-    with contextlib.suppress(ValueError, RecursionError):
-        data = json.loads(text)
-        error = data.get("error", data) if isinstance(data, dict) else data
-        found = error.get("message", error) if isinstance(error, dict) else error
-    line = " ".join(str(found).split())
-    return line if len(line) <= SAID else f"{line[: SAID - 3]}..."
+    try:
+        return decoded(b"".join(parts), answer.headers.get("Content-Encoding") or "")
+    except ValueError as fault:
+        raise _Busy(f"answers with a compressed text that {fault}") from None
 
 
 def _retry_after(given: str | None) -> float | None:
@@ -384,7 +392,7 @@ def _retry_after(given: str | None) -> float | None:
         pass
     try:
         return max(0.0, email.utils.parsedate_to_datetime(given).timestamp() - time.time())
-    except (ValueError, OverflowError):
+    except (ValueError, OverflowError, OSError):
         return None
 
 

@@ -12,7 +12,8 @@ from icy.core.errors import InvalidSettingError, PluginError, quoted
 
 from .model import TextModel, TextSettings
 from .prompt import parse
-from .requests import TextReply, TextRequest, Usage
+from .requests import CUT, TextReply, TextRequest, Usage
+from .thoughts import open_thought, without_thoughts
 
 
 class TransformersModel(TextModel):
@@ -78,9 +79,14 @@ class TransformersModel(TextModel):
             **read, max_new_tokens=max_tokens, do_sample="temperature" in sampling,
             pad_token_id=self.tokenizer.eos_token_id if pad is None else pad, **sampling,
         )[0]  # fmt: skip
-        raw = self.tokenizer.decode(whole[length:], skip_special_tokens=True)
-        found = parse(raw)
-        return TextReply(found.decision, found.message, raw, usage=Usage(length, len(whole) - length))
+        written = whole[length:]
+        raw, marked = (self.tokenizer.decode(written, skip_special_tokens=skip) for skip in (True, False))
+        finish = CUT if len(written) >= max_tokens and int(written[-1]) != self.tokenizer.eos_token_id else "stop"
+        rest = without_thoughts(open_thought(text) + marked)  # as markers of thoughts may be special tokens
+        for token in self.tokenizer.all_special_tokens:
+            rest = rest and rest.replace(token, "")
+        read = parse(rest or "", cut=finish == CUT)
+        return TextReply(read.decision, read.message, raw, usage=Usage(length, len(written)), finish=finish)
 
     def _is_chat(self) -> bool:
         return bool(getattr(self.tokenizer, "chat_template", None))

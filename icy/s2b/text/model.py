@@ -22,7 +22,6 @@ CONSTRAINTS: dict[str, str] = {
     "none": "unconstrained",
 }
 SERVER = "http"  # the text model that a URL stands for
-SCHEMES = ("http://", "https://")
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -88,12 +87,15 @@ class TextModel:
         privileged: whether the model is given the game and its latents, by `begin`; for tests.
         worth_keeping: whether `icy s2b text` keeps its answers on the disk.
         retried: number of tries that failed and were made again.
+        reads_text: whether decision and message are what `icy.s2b.text.prompt.parse` reads in the text of an answer, so
+            that kept answers are read again.
     """
 
     name = ""
     privileged = False
     worth_keeping = True
     retried = 0
+    reads_text = False
 
     def begin(self, seat: Seat) -> None:
         """Take note of a batch of episodes that begins. A model that reads its prompts alone needs nothing of it."""
@@ -142,11 +144,17 @@ def text_model(name: str, settings: TextSettings | None = None) -> TextModel:
         0
     """
     chosen = settings or TextSettings()
-    if name.lower().startswith(SCHEMES):
+    called, _, which = name.partition("#")
+    if is_address(name):
         called, which = SERVER, name
-    else:
-        called, _, which = name.partition("#")
     return made_of(registry.get(called, TEXT_MODEL), which, chosen)
+
+
+def is_address(name: str) -> bool:
+    """Whether a name is a URL, right or wrong, and not that of a registered text model."""
+    before = name.partition("#")[0]
+    host, slash, _ = before.partition("/")
+    return ":" in before or bool(slash and "." in host)
 
 
 def made_of(entry: Entry, which: str, settings: TextSettings) -> TextModel:

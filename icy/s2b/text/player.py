@@ -1,5 +1,6 @@
 """Text models as players: each step of all episodes becomes a batch of requests."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -18,11 +19,11 @@ from icy.s2b.turn import SUCCESS, Seen
 
 from .model import TextModel
 from .prompt import Script, choices_of, estimated_tokens, question, rules
-from .requests import Choices, TextReply, TextRequest, valid_decision, valid_message
+from .requests import CUT, Choices, TextReply, TextRequest, valid_decision, valid_message
 
 COUNTED = (
     "requests", "asked", "invalid", "letters", "estimated_tokens", "told", "prompt_tokens", "answer_tokens", "cached",
-    "cached_prompt_tokens", "cached_answer_tokens",
+    "cached_prompt_tokens", "cached_answer_tokens", "ended", "cut",
 )  # fmt: skip
 FALLBACK = 0  # the decision in place of an invalid one; an invalid message is replaced by the empty one
 AskedCallback = Callable[[TextRequest], None]  # called with every request
@@ -35,10 +36,16 @@ class Tally:
 
     `requests` to the model; answers `asked`, a decision and a message counting one each, and how many were `invalid`;
     `letters` and `estimated_tokens` of the prompts; how many requests the model has `told` its tokens of, and the
-    `prompt_tokens` and `answer_tokens`; how many were `cached`, and their tokens.
+    `prompt_tokens` and `answer_tokens`; how many were `cached`, and their tokens; how many answers have `ended` for a
+    reason that the model reports, and how many were `cut` at the largest number of tokens.
+
+    Attributes:
+        counts: the counts.
+        finish_reasons: number of answers per reason why their text ends.
     """
 
     counts: dict[str, Int64[Wholes, " batch"]] = field(default_factory=dict)
+    finish_reasons: Counter[str] = field(default_factory=Counter)
 
     @classmethod
     def of(cls, episodes: int) -> "Tally":
@@ -60,6 +67,9 @@ class Tally:
             self.add(row, told=1, prompt_tokens=prompt, answer_tokens=answer)
             if reply.cached:
                 self.add(row, cached_prompt_tokens=prompt, cached_answer_tokens=answer)
+        if reply.finish is not None:
+            self.add(row, ended=1, cut=int(reply.finish == CUT))
+            self.finish_reasons[reply.finish] += 1
 
 
 class TextPlayer(Player):

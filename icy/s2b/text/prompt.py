@@ -17,6 +17,7 @@ from icy.s2b.settings import GameSettings
 from icy.s2b.transcript import stimuli, tokens
 
 from .requests import Choices, TextReply
+from .thoughts import without_thoughts
 
 DECIMALS = ".3f"
 SEE, SAW = "You see: ", "Your partner saw: "
@@ -24,7 +25,7 @@ HEARD, SAID, ANSWERED = "Message from your partner: ", "Your message: ", "Your a
 RIGHT, WRONG = "That was right.", "That was wrong."
 HEADING = "Phase {phase}, game {game}"
 TOKEN = re.compile(r"\d{1,3}|[^\W\d_]+|[^\w\s]|_")
-THOUGHT = re.compile(r"<think>.*?</think>", re.DOTALL)
+SPECIAL = re.compile(r"<\|[^<>|]*\|>")  # tokens that a server left in the text
 MOST_OBJECTS = 1000  # braces of an answer that are looked at
 
 
@@ -215,26 +216,38 @@ def choices_of(settings: GameSettings, role: str, decides: bool, speaks: bool) -
 # -- answers -----------------------------------------------------------------------------------------------------------
 
 
-def parse(raw: str) -> TextReply:
-    """Read an answer: the last JSON object in it that answers a question, or a bare number as a decision.
+def parse(raw: str, cut: bool = False) -> TextReply:
+    """Read an answer: the last JSON object in it with a decision or a message, or a number alone as a decision.
 
-    What it says is not checked. Thoughts between <think> and </think> are skipped.
+    Decision and message are not checked. They are read only after the last thought (`icy.s2b.text.thoughts`). A thought
+    that is not closed has no answer after it.
+
+    Args:
+        raw: the text.
+        cut: whether the text is cut at the largest number of tokens. It may then be a thought without markers, so the
+            JSON object counts only at the end of the text.
 
     Example:
         >>> parse('I think so: {"decision": 0}').decision, parse("1").decision, parse("Yes, they are.").decision
         (0, 1, None)
         >>> parse('{"decision": "1", "message": [3, "1", 2]}').message
         [3, 1, 2]
+        >>> parse('<think>Is it {"decision": 0}?').decision is None
+        True
     """
-    text = THOUGHT.sub("", raw)
-    found = next((one for one in _objects(text) if {"decision", "message"} & one.keys()), None)
+    text = without_thoughts(raw)
+    if text is None:
+        return TextReply(None, None, raw)
+    found, end = next((one for one in _objects(text) if {"decision", "message"} & one[0].keys()), (None, 0))
     if found is None:
-        return TextReply(parse_whole(text.strip()), None, raw)
+        return TextReply(parse_whole(SPECIAL.sub("", text).strip()), None, raw)
+    if cut and re.search(r"\w", SPECIAL.sub("", text[end:])):
+        return TextReply(None, None, raw)
     return TextReply(_whole(found.get("decision")), _wholes(found.get("message")), raw)
 
 
-def _objects(text: str) -> list[dict[str, Any]]:
-    """Return the JSON objects in a text, the last first."""
+def _objects(text: str) -> list[tuple[dict[str, Any], int]]:
+    """Return the JSON objects in a text and where they end, the last first."""
     decoder, found, end = json.JSONDecoder(), [], 0
     for place in [match.start() for match in re.finditer(r"\{", text)][-MOST_OBJECTS:]:
         if place < end:  # within one that was read
@@ -243,7 +256,7 @@ def _objects(text: str) -> list[dict[str, Any]]:
             one, end = decoder.raw_decode(text, place)
         except (ValueError, RecursionError):
             continue
-        found.append(one)
+        found.append((one, end))
     return found[::-1]
 
 

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypedDict
 
+CUT = "length"  # why a text ends that has the largest number of tokens
+
 
 class Choices(TypedDict, total=False):
     """The answers to choose from: texts of decisions, and for each token of a message the texts of symbols.
@@ -59,6 +61,8 @@ class TextReply:
         option_logprobs: log-probabilities of the decisions to choose from, if the model tells them.
         usage: tokens that it took, if the model tells them.
         cached: whether it was answered before, and comes from the disk.
+        finish: why the text ends, if the model reports it, as servers name it: "stop"; "length" where it has the
+            largest number of tokens; "content_filter" and others.
     """
 
     decision: int | None
@@ -67,6 +71,7 @@ class TextReply:
     option_logprobs: list[float] | None = None
     usage: Usage | None = None
     cached: bool = False
+    finish: str | None = None
 
 
 def valid_decision(request: TextRequest, decision: Any) -> bool:

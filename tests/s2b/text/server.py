@@ -42,9 +42,13 @@ class Answer:
 
 def said(content: Any, **more: Any) -> Answer:
     """A completion."""
-    usage = {"prompt_tokens": 100, "completion_tokens": 5}
-    whole = {"choices": [{"message": {"role": "assistant", "content": content}}], "usage": usage}
-    return Answer(json.dumps(whole).encode(), **more)
+    return chosen({"message": {"role": "assistant", "content": content}}, **more)
+
+
+def chosen(choice: Any, usage: Any = None, **more: Any) -> Answer:
+    """A completion with this choice."""
+    counts = {"prompt_tokens": 100, "completion_tokens": 5} if usage is None else usage
+    return Answer(json.dumps({"choices": [choice], "usage": counts}).encode(), **more)
 
 
 def failed(status: int, message: str = "oops", **headers: str) -> Answer:
@@ -72,6 +76,9 @@ def serving(answering: Answering) -> Iterator[StandIn]:
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, *given: Any) -> None:
             pass
+
+        def do_CONNECT(self) -> None:  # as a proxy that refuses
+            self.send(failed(502))
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

@@ -15,8 +15,8 @@ from icy.s2b import TextModel, TextReply, TextRequest, TextSettings, evaluate_te
 from icy.s2b.text.cache import CachedModel
 from icy.s2b.text.http import ServerError, all_answers, grammar, schema
 from icy.s2b.text.model import CONSTRAINTS
-from icy.s2b.text.requests import Choices
-from tests.s2b.text.server import YES, Answer, Answering, Asked, StandIn, failed, said, serving
+from icy.s2b.text.requests import Choices, Usage
+from tests.s2b.text.server import YES, Answer, Answering, Asked, StandIn, chosen, failed, said, serving
 
 KEY = "sk-very-secret-0123456789"
 QUICK: dict[str, Any] = {"backoff": 0.002, "timeout": 5.0, "retries": 4}
@@ -94,6 +94,9 @@ def test_the_grammar_writes_what_the_parser_reads() -> None:
 @pytest.mark.parametrize(
     "trouble",
     [
+        failed(408),
+        failed(409),
+        failed(425),
         failed(429),
         failed(500),
         failed(503),
@@ -103,7 +106,7 @@ def test_the_grammar_writes_what_the_parser_reads() -> None:
         said(YES, cut=True),
         Answer(b"", cut=True),
     ],
-    ids=["429", "500", "503", "broken", "empty", "error", "cut", "cut at once"],
+    ids=["408", "409", "425", "429", "500", "503", "broken", "empty", "error", "cut", "cut at once"],
 )
 def test_a_server_in_trouble_is_asked_again(trouble: Answer) -> None:
     with serving(in_turn(trouble, trouble)) as server:
@@ -164,15 +167,6 @@ def test_a_server_that_is_not_there_is_said_at_once() -> None:
     with pytest.raises(ServerError, match=r"http://127\.0\.0\.1:9/v1 cannot be reached"):
         model.reply(TextRequest("?", DECIDE))
     assert model.retried == 0
-
-
-@pytest.mark.parametrize(
-    "name", ["http://localhost:1/v1", "http://#m", "http://user:pw@host/v1#m", "http://h/v1?k=1#m"]
-)
-def test_names_that_are_no_model_behind_a_server(name: str) -> None:
-    with pytest.raises(InvalidSettingError) as raised:
-        text_model(name)
-    assert "pw" not in str(raised.value).replace("password", "")
 
 
 # -- answers that are invalid ------------------------------------------------------------------------------------------
@@ -266,8 +260,42 @@ def test_whatever_an_answer_depends_on_has_a_file_of_its_own(tmp_path: Path) -> 
         assert model.path(TextRequest("?", DECIDE, seed=1, game=9, episode_id=3)) in paths
 
 
+def test_files_of_earlier_versions_are_read(tmp_path: Path) -> None:
+    request, before = TextRequest("?", DECIDE), {"raw": "1", "decision": 1, "message": None, "usage": [100, 5]}
+    with serving(in_turn()) as server:
+        model = cached(server, tmp_path)
+        model.path(request).parent.mkdir()
+        model.path(request).write_text(json.dumps(before))
+        assert model.reply(request) == TextReply(1, None, "1", usage=Usage(100, 5), cached=True)
+        thought = '<think>maybe {"decision": 1} or'
+        model.path(request).write_text(json.dumps(before | {"raw": thought}))
+        assert model.reply(request) == TextReply(None, None, thought, usage=Usage(100, 5), cached=True)
+    assert server.asked == []
+
+
+def test_the_name_of_a_file_is_that_of_earlier_versions(tmp_path: Path) -> None:
+    model = CachedModel(text_model("http://localhost:9/v1#m"), tmp_path)
+    assert model.path(TextRequest("?", DECIDE, max_tokens=64, seed=7)).stem == "4d7037fd1fcdbe6e1eec1499615284ec"
+
+
+def test_why_an_answer_ended_is_kept(tmp_path: Path) -> None:
+    request = TextRequest("?", DECIDE)
+    with serving(lambda asked: chosen({"message": {"content": YES}, "finish_reason": "length"})) as server:
+        first, second = (cached(server, tmp_path).reply(request) for _ in range(2))
+    assert (first.finish, second.finish, second.cached) == ("length", "length", True)
+
+
 @pytest.mark.parametrize(
-    "content", [b"", b"{", b"[]", b'{"raw": 1}', b'{"raw":"","decision":0,"message":null,"usage":5}']
+    "content",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b'{"raw": 1}',
+        b'{"raw":"","decision":0,"message":null,"usage":5}',
+        b'{"raw":"","decision":0,"message":null,"usage":[1e400,1]}',
+        b'{"raw":"","decision":0,"message":null,"usage":[-1,1]}',
+    ],
 )
 def test_a_damaged_file_is_asked_for_again(tmp_path: Path, content: bytes) -> None:
     request = TextRequest("?", DECIDE)
@@ -324,12 +352,108 @@ def test_no_redirect_takes_the_key_elsewhere(monkeypatch: pytest.MonkeyPatch) ->
     assert thief.asked == []
 
 
+@pytest.mark.parametrize("place", ["http://[::1", "ftp://a", "", "\u00e9"])
+def test_a_redirect_to_nowhere_is_a_refusal(place: str) -> None:
+    redirect = failed(302, "moved", Location=place)
+    with serving(lambda asked: redirect) as server, pytest.raises(ServerError, match=r"status 302 \(moved\)"):
+        ask(server)
+
+
+def test_a_length_beside_chunks_does_not_count() -> None:
+    chunks = b"%x\r\n%b\r\n0\r\n\r\n" % (len(said(YES).body), said(YES).body)
+    with serving(lambda asked: Answer(chunks, headers={"Transfer_Encoding": "chunked"})) as server:
+        assert ask(server).decision == 0
+
+
 @pytest.mark.parametrize("value", ["", "two words-secret", "ünknown-secret", "secret\nX-Other: 1"])
 def test_a_key_that_is_none_is_said_before_the_first_game(monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setenv("SOME_KEY", value)
     with pytest.raises(InvalidSettingError, match="SOME_KEY holds no key") as raised:
         text_model("http://localhost:9/v1#m", TextSettings(key_variable="SOME_KEY"))
     assert "secret" not in str(raised.value)
+
+
+def test_the_key_is_hidden_however_a_server_writes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a JSON string with escapes, and cut into the events of a stream."""
+    monkeypatch.setenv("SOME_KEY", "sk/very-secret")
+    escaped = r'{"choices": [{"message": {"content": "sk\/very-secret 0"}}]}'
+    pieces = [{"choices": [{"delta": {"content": one}}]} for one in ("sk/ve", "ry-secret 0")]
+    stream = "".join(f"data: {json.dumps(one)}\n\n" for one in pieces) + "data: [DONE]\n\n"
+    with serving(lambda asked: Answer((escaped, stream)[asked.number].encode())) as server:
+        for _ in range(2):
+            assert ask(server, key_variable="SOME_KEY").raw == "(the key) 0"
+    refusal = Answer(rb'{"error": {"message": "Wrong: sk\/very-secret"}}', 403)
+    with serving(lambda asked: refusal) as server, pytest.raises(ServerError, match=r"Wrong: \(the key\)"):
+        ask(server, key_variable="SOME_KEY")
+
+
+# -- servers that want to be asked in another way ----------------------------------------------------------------------
+
+
+def test_the_key_is_sent_as_azure_wants_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def answering(asked: Asked) -> Answer:
+        names = {name.lower(): value for name, value in asked.headers.items()}
+        return said(YES) if names.get("api-key") == KEY else failed(401)
+
+    monkeypatch.setenv("SOME_KEY", KEY)
+    with serving(answering) as server:
+        model = text_model(f"{server.url}#m", TextSettings(**QUICK, key_variable="SOME_KEY"))
+        assert [model.reply(TextRequest("?", DECIDE)).decision for _ in range(2)] == [0, 0]
+    assert ["Authorization" in one.headers for one in server.asked] == [True, False, False]
+    assert model.retried == 0
+    with serving(lambda asked: failed(401)) as server, pytest.raises(ServerError, match="The key is that of SOME_KEY"):
+        ask(server, key_variable="SOME_KEY")
+    assert len(server.asked) == 2
+    with serving(lambda asked: failed(401)) as server, pytest.raises(ServerError, match="by --key-variable"):
+        ask(server)
+    assert len(server.asked) == 1
+
+
+UNSUPPORTED = "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."
+
+
+@pytest.mark.parametrize("concurrency", [1, 8])
+def test_max_completion_tokens_are_sent_where_a_server_asks_for_them(concurrency: int) -> None:
+    def answering(asked: Asked) -> Answer:
+        return failed(400, UNSUPPORTED) if "max_tokens" in asked.body else said(YES)
+
+    with serving(answering) as server:
+        model = text_model(f"{server.url}#m", TextSettings(**QUICK, concurrency=concurrency))
+        identity = model.identity()
+        replies = list(model.answer([TextRequest("?", DECIDE, max_tokens=9)] * 8))
+    assert [reply.decision for _, reply in replies] == [0] * 8
+    assert [one.body.get("max_completion_tokens") for one in server.asked].count(9) == 8
+    assert 9 <= len(server.asked) <= 8 + concurrency
+    assert model.retried == 0
+    assert model.identity() == identity  # so that kept answers are found
+
+
+@pytest.mark.parametrize(
+    ("body", "sent"),
+    [
+        ({"max_tokens": 5}, {"max_completion_tokens": 5}),
+        ({"max_completion_tokens": 7}, {"max_completion_tokens": 7}),
+        ({"max_tokens": None}, {}),
+    ],
+    ids=str,
+)
+def test_the_limit_that_a_user_gives_is_kept(body: dict[str, Any], sent: dict[str, Any]) -> None:
+    with serving(in_turn(failed(422, UNSUPPORTED))) as server:
+        ask(server, body=body)
+    assert {name: value for name, value in server.asked[1].body.items() if name.startswith("max_")} == sent
+
+
+def test_a_prompt_that_a_filter_refuses_is_an_invalid_answer() -> None:
+    refusal = Answer(b'{"error": {"message": "The prompt is filtered.", "code": "content_filter"}}', 400)
+    with serving(lambda asked: refusal) as server:
+        assert ask(server) == TextReply(None, finish="content_filter")
+    assert len(server.asked) == 1
+
+
+def test_a_server_that_refuses_every_way_is_asked_once_in_each() -> None:
+    with serving(lambda asked: failed(400, UNSUPPORTED)) as server, pytest.raises(ServerError, match="max_completion"):
+        ask(server)
+    assert len(server.asked) == 2
 
 
 def test_a_server_is_a_text_model() -> None:

@@ -102,6 +102,37 @@ def test_free_answers_are_written_and_counted(folder: Path) -> None:
     assert random.getstate() == before[1]
 
 
+THINKS = "{{ messages[0].content }}<think>\n"  # a template that opens a thought
+
+
+@installed
+@pytest.mark.parametrize(
+    ("template", "written", "decision", "finish"),
+    [
+        (None, '{"decision": 1}<end>', 1, "stop"),
+        (None, "1<end>", 1, "stop"),
+        (None, '{"decision": 1}', 1, "length"),
+        (None, '{"decision": 1} or', None, "length"),
+        (None, '<think>{"decision": 1}</think>0<end>', 0, "stop"),
+        (None, '[THINK]{"decision": 1}[/THINK]0<end>', 0, "stop"),  # special tokens, which the raw text lacks
+        (None, '[THINK]{"decision": 1}<end>', None, "stop"),
+        (THINKS, 'maybe {"decision": 1}</think>{"decision": 0}<end>', 0, "stop"),
+        (THINKS, 'maybe {"decision": 1}<end>', None, "stop"),
+        (THINKS, 'maybe {"decision": 1}', None, "length"),
+    ],
+)
+def test_free_answers_are_read_after_their_thoughts(
+    folder: Path, template: str | None, written: str, decision: int | None, finish: str
+) -> None:
+    model: Any = text_model(f"transformers#{folder}", TextSettings(constrain="none"))
+    model.tokenizer.chat_template = template
+    model.tokenizer.add_special_tokens({"additional_special_tokens": ["[THINK]", "[/THINK]"]})
+    ids = model.tokenizer(written, return_tensors="pt")["input_ids"]
+    model.model.generate = lambda input_ids, **more: torch.cat([input_ids, ids], 1)
+    reply = model.reply(TextRequest("?", BOTH, max_tokens=ids.shape[1]))
+    assert (reply.decision, reply.finish, reply.usage[1]) == (decision, finish, ids.shape[1])
+
+
 @installed
 def test_a_local_model_plays(folder: Path) -> None:
     rows = evaluate_text(f"transformers#{folder}", episodes=2, seeds=1, dimensions=2, most=2).table()

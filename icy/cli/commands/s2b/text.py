@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +14,12 @@ from icy.cli.exit_codes import Interrupted
 from icy.cli.options import Assignment, SpecOptions, together
 from icy.cli.output import checked_rows_file, joined, note, print_rows, print_table, write_rows
 from icy.core.checks import seed_list
-from icy.core.errors import IcyError, InvalidSettingError
+from icy.core.errors import InvalidSettingError
 from icy.core.registry import SPEAKER, TEXT_MODEL, registry
 from icy.core.text import counted
 from icy.s2b.settings import GameSettings
-from icy.s2b.text.model import CONSTRAINTS, SCHEMES, TextModel, TextSettings, text_model
+from icy.s2b.text.model import CONSTRAINTS, TextModel, TextSettings, is_address, text_model
+from icy.s2b.text.requests import CUT
 
 from .eval import games_of
 from .options import (
@@ -57,6 +59,7 @@ OF_NAMES = (
     "temperature", "top_p", "top_k", "repetition_penalty", "constrain", "key_variable", "timeout", "retries", "backoff",
     "concurrency",
 )  # fmt: skip
+ENDS = ("stop", CUT)  # finish reasons; the others are shown by their names
 LABELS = {"model": "model", "shots": "S", "samples": "O", "distractors": "K"}
 DRAFT = ["S", "O", "K", "episodes", "requests", "prompt tokens", "on average", "longest prompt"]
 HOW = "estimated: a token per word, per up to three digits, and per sign"
@@ -116,7 +119,8 @@ def text_command(
     """Evaluate text models as the listener of a speaker: a row per model and game (MetaRG24).
 
     A prompt holds the rules and all games of the episode so far. query is the accuracy in the query phase (ZSCT), in
-    per cent; invalid, how often an answer was none of the choices, and was replaced by 0. Without it and "says yes", a
+    per cent; invalid, how often an answer was none of the choices, and was replaced by 0; cut, how often it was cut by
+    --max-tokens, where the model reports it. Without invalid and "says yes", a
     score far below chance cannot be told from an unread answer. Published rows stand below, where they are of the same
     game.
     """
@@ -142,7 +146,7 @@ def text_command(
         done = f"{len(run.rows)} of {counted(len(models) * len(games), 'row')} measured"
         kept = "." if no_cache else f"; the same command goes on from the answers in {cache}."
         raise Interrupted(done + kept) from None
-    except IcyError:
+    except Exception:  # whatever a model of others raises, measured rows are shown
         _print(run, games, spread, format_)
         raise
     finally:
@@ -159,7 +163,11 @@ def _price(given: float) -> float:
 
 def _check_name(name: str) -> None:
     """Refuse an unknown name, without making the model."""
-    if not name.lower().startswith(SCHEMES):
+    from icy.s2b.text.address import read_address
+
+    if is_address(name):
+        read_address(name)
+    else:
         registry.get(name.partition("#")[0], TEXT_MODEL)
 
 
@@ -213,9 +221,18 @@ class _Run:
         if any(self.prices) and known:
             whole, now = (sum(costs) for costs in zip(*(one.cost(*self.prices) for one in self.found), strict=True))
             notes.append(f"cost: {whole:.4f} for all tokens, of which {now:.4f} this time")
+        notes += self._endings(total)
         if retried := sum(model.retried for model in self.models):
             notes.append(f"tries that failed and were made again: {retried}")
         return notes
+
+    def _endings(self, total: Mapping[str, int]) -> list[str]:
+        """Return a sentence on answers that did not end by themselves, if there are some."""
+        reasons = sum((Counter(one.finish_reasons) for one in self.found), Counter[str]())
+        names = {name: name for name, _ in reasons.most_common(6) if name not in ENDS}
+        names = ({CUT: "cut by --max-tokens"} if CUT in reasons else {}) | names
+        shares = [f"{said}: {100 * reasons[name] / total['ended']:.3g} %" for name, said in names.items()]
+        return [f"answers {', '.join(shares)}"] if shares else []
 
 
 def _print(run: _Run, games: Sequence[GameSettings], spread: str, format_: str) -> None:
@@ -233,7 +250,8 @@ def _print(run: _Run, games: Sequence[GameSettings], spread: str, format_: str) 
             "MetaRG24: published, ± standard deviation over 5 seeds of 64 episodes; nothing else is printed there"
         )
     means = {"prompt": "prompt", "letters": "letters"}
-    table = evaluation_table(rows, LABELS, spread, notes, {**HEADINGS, "invalid": "invalid"}, means, there)
+    shares = {**HEADINGS, "invalid": "invalid"} | ({"cut": "cut"} if rows["cut"].notna().any() else {})
+    table = evaluation_table(rows, LABELS, spread, notes, shares, means, there)
     print_table(table, format_)
 
 

@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 
 from tests.cli.commands.s2b.helpers import QUICK, run
-from tests.s2b.text.server import YES, failed, said, serving
+from tests.s2b.text.server import YES, chosen, failed, said, serving
 
 SMALL = ("--episodes", "2", "--seeds", "2", "--values", "2")
 ROOT = Path(__file__).parents[4]
@@ -119,6 +119,44 @@ def test_a_server_that_fails_leaves_what_is_measured_and_the_way_on() -> None:
     assert len(pd.read_csv("rows.csv")) == 2
 
 
+def test_answers_that_are_cut_are_shown() -> None:
+    def answering(asked: Any) -> Any:
+        finish = ("stop", "length", "length", "length", "content_filter")[asked.number % 5]
+        return chosen({"message": {"content": YES}, "finish_reason": finish})
+
+    with serving(answering) as server:
+        words = ["--model", f"{server.url}#m", "--concurrency", "1"]
+        result = run("text", *SMALL, *words, "--out", "rows.csv")
+        again = run("text", *SMALL, *words, "--format", "json")
+    count = len(server.asked)
+    cut, filtered = (sum(number % 5 in which for number in range(count)) for which in ((1, 2, 3), (4,)))
+    shares = f"cut by --max-tokens: {100 * cut / count:.3g} %, content_filter: {100 * filtered / count:.3g} %"
+    assert f"answers {shares}" in " ".join(result.stdout.split())
+    rows = pd.read_csv("rows.csv")
+    assert (rows["cut"] * rows["requests"]).sum() == pytest.approx(cut)
+    assert json.loads(again.stdout)[0]["cut"]["mean"] == pytest.approx(100 * rows["cut"].mean(), abs=0.05)
+
+
+def test_no_column_says_what_no_model_reports() -> None:
+    result = run("text", *QUICK, "--model", "scripted-yes")
+    assert "cut" not in result.stdout
+
+
+def test_a_model_that_raises_leaves_what_is_measured(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "from icy import register_text_model\n"
+        "@register_text_model('mine-raises')\n"
+        "def mine(name, settings):\n"
+        "    'Raises.'\n"
+        "    return lambda request: 1 / 0\n"
+    )
+    models = ["--model", "scripted-yes", "--model", "mine-raises", "--plugin", "mine.py"]
+    result = run("text", *QUICK, *models, "--out", "rows.csv")
+    assert isinstance(result.exception, ZeroDivisionError)
+    assert "scripted-yes" in result.stdout
+    assert set(pd.read_csv("rows.csv")["model"]) == {"scripted-yes"}
+
+
 def test_an_interrupted_run_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     from icy.cli.commands.s2b import text
 
@@ -194,6 +232,9 @@ def test_a_plug_in_is_a_text_model(tmp_path: Path) -> None:
         (["--model", "scripted-yess"], "did you mean scripted-yes"),
         (["--model", "scripted-yess", "--dry-run"], "did you mean scripted-yes"),
         (["--model", "http://localhost:1/v1"], "URL#MODEL"),
+        (["--model", "http://localhost:abc/v1#m"], "has a port that is not a number"),
+        (["--model", "http://a..b/v1#m", "--dry-run"], "has a host that no server can have"),
+        (["--model", "localhost:8000/v1#m", "--dry-run"], "has no http:// or https:// at its start"),
         (["--model", "http://localhost:1/v1#m", "--key-variable", "NOT_SET"], "NOT_SET holds no key"),
         (["--model", "transformers#nowhere"], "named by its folder"),
         (["--model", "scripted-yes", "--temperature", "-1"], "temperature is a number from 0"),

@@ -1,0 +1,141 @@
+"""Addresses of servers, and the proxies on the way to them."""
+
+import ipaddress
+import os
+import re
+import urllib.request
+from typing import NamedTuple
+from urllib.parse import SplitResult, quote, urlsplit
+
+from icy.core.errors import InvalidSettingError, quoted
+
+ROUTE = "/chat/completions"
+VERSION = r"(?:api-version=[\w.-]+)?"  # the query that Azure asks for
+NO_SECRET = "The URL of a server holds no password and no query; name the variable with its key by --key-variable."
+
+
+class Address(NamedTuple):
+    """Where a model is.
+
+    Attributes:
+        url: the server's URL as the user wrote it, without the route to chat completions.
+        model: its name of the model.
+        target: the URL that requests go to, in ASCII.
+    """
+
+    url: str
+    model: str
+    target: str
+
+
+class Proxy(NamedTuple):
+    """A proxy that the environment or the system names.
+
+    Attributes:
+        url: its URL, which may hold a password.
+        shown: the URL without a password.
+        source: where it is named, such as "HTTP_PROXY".
+    """
+
+    url: str
+    shown: str
+    source: str
+
+
+def read_address(name: str) -> Address:
+    """Return the address in `URL#MODEL`.
+
+    Raises:
+        InvalidSettingError: the name is not a URL and a model, or the URL holds what may be a secret.
+    """
+    url, _, model = name.partition("#")
+    if "@" in url.partition("//")[2].partition("/")[0]:
+        raise InvalidSettingError(NO_SECRET)
+    url, mark, query = url.partition("?")
+    if not re.fullmatch(VERSION, query):
+        raise InvalidSettingError(NO_SECRET)
+    url = url.rstrip("/").removesuffix(ROUTE)
+    try:
+        parts = _split(url)
+        if not model:
+            raise ValueError("no model after #")
+    except ValueError as fault:
+        raise InvalidSettingError(
+            "A model behind a server is named by URL#MODEL, as in http://localhost:8000/v1#llama; "
+            f"{quoted(name)} has {fault}."
+        ) from None
+    tail = f"{mark}{query}" if query else ""
+    path = quote(parts.path, safe="/%:@!$&'()*+,;=~")
+    return Address(url + tail, model, f"{parts.scheme}://{_ascii_netloc(parts)}{path}{ROUTE}{tail}")
+
+
+def _split(url: str) -> SplitResult:
+    """Split an http URL.
+
+    Raises:
+        ValueError: with the fault that the URL has.
+    """
+    if re.search(r"[\s\x00-\x1f\x7f]", url):
+        raise ValueError("a blank in its URL")
+    if not re.match("https?:(//|$)", url, re.IGNORECASE):
+        raise ValueError("no http:// or https:// at its start")
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        raise ValueError("a host that no server can have") from None
+    try:
+        port = parts.port
+    except ValueError:
+        port = 0
+    if port == 0:
+        raise ValueError("a port that is not a number from 1 to 65535")
+    if not parts.hostname:
+        raise ValueError("no host")
+    _ascii_netloc(parts)
+    return parts
+
+
+def _ascii_netloc(parts: SplitResult) -> str:
+    """Return host and port in ASCII.
+
+    Raises:
+        ValueError: no server can have this host.
+    """
+    host = parts.hostname or ""
+    try:
+        if "[" in parts.netloc:
+            ipaddress.IPv6Address(host)
+            return parts.netloc
+        plain = host.encode("idna").decode()
+    except ValueError:
+        plain = ""
+    if not re.fullmatch(r"[\w.-]+", plain, re.ASCII):
+        raise ValueError("a host that no server can have")
+    return plain if parts.port is None else f"{plain}:{parts.port}"
+
+
+def proxy_to(target: str) -> Proxy | None:
+    """Return the proxy through which a URL is reached, if there is one.
+
+    The environment variables HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY determine it, or the system's settings.
+
+    Raises:
+        InvalidSettingError: it is not an http proxy, or its address cannot be.
+    """
+    parts, known = urlsplit(target), urllib.request.getproxies()
+    named = next((name for name in (parts.scheme, "all") if known.get(name)), None)
+    if named is None or urllib.request.proxy_bypass(parts.netloc):
+        return None
+    variables = (f"{named}_proxy", f"{named}_proxy".upper())
+    source = next((one for one in variables if os.environ.get(one) == known[named]), "the settings of the system")
+    url = known[named] if "://" in known[named] else f"http://{known[named]}"
+    scheme, _, rest = url.partition("://")
+    shown = f"{scheme}://{rest.rpartition('@')[2]}"
+    try:
+        _split(shown)
+    except ValueError as fault:
+        raise InvalidSettingError(
+            f"The proxy {quoted(shown)} of {source} has {fault}. "
+            f"Correct {source}, or list {parts.hostname} in NO_PROXY."
+        ) from None
+    return Proxy(url, shown.rstrip("/"), source)

@@ -1,0 +1,189 @@
+"""Completions of chat servers: from the bytes of a response to the text of an answer."""
+
+import contextlib
+import gzip
+import io
+import json
+import re
+import zlib
+from typing import Any, NamedTuple, TypeGuard
+
+from icy.core.checks import LARGEST_NUMBER
+
+from .requests import CUT, Usage
+
+LARGEST_ANSWER = 16_000_000  # bytes, also after decompression
+TEXT_PARTS = (None, "text", "output_text")  # types of a content's parts; others are thoughts, images or tools
+UNREAD = frozenset({"br", "zstd", "compress"})  # ways to compress a response that Python does not read
+REASONS = {  # names of reasons why an answer ends, by the names that servers give them
+    **dict.fromkeys(("stop", "eos", "eos_token", "end_turn", "stop_sequence"), "stop"),
+    **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "max_completion_tokens", "model_length"), CUT),
+}
+EVENTS = re.compile(r"\s*(?:data|event|id|retry)?:")  # how a stream of server-sent events begins
+TAG = re.compile(r"<(style|script)\b.*?</\1\s*>|<[^<>]*>", re.DOTALL | re.IGNORECASE)
+SAID = 300  # letters of a server's own words in a sentence
+
+
+class NoChoice(ValueError):
+    """A completion with an empty list of choices. Some servers send it for a prompt that they block."""
+
+
+class Completion(NamedTuple):
+    """A server's answer.
+
+    Attributes:
+        content: the text; "" where the message holds no text, such as after a refusal or with tool calls.
+        finish: why the text ends ("stop", "length", ...), if the server reports it.
+        usage: tokens read and written, if the server reports them.
+    """
+
+    content: str
+    finish: str | None = None
+    usage: Usage | None = None
+
+
+def read_completion(text: str) -> Completion:
+    """Read the body of a response: a JSON object, or the events of a stream that nobody asked for.
+
+    Separate fields for reasoning are not read.
+
+    Raises:
+        NoChoice: the list of choices is empty.
+        ValueError: the body is not a whole completion.
+    """
+    try:
+        data = _assembled(text) if EVENTS.match(text) else json.loads(text)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+    choice = _choice(data)
+    if choice is None:
+        empty = isinstance(data, dict) and data.get("choices") == [] and not data.get("error")
+        raise NoChoice if empty else ValueError
+    finish = _finish(choice.get("finish_reason"))
+    if finish == "error":
+        raise ValueError("the server failed while it answered")
+    return Completion(_content(choice), finish, _usage(data.get("usage")))
+
+
+def _choice(data: Any) -> dict[str, Any] | None:
+    """Return the first choice of a completion or of a piece of it; None if there is none."""
+    if not isinstance(data, dict) or data.get("error"):
+        return None
+    choices = data.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    return first if isinstance(first, dict) else None
+
+
+def _content(choice: dict[str, Any]) -> str:
+    """Return the text of a choice, or "". Older servers send `text` in place of a message."""
+    message = choice.get("message", choice.get("delta"))
+    return _text(message.get("content") if isinstance(message, dict) else choice.get("text"))
+
+
+def _text(content: Any) -> str:
+    """Return a content as text; it may come in parts."""
+    parts = content if isinstance(content, list) else [content]
+    texts = [part.get("text") if isinstance(part, dict) and part.get("type") in TEXT_PARTS else part for part in parts]
+    return "".join(str(one) for one in texts if isinstance(one, (str, int, float)) and not isinstance(one, bool))
+
+
+def _finish(given: Any) -> str | None:
+    """Return the reason why an answer ends by one name; None if the server reports none."""
+    if not isinstance(given, str) or not given:
+        return None
+    name = given.lower()
+    return REASONS.get(name, name if re.fullmatch(r"[\w.-]{1,40}", name, re.ASCII) else "other")
+
+
+def _assembled(text: str) -> dict[str, Any]:
+    """Put the events of a stream together to one completion.
+
+    Raises:
+        ValueError: an event is not JSON or reports an error, or the stream ends early.
+    """
+    pieces, finish, usage, whole = [], None, None, False
+    for line in re.split(r"\r\n|\r|\n", text):
+        field, _, value = line.partition(":")
+        if field != "data":
+            continue
+        if value.strip() == "[DONE]":
+            whole = True
+            break
+        data = json.loads(value)
+        if not isinstance(data, dict) or data.get("error"):
+            raise ValueError("an event without a piece")
+        usage = data.get("usage") or usage
+        choice = _choice(data)
+        if choice is not None and choice.get("index", 0) == 0:
+            pieces.append(_content(choice))
+            finish = choice.get("finish_reason") or finish
+    if not pieces or not (whole or finish):
+        raise ValueError("the stream ends early")
+    return {"choices": [{"message": {"content": "".join(pieces)}, "finish_reason": finish}], "usage": usage}
+
+
+def _usage(usage: Any) -> Usage | None:
+    """Return the tokens that a server counts. Reasoning counts as written, also where the server lists it apart."""
+    if not isinstance(usage, dict):
+        return None
+    read, written, total = (usage.get(name) for name in ("prompt_tokens", "completion_tokens", "total_tokens"))
+    if not is_count(read) or not is_count(written):
+        return None
+    details = usage.get("completion_tokens_details")
+    reasoning = details.get("reasoning_tokens") if isinstance(details, dict) else None
+    if is_count(total):
+        written = max(written, total - read)
+    if is_count(reasoning) and reasoning > written:
+        written += reasoning
+    return Usage(read, written)
+
+
+def is_count(value: Any) -> TypeGuard[int]:
+    """Whether a value is a number of tokens that can be."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= LARGEST_NUMBER
+
+
+# -- bytes and sentences -----------------------------------------------------------------------------------------------
+
+
+def decoded(body: bytes, encoding: str) -> str:
+    """Return the text of a body, which a server may have compressed unasked, or begun with a byte order mark.
+
+    Args:
+        body: its bytes.
+        encoding: the header Content-Encoding.
+
+    Raises:
+        ValueError: it is damaged, too large, or compressed in another way than gzip and deflate.
+    """
+    how = re.findall(r"[\w-]+", encoding.lower())
+    if unknown := UNREAD.intersection(how):
+        raise ValueError(f"is {min(unknown)}, not gzip or deflate")
+    try:
+        if body.startswith(b"\x1f\x8b"):  # whatever the header says
+            with gzip.GzipFile(fileobj=io.BytesIO(body)) as file:
+                body = file.read(LARGEST_ANSWER + 1)
+        elif "deflate" in how and body:
+            zlib_header = body[0] & 15 == 8 and int.from_bytes(body[:2], "big") % 31 == 0
+            reader = zlib.decompressobj(zlib.MAX_WBITS if zlib_header else -zlib.MAX_WBITS)
+            body = reader.decompress(body, LARGEST_ANSWER + 1)
+            if len(body) <= LARGEST_ANSWER and not reader.eof:
+                raise EOFError
+    except (OSError, EOFError, zlib.error):
+        raise ValueError("is damaged") from None
+    if len(body) > LARGEST_ANSWER:
+        raise ValueError("is too large")
+    return body.decode(json.detect_encoding(body), errors="replace")
+
+
+def words_of(text: str) -> str:
+    """Return a server's description of an error in one line; a page loses its tags."""
+    said = text
+    with contextlib.suppress(ValueError, RecursionError):
+        data = json.loads(text)
+        error = data.get("error", data) if isinstance(data, dict) else data
+        said = str(error.get("message", error) if isinstance(error, dict) else error)
+    if said.lstrip().startswith("<"):
+        said = TAG.sub(" ", said[:10_000])
+    line = " ".join(said.split())
+    return line if len(line) <= SAID else f"{line[: SAID - 3]}..."
