@@ -158,6 +158,8 @@ class MetaReferentialGame(ParallelEnv):  # type: ignore[misc]
             UnknownNameError: an action of an unknown agent.
             InvalidSettingError: `actions` is not a dictionary, or an action has another shape.
         """
+        if self.adapter.game.begun and not self.agents and not actions:
+            return {}, {}, {}, {}, {}  # as in PettingZoo's environments; SuperSuit's black_death relies on it
         if not self.agents:
             raise IcyError("The episode is over, or has not begun; call reset() first.")
         if not isinstance(actions, Mapping):
