@@ -162,7 +162,7 @@ def test_scores_in_infos_are_those_of_the_game() -> None:
     assert [info[name] for name in scores] == [-1, -1, -1]
     over, support = False, []
     while not over:
-        seen, reward, over, _, info = env.step(1)
+        seen, _, over, _, info = env.step(1)
         if seen["phase"] == 0 and seen["previous_result"]:
             support.append(info["support_accuracy"])
             assert info["zsct"] == -1
