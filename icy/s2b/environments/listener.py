@@ -15,21 +15,23 @@ game's page describes observations, actions, masks and rewards.
 ### Arguments
 
 ``` python
-gymnasium.make("S2B/Listener-v0", speaker="posdis", actions="role", latents=False, shots=1, samples=1, ...)
+gymnasium.make("S2B/Listener-v0", speaker="posdis", actions="role", observations="dict", shots=1, samples=1, ...)
 ```
 
 `speaker`: the name of a registered speaker (`icy list players`), or an `icy.s2b.Player`. With `actions="role"` the
-agent gives a decision at every step, which counts at round N and is ignored at the others.
+agent gives a decision at every step, which counts at round N and is ignored at the others. `messages`, `latents`,
+`observations`, `observe_mask` and `render_mode` are those of the parallel game.
 
 ### Info
 
-`action_mask`, `game` and `illegal_actions` at every step; `zsct`, `support_accuracy` and `yes_rate` when the episode
-ends.
+The infos of the parallel game, at every reset and step: `action_mask`, `game`, `illegal_actions`, `zsct`,
+`support_accuracy` and `yes_rate`.
 
 ### Many at once
 
 `gymnasium.make_vec("S2B/Listener-v0", num_envs=4096, vectorization_mode="vector_entry_point")` plays all episodes in
-one batch; the step after an episode has ended begins another.
+one batch; the step after an episode has ended begins another (`AutoresetMode.NEXT_STEP`). `reset(seed=...)` takes the
+first of as many consecutive seeds, or a list of a seed per environment. Infos are arrays over environments.
 
 ### Version history
 

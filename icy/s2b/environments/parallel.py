@@ -36,16 +36,40 @@ Each agent observes a dictionary:
 | `previous_result` | Discrete(3)                   | result of the previous game: 0 none, 1 failure, 2 success     |
 | `previous_reward` | Box, (1,)                     | reward of the previous game                                   |
 
+`observations="box"`: one float32 Box with the same features in a row, in the layout of `gymnasium.spaces.flatten`.
+`observe_mask=True` adds the action mask: as one more key of the dictionary, or with `"box"` as
+`{"observation": row, "action_mask": mask}`, the layout of PettingZoo's own games.
+
 ### Action space
 
 `actions="factored"` (default): `[decision, token, ..., token]`, the same for both agents. `"flat"`: one number,
 `decision * sentences + sentence`, the last for no action. `"role"`: the speaker's tokens, the listener's decision.
 Token 0 ends a message; decision K + 1 says that the listener does not see the target's meaning.
 
-`infos[agent]["action_mask"]` holds the mask of legal actions in the form that the action space's `sample` takes;
-`action_masks()` returns all choices in one row. Messages are legal at rounds 0..N - 1, the listener's only with
-`listener_messages`; decisions at round N. Illegal actions are ignored and counted in
-`infos[agent]["illegal_actions"]`.
+The action mask has all choices in one row of int8: those of the decision, then those of each token; in the flat form
+one per action. `action_space(agent).sample(mask=mask)` takes it. `action_masks(agent)` returns it too, and before the
+first reset the mask of an episode's first step. Messages are legal at rounds 0..N - 1, the listener's only with
+`listener_messages`; decisions at round N. Illegal actions are ignored and counted.
+
+### Infos
+
+Every reset and every step has the same infos, and no NaN:
+
+| Key                | Meaning                                                                                       |
+|--------------------|-----------------------------------------------------------------------------------------------|
+| `action_mask`      | legal actions of the agent                                                                    |
+| `game`             | number of the present game in its episode, from 0                                             |
+| `illegal_actions`  | number of illegal actions of the agent in this episode                                        |
+| `zsct`             | zero-shot compositional test accuracy: share of right decisions in the query                  |
+| `support_accuracy` | share of right decisions in the support                                                       |
+| `yes_rate`         | share of query games in which the listener said that it saw the target's meaning              |
+
+Scores are those of the episode so far, complete when it ends, and -1 until a game of their phase has been played.
+
+### Seeds
+
+`reset(seed=...)` takes whole numbers from 0 to 2**64 - 1. Without a seed it begins the next episode of the last seed,
+and at the first reset an episode of a random one.
 
 ### Rewards
 
@@ -54,13 +78,16 @@ Both agents receive 1 for a right decision; for a wrong one 0 in the support and
 ### Arguments
 
 ``` python
-icy.s2b.parallel_env(actions="factored", messages="one-hot", latents=False, render_mode=None, shots=1, samples=1, ...)
+icy.s2b.parallel_env(
+    actions="factored", messages="one-hot", latents=False, observations="dict", observe_mask=False, render_mode=None,
+    shots=1, samples=1, ...
+)
 ```
 
 `actions`: the form of actions. `messages="tokens"`: agents observe a message as its tokens, MultiDiscrete([V + 1] * L),
 instead of a one-hot block per token. `latents=True` adds to the infos what no agent sees: meanings, numbers of values,
-the right decision. All other arguments are those of `icy.s2b.GameSettings`; `compat="near32"` takes those of the
-authors' program.
+the right decision. `observations` and `observe_mask`: the form of observations, see above. All other arguments are
+those of `icy.s2b.GameSettings`; `compat="near32"` takes those of the authors' program.
 
 ### Version history
 

@@ -23,16 +23,17 @@ shown once in each of two shots; the score is the accuracy in the second. Compar
 ### Arguments
 
 ``` python
-gymnasium.make("S2B/Recall-v0", representation="scs", shots=2, latents=False, ...)
+gymnasium.make("S2B/Recall-v0", representation="scs", shots=2, latents=False, observations="dict", ...)
 ```
 
-Arguments are those of `icy.s2b.RecallSettings`; `compat="near32"` takes those of the authors' program (except its third
-pass, which shows the last stimulus over and over).
+`latents`, `observations`, `observe_mask` and `render_mode` are as in the parallel game, all others those of
+`icy.s2b.RecallSettings`; `compat="near32"` takes those of the authors' program (except its third pass, which shows the
+last stimulus over and over).
 
 ### Info
 
-`action_mask` and `illegal_actions` at every step, `answer` with `latents=True`; `accuracy` (of the last shot) and
-`first_accuracy` when the episode ends.
+At every reset and step: `action_mask`, `illegal_actions`, `accuracy` and `first_accuracy`, and `answer` with
+`latents=True`. The accuracies are the right answers so far in the last and in the first shot, as shares of its games.
 
 ### Version history
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import logging
+import re
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -16,6 +16,7 @@ from pettingzoo.utils.conversions import parallel_to_aec
 
 from icy.s2b import parallel_env
 from icy.s2b.environments.spaces import FORMS, OBSERVATIONS
+from tests.pages import code
 
 pytestmark = pytest.mark.slow
 NAMES = ("S2B/Listener-v0", "S2B/Recall-v0")
@@ -34,6 +35,21 @@ def _strict() -> Iterator[None]:
 def library(name: str) -> Any:
     """Return a library, or skip the test."""
     return pytest.importorskip(name, reason="other trainers' libraries are missing; install the extra interop")
+
+
+# -- the documentation -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", range(len(code("docs/environments.md"))))
+def test_the_code_of_the_page_of_environments_runs(number: int) -> None:
+    block = code("docs/environments.md")[number]
+    imported = re.findall(r"^(?:from|import) (\w+)", block, re.MULTILINE)
+    for name in (*imported, *(["tree"] if "ray" in imported else [])):  # RLlib imports tree
+        library(name)
+    names: dict[str, Any] = {}
+    exec(compile(block.replace("learn(1000)", "learn(256)"), "environments.md", "exec"), names)
+    assert names.get("illegal", 0) == 0
+    assert 0 <= names.get("score", 0) <= 1
 
 
 # -- PettingZoo and Gymnasium ------------------------------------------------------------------------------------------
@@ -191,34 +207,3 @@ def test_supersuit_makes_vector_environments_for_stable_baselines3() -> None:
     one = supersuit.pettingzoo_env_to_vec_env_v1(parallel_env(actions="flat", observations="box", **SMALL))
     many = supersuit.concat_vec_envs_v1(one, 2, num_cpus=1, base_class="stable_baselines3")
     PPO("MlpPolicy", many, n_steps=32, batch_size=32, n_epochs=1).learn(128)
-
-
-# -- RLlib -------------------------------------------------------------------------------------------------------------
-
-
-def test_rllib_trains_both_agents() -> None:
-    ray = library("ray")
-    library("tree")  # which RLlib imports
-    from ray.rllib.algorithms.ppo import PPOConfig
-    from ray.rllib.env.wrappers.pettingzoo_env import ParallelPettingZooEnv
-    from ray.tune.registry import register_env
-
-    register_env("s2b", lambda _: ParallelPettingZooEnv(parallel_env(actions="flat", observations="box", **SMALL)))
-    policies = {"speaker", "listener"}
-    config = (
-        PPOConfig()
-        .environment("s2b")
-        .env_runners(num_env_runners=0)
-        .multi_agent(policies=policies, policy_mapping_fn=lambda agent, *_, **__: agent)
-        .training(train_batch_size_per_learner=128, minibatch_size=64, num_epochs=1)
-    )
-    ray.init(
-        address="local", num_cpus=1, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR,
-        _node_ip_address="127.0.0.1",
-    )  # fmt: skip
-    try:
-        trainer = config.build_algo()
-        assert set(trainer.train()["learners"]) >= policies
-        trainer.stop()
-    finally:
-        ray.shutdown()
