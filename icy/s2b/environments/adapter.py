@@ -46,7 +46,8 @@ def checked_mode(render_mode: str | None, modes: Sequence[str] = RENDER_MODES) -
 
 def of_all(infos: Arrays) -> dict[str, Any]:
     """Return the infos of all episodes as in Gymnasium's vector environments: each with a mask, here all True."""
-    return infos | {f"_{name}": np.ones(len(array), dtype=bool) for name, array in infos.items()}
+    everywhere = np.ones(len(infos["action_mask"]), dtype=bool)
+    return infos | {f"_{name}": everywhere for name in infos}
 
 
 class GameAdapter:
@@ -140,7 +141,7 @@ class GameAdapter:
         self.illegal[player] = self.illegal[player] + (forbidden & ~self.game.turn.done)
 
     def masks(self, player: str) -> Masks:
-        """Return the legal choices of a player, see Actions.masks; before the first reset, those of a first step."""
+        """Return the legal choices of a player, or before the first reset the choices at an episode's first step."""
         if player not in self._masks:
             begun = self.game.begun
             turn = self.game.turn if begun else BatchedGame(self.settings, episodes=self.game.episodes).reset(0)
@@ -164,7 +165,7 @@ class GameAdapter:
     def infos(self, player: str) -> Arrays:
         """Return the infos of a player, with a leading axis of episodes: the same keys at every step.
 
-        Scores are those of the episode so far, NO_SCORE where it has not played a game of that phase.
+        Scores cover the episode so far; they are NO_SCORE where it has not played a game of that phase.
         """
         game, scores = self.game, self.game.scores()
         told = {"zsct": scores.zsct, "support_accuracy": scores.support, "yes_rate": scores.yes}
@@ -172,7 +173,7 @@ class GameAdapter:
             "action_mask": self.masks(player).copy(),
             "game": game.game_number,
             "illegal_actions": self.illegal[player],
-            **{name: np.nan_to_num(score, nan=NO_SCORE) for name, score in told.items()},
+            **{name: np.where(np.isnan(score), NO_SCORE, score) for name, score in told.items()},
         }
         return infos | privileged(game) if self.latents else infos
 

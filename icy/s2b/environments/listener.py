@@ -20,7 +20,7 @@ gymnasium.make("S2B/Listener-v0", speaker="posdis", actions="role", observations
 
 `speaker`: the name of a registered speaker (`icy list players`), or an `icy.s2b.Player`. With `actions="role"` the
 agent gives a decision at every step, which counts at round N and is ignored at the others. `messages`, `latents`,
-`observations`, `observe_mask` and `render_mode` are those of the parallel game.
+`observations`, `observe_mask` and `render_mode` are as in the parallel game.
 
 ### Info
 

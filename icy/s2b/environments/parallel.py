@@ -46,9 +46,9 @@ Each agent observes a dictionary:
 `decision * sentences + sentence`, the last for no action. `"role"`: the speaker's tokens, the listener's decision.
 Token 0 ends a message; decision K + 1 says that the listener does not see the target's meaning.
 
-The action mask has all choices in one row of int8: those of the decision, then those of each token; in the flat form
-one per action. `action_space(agent).sample(mask=mask)` takes it. `action_masks(agent)` returns it too, and before the
-first reset the mask of an episode's first step. Messages are legal at rounds 0..N - 1, the listener's only with
+The action mask is one row of int8: the choices of the decision, then the choices of each token; in the flat form one
+number per action. `action_space(agent).sample(mask=mask)` takes it. `action_masks(agent)` returns it too, and before
+the first reset the mask of an episode's first step. Messages are legal at rounds 0..N - 1, the listener's only with
 `listener_messages`; decisions at round N. Illegal actions are ignored and counted.
 
 ### Infos
@@ -64,11 +64,11 @@ Every reset and every step has the same infos, and no NaN:
 | `support_accuracy` | share of right decisions in the support                                                       |
 | `yes_rate`         | share of query games in which the listener said that it saw the target's meaning              |
 
-Scores are those of the episode so far, complete when it ends, and -1 until a game of their phase has been played.
+Scores cover the episode so far. They are complete when it ends, and -1 until a game of their phase has been played.
 
 ### Seeds
 
-`reset(seed=...)` takes whole numbers from 0 to 2**64 - 1. Without a seed it begins the next episode of the last seed,
+`reset(seed=...)` takes whole numbers from 0 to `2**64 - 1`. Without a seed it begins the next episode of the last seed,
 and at the first reset an episode of a random one.
 
 ### Rewards
@@ -86,8 +86,8 @@ icy.s2b.parallel_env(
 
 `actions`: the form of actions. `messages="tokens"`: agents observe a message as its tokens, MultiDiscrete([V + 1] * L),
 instead of a one-hot block per token. `latents=True` adds to the infos what no agent sees: meanings, numbers of values,
-the right decision. `observations` and `observe_mask`: the form of observations, see above. All other arguments are
-those of `icy.s2b.GameSettings`; `compat="near32"` takes those of the authors' program.
+the right decision. `observations` and `observe_mask`: the form of observations, see above. All others are
+settings, see `icy.s2b.GameSettings`; `compat="near32"` takes the choices of the authors' program.
 
 ### Version history
 
@@ -212,7 +212,9 @@ class MetaReferentialGame(ParallelEnv):  # type: ignore[misc]
         return np.concatenate([flattened(features[p], self.adapter.features_of(p))[0] for p in PLAYERS])
 
     def action_masks(self, agent: str = LISTENER) -> Mask:
-        """Return the legal choices of an agent, all in one row; before the first reset, those of a first step.
+        """Return the legal choices of an agent in one row.
+
+        Before the first reset, these are the choices at the first step of an episode.
 
         Raises:
             UnknownNameError: an unknown agent.

@@ -26,9 +26,9 @@ shown once in each of two shots; the score is the accuracy in the second. Compar
 gymnasium.make("S2B/Recall-v0", representation="scs", shots=2, latents=False, observations="dict", ...)
 ```
 
-`latents`, `observations`, `observe_mask` and `render_mode` are as in the parallel game, all others those of
-`icy.s2b.RecallSettings`; `compat="near32"` takes those of the authors' program (except its third pass, which shows the
-last stimulus over and over).
+`latents`, `observations`, `observe_mask` and `render_mode` are as in the parallel game. All others are
+settings, see `icy.s2b.RecallSettings`; `compat="near32"` takes the choices of the authors' program (except its third
+pass, which shows the last stimulus over and over).
 
 ### Info
 
@@ -94,7 +94,7 @@ class _Adapter:
         self.form = ObservationForm(features, int(self.action_space.n), observations, observe_mask)
 
     def masks(self) -> Masks:
-        """Return the legal answers, [B, choices]; before the first reset, those of a first step."""
+        """Return the legal answers, [B, choices]; before the first reset, the answers at an episode's first step."""
         turn = self.task.turn
         asked = np.zeros(self.task.episodes, dtype=bool) if turn is None else (turn.asked == ASKED) & ~turn.done
         mask = np.repeat(asked[:, None], self.task.settings.most + 1, axis=1)

@@ -137,7 +137,7 @@ class ObservationForm:
 
 
 class RowMultiDiscrete(spaces.MultiDiscrete):
-    """A MultiDiscrete space whose `sample` also takes a mask in one row: the choices of each number in turn."""
+    """A MultiDiscrete space. Its `sample` also takes a mask in one row: the choices of each number in turn."""
 
     def sample(self, mask: Any = None, probability: Any = None) -> Int64[NDArray[np.int64], " number"]:
         """Draw an action; see `gymnasium.spaces.MultiDiscrete.sample`."""
