@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 from icy.config.presets import Departure
 from icy.config.specs import names
 from icy.core.checks import true_or_false, whole_number
-from icy.core.errors import InvalidSettingError, unknown
+from icy.core.errors import InvalidSettingError, quoted, unknown
 from icy.core.text import counted
 
 from .options import GameKind, GameSplit, Masks, Query, QueryOf, QueryOrder, Stimuli, Truncation, View
@@ -78,6 +78,8 @@ class CompatSettings:
         if settings is not None:
             if given or compat:
                 raise InvalidSettingError(f"Give {cls.__name__}, or settings by name; not both.")
+            if not isinstance(settings, cls):
+                raise InvalidSettingError(f"settings are {cls.__name__}, not {quoted(settings)}.")
             return settings
         known = names(cls)
         for name in given:

@@ -1,17 +1,19 @@
 """The batched game behind all environments, with actions, observations and infos as Gymnasium has them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from inspect import signature
+from typing import Any, TypeVar
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
+from icy.config.specs import names
 from icy.core.checks import true_or_false
 from icy.core.errors import unknown
 from icy.core.registry import LISTENER, PLAYERS, SPEAKER
 from icy.s2b.channel import Array
 from icy.s2b.game import BatchedGame
-from icy.s2b.settings import GameSettings
+from icy.s2b.settings import CompatSettings, GameSettings
 from icy.s2b.transcript import Transcript, picture
 from icy.s2b.turn import Turn
 
@@ -32,6 +34,8 @@ METADATA: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 1}
 NO_SCORE = -1.0  # in infos, until an episode has played a game that the score is of
 OF_MANY: dict[str, Any] = {**METADATA, "autoreset_mode": AutoresetMode.NEXT_STEP}
 
+Settings = TypeVar("Settings", bound=CompatSettings)
+
 
 def checked_mode(render_mode: str | None, modes: Sequence[str] = RENDER_MODES) -> str | None:
     """Return a render mode that is known, or None.
@@ -42,6 +46,23 @@ def checked_mode(render_mode: str | None, modes: Sequence[str] = RENDER_MODES) -
     if render_mode is not None and render_mode not in modes:
         raise unknown("render mode", str(render_mode), modes)
     return render_mode
+
+
+def settings_of(
+    kind: type[Settings], settings: Settings | None, given: Mapping[str, Any], environment: type
+) -> Settings:
+    """Return the settings of an environment, whole or by name.
+
+    Raises:
+        UnknownNameError: a name that is not a setting or another option of the environment.
+        InvalidSettingError: settings that are not accepted.
+    """
+    own = [name for name in signature(environment).parameters if name != "given"]
+    known = [*own, *names(kind), "compat"]
+    for name in given:
+        if name not in known:
+            raise unknown("option of the environment", name, known)
+    return kind.of(settings, **given)
 
 
 def of_all(infos: Arrays) -> dict[str, Any]:
@@ -83,7 +104,7 @@ class GameAdapter:
         checked_mode(render_mode)
         true_or_false("latents", latents)
         if messages not in MESSAGES:
-            raise unknown("way to observe messages", messages, MESSAGES)
+            raise unknown("way to observe messages", str(messages), MESSAGES)
         self.settings, self.latents, self.messages = settings, latents, messages
         self.game = BatchedGame(settings, episodes=episodes, autoreset=autoreset)
         self.actions = {player: Actions(settings, player, form) for player in PLAYERS}

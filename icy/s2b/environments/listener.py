@@ -55,7 +55,7 @@ from icy.s2b.settings import GameSettings
 from icy.s2b.streams import checked_seed
 from icy.s2b.turn import Turn
 
-from .adapter import METADATA, OF_MANY, GameAdapter, of_all
+from .adapter import METADATA, OF_MANY, GameAdapter, of_all, settings_of
 from .spaces import Flags, Mask, Rewards, checked_options, one_of, seed_or_seeds
 
 
@@ -99,9 +99,8 @@ class ListenerEnv(gymnasium.Env[Any, Any]):
         render_mode: str | None = None,
         **given: Unpack[GameOptions],
     ) -> None:
-        self.adapter = GameAdapter(
-            GameSettings.of(settings, **given), 1, actions, messages, latents, render_mode, observations, observe_mask
-        )
+        chosen = settings_of(GameSettings, settings, given, type(self))
+        self.adapter = GameAdapter(chosen, 1, actions, messages, latents, render_mode, observations, observe_mask)
         self.render_mode = render_mode
         self.observation_space = self.adapter.forms[LISTENER].space
         self.action_space = self.adapter.actions[LISTENER].space
@@ -165,16 +164,9 @@ class ListenerVectorEnv(VectorEnv[Any, NDArray[Any], NDArray[Any]]):
         render_mode: str | None = None,
         **given: Unpack[GameOptions],
     ) -> None:
+        chosen = settings_of(GameSettings, settings, given, type(self))
         self.adapter = GameAdapter(
-            GameSettings.of(settings, **given),
-            num_envs,
-            actions,
-            messages,
-            latents,
-            render_mode,
-            observations,
-            observe_mask,
-            autoreset=True,
+            chosen, num_envs, actions, messages, latents, render_mode, observations, observe_mask, autoreset=True
         )
         self.num_envs, self.render_mode = num_envs, render_mode
         self.single_observation_space = self.adapter.forms[LISTENER].space

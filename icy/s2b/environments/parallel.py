@@ -110,7 +110,7 @@ from icy.s2b.options import GameOptions, ParallelOptions
 from icy.s2b.settings import GameSettings
 from icy.s2b.streams import checked_seed
 
-from .adapter import METADATA, GameAdapter
+from .adapter import METADATA, GameAdapter, settings_of
 from .spaces import Mask, checked_options, flat_space, flattened, one_of
 
 Observations = dict[str, Any]
@@ -134,9 +134,8 @@ class MetaReferentialGame(ParallelEnv):  # type: ignore[misc]
         render_mode: str | None = None,
         **given: Unpack[GameOptions],
     ) -> None:
-        self.adapter = GameAdapter(
-            GameSettings.of(settings, **given), 1, actions, messages, latents, render_mode, observations, observe_mask
-        )
+        chosen = settings_of(GameSettings, settings, given, type(self))
+        self.adapter = GameAdapter(chosen, 1, actions, messages, latents, render_mode, observations, observe_mask)
         self.render_mode = render_mode
         self.possible_agents = list(PLAYERS)
         self.agents: list[str] = []

@@ -56,7 +56,7 @@ from icy.s2b.recall import ASKED, BatchedRecall, RecallSettings, RecallTurn
 from icy.s2b.streams import checked_seed
 from icy.s2b.transcript import picture
 
-from .adapter import METADATA, OF_MANY, checked_mode, of_all
+from .adapter import METADATA, OF_MANY, checked_mode, of_all, settings_of
 from .spaces import (
     WIDE,
     Arrays,
@@ -137,7 +137,7 @@ class RecallEnv(gymnasium.Env[Any, Any]):
         render_mode: str | None = None,
         **given: Unpack[RecallOptions],
     ) -> None:
-        self.task = BatchedRecall(settings, **given)
+        self.task = BatchedRecall(settings_of(RecallSettings, settings, given, type(self)))
         self._adapter = _Adapter(self.task, latents, observations, observe_mask)
         self.render_mode = checked_mode(render_mode)
         self.observation_space, self.action_space = self._adapter.form.space, self._adapter.action_space
@@ -207,7 +207,9 @@ class RecallVectorEnv(VectorEnv[Any, NDArray[Any], NDArray[Any]]):
         render_mode: str | None = None,
         **given: Unpack[RecallOptions],
     ) -> None:
-        self.task = BatchedRecall(settings, episodes=num_envs, autoreset=True, **given)
+        self.task = BatchedRecall(
+            settings_of(RecallSettings, settings, given, type(self)), episodes=num_envs, autoreset=True
+        )
         self._adapter = _Adapter(self.task, latents, observations, observe_mask)
         self.num_envs, self.render_mode = num_envs, checked_mode(render_mode, ())
         self.single_observation_space = self._adapter.form.space

@@ -175,8 +175,10 @@ def checked_options(options: Mapping[str, Any] | None, known: Sequence[str] = ()
     """Require that `reset` gets no options, as these environments have none.
 
     Raises:
-        InvalidSettingError: any option that is not in `known`.
+        InvalidSettingError: any option that is not in `known`, or not a dictionary.
     """
+    if options is not None and not isinstance(options, Mapping):
+        raise InvalidSettingError(f"Options of reset() are a dictionary, not {quoted(options)}.")
     for name in options or ():
         if name not in known:
             raise InvalidSettingError(
@@ -201,7 +203,7 @@ class Actions:
 
     def __init__(self, settings: GameSettings, player: str, form: str) -> None:
         if form not in FORMS:
-            raise unknown("form of actions", form, FORMS)
+            raise unknown("form of actions", str(form), FORMS)
         self.settings, self.player, self.form = settings, player, form
         if form == "flat" and sentence_count(settings.vocab_size, settings.length) > MOST_SENTENCES:
             raise InvalidSettingError(

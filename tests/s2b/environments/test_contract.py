@@ -338,9 +338,18 @@ MISTAKES: dict[str, tuple[Callable[[], Any], str]] = {
     "option of recall": (lambda: RecallEnv().reset(options={"a": 2}), "give settings of the environment when you make"),
     "option of many": (lambda: ListenerVectorEnv().reset(options={"reset_mask": [True]}), "no option 'reset_mask'"),
     "option of many recalls": (lambda: RecallVectorEnv().reset(options={"a": 1}), "has no option 'a'"),
-    "setting": (lambda: parallel_env(observe_masks=True), "No setting of the game is called 'observe_masks'"),  # type: ignore[call-arg]
+    "setting": (
+        lambda: parallel_env(observe_masks=True),
+        "No option of the environment is called 'observe_masks'; did you mean observe_mask",
+    ),  # type: ignore[call-arg]
     "setting of make": (lambda: gymnasium.make("S2B/Listener-v0", shot=2), "did you mean shots"),
     "setting of recall": (lambda: gymnasium.make("S2B/Recall-v0", most_=2), "did you mean most"),
+    "setting beside the game's": (lambda: gymnasium.make("S2B/Listener-v0", speakr="posdis"), "did you mean speaker"),
+    "option of many recalls at make": (lambda: RecallVectorEnv(latent=True), "did you mean latents"),  # type: ignore[call-arg]
+    "options": (lambda: RecallEnv().reset(options=1), "are a dictionary, not 1"),  # type: ignore[arg-type]
+    "settings": (lambda: ListenerEnv(settings={"shots": 2}), "settings are GameSettings, not"),  # type: ignore[arg-type]
+    "speaker": (lambda: ListenerEnv(speaker=3).reset(), "A speaker is the name of a player, or an icy.s2b.Player"),  # type: ignore[arg-type]
+    "form of actions": (lambda: parallel_env(actions=None), "No form of actions is called 'None'"),  # type: ignore[arg-type]
     "form": (lambda: RecallEnv(observations="boxes"), "No form of observations is called 'boxes'; did you mean box"),
     "mask": (lambda: ListenerEnv(observe_mask="no"), "observe_mask is True or False, not 'no'"),  # type: ignore[arg-type]
     "latents": (lambda: RecallVectorEnv(latents=1), "latents is True or False, not 1"),  # type: ignore[arg-type]
