@@ -215,6 +215,13 @@ setup(
         ],
         "browser": ["axe-playwright-python>=0.1.4", "playwright>=1.48"],  # the system brings the browser
         "docs": [*REPORT, "furo>=2025.12.19", "myst-parser>=5", "sphinx>=9", "sphinx-copybutton>=0.5.2"],
+        "interop": [  # other trainers' libraries, which must run on the environments of S2B unchanged
+            "dm-tree>=0.1.9",  # RLlib imports it; its own extra pins an older gymnasium
+            "ray>=2.44",
+            "sb3-contrib>=2.4",
+            "supersuit>=3.10",
+            "torchrl>=0.14",
+        ],
         "notebooks": ["ipykernel>=6.29", "nbclient>=0.10", "nbformat>=5.10"],
         "ray": ["ray>=2.44"],
         "report": REPORT,

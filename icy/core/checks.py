@@ -135,6 +135,17 @@ def whole_number(what: str, given: Any, least: int = 1, most: int = LARGEST_NUMB
     return whole
 
 
+def true_or_false(what: str, given: Any) -> bool:
+    """Return `given` if it is True or False.
+
+    Raises:
+        InvalidSettingError: `given` is anything else, such as 1 or "no".
+    """
+    if not isinstance(given, bool):
+        raise InvalidSettingError(f"{what} is True or False, not {quoted(given)}.")
+    return given
+
+
 def real_number(what: str, given: Any, least: float = 0.0, most: float = math.inf, *, above: bool = False) -> float:
     """Return `given` as a Python float.
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int, Int64
+from jaxtyping import Bool, Float, Int, Int64, Integer
 from numpy.typing import NDArray
 
 from icy.core.memory import require_memory
@@ -20,7 +20,7 @@ from .channel import Array, inverses, permutations
 from .distractors import Candidates, widened
 from .settings import GameSettings
 from .stimuli import Sections, Spaces, one_hot
-from .streams import EpisodeStreams, Reals, Wholes
+from .streams import EpisodeStreams, Reals, Seeds, Wholes
 from .targets import NOTHING, Targets
 
 
@@ -47,7 +47,7 @@ class Episodes:
         listener_numbers: the listener's stimuli as numbers, [T, K + 1].
     """
 
-    seeds: Int[Array, " episode"]
+    seeds: Integer[Array, " episode"]
     numbers: Int[Array, " episode"]
     sizes: Int[Array, "episode dimension"]
     first: Int[Array, " episode"]
@@ -100,7 +100,7 @@ def _firsts(counts: Wholes) -> Wholes:
 
 
 def deal(
-    settings: GameSettings, seeds: Int64[Wholes, " episode"], numbers: Int64[Wholes, " episode"] | None = None
+    settings: GameSettings, seeds: Integer[Seeds, " episode"], numbers: Int64[Wholes, " episode"] | None = None
 ) -> Episodes:
     """Draw episodes, each a function of its seed and number alone, whatever else is in the batch.
 
@@ -112,7 +112,7 @@ def deal(
     Raises:
         InvalidSettingError: the shots cannot be met.
     """
-    numbers = np.zeros_like(seeds) if numbers is None else numbers
+    numbers = np.zeros(len(seeds), dtype=np.int64) if numbers is None else numbers
     count = settings.most**settings.dimensions
     needed = len(seeds) * count * (BYTES + BYTES_PER_SAMPLE * settings.samples)
     require_memory(needed, f"Dealing {len(seeds)} episodes of up to {count:,} meanings")

@@ -96,7 +96,7 @@ class BatchedGame:
             seeds: seed of every slot.
 
         Raises:
-            InvalidSettingError: not one seed per slot, or a seed that is no whole number of at least 0.
+            InvalidSettingError: not one seed per slot, or a seed that is not a whole number from 0 to 2**64 - 1.
         """
         if seed is None and seeds is None and self._turn is not None:
             start = self._dealt.numbers[self.cpu(self._episode)] + 1
@@ -320,8 +320,13 @@ class BatchedGame:
         assert self._turn is not None
         return self._turn
 
+    @property
+    def begun(self) -> bool:
+        """Whether the game has been reset at least once."""
+        return self._turn is not None
+
     def _require_begun(self) -> None:
-        if self._turn is None:
+        if not self.begun:
             raise IcyError("The game has not begun; call reset() first.")
 
     # -- state ---------------------------------------------------------------------------------------------------------
@@ -343,7 +348,7 @@ class BatchedGame:
 
     def load(self, state: Mapping[str, Any]) -> Turn:
         """Go on from the state of a game with the same settings and as many episodes, and return its turn."""
-        self.seeds = np.asarray(state["seeds"], dtype=np.int64)
+        self.seeds = seeds_of(self.episodes, seeds=state["seeds"])
         start = np.asarray(state["episodes"], dtype=np.int64)
         self._hold(*self._deal(start, np.full(self.episodes, 1 + self.ahead)))
         self._episode = self._array(self._first_of_slot)

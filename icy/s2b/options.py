@@ -19,6 +19,7 @@ Truncation = Literal["resample", "clip", "none"]
 Compat = Literal["near32"]
 Actions = Literal["factored", "flat", "role"]
 Messages = Literal["one-hot", "tokens"]
+Observations = Literal["dict", "box"]
 RenderMode = Literal["ansi", "rgb_array"]
 
 
@@ -61,6 +62,8 @@ class ParallelOptions(GameOptions, total=False):
     actions: Actions
     messages: Messages
     latents: bool
+    observations: Observations
+    observe_mask: bool
     render_mode: RenderMode | None
 
 

@@ -14,7 +14,7 @@ from jaxtyping import Bool, Float32, Float64, Int64
 from numpy.typing import NDArray
 
 from icy.config.presets import Departure
-from icy.core.checks import whole_number
+from icy.core.checks import true_or_false, whole_number
 from icy.core.errors import IcyError, InvalidSettingError, unknown
 
 from . import targets
@@ -91,6 +91,7 @@ class RecallSettings(CompatSettings):
             raise InvalidSettingError(f"Numbers of values run from {self.least} to {self.most}, which leaves none.")
         if self.games_per_shot is not None:
             whole_number("games_per_shot", self.games_per_shot)
+        true_or_false("replacement", self.replacement)
         if self.split == "support" and self.dimensions < targets.TEST_VALUES:
             raise InvalidSettingError("With one dimension there is no support to take stimuli from; take split 'all'.")
 

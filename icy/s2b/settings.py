@@ -7,12 +7,13 @@ from typing import Any, ClassVar, Self
 
 from icy.config.presets import Departure
 from icy.config.specs import names
-from icy.core.checks import whole_number
-from icy.core.errors import InvalidSettingError, unknown
+from icy.core.checks import true_or_false, whole_number
+from icy.core.errors import InvalidSettingError, quoted, unknown
 from icy.core.text import counted
 
 from .options import GameKind, GameSplit, Masks, Query, QueryOf, QueryOrder, Stimuli, Truncation, View
 from .stimuli import REPRESENTATIONS, TRUNCATIONS
+from .streams import checked_seed
 from .targets import TEST_VALUES
 
 GAME_KINDS = ("meta", "common")
@@ -77,6 +78,8 @@ class CompatSettings:
         if settings is not None:
             if given or compat:
                 raise InvalidSettingError(f"Give {cls.__name__}, or settings by name; not both.")
+            if not isinstance(settings, cls):
+                raise InvalidSettingError(f"settings are {cls.__name__}, not {quoted(settings)}.")
             return settings
         known = names(cls)
         for name in given:
@@ -236,9 +239,10 @@ class GameSettings(CompatSettings):
     def _check_numbers(self) -> None:
         for name, least in (
             ("dimensions", 1), ("least", 2), ("shots", 1), ("samples", 1), ("distractors", 0), ("rounds", 1),
-            ("vocab_size", 1), ("length", 1), ("threshold", 1), ("games", 1), ("space_seed", 0),
+            ("vocab_size", 1), ("length", 1), ("threshold", 1), ("games", 1),
         ):  # fmt: skip
             whole_number(f"setting {name}", getattr(self, name), least=least)
+        checked_seed(self.space_seed)
         if whole_number("most", self.most) < self.least:
             raise InvalidSettingError(f"Numbers of values run from {self.least} to {self.most}, which leaves none.")
         # With 2 or more values, this many dimensions are always too many: their power may be too large to compute.
@@ -253,8 +257,7 @@ class GameSettings(CompatSettings):
         if self.ratio is not None and not (isinstance(self.ratio, (int, float)) and 0 <= self.ratio <= 1):
             raise InvalidSettingError(f"The descriptive ratio is a share, from 0 to 1; not {self.ratio!r}.")
         for name in ("descriptive", "feedback", "permutation", "listener_messages", "distinct"):
-            if not isinstance(getattr(self, name), bool):
-                raise InvalidSettingError(f"{name} is True or False, not {getattr(self, name)!r}.")
+            true_or_false(name, getattr(self, name))
 
     def _check_combinations(self) -> None:
         if not self.descriptive and not self.distractors:

@@ -15,33 +15,59 @@ from jaxtyping import Bool, Float64, Int64, Integer, UInt64
 from numpy.typing import ArrayLike, NDArray
 
 from icy.core.checks import whole_number
-from icy.core.errors import InvalidSettingError
+from icy.core.errors import InvalidSettingError, quoted
+from icy.core.text import counted
 
 Reals = NDArray[np.float64]
 Wholes = NDArray[np.int64]
 Keys = NDArray[np.uint64]
+Seeds = NDArray[np.integer[Any]]  # int64 or uint64
 OfGames = Int64[Wholes, " game"]
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _UNIT = 2.0**-53
+LARGEST_SEED = 2**64 - 1
+
+
+def checked_seed(seed: Any) -> int:
+    """Return the seed of an episode as a Python integer.
+
+    Raises:
+        InvalidSettingError: not a whole number from 0 to 2**64 - 1.
+    """
+    try:
+        return whole_number("seed", seed, 0, LARGEST_SEED)
+    except InvalidSettingError:
+        raise InvalidSettingError(
+            f"A seed is a whole number from 0 to {LARGEST_SEED} (64 bits), not {quoted(seed)}."
+        ) from None
 
 
 def seeds_of(
     episodes: int, seed: int | None = None, seeds: Iterable[int] | None = None
-) -> Int64[Wholes, "batch={episodes}"]:
-    """Return a seed per episode, [B]: `seeds`, or `seed` and those after it, or without either random ones.
+) -> Integer[Seeds, "batch={episodes}"]:
+    """Return a seed per episode, [B]: `seeds`, or `seed` and the seeds that follow, or without either random ones.
+
+    They are int64, or uint64 if one of them needs all 64 bits.
 
     Raises:
-        InvalidSettingError: not one seed per episode, or a seed that is no whole number of at least 0.
+        InvalidSettingError: not one seed per episode, or a seed that is not a whole number from 0 to 2**64 - 1.
     """
     if seeds is None:
-        first = int(np.random.default_rng().integers(2**31)) if seed is None else whole_number("seed", seed, least=0)
-        return first + np.arange(episodes)
-    found = np.asarray(list(seeds))
-    if found.shape != (episodes,) or found.dtype.kind not in "iu" or found.min() < 0 or found.max() >= 2**63:
-        raise InvalidSettingError(f"{episodes} episodes need as many seeds, whole numbers from 0.")
-    return found.astype(np.int64)
+        first = int(np.random.default_rng().integers(2**31)) if seed is None else checked_seed(seed)
+        if first + episodes - 1 > LARGEST_SEED:
+            raise InvalidSettingError(
+                f"The seeds of {episodes} episodes that begin at {first} exceed the largest, {LARGEST_SEED}; "
+                "take a smaller first seed."
+            )
+        seeds = range(first, first + episodes)
+    elif isinstance(seeds, str) or not isinstance(seeds, Iterable):
+        raise InvalidSettingError(f"Seeds are a list of {counted(episodes, 'seed')}, not {quoted(seeds)}.")
+    found = [checked_seed(each) for each in seeds]
+    if len(found) != episodes:
+        raise InvalidSettingError(f"{counted(episodes, 'episode', 'need')} as many seeds, not {len(found)}.")
+    return np.array(found, dtype=np.int64 if max(found) < 2**63 else np.uint64)
 
 
 @dataclass(frozen=True, eq=False)

@@ -43,6 +43,7 @@ LITERALS: list[tuple[Any, Iterable[str]]] = [
     (options.Truncation, stimuli.TRUNCATIONS),
     (options.Actions, spaces.FORMS),
     (options.Messages, spaces.MESSAGES),
+    (options.Observations, spaces.OBSERVATIONS),
     (options.RenderMode, adapter.RENDER_MODES),
 ]
 

@@ -1,24 +1,40 @@
 """The batched game behind all environments, with actions, observations and infos as Gymnasium has them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from inspect import signature
+from typing import Any, TypeVar
 
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
+from icy.config.specs import names
+from icy.core.checks import true_or_false
 from icy.core.errors import unknown
 from icy.core.registry import LISTENER, PLAYERS, SPEAKER
 from icy.s2b.channel import Array
 from icy.s2b.game import BatchedGame
-from icy.s2b.settings import GameSettings
+from icy.s2b.settings import CompatSettings, GameSettings
 from icy.s2b.transcript import Transcript, picture
 from icy.s2b.turn import Turn
 
-from .spaces import MESSAGES, Actions, Arrays, Masks, observation_space, observed, privileged
+from .spaces import (
+    MESSAGES,
+    Actions,
+    Arrays,
+    Masks,
+    ObservationForm,
+    Observed,
+    observation_space,
+    observed,
+    privileged,
+)
 
 RENDER_MODES = ("ansi", "rgb_array")
 METADATA: dict[str, Any] = {"render_modes": list(RENDER_MODES), "render_fps": 1}
+NO_SCORE = -1.0  # in infos, until an episode has played a game that the score is of
 OF_MANY: dict[str, Any] = {**METADATA, "autoreset_mode": AutoresetMode.NEXT_STEP}
+
+Settings = TypeVar("Settings", bound=CompatSettings)
 
 
 def checked_mode(render_mode: str | None, modes: Sequence[str] = RENDER_MODES) -> str | None:
@@ -32,6 +48,29 @@ def checked_mode(render_mode: str | None, modes: Sequence[str] = RENDER_MODES) -
     return render_mode
 
 
+def settings_of(
+    kind: type[Settings], settings: Settings | None, given: Mapping[str, Any], environment: type
+) -> Settings:
+    """Return the settings of an environment, whole or by name.
+
+    Raises:
+        UnknownNameError: a name that is not a setting or another option of the environment.
+        InvalidSettingError: settings that are not accepted.
+    """
+    own = [name for name in signature(environment).parameters if name != "given"]
+    known = [*own, *names(kind), "compat"]
+    for name in given:
+        if name not in known:
+            raise unknown("option of the environment", name, known)
+    return kind.of(settings, **given)
+
+
+def of_all(infos: Arrays) -> dict[str, Any]:
+    """Return the infos of all episodes as in Gymnasium's vector environments: each with a mask, here all True."""
+    everywhere = np.ones(len(infos["action_mask"]), dtype=bool)
+    return infos | {f"_{name}": everywhere for name in infos}
+
+
 class GameAdapter:
     """Adapts a batched game to the actions and observations of Gymnasium.
 
@@ -42,7 +81,12 @@ class GameAdapter:
         messages: how messages are observed, "one-hot" or as "tokens".
         latents: whether infos include what no player sees.
         render_mode: None, "ansi" or "rgb_array".
+        observations: form of observations, "dict" or "box", see ObservationForm.
+        observe_mask: whether observations include the action mask, see ObservationForm.
         autoreset: see BatchedGame.
+
+    Raises:
+        IcyError: an option that is not accepted.
     """
 
     def __init__(
@@ -53,37 +97,58 @@ class GameAdapter:
         messages: str,
         latents: bool,
         render_mode: str | None,
+        observations: str = "dict",
+        observe_mask: bool = False,
         autoreset: bool = False,
     ) -> None:
         checked_mode(render_mode)
+        true_or_false("latents", latents)
         if messages not in MESSAGES:
-            raise unknown("way to observe messages", messages, MESSAGES)
+            raise unknown("way to observe messages", str(messages), MESSAGES)
         self.settings, self.latents, self.messages = settings, latents, messages
         self.game = BatchedGame(settings, episodes=episodes, autoreset=autoreset)
         self.actions = {player: Actions(settings, player, form) for player in PLAYERS}
-        self.spaces = {player: observation_space(settings, player, messages) for player in PLAYERS}
+        self.features = {player: observation_space(settings, player, messages) for player in PLAYERS}
+        self.forms = {
+            player: ObservationForm(self.features[player], self.actions[player].choices, observations, observe_mask)
+            for player in PLAYERS
+        }
+        self.illegal = self._no_illegal()
+        self._masks: dict[str, Masks] = {}
         self.render_mode = render_mode
         self.transcript = None if render_mode is None else Transcript(self.game)
 
     def reset(self, seed: int | None = None, seeds: Any = None) -> Turn:
         """Begin an episode in every slot; see BatchedGame.reset."""
         turn = self.game.reset(seed, seeds)
-        self.illegal = {player: np.zeros(self.game.episodes, dtype=np.int64) for player in PLAYERS}
-        self._masks: dict[str, Masks] = {}
+        self.illegal, self._masks = self._no_illegal(), {}
         if self.transcript is not None:
             self.transcript.begin(turn)
         return turn
 
+    def _no_illegal(self) -> dict[str, Array]:
+        return {player: np.zeros(self.game.episodes, dtype=np.int64) for player in PLAYERS}
+
     def step(self, given: Mapping[str, Any]) -> Turn:
-        """Let both players act, by actions with a leading axis of episodes."""
-        self._count_illegal(SPEAKER, given[SPEAKER])
-        return self.step_said(self.actions[SPEAKER].read(given[SPEAKER]).message, given[LISTENER])
+        """Let both players act, by actions with a leading axis of episodes.
+
+        Raises:
+            InvalidSettingError: actions of another shape, or not whole numbers.
+        """
+        speaker, listener = (self.actions[player].given(given[player], self.game.episodes) for player in PLAYERS)
+        self._count_illegal(SPEAKER, speaker)
+        return self.step_said(self.actions[SPEAKER].read(speaker).message, listener)
 
     def step_said(self, said: Array, given: Any) -> Turn:
-        """Let the speaker say tokens [B, L], and the listener act by an action of its form."""
+        """Let the speaker say tokens [B, L], and the listener act by an action of its form.
+
+        Raises:
+            InvalidSettingError: actions of another shape, or not whole numbers.
+        """
         before = self.game.turn
-        self._count_illegal(LISTENER, given)
-        heard = self.actions[LISTENER].read(given)
+        listener = self.actions[LISTENER].given(given, self.game.episodes)
+        self._count_illegal(LISTENER, listener)
+        heard = self.actions[LISTENER].read(listener)
         turn = self.game.step(said, heard.decision, heard.message)
         self.illegal = {player: counts * ~turn.speaker.fresh for player, counts in self.illegal.items()}
         self._masks = {}
@@ -97,9 +162,11 @@ class GameAdapter:
         self.illegal[player] = self.illegal[player] + (forbidden & ~self.game.turn.done)
 
     def masks(self, player: str) -> Masks:
-        """Return the legal choices of a player, see Actions.masks."""
+        """Return the legal choices of a player, or before the first reset the choices at an episode's first step."""
         if player not in self._masks:
-            self._masks[player] = self.actions[player].masks(self.game.turn.seen_by(player))
+            begun = self.game.begun
+            turn = self.game.turn if begun else BatchedGame(self.settings, episodes=self.game.episodes).reset(0)
+            self._masks[player] = self.actions[player].masks(turn.seen_by(player))
         return self._masks[player]
 
     def render(self) -> Any:
@@ -108,24 +175,28 @@ class GameAdapter:
             return None
         return self.transcript.text() if self.render_mode == "ansi" else picture(self.transcript.told)
 
-    def observed(self, player: str) -> Arrays:
-        """Return the observation of a player, with a leading axis of episodes."""
+    def features_of(self, player: str) -> Arrays:
+        """Return the features that a player observes, with a leading axis of episodes."""
         return observed(self.game.turn.seen_by(player), player, self.settings, self.messages)
 
+    def observed(self, player: str) -> Observed:
+        """Return the observation of a player, with a leading axis of episodes."""
+        return self.forms[player].of(self.features_of(player), self.masks(player))
+
     def infos(self, player: str) -> Arrays:
-        """Return the infos of a player, with a leading axis of episodes."""
-        game = self.game
-        told: Arrays = {
-            "action_mask": self.masks(player),
+        """Return the infos of a player, with a leading axis of episodes: the same keys at every step.
+
+        Scores cover the episode so far; they are NO_SCORE where it has not played a game of that phase.
+        """
+        game, scores = self.game, self.game.scores()
+        told = {"zsct": scores.zsct, "support_accuracy": scores.support, "yes_rate": scores.yes}
+        infos: Arrays = {
+            "action_mask": self.masks(player).copy(),
             "game": game.game_number,
             "illegal_actions": self.illegal[player],
+            **{name: np.where(np.isnan(score), NO_SCORE, score) for name, score in told.items()},
         }
-        return told | privileged(game) if self.latents else told
-
-    def scores(self) -> Arrays:
-        """Return the scores of episodes by name; they are complete for those that have ended."""
-        scores = self.game.scores()
-        return {"zsct": scores.zsct, "support_accuracy": scores.support, "yes_rate": scores.yes}
+        return infos | privileged(game) if self.latents else infos
 
     def nothing(self, player: str) -> Any:
         """Return a player's action that does nothing, for all episodes."""

@@ -36,16 +36,40 @@ Each agent observes a dictionary:
 | `previous_result` | Discrete(3)                   | result of the previous game: 0 none, 1 failure, 2 success     |
 | `previous_reward` | Box, (1,)                     | reward of the previous game                                   |
 
+`observations="box"`: one float32 Box with the same features in a row, in the layout of `gymnasium.spaces.flatten`.
+`observe_mask=True` adds the action mask: as one more key of the dictionary, or with `"box"` as
+`{"observation": row, "action_mask": mask}`, the layout of PettingZoo's own games.
+
 ### Action space
 
 `actions="factored"` (default): `[decision, token, ..., token]`, the same for both agents. `"flat"`: one number,
 `decision * sentences + sentence`, the last for no action. `"role"`: the speaker's tokens, the listener's decision.
 Token 0 ends a message; decision K + 1 says that the listener does not see the target's meaning.
 
-`infos[agent]["action_mask"]` holds the mask of legal actions in the form that the action space's `sample` takes;
-`action_masks()` returns all choices in one row. Messages are legal at rounds 0..N - 1, the listener's only with
-`listener_messages`; decisions at round N. Illegal actions are ignored and counted in
-`infos[agent]["illegal_actions"]`.
+The action mask is one row of int8: the choices of the decision, then the choices of each token; in the flat form one
+number per action. `action_space(agent).sample(mask=mask)` takes it. `action_masks(agent)` returns it too, and before
+the first reset the mask of an episode's first step. Messages are legal at rounds 0..N - 1, the listener's only with
+`listener_messages`; decisions at round N. Illegal actions are ignored and counted.
+
+### Infos
+
+Every reset and every step has the same infos, and no NaN:
+
+| Key                | Meaning                                                                                       |
+|--------------------|-----------------------------------------------------------------------------------------------|
+| `action_mask`      | legal actions of the agent                                                                    |
+| `game`             | number of the present game in its episode, from 0                                             |
+| `illegal_actions`  | number of illegal actions of the agent in this episode                                        |
+| `zsct`             | zero-shot compositional test accuracy: share of right decisions in the query                  |
+| `support_accuracy` | share of right decisions in the support                                                       |
+| `yes_rate`         | share of query games in which the listener said that it saw the target's meaning              |
+
+Scores cover the episode so far. They are complete when it ends, and -1 until a game of their phase has been played.
+
+### Seeds
+
+`reset(seed=...)` takes whole numbers from 0 to `2**64 - 1`. Without a seed it begins the next episode of the last seed,
+and at the first reset an episode of a random one.
 
 ### Rewards
 
@@ -54,36 +78,43 @@ Both agents receive 1 for a right decision; for a wrong one 0 in the support and
 ### Arguments
 
 ``` python
-icy.s2b.parallel_env(actions="factored", messages="one-hot", latents=False, render_mode=None, shots=1, samples=1, ...)
+icy.s2b.parallel_env(
+    actions="factored", messages="one-hot", latents=False, observations="dict", observe_mask=False, render_mode=None,
+    shots=1, samples=1, ...
+)
 ```
 
 `actions`: the form of actions. `messages="tokens"`: agents observe a message as its tokens, MultiDiscrete([V + 1] * L),
 instead of a one-hot block per token. `latents=True` adds to the infos what no agent sees: meanings, numbers of values,
-the right decision. All other arguments are those of `icy.s2b.GameSettings`; `compat="near32"` takes those of the
-authors' program.
+the right decision. `observations` and `observe_mask`: the form of observations, see above. All others are
+settings, see `icy.s2b.GameSettings`; `compat="near32"` takes the choices of the authors' program.
 
 ### Version history
 
 * v0: first release
 """
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Unpack
 
 import numpy as np
 from gymnasium import spaces
+from gymnasium.utils import seeding
 from jaxtyping import Float32
 from numpy.typing import NDArray
 from pettingzoo import ParallelEnv
 
-from icy.core.errors import IcyError
+from icy.core.errors import IcyError, InvalidSettingError, quoted, unknown
 from icy.core.registry import LISTENER, PLAYERS
 from icy.s2b.options import GameOptions, ParallelOptions
 from icy.s2b.settings import GameSettings
+from icy.s2b.streams import checked_seed
 
-from .adapter import METADATA, GameAdapter
-from .spaces import Mask, one_of
+from .adapter import METADATA, GameAdapter, settings_of
+from .spaces import Mask, checked_options, flat_space, flattened, one_of
 
-Observations = dict[str, dict[str, Any]]
+Observations = dict[str, Any]
+OF_API_TESTS = ("options",)  # PettingZoo's API tests call reset(options={"options": 1})
 
 
 class MetaReferentialGame(ParallelEnv):  # type: ignore[misc]
@@ -98,43 +129,70 @@ class MetaReferentialGame(ParallelEnv):  # type: ignore[misc]
         actions: str = "factored",
         messages: str = "one-hot",
         latents: bool = False,
+        observations: str = "dict",
+        observe_mask: bool = False,
         render_mode: str | None = None,
         **given: Unpack[GameOptions],
     ) -> None:
-        self.adapter = GameAdapter(GameSettings.of(settings, **given), 1, actions, messages, latents, render_mode)
+        chosen = settings_of(GameSettings, settings, given, type(self))
+        self.adapter = GameAdapter(chosen, 1, actions, messages, latents, render_mode, observations, observe_mask)
         self.render_mode = render_mode
         self.possible_agents = list(PLAYERS)
         self.agents: list[str] = []
         self._action_spaces = {player: self.adapter.actions[player].space for player in PLAYERS}
-        parts = [spaces.flatten_space(self.adapter.spaces[player]) for player in PLAYERS]
+        parts = [flat_space(self.adapter.features[player]) for player in PLAYERS]
         low, high = (np.concatenate([getattr(part, end) for part in parts]) for end in ("low", "high"))
-        self.state_space = spaces.Box(low.astype(np.float32), high.astype(np.float32), dtype=np.float32)
+        self.state_space = spaces.Box(low, high, dtype=np.float32)
+        self.np_random, _ = seeding.np_random(0)  # for wrappers that draw from it, such as SuperSuit's frame_skip
 
     def observation_space(self, agent: str) -> spaces.Space[Any]:
-        """Return the agent's observation space, described above."""
-        return self.adapter.spaces[agent]
+        """Return the agent's observation space, described above.
+
+        Raises:
+            UnknownNameError: an unknown agent.
+        """
+        return self.adapter.forms[_agent(agent)].space
 
     def action_space(self, agent: str) -> spaces.Space[Any]:
-        """Return the agent's action space, described above."""
-        return self._action_spaces[agent]
+        """Return the agent's action space, described above.
+
+        Raises:
+            UnknownNameError: an unknown agent.
+        """
+        return self._action_spaces[_agent(agent)]
 
     def reset(
         self, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observations, dict[str, dict[str, Any]]]:
-        """Begin the episode of a seed, or the next one."""
+        """Begin the episode of a seed, or the next one.
+
+        Raises:
+            InvalidSettingError: a seed that is not a whole number from 0 to 2**64 - 1, or any option.
+        """
+        checked_options(options, OF_API_TESTS)
         self.adapter.reset(seed)
+        if seed is not None:
+            self.np_random, _ = seeding.np_random(checked_seed(seed))
         self.agents = list(PLAYERS)
-        return self._observations(), self._infos(over=False)
+        return self._observations(), self._infos()
 
     def step(self, actions: dict[str, Any]) -> tuple[Any, ...]:
         """Let both agents act. An agent without an action does nothing.
 
         Raises:
             IcyError: the episode is over, or has not begun.
+            UnknownNameError: an action of an unknown agent.
+            InvalidSettingError: `actions` is not a dictionary, or an action has another shape.
         """
+        if self.adapter.game.begun and not self.agents and not actions:
+            return {}, {}, {}, {}, {}  # as in PettingZoo's environments; SuperSuit's black_death relies on it
         if not self.agents:
             raise IcyError("The episode is over, or has not begun; call reset() first.")
-        given = {p: np.asarray(actions[p])[None] if p in actions else self.adapter.nothing(p) for p in PLAYERS}
+        if not isinstance(actions, Mapping):
+            raise InvalidSettingError(f"step() takes a dictionary of an action per agent, not {quoted(actions)}.")
+        for agent in actions:
+            _agent(agent)
+        given = {p: [actions[p]] if p in actions else self.adapter.nothing(p) for p in PLAYERS}
         turn = self.adapter.step(given)
         over, reward = bool(turn.done[0]), float(turn.reward[0])
         self.agents = [] if over else list(PLAYERS)
@@ -144,18 +202,23 @@ class MetaReferentialGame(ParallelEnv):  # type: ignore[misc]
             dict.fromkeys(PLAYERS, reward),
             ended,
             dict.fromkeys(PLAYERS, False),
-            self._infos(over),
+            self._infos(),
         )
 
     def state(self) -> Float32[NDArray[np.float32], " number"]:
-        """Return both agents' observations in one row, for centralised training."""
-        seen = self._observations()
-        parts = [np.asarray(spaces.flatten(self.adapter.spaces[player], seen[player])) for player in PLAYERS]
-        return np.concatenate(parts).astype(np.float32)
+        """Return the features that both agents observe in one row, for centralised training."""
+        features = self.adapter.features
+        return np.concatenate([flattened(features[p], self.adapter.features_of(p))[0] for p in PLAYERS])
 
     def action_masks(self, agent: str = LISTENER) -> Mask:
-        """Return the legal choices of an agent, all in one row."""
-        mask: NDArray[np.int8] = self.adapter.infos(agent)["action_mask"][0]
+        """Return the legal choices of an agent in one row.
+
+        Before the first reset, these are the choices at the first step of an episode.
+
+        Raises:
+            UnknownNameError: an unknown agent.
+        """
+        mask: NDArray[np.int8] = self.adapter.masks(_agent(agent))[0].copy()
         return mask
 
     def render(self) -> Any:
@@ -168,13 +231,14 @@ class MetaReferentialGame(ParallelEnv):  # type: ignore[misc]
     def _observations(self) -> Observations:
         return {player: one_of(self.adapter.observed(player)) for player in PLAYERS}
 
-    def _infos(self, over: bool) -> dict[str, dict[str, Any]]:
-        found = {player: one_of(self.adapter.infos(player)) for player in PLAYERS}
-        for player, info in found.items():
-            info["action_mask"] = self.adapter.actions[player].sampling_mask(info["action_mask"])
-            if over:
-                info.update(one_of(self.adapter.scores()))
-        return found
+    def _infos(self) -> dict[str, dict[str, Any]]:
+        return {player: one_of(self.adapter.infos(player)) for player in PLAYERS}
+
+
+def _agent(name: Any) -> str:
+    if name not in PLAYERS:
+        raise unknown("agent", str(name), PLAYERS)
+    return str(name)
 
 
 def parallel_env(settings: GameSettings | None = None, **given: Unpack[ParallelOptions]) -> MetaReferentialGame:
@@ -182,7 +246,8 @@ def parallel_env(settings: GameSettings | None = None, **given: Unpack[ParallelO
 
     Args:
         settings: settings of the game; or give them by name.
-        **given: `actions`, `messages`, `latents`, `render_mode`, and settings by name; see this module's docstring.
+        **given: `actions`, `messages`, `latents`, `observations`, `observe_mask`, `render_mode`, and settings by name;
+            see this module's docstring.
 
     Raises:
         IcyError: settings that are not accepted.

@@ -1,15 +1,16 @@
 """Observation spaces, action spaces and action masks of the game, for Gymnasium."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
-from jaxtyping import Bool, Float, Int8, Shaped
+from jaxtyping import Bool, Float, Float32, Int8, Int64, Shaped
 from numpy.typing import NDArray
 
-from icy.core.errors import InvalidSettingError, unknown
+from icy.core.checks import true_or_false
+from icy.core.errors import InvalidSettingError, quoted, unknown
 from icy.core.registry import LISTENER, SPEAKER
 from icy.s2b.channel import END, sentence_count, sentences
 from icy.s2b.game import REWARDS, BatchedGame
@@ -20,6 +21,7 @@ from icy.s2b.turn import Seen
 
 FORMS = ("factored", "flat", "role")
 MESSAGES = ("one-hot", "tokens")
+OBSERVATIONS = ("dict", "box")
 MOST_SENTENCES = 100_000  # in the flat form, at most
 WIDE = 2.0  # bound of stimuli whose samples may leave their section
 Arrays = dict[str, Shaped[NDArray[Any], "batch ..."]]
@@ -27,6 +29,7 @@ Rewards = Float[NDArray[Any], " batch"]
 Flags = Bool[NDArray[Any], " batch"]
 Masks = Int8[NDArray[np.int8], "batch choice"]
 Mask = Int8[NDArray[np.int8], " choice"]  # of one episode
+Observed = Arrays | Float32[NDArray[np.float32], "batch number"]
 
 
 def observation_space(settings: GameSettings, player: str, messages: str = "one-hot") -> spaces.Dict:
@@ -74,9 +77,113 @@ def observed(seen: Seen, player: str, settings: GameSettings, messages: str = "o
     }
 
 
-def one_of(arrays: Mapping[str, Shaped[NDArray[Any], "batch ..."]], row: int = 0) -> dict[str, Any]:
-    """Return one row of batched arrays."""
-    return {name: array[row] for name, array in arrays.items()}
+def one_of(batched: Any, row: int = 0) -> Any:
+    """Return one row of a batched array, or of each array in a dictionary."""
+    return {name: array[row] for name, array in batched.items()} if isinstance(batched, Mapping) else batched[row]
+
+
+def flat_space(features: spaces.Dict) -> spaces.Box:
+    """Return the float32 Box of all features in one row."""
+    box = spaces.flatten_space(features)
+    assert isinstance(box, spaces.Box)
+    return spaces.Box(box.low.astype(np.float32), box.high.astype(np.float32), dtype=np.float32)
+
+
+def flattened(features: spaces.Dict, arrays: Arrays) -> Float32[NDArray[np.float32], "batch number"]:
+    """Return batched features in one row per episode, in the layout of `gymnasium.spaces.flatten`."""
+    rows = []
+    for name, space in features.items():
+        values = np.asarray(arrays[name]).reshape(len(arrays[name]), -1)
+        if isinstance(space, (spaces.Discrete, spaces.MultiDiscrete)):
+            sizes = space.nvec if isinstance(space, spaces.MultiDiscrete) else [space.n]
+            values = np.concatenate([np.eye(size)[column] for size, column in zip(sizes, values.T, strict=True)], 1)
+        rows.append(values)
+    return np.concatenate(rows, axis=1).astype(np.float32)
+
+
+class ObservationForm:
+    """The form in which an agent observes its features and its action mask.
+
+    Args:
+        features: space of the features.
+        choices: number of choices in the action mask.
+        observations: "dict": the features by name; "box": all features in one row of float32, as
+            `gymnasium.spaces.flatten` orders them.
+        observe_mask: whether observations include the action mask: as one more feature, "action_mask"; with "box", as
+            {"observation": row of features, "action_mask": mask}.
+
+    Raises:
+        UnknownNameError: an unknown form.
+        InvalidSettingError: `observe_mask` is not True or False.
+    """
+
+    def __init__(self, features: spaces.Dict, choices: int, observations: str, observe_mask: bool) -> None:
+        if observations not in OBSERVATIONS:
+            raise unknown("form of observations", str(observations), OBSERVATIONS)
+        self.features, self.box = features, observations == "box"
+        self.observe_mask = true_or_false("observe_mask", observe_mask)
+        self.space: spaces.Space[Any] = flat_space(features) if self.box else features
+        if observe_mask:
+            parts = {"observation": self.space} if self.box else dict(features)
+            self.space = spaces.Dict({**parts, "action_mask": spaces.Box(0, 1, (choices,), np.int8)})
+
+    def of(self, arrays: Arrays, masks: Masks) -> Observed:
+        """Return observations of this form, with a leading axis of episodes."""
+        mask: Arrays = {"action_mask": masks.copy()} if self.observe_mask else {}
+        if not self.box:
+            return arrays | mask
+        row = flattened(self.features, arrays)
+        return {"observation": row} | mask if mask else row
+
+
+class RowMultiDiscrete(spaces.MultiDiscrete):
+    """A MultiDiscrete space. Its `sample` also takes a mask in one row: the choices of each number in turn."""
+
+    def sample(self, mask: Any = None, probability: Any = None) -> Int64[NDArray[np.int64], " number"]:
+        """Draw an action; see `gymnasium.spaces.MultiDiscrete.sample`."""
+        if isinstance(mask, np.ndarray):
+            mask = tuple(np.split(mask, np.cumsum(self.nvec)[:-1]))
+        drawn: NDArray[np.int64] = super().sample(mask, probability)
+        return drawn
+
+
+def whole_actions(actions: Any, shape: tuple[int, ...]) -> Int64[NDArray[np.int64], "..."]:
+    """Return actions as whole numbers of a shape.
+
+    Raises:
+        InvalidSettingError: another shape, or not whole numbers.
+    """
+    try:
+        found = np.asarray(actions)
+    except ValueError:  # lists of unequal lengths
+        found = np.asarray(actions, dtype=object)
+    if found.dtype.kind not in "iubf" or not ((np.trunc(found) == found) & (np.abs(found) < 2**53)).all():
+        raise InvalidSettingError(f"Actions are whole numbers, not {quoted(actions)}.")
+    if found.shape != shape:
+        one = shape[0] == 1 and found.shape[:1] == (1,)  # an environment of one episode adds this axis
+        wanted, other = (shape[1:], found.shape[1:]) if one else (shape, found.shape)
+        raise InvalidSettingError(f"Actions have the shape {wanted}, not {other}.")
+    return found.astype(np.int64)
+
+
+def seed_or_seeds(seed: Any) -> tuple[Any, Any]:
+    """Return the argument `seed` of a vector environment as one seed, or as a seed per episode; the other is None."""
+    return (None, seed) if isinstance(seed, (Sequence, np.ndarray)) and np.ndim(seed) else (seed, None)
+
+
+def checked_options(options: Mapping[str, Any] | None, known: Sequence[str] = ()) -> None:
+    """Require that `reset` gets no options, as these environments have none.
+
+    Raises:
+        InvalidSettingError: any option that is not in `known`, or not a dictionary.
+    """
+    if options is not None and not isinstance(options, Mapping):
+        raise InvalidSettingError(f"Options of reset() are a dictionary, not {quoted(options)}.")
+    for name in options or ():
+        if name not in known:
+            raise InvalidSettingError(
+                f"reset() has no option {quoted(name)}; give settings of the environment when you make it."
+            )
 
 
 class Actions:
@@ -96,7 +203,7 @@ class Actions:
 
     def __init__(self, settings: GameSettings, player: str, form: str) -> None:
         if form not in FORMS:
-            raise unknown("form of actions", form, FORMS)
+            raise unknown("form of actions", str(form), FORMS)
         self.settings, self.player, self.form = settings, player, form
         if form == "flat" and sentence_count(settings.vocab_size, settings.length) > MOST_SENTENCES:
             raise InvalidSettingError(
@@ -128,23 +235,36 @@ class Actions:
         if self.form == "flat":
             count = sentence_count(self.settings.vocab_size, self.settings.length)
             return spaces.Discrete(self.settings.decisions * count + 1)
-        return spaces.MultiDiscrete(self.sizes) if self._speaks else spaces.Discrete(self.sizes[0])
+        return RowMultiDiscrete(self.sizes) if self._speaks else spaces.Discrete(self.sizes[0])
 
-    def read(self, actions: Any) -> Action:
+    @cached_property
+    def choices(self) -> int:
+        """Number of choices in the action mask."""
+        return int(self.space.n) if isinstance(self.space, spaces.Discrete) else sum(self.sizes)
+
+    def given(self, actions: Any, episodes: int) -> Int64[NDArray[np.int64], "..."]:
+        """Return actions of this form, with a leading axis of episodes, as whole numbers.
+
+        Raises:
+            InvalidSettingError: actions of another shape, or not whole numbers.
+        """
+        return whole_actions(actions, (episodes, *(self.space.shape or ())))
+
+    def read(self, given: Int64[NDArray[np.int64], "batch ..."]) -> Action:
         """Convert actions of this form, with a leading axis of episodes, to a player's."""
-        given = np.asarray(actions, dtype=np.int64)
         if self.form == "flat":
             count = len(self._sentences)
             given = np.where((given < 0) | (given >= self.settings.decisions * count), 0, given)
             return Action(self._sentences[given % count], given // count)
         if not self._speaks:
             return Action(None, given)
-        given = given.reshape(len(given), len(self.sizes))
         return Action(given[:, 1:], given[:, 0]) if self._decides else Action(given, None)
 
-    def forbidden(self, actions: Any, masks: Masks) -> Bool[NDArray[np.bool_], " batch"]:
+    def forbidden(
+        self, actions: Int64[NDArray[np.int64], "batch ..."], masks: Masks
+    ) -> Bool[NDArray[np.bool_], " batch"]:
         """Return where actions are invalid, or not allowed by masks [B, choices]: [B]."""
-        given = np.asarray(actions, dtype=np.int64).reshape(len(masks), -1)
+        given = actions.reshape(len(masks), -1)
         sizes = np.array([masks.shape[1]] if self.form == "flat" else self.sizes)
         there = (given >= 0) & (given < sizes)
         places = np.where(there, given, 0) + np.cumsum(sizes) - sizes
@@ -176,12 +296,6 @@ class Actions:
             undecided = np.arange(decisions * count) < count
             legal = (decide & silent) | (speak & undecided)
         return np.concatenate([legal, ~legal.any(1, keepdims=True)], axis=1).astype(np.int8)
-
-    def sampling_mask(self, mask: Mask) -> Any:
-        """Convert the mask of one episode to the form that `space.sample` takes."""
-        if not isinstance(self.space, spaces.MultiDiscrete):
-            return mask
-        return tuple(np.split(mask, np.cumsum(self.sizes)[:-1]))
 
 
 def privileged(game: BatchedGame) -> Arrays:

@@ -7,7 +7,7 @@ from typing import Any, cast
 from jaxtyping import Int64, Real
 from numpy.typing import NDArray
 
-from icy.core.errors import IcyError, IncompatibleError, PluginError
+from icy.core.errors import IcyError, IncompatibleError, InvalidSettingError, PluginError, quoted
 from icy.core.registry import registry
 from icy.s2b.channel import Array
 from icy.s2b.game import BatchedGame
@@ -147,9 +147,12 @@ def seated(player: str | Player, role: str, game: BatchedGame) -> Player:
 
     Raises:
         UnknownNameError: no player in that role has this name.
+        InvalidSettingError: not a name or a player.
         IncompatibleError: the player cannot play this game.
     """
     made: Player = registry.get(player, role).create() if isinstance(player, str) else player
+    if not isinstance(made, Player):
+        raise InvalidSettingError(f"A {role} is the name of a player, or an icy.s2b.Player; not {quoted(made)}.")
     streams = EpisodeStreams.of_seeds(game.seeds).within("player", role)
     own = game if game.device is None else cast(BatchedGame, GameOnCpu(game))
     made.begin(Seat(game.settings, game.episodes, streams, own if made.privileged else None))

@@ -60,17 +60,3 @@ def test_recurrent_ppo_of_sb3_learns_on_it_unchanged() -> None:
         assert any(not bool((a == b).all()) for a, b in zip(before, model.policy.parameters(), strict=True))
         masked = contrib.MaskablePPO("MultiInputPolicy", gymnasium.make("S2B/Listener-v0", actions="flat"), n_steps=64)
         masked.learn(128)
-
-
-def test_infos_of_many_hold_scores_of_ended_episodes_alone() -> None:
-    env = gymnasium.make_vec("S2B/Listener-v0", num_envs=8, vectorization_mode="vector_entry_point", most=3)
-    env.reset(seed=1)
-    ended = 0
-    for _ in range(120):
-        *_, infos = env.step(np.ones(8, dtype=np.int64))
-        if "zsct" in infos:
-            for name in ("zsct", "support_accuracy", "yes_rate"):
-                assert np.array_equal(np.isfinite(infos[name]), infos[f"_{name}"]), name
-            assert not infos["_zsct"].all()
-            ended += int(infos["_zsct"].sum())
-    assert ended > 8
