@@ -24,9 +24,6 @@ SCRIPT = """
 import sys, os
 from pathlib import Path
 import pytest
-
-from icy.core import native
-from tests.cores import needs_native
 from icy.core import native
 from icy.core.native import build
 
@@ -52,11 +49,14 @@ raise SystemExit(code)
 def test_no_wrong_read_or_write(tmp_path: Path) -> None:
     library = native.load("icy.models.native")
     assert library is not None
-    runtime = subprocess.run(["g++", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
+    libraries = [
+        subprocess.run(["g++", f"-print-file-name={name}"], capture_output=True, text=True, check=True).stdout.strip()
+        for name in ("libasan.so", "libstdc++.so.6")
+    ]
     environment = {
         **os.environ,
         "CXX": "g++ -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g1",
-        "LD_PRELOAD": runtime.stdout.strip(),
+        "LD_PRELOAD": " ".join(libraries),
         "ASAN_OPTIONS": "detect_leaks=0",
     }
     done = subprocess.run(
