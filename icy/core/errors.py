@@ -44,7 +44,7 @@ class StoreError(IcyError, OSError):
 
 
 class SurroundingsError(IcyError, RuntimeError):
-    """A failure whose cause is the program or the machine around a training, not the training itself."""
+    """A failure that the program or the machine around a training caused, not the training itself."""
 
 
 class PluginError(IcyError, ImportError):

@@ -51,7 +51,7 @@ class Record(TypedDict, total=False):
         failed: whether there is no result.
         reason: why training ended: "target", "cap", "budget", "steps"; of a failure "max_steps", "not_learnt",
             "no_baseline", "diverged", "error", or "interrupted" where memory was exhausted or a worker was killed. The
-            next run trains what was interrupted again.
+            next run trains interrupted replicates again.
         error: one sentence on a failure, else None.
         traceback: of an exception.
         steps: updates made.

@@ -29,7 +29,7 @@ RECORDS = "records"
 CHECKPOINTS = "checkpoints"  # of trainings that are under way: a file per key
 STALE_SECONDS = 3600
 RERUN = {
-    "missing": "run what has no record, or was interrupted by exhausted memory or a killed worker (the default)",
+    "missing": "train replicates that have no record, or an interrupted one (the default)",
     "failed": "run what has no record, and what failed",
     "always": "run everything again",
     "never": "run nothing, and show what is on file",
@@ -220,7 +220,7 @@ def to_run(found: Mapping[str, Record | None], store: Store, rerun: str, keep_mo
         found: the record of every key; None if there is none.
         store: where the records are.
         rerun: one of the words of RERUN.
-        keep_models: whether results whose model was not kept are trained again.
+        keep_models: whether results without a kept model are trained again.
 
     Raises:
         InvalidSettingError: `rerun` is not one of the words of RERUN.

@@ -39,13 +39,13 @@ def _size(array: Any) -> int:
 
 
 def _described_array(array: NDArray[Any]) -> tuple[str, str, int]:
-    """Return dtype, what is not plain about it ("" if nothing), and address."""
+    """Return the dtype, a fault ("" if there is none) and the address."""
     plain = array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative  # bytes in this machine's order
     return array.dtype.name, "" if plain else ", not contiguous or not aligned", array.ctypes.data
 
 
 def _described_tensor(tensor: Tensor) -> tuple[str, str, int]:
-    """Return dtype, what is not plain about it ("" if nothing), and address (0 if there is none)."""
+    """Return the dtype, a fault ("" if there is none) and the address (0 if it has none)."""
     dtype = str(tensor.dtype).removeprefix("torch.")
     try:
         if tensor.device.type != "cpu":
