@@ -49,7 +49,8 @@ class Row:
         wanted = to_run(found, store, rerun, job.keep_models)
         again = {r.seed for key, r in keys.items() if key in wanted and job.is_baseline(r)}
         # Together with a baseline, the replicates that failed because it had failed.
-        wanted |= {k for k, r in keys.items() if r.seed in again and (found[k] or {}).get("reason") == NO_BASELINE}
+        failed = {key for key, record in found.items() if record is not None and record.get("reason") == NO_BASELINE}
+        wanted |= {key for key in failed if keys[key].seed in again}
         missing = tuple(r for key, r in keys.items() if key in wanted)
         filed = {key: record for key, record in found.items() if record is not None}
         before = {key: record["finished"] for key, record in filed.items() if key in wanted}

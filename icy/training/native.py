@@ -15,7 +15,7 @@ from icy.core.native.arguments import address
 from icy.core.representations import Answering, Discrete, Gumbel, Soft
 from icy.models.native import core
 from icy.models.native.builder import NotNativeError
-from icy.models.native.program import Program
+from icy.models.native.program import Layout, Program
 from icy.models.native.verify import require_same
 
 __all__ = ["NativeLearner", "NotNativeError", "native_loss", "require_native"]
@@ -162,14 +162,12 @@ def _refuse(model: nn.Module, device: torch.device) -> None:
         raise IncompatibleError("it is trained with teacher forcing")
 
 
-def _trained(layout: Any) -> Tensor:
+def _trained(layout: Layout) -> Tensor:
     """Return one for each number that is trained, and zero for those of frozen parameters."""
+    trained = {name: float(name not in layout.frozen) for name in layout.shapes}
     return layout.pack(
-        {
-            n: torch.full(s, float(n not in layout.frozen), dtype=torch.float32, device="cpu")
-            for n, s in layout.shapes.items()
-        }
-    )  # type: ignore[no-any-return]
+        {n: torch.full(s, trained[n], dtype=torch.float32, device="cpu") for n, s in layout.shapes.items()}
+    )
 
 
 def native_loss(loss: Loss, program: Program) -> core.Loss:

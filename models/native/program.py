@@ -200,10 +200,10 @@ def _symbols(operations: list[Operation]) -> int | None:
     found: list[int] = []
     for operation in operations:
         if operation.code == Code.EMBED:  # table, rows of it, out, columns, bias, first token, places, values
-            rows, places, values = (operation.fields[i] for i in (1, 6, 7))
-            found.append(rows - (places - 1) * values)  # type: ignore[operator]
+            rows, places, values = (number(operation.fields[i]) for i in (1, 6, 7))
+            found.append(rows - (places - 1) * values)
         elif operation.code == Code.COUNT:  # columns, ...
-            found.append(operation.fields[0])  # type: ignore[arg-type]
+            found.append(number(operation.fields[0]))
     return min(found, default=None)
 
 

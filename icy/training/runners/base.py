@@ -73,6 +73,7 @@ def run_job(job: Job, report: JobReport | None = None, put: Recorder | None = No
         put(record, files)
         records.append(record)
 
+    result: Result | Exception | None = None
     with standard_state():  # a plug-in may have set another one when it was loaded
         for result in _results(job, report):
             if isinstance(result, Exception):
