@@ -42,7 +42,7 @@ def test_options_have_the_types_of_the_spec(function: Callable[..., Any], typed:
     if spec is SweepSpec:  # which may sweep over pairs
         wanted = {**types(EndToEndSpec), **wanted}
     own = inspect.signature(function, follow_wrapped=False)
-    code = function.__code__
+    code = inspect.unwrap(function).__code__
     by_name = code.co_varnames[: code.co_argcount]
     assert get_type_hints(typed) == {name: type_ for name, type_ in wanted.items() if name not in by_name}
     assert get_type_hints(function)["options"].__args__ == (typed,)

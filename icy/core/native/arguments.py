@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from jaxtyping import Shaped
+from numpy.typing import NDArray
 
 from icy.core.errors import IncompatibleError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from torch import Tensor
 
 
-def address(array: Tensor | NDArray[Any], dtype: str, count: int, name: str) -> int:
+def address(array: Tensor | Shaped[NDArray[Any], ...], dtype: str, count: int, name: str) -> int:
     """Return the address of the first number of an array.
 
     Args:
