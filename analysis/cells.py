@@ -9,7 +9,6 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from icy.core.errors import InvalidSettingError
 
@@ -164,16 +163,11 @@ def ratio_cell(part: pd.DataFrame, spread: str) -> Cell:
     good = ~part["failed"].to_numpy(bool) & ~np.isnan(found)
     values = found[good]
     log = log_summary(values, part["cut"].to_numpy(bool)[good])
-    open_ = _mean(pd.to_numeric(part["resolution"], errors="coerce"), good) if "resolution" in part else math.nan
+    checks = part["resolution"].to_numpy(float, na_value=math.nan)[good] if "resolution" in part else values[:0]
+    known = checks[~np.isnan(checks)]
+    open_ = float(known.mean()) if len(known) else math.nan
     varies = float(values.std(ddof=1)) / cell.mean if cell.seeds > 1 and cell.mean else math.nan
     return replace(cell, log=log, resolution=open_, coarse=bool(open_ > varies))
-
-
-def _mean(column: pd.Series[Any], chosen: NDArray[np.bool_]) -> float:
-    """Return the mean of the chosen numbers of a column, without NaN; NaN for none."""
-    numbers = column.to_numpy(float, na_value=math.nan)[chosen]
-    known = numbers[~np.isnan(numbers)]
-    return float(known.mean()) if len(known) else math.nan
 
 
 def cell_of_values(values: pd.Series[float], spread: str) -> Cell:

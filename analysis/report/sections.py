@@ -94,7 +94,7 @@ class Section:
         ]
         return ", ".join([*shared, *more])
 
-    @property
+    @cached_property
     def log(self) -> bool:
         """Whether the values are ratios."""
         return bool(self.long["measure"].eq("ratio").any())

@@ -267,8 +267,7 @@ def cell_in_row(part: pd.DataFrame, spread: str, log: bool) -> Cell:
         spread: a name of `icy.analysis.cells.SPREADS`.
         log: whether to add the summary of ratios on the log scale.
     """
-    first = part.iloc[0]
-    if first["measure"] != "ratio" or first["grammar"] == BASELINE:
+    if part["measure"].iat[0] != "ratio" or part["grammar"].iat[0] == BASELINE:
         return cell_of(part, spread)
     cell = ratio_cell(part, spread)
     return cell if log else replace(cell, log=None)
