@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from icy.config.protocols import PROTOCOLS, EndToEndProtocol
+from icy.core.csv_files import read_csv_table
 from icy.core.errors import InvalidSettingError, StoreError
-from icy.core.escapes import from_csv_table, in_a_line
+from icy.core.escapes import in_a_line
 from icy.core.registry import SIDES
 from icy.core.text import listed
 
 from .kinds import kind_name
-from .long_table import EXTRA, LONG, NUMBERS, ROW, WHOLE, to_long
+from .long_table import EXTRA, LONG, NUMBERS, ROW, TEXTS, WHOLE, to_long
 from .pack import Pack, is_pack, saved_records
 from .record import HasRecords, Record, config_text
 from .store import Store
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 Results: TypeAlias = "HasRecords | Sequence[Record] | pd.DataFrame | str | Path"
-TABLES = (".csv", ".parquet")
+TEXT_TABLES = (".csv", ".tsv")
+TABLES = (*TEXT_TABLES, ".parquet")
 ATLAS = "atlas"  # the name of the atlas that comes with icy, in place of a path
 ATLAS_FILE = Path(__file__).parents[1] / "analysis" / "data" / "atlas.parquet"
 MEASURES = ("ratio", "accuracy", "held_out")  # of a value: to concat's steps, or of answers, or of unseen meanings
@@ -83,7 +85,7 @@ def _table(path: Path) -> pd.DataFrame:
     import pandas as pd
 
     try:
-        return from_csv_table(pd.read_csv(path)) if path.suffix.lower() == ".csv" else pd.read_parquet(path)
+        return read_csv_table(path, TEXTS) if path.suffix.lower() in TEXT_TABLES else pd.read_parquet(path)
     except FileNotFoundError as error:
         raise StoreError(f"There is no file {path}.") from error
     except (OSError, ValueError) as error:  # pandas' and pyarrow's own errors are of these

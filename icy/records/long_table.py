@@ -43,6 +43,7 @@ LONG = (
     *("steps", "baseline_steps", "reason", "failed", "error", "engine", "device", "seconds"),
     *("finished", "key", "kind", "resolution", *CROSSINGS),
 )
+TEXTS = tuple(name for name in LONG if name not in {*WHOLE, *SIZES, *NUMBERS, "cut", "failed"})
 
 SYNONYMS = {
     "channel": "representation",
