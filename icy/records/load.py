@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from icy.config.protocols import PROTOCOLS, EndToEndProtocol
+from icy.core.checks import LARGEST_RATIO, LARGEST_SEED
 from icy.core.csv_files import read_csv_table
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.escapes import in_a_line
@@ -174,6 +176,7 @@ def _completed(table: pd.DataFrame) -> pd.DataFrame:
     whole["model"] = whole["model"].mask(bare, whole["side"].astype(str) + "/" + whole["model"].astype(str))
     whole["side"] = whole["side"].astype(object).fillna(whole["model"].astype(str).str.replace(r"/.*", "", regex=True))
     whole["measure"] = _measures(whole)
+    _require_possible(whole)
     kinds = whole["side"].eq("pair").map({True: kind_name("pair"), False: kind_name("")})
     whole["kind"] = whole["kind"].astype(object).fillna(kinds)
     return whole
@@ -221,7 +224,31 @@ def _whole(column: pd.Series[Any]) -> pd.Series[Any]:
     read = _checked(column, pd.to_numeric(column, errors="coerce"))
     if len(wrong := read[read.notna() & (read % 1).ne(0).fillna(False).astype(bool)]):  # infinity too
         raise InvalidSettingError(f"In the column {column.name} of this table stands {wrong.iloc[0]}, no whole number.")
+    known = read.dropna()
+    real = pd.api.types.is_float_dtype(known)  # which does not hold the largest number itself
+    if len(large := known[known.abs() >= 2.0**63 if real else known > LARGEST_SEED]):
+        raise InvalidSettingError(
+            f"The column {column.name} of this table has {column[large.index[0]]}, which is too large; the largest "
+            f"whole number in a table is {LARGEST_SEED}."
+        )
     return read.astype("Int64")
+
+
+def _require_possible(table: pd.DataFrame) -> None:
+    """Raise if a value cannot be a result: an infinite one, or a ratio below 0 or larger than any training takes.
+
+    Raises:
+        InvalidSettingError: there is one.
+    """
+    value = table["value"]
+    ratio = table["measure"].eq("ratio")
+    wrong = value.abs().eq(math.inf) | (ratio & ((value < 0) | (value > LARGEST_RATIO)))
+    if wrong.any():
+        row = table[wrong].iloc[0]
+        allowed = f"a ratio is from 0 to {LARGEST_RATIO:g}" if row["measure"] == "ratio" else "a value is finite"
+        raise InvalidSettingError(
+            f"The value of {row['model']} on {row['grammar']} with seed {row['seed']} is {row['value']:g}; {allowed}."
+        )
 
 
 def _checked(column: pd.Series[Any], read: pd.Series[Any]) -> pd.Series[Any]:
