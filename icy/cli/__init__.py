@@ -13,6 +13,7 @@ from icy.version import __version__
 
 from .exit_codes import exit_code_of
 from .interrupts import exit_code, interruptible
+from .streams import mend_streams
 
 # name: (where the command is, what it does)
 COMMANDS = {
@@ -98,7 +99,10 @@ class LazyGroup(click.Group):
 
         if not standalone_mode:
             return run()
-        with interruptible(whole=not args and "args" not in extra):  # then the words are those of the process
+        whole = not args and "args" not in extra  # then the words are those of the process
+        if whole:
+            mend_streams()
+        with interruptible(whole):
             try:
                 code = exit_code_of(run)
             except KeyboardInterrupt:  # as the end was told
