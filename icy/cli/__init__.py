@@ -39,6 +39,12 @@ COMMANDS = {
     "doctor": ("doctor", "Report versions, devices, memory and plug-ins."),
 }
 
+# Options that take a path, of whatever command.
+PATHS = (
+    *("-o", "--out", "--save", "--plot", "--html", "--backup", "--from", "--plugin", "--rows", "--pretrained"),
+    *("--cache", "--acquisition", "--pack", "--pay"),
+)
+
 EPILOG = """\b
 Examples:
   icy probe --model HierZero:GRU --grammar shufdet
@@ -87,8 +93,18 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keep the words as typed, for the advice on how to go on."""
+        """Keep the words as typed, for the advice on how to go on.
+
+        Raises:
+            InvalidSettingError: an option that takes a path got an empty one, which would be the current folder.
+        """
         ctx.meta["icy.words"] = list(args)
+        for word, following in pairwise([*args, "?"]):
+            name, equals, value = word.partition("=")
+            if name in PATHS and not (value if equals else following).strip() and not ctx.resilient_parsing:
+                from icy.core.errors import InvalidSettingError
+
+                raise InvalidSettingError(f"{name} needs the path of a file or folder, not ''; leave it out instead.")
         return super().parse_args(ctx, args)
 
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:  # type: ignore[override]

@@ -48,6 +48,8 @@ def read_long(path: str | Path) -> pd.DataFrame:
 
 def read_any(path: str | Path) -> list[Record] | pd.DataFrame:
     """Read one place: records, or a long table that was made from some. Errors as for `load_records`."""
+    if not str(path).strip():  # else it would be the current folder
+        raise StoreError("The place of results is a folder or a file, not ''.")
     path = ATLAS_FILE if str(path) == ATLAS and not Path(path).exists() else Path(path)
     table = path.suffix.lower() in TABLES and not path.is_dir() and not is_pack(path)
     return _table(path) if table else load_records(path)
