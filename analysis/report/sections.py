@@ -255,9 +255,9 @@ class Section:
         curves: list[list[list[float]]] = []
         runs = []
         for about in self.long.to_dict("records"):
-            curve = thinned(of_key.get(about["key"], ()), len(self.points), most)
-            runs.append([*(_plain(about.get(name)) for name in RUN[:-1]), len(curves) if curve else -1])
-            curves += [curve] if curve else []
+            shown = thinned(of_key.get(about["key"], ()), len(self.points), most)
+            runs.append([*(_plain(about.get(name)) for name in RUN[:-1]), len(curves) if shown else -1])
+            curves += [shown] if shown else []
         return curves, runs
 
     def failures(self) -> list[list[str]]:

@@ -244,8 +244,9 @@ def _rows(
     cells: dict[int, dict[str, Cell]] = {}
     runs: dict[tuple[int, str], int] = {}
     for (row, grammar), part in needed.groupby(["row", "grammar"], sort=False):  # type: ignore[misc]
-        cells.setdefault(int(row), {})[str(grammar)] = cell(part)
-        runs[int(row), str(grammar)] = len(part)
+        at = int(str(row)), str(grammar)
+        cells.setdefault(at[0], {})[at[1]] = cell(part)
+        runs[at] = len(part)
     firsts = long.drop_duplicates("row").sort_values("row")
     labels = _labels(long, firsts, shown)
     seeds = long.groupby("row")["seed"].nunique()
