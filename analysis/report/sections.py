@@ -283,7 +283,7 @@ def thinned(curve: Sequence[Sequence[float | None]], names: int, most: int = MOS
         >>> thinned([[0, 0.5], [50, 0.75]], 2)
         [[0, 50], [0.5, 0.75]]
     """
-    points = [point for point in curve if len(point) >= names and all(_is_number(n) for n in point[:2])]
+    points = [point for point in curve if len(point) >= names and all(map(_is_number, point[:2]))]
     if not points:
         return []
     step = -(-len(points) // most)

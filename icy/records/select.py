@@ -46,6 +46,8 @@ def select(
     """
     import pandas as pd
 
+    if records_in(results) and not (models or grammars or where):
+        return results
     long = long_of(results)
     keep = pd.Series(True, index=long.index)
     names = {m: (m, m.rpartition("/")[2]) for m in dict.fromkeys(long["model"].astype(str))}
