@@ -37,7 +37,7 @@ class Section:
         long: the same in long form, with the column `row`.
         records: of the same, whose curves are drawn; none for results that were read from a table.
         points: names of the numbers of a point of their curves, the first of which is drawn from left to right.
-        rows: what the replicates of each row share, by its number.
+        rows: the columns that the replicates of each row share, by its number.
         varying: columns of settings in which rows differ, in addition to the model.
         lines: the row and the name of each line of the table.
     """

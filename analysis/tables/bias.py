@@ -51,7 +51,7 @@ CUT_NOTES = {  # what the dagger means, by measure
 UNFINISHED = "(n of m): on n of the row's m seeds"
 LOG, QUOTIENT, P = "log scale", "quotient", "p (Holm)"  # labels of lines below a row
 PARAMETERS = 1  # index of that label
-OF_CELLS = (  # columns of the long table, or of differences, of which cells are made
+OF_CELLS = (  # columns of the long table, or of differences, that cells are made from
     *("row", "grammar", "measure", "value", "failed", "cut", "resolution"),
     *("ours", "theirs", "our_cut", "their_cut", "p"),
 )
@@ -333,7 +333,7 @@ def _count(label: str) -> float:
 
 
 def _steps(rows: pd.DataFrame, crossing: str, whole: str) -> pd.Series:
-    """Return the mean steps of each row to the target: interpolated where they are, else those of the check."""
+    """Return the mean steps of each row to the target: interpolated if they are, else at the evaluation."""
     steps = rows[whole].astype(float)
     known = rows[crossing].astype(float).fillna(steps) if crossing in rows else steps
     return known.groupby(rows["row"]).mean().dropna()

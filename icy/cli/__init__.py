@@ -93,7 +93,7 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keep the words as typed, for the advice on how to go on.
+        """Keep the words as typed, for the advice on how to resume.
 
         Raises:
             InvalidSettingError: an option that takes a path got an empty one, which would be the current folder.
@@ -115,7 +115,7 @@ class LazyGroup(click.Group):
 
         if not standalone_mode:
             return run()
-        whole = not args and "args" not in extra  # then the words are those of the process
+        whole = not args and "args" not in extra  # then the process got these words
         if whole:
             mend_streams()
         with interruptible(whole):

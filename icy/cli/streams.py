@@ -12,9 +12,9 @@ STREAMS = (("stdin", "r"), ("stdout", "w"), ("stderr", "w"))
 
 
 class _Remarks(io.FileIO):
-    """The error stream. If it cannot be written (its reader is gone, the disk is full), it drops what follows.
+    """The error stream. After a failed write (its reader is gone, the disk is full), it drops all output.
 
-    Progress and remarks are no reason to end a training.
+    A training does not end because its progress cannot be shown.
     """
 
     def write(self, content: Any, /) -> int:
@@ -27,7 +27,7 @@ class _Remarks(io.FileIO):
 
 
 def mend_streams() -> None:
-    """Open the standard streams that the caller closed (`>&-`), and have the error stream drop what it cannot write.
+    """Open the standard streams that the caller closed (`>&-`), and make the error stream drop output it cannot write.
 
     For a process that is this command's alone. A closed stream is opened on the null device: otherwise the next file
     that is opened would get its number, and whatever a library prints.

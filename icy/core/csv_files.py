@@ -77,7 +77,7 @@ def read_csv_table(path: Path, texts: Collection[str] | None, missing: Sequence[
     Args:
         path: of the file.
         texts: columns of text, in which only an empty entry is missing; None to read all entries as they are.
-        missing: what stands for a missing value in other columns, of which pandas determines the type.
+        missing: entries that mean a missing value in other columns. Pandas determines the type of these columns.
 
     Returns:
         The table, with cells as they were before `icy.core.escapes.csv_table`.
