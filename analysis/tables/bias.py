@@ -102,12 +102,13 @@ def bias_table(
         >>> bias_table(result, compare=result, compared="again").head()[-4:]
         ['concat', 'again', 'perm', 'again']
     """
-    return _bias_table(results, spread, partial(cell_in_row, spread=spread, log=log), by=by, sort=sort, compare=compare,
+    cell = partial(cell_in_row, spread=spread, log=log)
+    return _bias_table(long_of(results, empty=True), spread, cell, by=by, sort=sort, compare=compare,
                        compared=compared, mark=mark, decimals=decimals)  # fmt: skip
 
 
 def _bias_table(
-    results: Results,
+    long: pd.DataFrame,
     spread: str,
     cell: CellMaker,
     *,
@@ -118,12 +119,10 @@ def _bias_table(
     mark: bool = True,
     decimals: int = 2,
 ) -> BiasTable:
-    """Make a bias table of the cells that a function makes of replicates; for the rest see `bias_table`."""
+    """Make a bias table of a long table; `cell` makes a cell of replicates. For the rest see `bias_table`."""
     checked_spread(spread)
     _require_decimals(decimals)
-    long = numbered(long_of(results, empty=True)).assign(
-        side=lambda table: table["model"].str.replace(r"/.*", "", regex=True)
-    )
+    long = numbered(long).assign(side=lambda table: table["model"].str.replace(r"/.*", "", regex=True))
     grammars = in_order(long["grammar"])
     varying = [name for name in ("side", *ROW[1:]) if long[name].nunique(dropna=False) > 1]
     grouped = [name for name in _groups(by) if name in varying]

@@ -14,7 +14,7 @@ from icy.core.csv_files import read_csv_table
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.escapes import in_a_line
 from icy.core.registry import SIDES
-from icy.core.text import listed
+from icy.core.text import counted, listed
 
 from .kinds import kind_name
 from .long_table import EXTRA, LONG, NUMBERS, ROW, TEXTS, WHOLE, to_long
@@ -240,17 +240,22 @@ def _require_possible(table: pd.DataFrame) -> None:
     """Raise if a value cannot be a result: an infinite one, or a ratio below 0 or larger than any training takes.
 
     Raises:
-        InvalidSettingError: there is one.
+        InvalidSettingError: there is one, of a run that did not fail.
     """
-    value = table["value"]
-    ratio = table["measure"].eq("ratio")
-    wrong = value.abs().eq(math.inf) | (ratio & ((value < 0) | (value > LARGEST_RATIO)))
-    if wrong.any():
-        row = table[wrong].iloc[0]
-        allowed = f"a ratio is from 0 to {LARGEST_RATIO:g}" if row["measure"] == "ratio" else "a value is finite"
-        raise InvalidSettingError(
-            f"The value of {row['model']} on {row['grammar']} with seed {row['seed']} is {row['value']:g}; {allowed}."
-        )
+    values = table["value"].where(~table["failed"].astype(bool))
+    ratios = values.where(table["measure"].eq("ratio"))
+    faults = {
+        "infinite": values.abs().eq(math.inf),
+        "a ratio below 0": ratios.lt(0),
+        f"a ratio above {LARGEST_RATIO:g}": ratios.gt(LARGEST_RATIO),
+    }
+    for what, wrong in faults.items():
+        if wrong.any():
+            first = table[wrong].iloc[0]
+            raise InvalidSettingError(
+                f"{counted(int(wrong.sum()), 'value')} cannot be: that of {first['model']} on {first['grammar']}, seed "
+                f"{first['seed']}, is {first['value']:g}, {what}; correct it in the table, or leave it out."
+            )
 
 
 def _checked(column: pd.Series[Any], read: pd.Series[Any]) -> pd.Series[Any]:

@@ -85,12 +85,15 @@ def test_impossible_ratios_are_refused(tmp_path: Path, value: float) -> None:
     table = long({"A": {"rot": [value, 2.0]}}, measure="ratio")
     for path in (tmp_path / "results.csv", tmp_path / "results.parquet"):
         table.to_csv(path, index=False) if path.suffix == ".csv" else table.to_parquet(path)
-        with pytest.raises(InvalidSettingError, match=r"sender/A on rot with seed 123 is .*; a ratio is from 0"):
+        with pytest.raises(
+            InvalidSettingError,
+            match=r"1 value cannot be: that of sender/A on rot, seed 123, is .*(infinite|a ratio (below 0|above 1e\+10));",
+        ):
             read_long(path)
 
 
 def test_infinite_accuracies_are_refused() -> None:
-    with pytest.raises(InvalidSettingError, match="a value is finite"):
+    with pytest.raises(InvalidSettingError, match="is inf, infinite"):
         long_of(long({"A": {"rot": math.inf}}))
 
 
