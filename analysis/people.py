@@ -10,7 +10,7 @@ import numpy as np
 import scipy  # loads its parts on first use
 from numpy.typing import ArrayLike, NDArray
 
-from icy.core.checks import real_number, whole_number
+from icy.core.checks import LARGEST_SEED, real_number, whole_number
 from icy.core.errors import InvalidSettingError
 from icy.core.streams import stream
 
@@ -270,6 +270,7 @@ def power_of_study(
         raise InvalidSettingError(f"Give accuracies by grammar, '{baseline}' among them, and of another to compare.")
     checked = {name: real_number(f"accuracy of {name}", value, most=1.0) for name, value in means.items()}
     whole_number("number of persons", persons, least=2)
+    whole_number("seed", seed, -LARGEST_SEED - 1, LARGEST_SEED)
     rng = stream(seed, "power of a study")
     drawn = {name: drawn_accuracies(mean, spread, persons, items, rng, studies) for name, mean in checked.items()}
     others = [name for name in means if name != baseline]

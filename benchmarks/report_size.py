@@ -11,6 +11,8 @@ import tempfile
 import time
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 from about import describe_versions
 
 import icy
@@ -24,6 +26,7 @@ HERE = Path(__file__).parent
 PAGE = HERE / "report-size.md"
 PACKS = [HERE / "atlas" / "records.parquet", HERE / "reproduced" / "records.parquet"]
 RUNS, REPEATS = (100, 500, 2500), 3
+MADE_UP, SEEDS = 3000, 2  # models of a made-up table with 4 grammars
 
 
 def opening(path: Path) -> float:
@@ -40,6 +43,17 @@ def opening(path: Path) -> float:
     return statistics.median(found)
 
 
+def made_up() -> pd.DataFrame:
+    """Return a long table of many models, without curves."""
+    draw = np.random.default_rng(0)
+    rows = [
+        {"model": f"sender/M{model:04d}", "grammar": grammar, "seed": seed, "measure": "ratio", "protocol": "acquire",
+         "value": 1.0 if grammar == "concat" else draw.uniform(0.8, 8), "steps": draw.integers(50, 5000)}
+        for model in range(MADE_UP) for grammar in ("concat", "perm", "rot", "hol") for seed in range(SEEDS)
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
 def main() -> None:
     whole = read_results(PACKS)
     assert isinstance(whole, ProbeResult)
@@ -49,6 +63,9 @@ def main() -> None:
             path, began = Path(scratch, f"{count}.html"), time.perf_counter()
             icy.report(ProbeResult(whole.records[:count]), path)
             rows.append([f"report of {count:,} runs", path, time.perf_counter() - began])
+        table, path, began = made_up(), Path(scratch, "made-up.html"), time.perf_counter()
+        icy.report(table, path)
+        rows.append([f"table of {len(table):,} runs of {MADE_UP:,} models", path, time.perf_counter() - began])
         path, began = Path(scratch, "atlas.html"), time.perf_counter()
         path.write_text(explorer_page(icy.atlas()))
         rows.append(["explorer of the atlas", path, time.perf_counter() - began])

@@ -2,13 +2,13 @@
 
 import dataclasses
 import inspect
-import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from icy.core.checks import LARGEST_SEED, whole_number
 from icy.core.errors import IncompatibleError, InvalidSettingError
 from icy.core.registry import SIDES, Entry, registry
 from icy.core.streams import stream
@@ -64,7 +64,8 @@ def make_language(
         >>> language == make_language("rot+perm", "3x10", seed=1)
         True
     """
-    whole_space, whole_seed = MeaningSpace.of(space), _whole_seed(seed)
+    whole_space = MeaningSpace.of(space)
+    whole_seed = whole_number("seed", seed, -LARGEST_SEED - 1, LARGEST_SEED)
     entries = resolve(name)
     check_settings(whole_space, vocab_size, word_length)
     vocab_size, word_length = int(vocab_size), int(word_length)  # NumPy's integers would overflow in V ** L
@@ -238,10 +239,3 @@ def _finished(made: Any, name: str, space: MeaningSpace, vocab_size: int, word_l
         )
     finished: Language = dataclasses.replace(made, name=name, seed=seed)
     return finished
-
-
-def _whole_seed(seed: Any) -> int:
-    try:
-        return operator.index(seed)
-    except TypeError:
-        raise InvalidSettingError(f"The seed must be a whole number, not {seed!r}.") from None

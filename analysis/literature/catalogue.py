@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from icy.core.csv_files import read_csv_table
 from icy.core.errors import unknown
 
 if TYPE_CHECKING:
@@ -240,10 +241,8 @@ def _entry(table: dict[str, Any], sources: dict[str, dict[str, str]]) -> Publish
 
 @cache
 def _read(table: PublishedTable) -> pd.DataFrame:
-    import pandas as pd
-
-    text = pd.read_csv(table.path, dtype=str, keep_default_na=False)
-    cells = pd.read_csv(table.path, keep_default_na=False, na_values=[""])  # "none" is a word here
+    cells = read_csv_table(table.path, texts=(), missing=[""])  # "none" is a word here
+    text = read_csv_table(table.path, texts=None)
     cells["printed"] = _printed(text)
     cells["rounding"] = _rounding(cells, text["mean"])
     cells["standard_error"] = _standard_error(cells, table.ddof)

@@ -113,29 +113,14 @@ def measured(results: Results) -> pd.DataFrame:
     """Return results in long form as they are drawn: the value of a pair is its end-to-end accuracy.
 
     Raises:
-        InvalidSettingError: no results, or a value that has no place on an axis.
+        InvalidSettingError: no results, or a value that cannot be one.
     """
-    long = _drawable(long_of(results))
+    long = long_of(results)
     pairs = long["side"].eq("pair")
     if not pairs.any():
         return long
     value = long["end_to_end_accuracy"].where(pairs & ~long["failed"].astype(bool), long["value"])
     return long.assign(value=value, measure=long["measure"].mask(pairs, "end_to_end"))
-
-
-def _drawable(long: pd.DataFrame) -> pd.DataFrame:
-    """Return results unchanged, once checked that an axis has a place for each value."""
-    values = pd.to_numeric(long["value"], errors="coerce").where(~long["failed"].astype(bool))
-    negative = long["measure"].eq("ratio") & values.lt(0)
-    bad = long[values.abs().eq(math.inf) | negative]
-    if len(bad):
-        first = bad.iloc[0]
-        what = "a ratio below 0" if negative.any() else "infinite"
-        raise InvalidSettingError(
-            f"{counted(len(bad), 'value')} cannot be drawn: that of {first['model']} on {first['grammar']}, seed "
-            f"{first['seed']}, is {first['value']:g}, {what}; correct it in the table, or leave it out."
-        )
-    return long
 
 
 def blocks(long: pd.DataFrame) -> list[Block]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import pandas as pd
@@ -18,6 +19,8 @@ from icy.records.long_table import ROW
 from icy.records.record import Record
 
 MOST_POINTS = 60  # of a learning curve: a line of some hundred pixels shows no more
+LEAST_POINTS = 4  # of a learning curve in a report of very many
+ALL_POINTS = 300_000  # of the curves of a section: some 4 MB, which a browser still reads in a moment
 DIGITS = 4
 RUN = ("row", "grammar", "seed", "value", "cut", "failed", "reason", "error", "steps", "seconds", "curve")
 COUNTS = ("parameters", "seeds", "concat steps")  # labels of tables that tell no rows apart
@@ -34,6 +37,9 @@ class Section:
         long: the same in long form, with the column `row`.
         records: of the same, whose curves are drawn; none for results that were read from a table.
         points: names of the numbers of a point of their curves, the first of which is drawn from left to right.
+        rows: the columns that the replicates of each row share, by its number.
+        varying: columns of settings in which rows differ, in addition to the model.
+        lines: the row and the name of each line of the table.
     """
 
     name: str
@@ -43,19 +49,16 @@ class Section:
     records: Sequence[Record] = ()
     points: tuple[str, ...] = ("steps", "accuracy")
     rows: list[dict[str, Any]] = field(init=False)
+    varying: list[str] = field(init=False)
     lines: list[tuple[int, str]] = field(init=False)
 
     def __post_init__(self) -> None:
         long = self.long if "row" in self.long else numbered(self.long)
         object.__setattr__(self, "long", long)
         object.__setattr__(self, "rows", _rows(long))
-        found = [(self._row_of(labels, line), self._label(labels)) for line, (labels, _) in enumerate(self.table.rows)]
-        object.__setattr__(self, "lines", found)
-
-    @property
-    def varying(self) -> list[str]:
-        """Columns of settings in which rows differ, beside the model."""
-        return [name for name in ROW[1:] if self.long[name].nunique(dropna=False) > 1]
+        varying = [name for name in ROW[1:] if long[name].nunique(dropna=False) > 1]
+        object.__setattr__(self, "varying", varying)
+        object.__setattr__(self, "lines", [*zip(self._rows_of_lines(), self._labels(), strict=True)])
 
     @property
     def scores(self) -> bool:
@@ -91,7 +94,7 @@ class Section:
         ]
         return ", ".join([*shared, *more])
 
-    @property
+    @cached_property
     def log(self) -> bool:
         """Whether the values are ratios."""
         return bool(self.long["measure"].eq("ratio").any())
@@ -137,38 +140,56 @@ class Section:
             for place, row in enumerate(self.rows)
         ]
 
-    def _label(self, labels: Sequence[str]) -> str:
-        """Return the name of a line of the table: its labels that vary, without counts, and the model."""
-        kept = []
-        for place, (name, text) in enumerate(zip(self.table.labels, labels, strict=True)):
-            varies = len({line[place] for line, _ in self.table.rows}) > 1
-            if name not in COUNTS and text not in ("", "-") and (place == 0 or varies):
-                kept.append(text)
-        return ", ".join(kept)
+    def _labels(self) -> list[str]:
+        """Return the name of each line of the table: its labels that vary, without counts, and the model."""
+        columns = zip(*(labels for labels, _ in self.table.rows), strict=True)
+        varies = [len(set(column)) > 1 for column in columns]
+        shown = [
+            place
+            for place, name in enumerate(self.table.labels)
+            if name not in COUNTS and (place == 0 or (varies and varies[place]))
+        ]
+        return [
+            ", ".join(labels[place] for place in shown if labels[place] not in ("", "-"))
+            for labels, _ in self.table.rows
+        ]
 
-    def _row_of(self, labels: Sequence[str], line: int) -> int:
-        """Return the place in `rows` of the row that a line of the table shows, by what its labels say; -1 for none.
+    def _rows_of_lines(self) -> list[int]:
+        """Return, for each line of the table, the place in `rows` of the row that it shows; -1 for none.
 
-        Kinds of jobs make tables of their own, whose labels do not name settings, nor all of them. It is the row of
-        which the labels say most, then that of which they leave least unsaid, then the nearest in order, as tables
+        Kinds of jobs make tables of their own. Their labels do not name settings, or name only some. It is the row
+        that most labels match, then the one with the fewest unmatched settings, then the nearest in order, as tables
         keep it.
         """
-        named = zip(self.table.labels, labels, strict=True)
-        told = [part for name, text in named if name not in COUNTS for part in text.split(", ")]
+        said = [self._said(row) for row in self.rows]
+        words = {word for texts in said for text in texts for word in (text, text.partition("=")[2])}
+        of_model: dict[str, list[int]] = {}
+        alike: dict[tuple[str, ...], list[int]] = {}  # by model and settings
+        for place, row in enumerate(self.rows):
+            of_model.setdefault(str(row["model"]), []).append(place)
+            alike.setdefault((str(row["model"]), *sorted(said[place])), []).append(place)
 
-        def fit(place: int) -> tuple[int, int]:
+        def fit(place: int, told: Sequence[str]) -> tuple[int, int]:
             left, unsaid = list(told), 0
-            for said in self._said(self.rows[place]):
-                value = next((text for text in (said, said.partition("=")[2]) if text in left), None)
+            for text in said[place]:
+                value = next((one for one in (text, text.partition("=")[2]) if one in left), None)
                 if value is None:
                     unsaid += 1
                 else:
                     left.remove(value)
             return -len(left), -unsaid
 
-        models = {str(row["model"]) for row in self.rows}
-        fits = [at for at, row in enumerate(self.rows) if str(row["model"]) in told or not models & set(told)]
-        return max(fits, key=lambda at: (fit(at), -abs(at - line)), default=-1)
+        found = []
+        for line, (labels, _) in enumerate(self.table.rows):
+            named = zip(self.table.labels, labels, strict=True)
+            told = [part for name, text in named if name not in COUNTS for part in text.split(", ")]
+            models = [name for name in dict.fromkeys(told) if name in of_model]
+            settings = sorted(text for text in told if text in words)
+            # A table of bias names all settings, so that nearly always one row fits exactly; others are compared.
+            fits = alike.get((models[0], *settings), []) if len(models) == 1 else []
+            fits = fits or sorted(place for name in models for place in of_model[name]) or [*range(len(self.rows))]
+            found.append(max(fits, key=lambda at: (*fit(at, told), -abs(at - line)), default=-1))
+        return found
 
     def _said(self, row: Mapping[str, Any]) -> list[str]:
         """Return what sets a row apart, beside its model."""
@@ -190,9 +211,18 @@ class Section:
 
     def _seeds(self, place: int, grammar: str = "") -> str:
         """Return the seeds of a row with a value, on one grammar if the column is one."""
-        rows = self.long[self.long["row"].eq(place) & self.long["value"].notna()]
-        own = rows[rows["grammar"] == grammar] if grammar in set(rows["grammar"]) else rows
-        return ", ".join(map(str, dict.fromkeys(own["seed"])))
+        on_all = self._seeds_of_rows.get((place, None), [])
+        return ", ".join(map(str, dict.fromkeys(self._seeds_of_rows.get((place, grammar), on_all))))
+
+    @cached_property
+    def _seeds_of_rows(self) -> dict[tuple[int, str | None], list[Any]]:
+        """The seeds with a value, by row and grammar; under None those on all grammars."""
+        found: dict[tuple[int, str | None], list[Any]] = {}
+        done = self.long[self.long["value"].notna()]
+        for row, grammar, seed in zip(done["row"], done["grammar"], done["seed"], strict=True):
+            for name in (grammar, None):
+                found.setdefault((row, name), []).append(seed)
+        return found
 
     def _domain(self) -> list[float]:
         """Return between which values colours go, as in `icy plot heat`."""
@@ -207,10 +237,10 @@ class Section:
 
         A row is there if it has all noise grammars, and all compositional ones that others of its side have.
         """
-        found = []
+        found, easy_of_side = [], self.easy
         for at, (place, label, cells) in enumerate(self._placed()):
             side = self._side(place)
-            wanted = self.easy[side]
+            wanted = easy_of_side[side]
             if wanted and {*wanted, *NOISE} <= set(cells):
                 easy, hard = ([cells[name].mean for name in names] for names in (wanted, NOISE))
                 runs = max(cell.seeds for cell in cells.values())
@@ -220,13 +250,14 @@ class Section:
 
     def _runs(self) -> tuple[list[list[list[float]]], list[list[Any]]]:
         """Return all curves, and a list per run whose last number is the place of its curve, or -1."""
-        of_key = {record["key"]: record.get("curve", ()) for record in self.records}
+        of_key = {record["key"]: curve for record in self.records if (curve := record.get("curve"))}
+        most = min(MOST_POINTS, max(LEAST_POINTS, ALL_POINTS // max(1, len(of_key))))
         curves: list[list[list[float]]] = []
         runs = []
         for about in self.long.to_dict("records"):
-            curve = thinned(of_key.get(about["key"], ()), len(self.points))
-            runs.append([*(_plain(about.get(name)) for name in RUN[:-1]), len(curves) if curve else -1])
-            curves += [curve] if curve else []
+            shown = thinned(of_key.get(about["key"], ()), len(self.points), most)
+            runs.append([*(_plain(about.get(name)) for name in RUN[:-1]), len(curves) if shown else -1])
+            curves += [shown] if shown else []
         return curves, runs
 
     def failures(self) -> list[list[str]]:
@@ -245,17 +276,17 @@ class Section:
         return found
 
 
-def thinned(curve: Sequence[Sequence[float | None]], names: int) -> list[list[float]]:
-    """Return a curve with at most MOST_POINTS points, the last among them, as a list per name.
+def thinned(curve: Sequence[Sequence[float | None]], names: int, most: int = MOST_POINTS) -> list[list[float]]:
+    """Return a curve with at most `most` points, the last among them, as a list per name.
 
     Example:
         >>> thinned([[0, 0.5], [50, 0.75]], 2)
         [[0, 50], [0.5, 0.75]]
     """
-    points = [point for point in curve if len(point) >= names and all(_is_number(n) for n in point[:2])]
+    points = [point for point in curve if len(point) >= names and all(map(_is_number, point[:2]))]
     if not points:
         return []
-    step = -(-len(points) // MOST_POINTS)
+    step = -(-len(points) // most)
     kept = points[::-1][::step][::-1]
     return [[_plain(point[place]) for point in kept] for place in range(names)]
 

@@ -51,6 +51,10 @@ CUT_NOTES = {  # what the dagger means, by measure
 UNFINISHED = "(n of m): on n of the row's m seeds"
 LOG, QUOTIENT, P = "log scale", "quotient", "p (Holm)"  # labels of lines below a row
 PARAMETERS = 1  # index of that label
+OF_CELLS = (  # columns of the long table, or of differences, that cells are made from
+    *("row", "grammar", "measure", "value", "failed", "cut", "resolution"),
+    *("ours", "theirs", "our_cut", "their_cut", "p"),
+)
 CellMaker = Callable[[pd.DataFrame], Cell]
 MOST_DECIMALS = 6
 
@@ -98,12 +102,13 @@ def bias_table(
         >>> bias_table(result, compare=result, compared="again").head()[-4:]
         ['concat', 'again', 'perm', 'again']
     """
-    return _bias_table(results, spread, partial(cell_in_row, spread=spread, log=log), by=by, sort=sort, compare=compare,
+    cell = partial(cell_in_row, spread=spread, log=log)
+    return _bias_table(long_of(results, empty=True), spread, cell, by=by, sort=sort, compare=compare,
                        compared=compared, mark=mark, decimals=decimals)  # fmt: skip
 
 
 def _bias_table(
-    results: Results,
+    long: pd.DataFrame,
     spread: str,
     cell: CellMaker,
     *,
@@ -114,12 +119,10 @@ def _bias_table(
     mark: bool = True,
     decimals: int = 2,
 ) -> BiasTable:
-    """Make a bias table of the cells that a function makes of replicates; for the rest see `bias_table`."""
+    """Make a bias table of a long table; `cell` makes a cell of replicates. For the rest see `bias_table`."""
     checked_spread(spread)
     _require_decimals(decimals)
-    long = numbered(long_of(results, empty=True)).assign(
-        side=lambda table: table["model"].str.replace(r"/.*", "", regex=True)
-    )
+    long = numbered(long).assign(side=lambda table: table["model"].str.replace(r"/.*", "", regex=True))
     grammars = in_order(long["grammar"])
     varying = [name for name in ("side", *ROW[1:]) if long[name].nunique(dropna=False) > 1]
     grouped = [name for name in _groups(by) if name in varying]
@@ -235,14 +238,24 @@ def _rows(
     long: pd.DataFrame, shown: Sequence[str], references: Mapping[tuple[int, str], Reference], cell: CellMaker
 ) -> list[TableRow]:
     """Return the rows of a table, with cells and their reference values."""
+    # A report may have thousands of rows: cells get only the columns that they need, and labels are made all at once.
+    needed = long[[name for name in OF_CELLS if name in long]]
+    cells: dict[int, dict[str, Cell]] = {}
+    runs: dict[tuple[int, str], int] = {}
+    for (row, grammar), part in needed.groupby(["row", "grammar"], sort=False):  # type: ignore[misc]
+        at = int(str(row)), str(grammar)
+        cells.setdefault(at[0], {})[at[1]] = cell(part)
+        runs[at] = len(part)
+    firsts = long.drop_duplicates("row").sort_values("row")
+    labels = _labels(long, firsts, shown)
+    seeds = long.groupby("row")["seed"].nunique()
     found = []
-    for row, group in long.groupby("row"):
-        ratio = group["measure"].iloc[0] == "ratio"
-        cells = {str(g): cell(part) for g, part in group.groupby("grammar", sort=False)}
-        cells = {g: _with_reference(one, references.get((int(str(row)), g)), ratio) for g, one in cells.items()}
-        runs, seeds = group["grammar"].value_counts(), group["seed"].nunique()
-        cells = {g: replace(one, row_seeds=seeds if runs[g] < seeds else 0) for g, one in cells.items()}
-        found.append((group.iloc[0], _labels(group.iloc[0], group, shown), cells))
+    for place, row in enumerate(firsts["row"].tolist()):
+        first, own = firsts.iloc[place], cells[row]
+        ratio = first["measure"] == "ratio"
+        own = {g: _with_reference(one, references.get((row, g)), ratio) for g, one in own.items()}
+        own = {g: replace(one, row_seeds=int(seeds[row]) if runs[row, g] < seeds[row] else 0) for g, one in own.items()}
+        found.append((first, labels[place], own))
     return found
 
 
@@ -254,8 +267,7 @@ def cell_in_row(part: pd.DataFrame, spread: str, log: bool) -> Cell:
         spread: a name of `icy.analysis.cells.SPREADS`.
         log: whether to add the summary of ratios on the log scale.
     """
-    first = part.iloc[0]
-    if first["measure"] != "ratio" or first["grammar"] == BASELINE:
+    if part["measure"].iat[0] != "ratio" or part["grammar"].iat[0] == BASELINE:
         return cell_of(part, spread)
     cell = ratio_cell(part, spread)
     return cell if log else replace(cell, log=None)
@@ -320,23 +332,31 @@ def _count(label: str) -> float:
 
 
 def _steps(rows: pd.DataFrame, crossing: str, whole: str) -> pd.Series:
-    """Return the steps at which the target was reached: interpolated where they are, else those of the check."""
+    """Return the mean steps of each row to the target: interpolated if they are, else at the evaluation."""
     steps = rows[whole].astype(float)
-    return (rows[crossing].astype(float).fillna(steps) if crossing in rows else steps).dropna()
+    known = rows[crossing].astype(float).fillna(steps) if crossing in rows else steps
+    return known.groupby(rows["row"]).mean().dropna()
 
 
-def _labels(first: pd.Series, group: pd.DataFrame, varying: Sequence[str]) -> list[str]:
-    count = parameter_counts(group).iloc[0]
-    concat = _steps(group[(group["grammar"] == "concat") & ~group["failed"].astype(bool)], "crossing", "steps")
-    if not len(concat):  # concat is not in the table, but its steps are in the other rows
-        concat = _steps(group.drop_duplicates("seed"), "baseline_crossing", "baseline_steps")
-    return [
-        str(first["model"]),
-        "-" if pd.isna(count) else f"{int(count)}",
-        *(text_of(first[name]) for name in varying),
-        str(group["seed"].nunique()),
-        f"{concat.astype(float).mean():.0f}" if len(concat) else "-",
+def _labels(long: pd.DataFrame, firsts: pd.DataFrame, varying: Sequence[str]) -> list[list[str]]:
+    """Return the labels of each row: model, parameters, varying columns, seeds, steps of concat.
+
+    Args:
+        long: a row per replicate, with the column `row`.
+        firsts: the first replicate of each row.
+        varying: columns to show.
+    """
+    concat = _steps(long[long["grammar"].eq(BASELINE) & ~long["failed"].astype(bool)], "crossing", "steps")
+    # Where concat is not in the table, its steps are in the other rows.
+    steps = concat.combine_first(_steps(long.drop_duplicates(["row", "seed"]), "baseline_crossing", "baseline_steps"))
+    columns = [
+        firsts["model"].map(str),
+        parameter_counts(firsts).map(lambda count: "-" if pd.isna(count) else f"{int(count)}"),
+        *(firsts[name].map(text_of) for name in varying),
+        firsts["row"].map(long.groupby("row")["seed"].nunique()).map(str),
+        firsts["row"].map(lambda row: f"{steps[row]:.0f}" if row in steps.index else "-"),
     ]
+    return [list(texts) for texts in zip(*columns, strict=True)]
 
 
 def _has_baselines(long: pd.DataFrame) -> bool:

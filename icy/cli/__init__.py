@@ -13,6 +13,7 @@ from icy.version import __version__
 
 from .exit_codes import exit_code_of
 from .interrupts import exit_code, interruptible
+from .streams import mend_streams
 
 # name: (where the command is, what it does)
 COMMANDS = {
@@ -37,6 +38,12 @@ COMMANDS = {
     "check": ("check", "Check that a plug-in keeps its contract."),
     "doctor": ("doctor", "Report versions, devices, memory and plug-ins."),
 }
+
+# Options that take a path, of whatever command.
+PATHS = (
+    *("-o", "--out", "--save", "--plot", "--html", "--backup", "--from", "--plugin", "--rows", "--pretrained"),
+    *("--cache", "--acquisition", "--pack", "--pay"),
+)
 
 EPILOG = """\b
 Examples:
@@ -86,8 +93,18 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keep the words as typed, for the advice on how to go on."""
+        """Keep the words as typed, for the advice on how to resume.
+
+        Raises:
+            InvalidSettingError: an option that takes a path got an empty one, which would be the current folder.
+        """
         ctx.meta["icy.words"] = list(args)
+        for word, following in pairwise([*args, "?"]):
+            name, equals, value = word.partition("=")
+            if name in PATHS and not (value if equals else following).strip() and not ctx.resilient_parsing:
+                from icy.core.errors import InvalidSettingError
+
+                raise InvalidSettingError(f"{name} needs the path of a file or folder, not ''; leave it out instead.")
         return super().parse_args(ctx, args)
 
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:  # type: ignore[override]
@@ -98,7 +115,10 @@ class LazyGroup(click.Group):
 
         if not standalone_mode:
             return run()
-        with interruptible(whole=not args and "args" not in extra):  # then the words are those of the process
+        whole = not args and "args" not in extra  # then the process got these words
+        if whole:
+            mend_streams()
+        with interruptible(whole):
             try:
                 code = exit_code_of(run)
             except KeyboardInterrupt:  # as the end was told

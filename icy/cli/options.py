@@ -38,9 +38,16 @@ WORDS = {"None": None, "True": True, "False": False, "nan": math.nan, "inf": mat
 
 
 class Assignment(click.ParamType):  # type: ignore[type-arg]
-    """`name=value`, the value read as JSON where it is that, else as text."""
+    """`name=value`, the value read as JSON where it is that, else as text.
+
+    Args:
+        plain: whether every value is text.
+    """
 
     name = "name=value"
+
+    def __init__(self, plain: bool = False) -> None:
+        self.plain = plain
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, Any]:
         """Return name and value."""
@@ -49,6 +56,8 @@ class Assignment(click.ParamType):  # type: ignore[type-arg]
         name, equals, text = str(value).partition("=")
         if not equals or not name.strip():
             self.fail(f"{quoted(str(value))} is not of the form name=value.", param, ctx)
+        if self.plain:
+            return name.strip().replace("-", "_"), text
         try:
             return name.strip().replace("-", "_"), json.loads(text)
         except (ValueError, RecursionError):  # the latter of brackets within brackets
@@ -96,7 +105,7 @@ def selection(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--where",
             multiple=True,
-            type=Assignment(),
+            type=Assignment(plain=True),  # a model may be called null, and a grammar 1e5
             metavar="COLUMN=VALUE",
             help="Only what has this value in the long table, as in representation=gumb; repeatable.",
         ),

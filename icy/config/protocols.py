@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from icy.core.checks import whole_number
-from icy.core.errors import InvalidSettingError, unknown
+from icy.core.checks import LARGEST_RATIO, whole_number
+from icy.core.errors import InvalidSettingError, quoted, unknown
 
 BASELINE = "concat"
 SCRATCH = "none"  # in place of a grammar: sender and receiver have learnt no language before
@@ -106,16 +106,37 @@ def get_protocol(
     if target is None:
         protocol = replace(protocol, target=protocol.targets.get(representation, protocol.target))
     else:
-        if not 0 < target <= 1:
-            raise InvalidSettingError(f"The target is an accuracy above 0 and at most 1, not {target}.")
-        protocol = replace(protocol, target=target)
+        protocol = replace(protocol, target=checked_target(target))
     if cap is not None:
         if not protocol.stops_at_target:
             raise InvalidSettingError(f"The protocol '{name}' has no cap: every grammar gets concat's updates.")
-        if not 1 <= cap < math.inf:
-            raise InvalidSettingError(f"The cap is a multiple of concat's steps and at least 1, not {cap}.")
-        protocol = replace(protocol, cap=cap)
+        protocol = replace(protocol, cap=checked_cap(cap, 1))
     return protocol
+
+
+def checked_target(target: Any) -> float:
+    """Return a target unchanged.
+
+    Raises:
+        InvalidSettingError: it is not an accuracy above 0.
+    """
+    if not isinstance(target, (int, float)) or not 0 < target <= 1:
+        raise InvalidSettingError(f"The target is an accuracy above 0 and at most 1, not {quoted(target)}.")
+    return target
+
+
+def checked_cap(cap: Any, least: float) -> float:
+    """Return a cap unchanged.
+
+    Raises:
+        InvalidSettingError: it is not a multiple of concat's steps from `least` to LARGEST_RATIO; 0 is too small.
+    """
+    if not isinstance(cap, (int, float)) or not least <= cap <= LARGEST_RATIO or cap == 0:
+        from_ = f"at least {least:g}" if least else "above 0"
+        raise InvalidSettingError(
+            f"The cap is a multiple of concat's steps, {from_} and at most {LARGEST_RATIO:g}, not {quoted(cap)}."
+        )
+    return cap
 
 
 def reached_at(target: float, before: tuple[int, float] | None, now: tuple[int, float]) -> float | None:
@@ -199,10 +220,8 @@ class EndToEndProtocol:
     holds_out = False
 
     def __post_init__(self) -> None:
-        if not isinstance(self.target, (int, float)) or not 0 < self.target <= 1:
-            raise InvalidSettingError(f"The target is an accuracy above 0 and at most 1, not {self.target!r}.")
-        if not isinstance(self.cap, (int, float)) or not 0 < self.cap < math.inf:
-            raise InvalidSettingError(f"The cap is a multiple of concat's steps and above 0, not {self.cap!r}.")
+        checked_target(self.target)
+        checked_cap(self.cap, 0)
         for name in ("most", "steps", "report_every"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, whole_number(f"setting {name}", getattr(self, name)))

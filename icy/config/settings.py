@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
 
-from icy.core.checks import LARGEST_NUMBER
+from icy.core.checks import LARGEST_NUMBER, real_number
 from icy.core.errors import InvalidSettingError, quoted, unknown
 
 from .presets import Departure
@@ -110,22 +110,16 @@ class TrainingSettings:
             )
         if not 0 < self.check_growth <= 1:
             raise InvalidSettingError(f"check_growth must be above 0 and at most 1, not {self.check_growth}.")
-        if not self.learning_rate > 0 or not math.isfinite(self.learning_rate):
-            raise InvalidSettingError(f"learning_rate must be positive, not {self.learning_rate}.")
-        if self.clip_norm is not None and not self.clip_norm > 0:
-            raise InvalidSettingError(f"clip_norm must be positive, or None for no clipping; not {self.clip_norm}.")
-        if not self.temperature > 0:
-            raise InvalidSettingError(f"temperature must be positive, not {self.temperature}.")
-        if not self.tau > 0:
-            raise InvalidSettingError(f"tau must be positive, not {self.tau}.")
+        for name in ("learning_rate", "clip_norm", "temperature", "tau"):
+            if (value := getattr(self, name)) is not None or name != "clip_norm":  # None for no clipping
+                real_number(f"setting {name}", value, above=True)
         for name in ("levels", "codes"):
             if (value := getattr(self, name)) is not None and value < 2:
                 raise InvalidSettingError(f"{name} must be at least 2, not {value}.")
         if self.normalise not in NORMALISATIONS:
             raise unknown("normalisation", self.normalise, NORMALISATIONS)
         for name in ("reward_weight", "entropy_weight", "commitment"):
-            if not 0 <= getattr(self, name) < math.inf:
-                raise InvalidSettingError(f"{name} must be at least 0, not {getattr(self, name)}.")
+            real_number(f"setting {name}", getattr(self, name))
 
     @property
     def interpolates(self) -> bool:

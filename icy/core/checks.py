@@ -12,11 +12,15 @@ from .errors import InvalidSettingError, quoted
 
 MOST_SEEDS = 10_000
 FIRST_SEED = 123  # the papers' first seed
+LARGEST_SEED = 2**63 - 1  # that tables hold
+LARGEST_RATIO = 1e10  # of updates: no training takes more (MOST_STEPS)
+LARGEST_SETTING = 1e9  # of learning rates, weights, temperatures
 
 LARGEST_NUMBER = 2**31  # of attributes, values, tokens
 MOST_DIGITS = 18  # of a number that is read from text; any such number fits in 64 bits
 NUMBER = f"[0-9]{{1,{MOST_DIGITS}}}"
-SEEDS = re.compile(rf"({NUMBER}(-{NUMBER})?)(,{NUMBER}(-{NUMBER})?)*,?")
+SEED = "[0-9]{1,40}"
+SEEDS = re.compile(rf"({SEED}(-{SEED})?)(,{SEED}(-{SEED})?)*,?")
 SIZES = re.compile(rf"{NUMBER}(,{NUMBER})*,?")
 
 
@@ -68,32 +72,43 @@ def seed_list(seeds: int | str | Iterable[int]) -> list[int]:
         >>> seed_list(2), seed_list("123-125,7")
         ([123, 124], [123, 124, 125, 7])
     """
-    wanted = "Seeds are a number of seeds (3), a list (1,2,5) or a range (123-127)"
+    wanted = (
+        f"Seeds are a number of seeds (3), a list (1,2,5) or a range (123-127): at most {MOST_SEEDS} of them, "
+        f"each from 0 to {LARGEST_SEED}"
+    )
+    refused = InvalidSettingError(f"{wanted}; not {quoted(seeds)}.")
     if isinstance(seeds, str):
         text = seeds.strip()
         if (count := parse_whole(text)) is not None:
             return seed_list(count)
         if not SEEDS.fullmatch(text):
-            raise InvalidSettingError(f"{wanted}, not {quoted(seeds)}.")
+            raise refused
         ends = [part.partition("-") for part in text.split(",") if part]
         if any(int(b or a) - int(a) >= MOST_SEEDS for a, _, b in ends):
-            raise InvalidSettingError(f"{wanted}, and at most {MOST_SEEDS} of them; not {quoted(seeds)}.")
-        found = [n for a, dash, b in ends for n in range(int(a), int(b or a) + 1)]
-    elif isinstance(seeds, int) and not isinstance(seeds, bool):
-        if seeds > MOST_SEEDS:
-            raise InvalidSettingError(f"{wanted}, and at most {MOST_SEEDS} of them; not {quoted(seeds)}.")
-        found = list(range(FIRST_SEED, FIRST_SEED + seeds))
+            raise refused
+        found: list[Any] = [n for a, dash, b in ends for n in range(int(a), int(b or a) + 1)]
+    elif (single := _whole_or_none(seeds)) is not None:
+        if single > MOST_SEEDS:
+            raise refused
+        found = list(range(FIRST_SEED, FIRST_SEED + single))
     else:
-        found = list(seeds) if isinstance(seeds, Iterable) else [-1]
-        if not all(_is_seed(n) for n in found):
-            raise InvalidSettingError(f"{wanted}, not {quoted(seeds)}.")
+        try:
+            found = [_whole_or_none(seed) for seed in seeds]  # type: ignore[union-attr]
+        except TypeError:  # nothing that has items
+            raise refused from None
+    if not all(seed is not None and 0 <= seed <= LARGEST_SEED for seed in found):
+        raise refused
     if not found:
         raise InvalidSettingError(f"{wanted}; {quoted(seeds)} leaves none to train.")
     return list(dict.fromkeys(found))
 
 
-def _is_seed(given: Any) -> bool:
-    return isinstance(given, int) and not isinstance(given, bool) and 0 <= given < 10**MOST_DIGITS
+def _whole_or_none(given: Any) -> int | None:
+    """Return a whole number, also one of NumPy or PyTorch, as Python's; None for anything else."""
+    try:
+        return None if isinstance(given, bool) else operator.index(given)
+    except TypeError:
+        return None
 
 
 def hidden_list(hidden: int | str | Iterable[int]) -> list[int]:
@@ -124,10 +139,8 @@ def whole_number(what: str, given: Any, least: int = 1, most: int = LARGEST_NUMB
     Raises:
         InvalidSettingError: `given` is not a whole number in `least`..`most`.
     """
-    try:
-        whole = least - 1 if isinstance(given, bool) else operator.index(given)
-    except TypeError:
-        whole = least - 1
+    found = _whole_or_none(given)
+    whole = least - 1 if found is None else found
     if whole > most:
         raise InvalidSettingError(f"The {what} must be at most {most}, not {quoted(given)}.")
     if whole < least:
@@ -146,7 +159,9 @@ def true_or_false(what: str, given: Any) -> bool:
     return given
 
 
-def real_number(what: str, given: Any, least: float = 0.0, most: float = math.inf, *, above: bool = False) -> float:
+def real_number(
+    what: str, given: Any, least: float = 0.0, most: float = LARGEST_SETTING, *, above: bool = False
+) -> float:
     """Return `given` as a Python float.
 
     Args:
@@ -167,8 +182,7 @@ def real_number(what: str, given: Any, least: float = 0.0, most: float = math.in
         number = math.nan if isinstance(given, (bool, str)) else float(given)
     except (TypeError, ValueError):
         number = math.nan
-    if math.isfinite(number) and least <= number <= most and not (above and number == least):
+    if least <= number <= most and not (above and number == least):
         return number
     accepted = f" above {least:g}" if above else f", at least {least:g}"
-    accepted += f" and at most {most:g}" if math.isfinite(most) else ""
-    raise InvalidSettingError(f"The {what} must be a number{accepted}, not {quoted(given)}.")
+    raise InvalidSettingError(f"The {what} must be a number{accepted} and at most {most:g}, not {quoted(given)}.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import BinaryIO
@@ -13,51 +13,49 @@ from typing import BinaryIO
 from .errors import StoreError
 
 FULL = {errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}  # the disk, or what one may use of it
-PRIVATE = 0o600  # the mode of files with ids or codes of people: for their owner alone
+CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)  # which Windows has
 ROOM = 1 << 18  # bytes that a folder must have room for: more than a record
 
 
 @contextlib.contextmanager
-def whole_file(path: Path, mode: int | None = None) -> Iterator[BinaryIO]:
+def whole_file(path: Path, private: bool = False) -> Iterator[BinaryIO]:
     """Open a file to write under a temporary name; rename it to `path` once it is complete.
 
     Args:
         path: of the file.
-        mode: of the file, as in 0o600; by default as usual.
+        private: whether only its owner may read it; others as the umask of the process allows.
 
     Raises:
         OSError: the folder cannot be written, or the disk is full. An earlier file at `path` is kept.
     """
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".tmp")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    handle = os.open(temporary, CREATE, 0o600 if private else 0o666)
     try:
         with os.fdopen(handle, "wb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())  # else a power cut could leave an empty file at `path`
-        os.chmod(temporary, 0o644 if mode is None else mode)  # temporary files are private by default
         os.replace(temporary, path)
     finally:
         with contextlib.suppress(OSError):
             os.unlink(temporary)
 
 
-def write_atomically(
-    path: Path, content: bytes | memoryview, option: str = "--out", *, mode: int | None = None
-) -> None:
+def write_atomically(path: Path, content: bytes | memoryview, option: str = "--out", *, private: bool = False) -> None:
     """Write a file under a temporary name, then rename it; make its folder if there is none.
 
     Args:
         path: of the file.
         content: of the file.
         option: by which another place is chosen, for the error.
-        mode: of the file, as in 0o600; by default as usual.
+        private: whether only its owner may read it; others as the umask of the process allows.
 
     Raises:
         StoreError: the folder cannot be written, or the disk is full.
     """
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(path, mode) as file:
+        with whole_file(path, private) as file:
             file.write(content)
     except OSError as error:
         if error.errno in FULL:

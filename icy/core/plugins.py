@@ -47,8 +47,8 @@ def import_file(file: Path, path: str) -> None:
         raise PluginError(f"The plug-in '{file}' cannot be loaded: {type(error).__name__}: {error}.") from error
 
 
-def import_text(text: str, path: str) -> None:
-    """Import the text of a plug-in file of another machine, as if it were at its path there.
+def import_content(content: bytes, path: str) -> None:
+    """Import the content of a plug-in file of another machine, as if it were at its path there.
 
     Raises:
         PluginError: it fails to import.
@@ -57,7 +57,7 @@ def import_text(text: str, path: str) -> None:
     folder = scratch_folder("plugin")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     file = folder / Path(path).name
-    file.write_text(text)
+    file.write_bytes(content)
     import_file(file, path)
 
 
@@ -68,11 +68,12 @@ def source_digest(factory: object, origin: str) -> str:
     """
     try:
         if origin.startswith(FILE_PREFIX):
-            text = Path(str(sys.modules[origin].__file__)).read_text()
+            content = Path(str(sys.modules[origin].__file__)).read_bytes()  # in whatever encoding it declares
         elif origin == "__main__":
-            text = inspect.getsource(factory)  # type: ignore[arg-type]
+            content = inspect.getsource(factory).encode()  # type: ignore[arg-type]
         else:
             return ""
     except (OSError, TypeError):  # typed at a prompt: there is no source
         return ""
-    return hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
+    lines = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n")  # the same on every system
+    return hashlib.blake2b(lines, digest_size=4).hexdigest()

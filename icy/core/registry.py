@@ -34,7 +34,7 @@ from .entry import (
     Entry,
 )
 from .errors import DuplicateNameError, IcyError, PluginError, UnknownNameError, unknown
-from .plugins import FILE_PREFIX, import_file, import_text, source_digest
+from .plugins import FILE_PREFIX, import_content, import_file, source_digest
 from .text import natural
 
 __all__ = [
@@ -88,12 +88,12 @@ class Additions(NamedTuple):
     """Plug-ins that a user has registered, in a form that can be sent to another process.
 
     Attributes:
-        files: path and text of each plug-in file.
+        files: path and content of each plug-in file.
         modules: names of modules that register on import.
         entries: entries of a notebook or script, which no other process can import.
     """
 
-    files: list[tuple[str, str]]
+    files: list[tuple[str, bytes]]
     modules: list[str]
     entries: list[Entry]
 
@@ -261,7 +261,7 @@ class Registry:
         entries = self._entries.values()
         loaded = {e.origin for e in entries if not e.origin.startswith((FILE_PREFIX, "icy.", "__main__"))}
         return Additions(
-            [(file, Path(file).read_text() if Path(file).exists() else "") for file in self.plugin_files],
+            [(file, Path(file).read_bytes() if Path(file).exists() else b"") for file in self.plugin_files],
             sorted(loaded),
             [entry for entry in entries if entry.origin == "__main__"],
         )
@@ -272,11 +272,11 @@ class Registry:
         Raises:
             PluginError: a file fails to import.
         """
-        for path, text in additions.files:
-            if Path(path).is_file() and Path(path).read_text() == text:
+        for path, content in additions.files:
+            if Path(path).is_file() and Path(path).read_bytes() == content:
                 self.load_file(path)
             else:
-                self.load_text(path, text)
+                self.load_content(path, content)
         for module in additions.modules:
             try:
                 importlib.import_module(module)
@@ -324,12 +324,12 @@ class Registry:
         if self._entries == before:
             log.warning("The plug-in file '%s' registers nothing; does it lack @icy.register_sender?", path)
 
-    def load_text(self, path: str, text: str) -> None:
-        """Import the text of a plug-in file of another machine, as if it were at its path there.
+    def load_content(self, path: str, content: bytes) -> None:
+        """Import the content of a plug-in file of another machine, as if it were at its path there.
 
         Args:
             path: its path there, as in `plugin_files`.
-            text: its content.
+            content: of the file, in whatever encoding it declares.
 
         Raises:
             PluginError: it fails to import.
@@ -338,7 +338,7 @@ class Registry:
             return
         self.load_all()
         with self._each_name_once(path):
-            import_text(text, path)
+            import_content(content, path)
         self.plugin_files.append(path)
 
     @contextlib.contextmanager

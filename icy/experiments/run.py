@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import multiprocessing
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -65,13 +66,19 @@ def run_plan(plan: Plan, watcher: Watcher | None = None, retries: int = 0) -> Pr
 
 
 def make_runner(plan: Plan, watcher: Watcher, retries: int = 0) -> Runner:
-    """Choose the runner: this process, a pool of workers, or a Ray cluster."""
+    """Choose the runner: this process, a pool of workers, or a Ray cluster.
+
+    A daemonic process, such as a worker of `multiprocessing.Pool` or of PyTorch's `DataLoader`, may not start others.
+    """
     reports = watcher.read, watcher.filed
     if plan.runner == "ray":
         from icy.training.runners.ray_cluster import RayRunner
 
         return RayRunner(plan.workers, *reports, max(retries, 1), plan.device, plan.per_gpu)
-    if plan.workers == 1:
+    nested = plan.workers > 1 and multiprocessing.current_process().daemon
+    if nested:
+        log.warning("This is a daemonic process, which cannot start workers; it trains the replicates itself.")
+    if plan.workers == 1 or nested:
         return LocalRunner(*reports, plan.device)
     from icy.training.runners.pool import PoolRunner
 

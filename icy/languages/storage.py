@@ -16,6 +16,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from icy.core.csv_files import csv_text, parse_csv, separated
 from icy.core.errors import IcyError, InvalidSettingError, StoreError
 from icy.core.files import whole_file
 
@@ -27,7 +28,6 @@ Card = dict[str, Any]  # all attributes of a language but its messages
 CSV_HEAD = "# icy language "
 PARQUET_KEY = b"icy language"
 FIRST_LETTER = ord("a")
-SEPARATORS = {";": "';'", "\t": "tabs", ",": "','", "|": "'|'"}  # with their names in errors
 log = logging.getLogger(__name__)
 MOST_LETTERS = 26
 
@@ -144,15 +144,12 @@ def _spell(messages: IntegerArray) -> list[str]:
 
 
 def _read_csv(path: Path) -> tuple[IntegerArray, Card]:
-    import pandas as pd
-
-    with open(path, encoding="utf-8") as lines:
-        head = lines.readline()
+    head, _, body = csv_text(path).partition("\n")
     if not head.startswith(CSV_HEAD):
         raise ValueError(f"its first line does not begin with '{CSV_HEAD}'")
     card: Card = json.loads(head.removeprefix(CSV_HEAD))
     letters = card.pop("tokens").startswith("letters")
-    frame = pd.read_csv(path, dtype=str, keep_default_na=False, skiprows=1, encoding="utf-8")
+    frame = parse_csv(body, texts=None)
     space, names = _space_and_columns(card, frame.columns)
     meanings = frame[names].to_numpy(dtype=np.int64)
     texts = frame["message"].tolist()
@@ -233,9 +230,8 @@ def is_own_csv(path: Path) -> bool:
         StoreError: the file cannot be read.
     """
     try:
-        with open(path, encoding="utf-8") as lines:
-            return lines.readline().startswith(CSV_HEAD)
-    except (OSError, UnicodeDecodeError) as error:
+        return csv_text(path).startswith(CSV_HEAD)
+    except (OSError, ValueError) as error:
         raise StoreError(f"The table '{path}' cannot be read: {error}.") from error
 
 
@@ -322,17 +318,15 @@ def read_columns(path: Path) -> Columns:
         InvalidSettingError: no rows, a name that several columns have, or a row of more or fewer entries than the
             header.
     """
-    separator = "\t" if path.suffix.lower() == ".tsv" else ","
     try:
-        with open(path, encoding="utf-8-sig", newline="") as text:
-            reader = csv.reader(text, delimiter=separator, skipinitialspace=True)
-            rows = [(reader.line_num, [entry.strip() for entry in row]) for row in reader if row]
+        separator, text = separated(csv_text(path), "\t" if path.suffix.lower() == ".tsv" else ",")
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
+        rows = [(reader.line_num, [entry.strip() for entry in row]) for row in reader if row]
     except (OSError, ValueError, csv.Error) as error:
         raise StoreError(f"The table '{path}' cannot be read: {str(error).strip()}.") from error
     if not rows:
         raise StoreError(f"The table '{path}' cannot be read: it is empty.")
     (line, header), *body = rows
-    _require_separator(header, separator)
     require_distinct(header, f"in line {line}")
     if not body:
         raise InvalidSettingError(f"The table '{path}' has no rows.")
@@ -341,17 +335,6 @@ def read_columns(path: Path) -> Columns:
             raise InvalidSettingError(f"Line {line} has {len(row)} entries, and the header {len(header)} columns.")
     columns = zip(*(row for _, row in body), strict=True)
     return Columns(dict(zip(header, map(list, columns), strict=True)), [line for line, _ in body])
-
-
-def _require_separator(header: Sequence[str], separator: str) -> None:
-    """Raise if a header is a single entry in which another separator stands."""
-    found = [other for other in SEPARATORS if other in header[0]] if len(header) == 1 else []
-    if found:
-        advice = "name it .tsv" if found[0] == "\t" else "write it with commas, as a .csv"
-        raise InvalidSettingError(
-            f"The file seems to be separated by {SEPARATORS[found[0]]}, and was read as separated by "
-            f"{SEPARATORS[separator]}; {advice}."
-        )
 
 
 def require_distinct(header: Sequence[str], where: str) -> None:

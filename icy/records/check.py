@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, cast, get_type_hints
 
 import msgspec
 
+from icy.core.checks import LARGEST_RATIO
 from icy.core.errors import IcyError
 from icy.core.escapes import in_a_line
 from icy.core.files import is_inside
@@ -166,7 +168,9 @@ def _wrong_numbers(found: Record) -> Iterator[str]:
         if name in SHARES and value is not None and not 0 <= value <= 1:
             yield f"{name} is {_said(value)}, not a share from 0 to 1"
     try:
-        value_of(found)
+        value = value_of(found)
+        if found["measure"] == "ratio" and not math.isnan(value) and not 0 <= value <= LARGEST_RATIO:
+            yield f"its ratio is {value:g}, not from 0 to {LARGEST_RATIO:g}"
     except (KeyError, TypeError, OverflowError) as error:
         yield f"its value cannot be computed ({type(error).__name__}: {in_a_line(error)})"
 

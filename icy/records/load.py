@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from icy.config.protocols import PROTOCOLS, EndToEndProtocol
+from icy.core.checks import LARGEST_RATIO, LARGEST_SEED
+from icy.core.csv_files import read_csv_table
 from icy.core.errors import InvalidSettingError, StoreError
-from icy.core.escapes import from_csv_table, in_a_line
+from icy.core.escapes import in_a_line
 from icy.core.registry import SIDES
-from icy.core.text import listed
+from icy.core.text import counted, listed
 
 from .kinds import kind_name
-from .long_table import EXTRA, LONG, NUMBERS, ROW, WHOLE, to_long
+from .long_table import EXTRA, LONG, NUMBERS, ROW, TEXTS, WHOLE, to_long
 from .pack import Pack, is_pack, saved_records
 from .record import HasRecords, Record, config_text
 from .store import Store
@@ -25,7 +28,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 Results: TypeAlias = "HasRecords | Sequence[Record] | pd.DataFrame | str | Path"
-TABLES = (".csv", ".parquet")
+TEXT_TABLES = (".csv", ".tsv")
+TABLES = (*TEXT_TABLES, ".parquet")
 ATLAS = "atlas"  # the name of the atlas that comes with icy, in place of a path
 ATLAS_FILE = Path(__file__).parents[1] / "analysis" / "data" / "atlas.parquet"
 MEASURES = ("ratio", "accuracy", "held_out")  # of a value: to concat's steps, or of answers, or of unseen meanings
@@ -44,6 +48,8 @@ def read_long(path: str | Path) -> pd.DataFrame:
 
 def read_any(path: str | Path) -> list[Record] | pd.DataFrame:
     """Read one place: records, or a long table that was made from some. Errors as for `load_records`."""
+    if not str(path).strip():  # else it would be the current folder
+        raise StoreError("The place of results is a folder or a file, not ''.")
     path = ATLAS_FILE if str(path) == ATLAS and not Path(path).exists() else Path(path)
     table = path.suffix.lower() in TABLES and not path.is_dir() and not is_pack(path)
     return _table(path) if table else load_records(path)
@@ -83,7 +89,7 @@ def _table(path: Path) -> pd.DataFrame:
     import pandas as pd
 
     try:
-        return from_csv_table(pd.read_csv(path)) if path.suffix.lower() == ".csv" else pd.read_parquet(path)
+        return read_csv_table(path, TEXTS) if path.suffix.lower() in TEXT_TABLES else pd.read_parquet(path)
     except FileNotFoundError as error:
         raise StoreError(f"There is no file {path}.") from error
     except (OSError, ValueError) as error:  # pandas' and pyarrow's own errors are of these
@@ -172,6 +178,7 @@ def _completed(table: pd.DataFrame) -> pd.DataFrame:
     whole["model"] = whole["model"].mask(bare, whole["side"].astype(str) + "/" + whole["model"].astype(str))
     whole["side"] = whole["side"].astype(object).fillna(whole["model"].astype(str).str.replace(r"/.*", "", regex=True))
     whole["measure"] = _measures(whole)
+    _require_possible(whole)
     kinds = whole["side"].eq("pair").map({True: kind_name("pair"), False: kind_name("")})
     whole["kind"] = whole["kind"].astype(object).fillna(kinds)
     return whole
@@ -219,7 +226,36 @@ def _whole(column: pd.Series[Any]) -> pd.Series[Any]:
     read = _checked(column, pd.to_numeric(column, errors="coerce"))
     if len(wrong := read[read.notna() & (read % 1).ne(0).fillna(False).astype(bool)]):  # infinity too
         raise InvalidSettingError(f"In the column {column.name} of this table stands {wrong.iloc[0]}, no whole number.")
+    known = read.dropna()
+    real = pd.api.types.is_float_dtype(known)  # which does not hold the largest number itself
+    if len(large := known[known.abs() >= 2.0**63 if real else known > LARGEST_SEED]):
+        raise InvalidSettingError(
+            f"The column {column.name} of this table has {column[large.index[0]]}, which is too large; the largest "
+            f"whole number in a table is {LARGEST_SEED}."
+        )
     return read.astype("Int64")
+
+
+def _require_possible(table: pd.DataFrame) -> None:
+    """Raise if a value cannot be a result: an infinite one, or a ratio below 0 or larger than any training takes.
+
+    Raises:
+        InvalidSettingError: there is one, of a run that did not fail.
+    """
+    values = table["value"].where(~table["failed"].astype(bool))
+    ratios = values.where(table["measure"].eq("ratio"))
+    faults = {
+        "infinite": values.abs().eq(math.inf),
+        "a ratio below 0": ratios.lt(0),
+        f"a ratio above {LARGEST_RATIO:g}": ratios.gt(LARGEST_RATIO),
+    }
+    for what, wrong in faults.items():
+        if wrong.any():
+            first = table[wrong].iloc[0]
+            raise InvalidSettingError(
+                f"{counted(int(wrong.sum()), 'value')} cannot be: that of {first['model']} on {first['grammar']}, seed "
+                f"{first['seed']}, is {first['value']:g}, {what}; correct it in the table, or leave it out."
+            )
 
 
 def _checked(column: pd.Series[Any], read: pd.Series[Any]) -> pd.Series[Any]:

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -43,6 +44,7 @@ LONG = (
     *("steps", "baseline_steps", "reason", "failed", "error", "engine", "device", "seconds"),
     *("finished", "key", "kind", "resolution", *CROSSINGS),
 )
+TEXTS = tuple(name for name in LONG if name not in {*WHOLE, *SIZES, *NUMBERS, "cut", "failed"})
 
 SYNONYMS = {
     "channel": "representation",
@@ -66,8 +68,14 @@ MOST_STEPS = 10**10  # of a training, a day or many: whose checks are found in a
 
 def _changes(settings: Mapping[str, Any], preset: str, kind: str) -> str:
     """Return the training settings that differ from the preset's, as text; results under others stay apart by it."""
-    usual = asdict(settings_for(preset, kind)) if preset in PRESETS else {}
+    usual = _usual(preset, kind)
     return _listed({name: value for name, value in settings.items() if usual.get(name, value) != value})
+
+
+@cache
+def _usual(preset: str, kind: str) -> dict[str, Any]:
+    """Return the settings of a preset; none of one that this version does not know."""
+    return asdict(settings_for(preset, kind)) if preset in PRESETS else {}
 
 
 def _listed(values: Mapping[str, Any]) -> str:

@@ -16,6 +16,8 @@ from .long_table import ROW, column_of
 if TYPE_CHECKING:
     import pandas as pd
 
+NOTHING = ("", "none", "null", "nan", "na", "<na>")  # values for which rows without one are selected
+
 
 def select(
     results: Results,
@@ -44,6 +46,8 @@ def select(
     """
     import pandas as pd
 
+    if records_in(results) and not (models or grammars or where):
+        return results
     long = long_of(results)
     keep = pd.Series(True, index=long.index)
     names = {m: (m, m.rpartition("/")[2]) for m in dict.fromkeys(long["model"].astype(str))}
@@ -81,11 +85,13 @@ def _equal(long: pd.DataFrame, column: str, value: Any) -> pd.Series[bool]:
         raise unknown("column of results", column, [name for name in (*ROW, "side", "seed", "measure") if name in long])
     import pandas as pd
 
-    number = pd.to_numeric(pd.Series([value]), errors="coerce").iloc[0]
-    values = long[column]
-    equal = values.astype(str).str.lower().eq(str(value).lower())
-    if pd.notna(number):
-        equal |= pd.to_numeric(values, errors="coerce").eq(number).fillna(False).astype(bool)
+    values, text = long[column], str(value).lower()
+    equal = values.notna() & values.astype(str).str.lower().eq(text)
+    if pd.api.types.is_numeric_dtype(values):
+        number = pd.to_numeric(pd.Series([value]), errors="coerce").iloc[0]
+        equal |= values.eq(number).fillna(False).astype(bool)
+    if not equal.any() and text in NOTHING:  # unless that is a name
+        equal = values.isna()
     if not equal.any():
         raise unknown(f"{column.replace('_', ' ')} in these results", str(value), sorted(set(values.astype(str))))
     return equal

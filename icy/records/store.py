@@ -177,7 +177,7 @@ def folder_of(given: Any) -> Path:
     Raises:
         InvalidSettingError: it is no path.
     """
-    if not isinstance(given, str | os.PathLike) or "\0" in str(given):
+    if not isinstance(given, str | os.PathLike) or "\0" in str(given) or not str(given).strip():
         raise InvalidSettingError(f"out is the folder for results, such as 'icy-results', the default; not {given!r}.")
     return Path(given)
 

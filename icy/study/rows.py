@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from icy.core.csv_files import read_csv_table
 from icy.core.entry import STUDY_PLAYER
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.registry import registry
@@ -35,6 +36,8 @@ and so on. split: the items that `value` is a mean over, "held-out", "first held
 "trained", or "game" for a number of the game itself. items: their number. persons: 1; of published rows, the number
 of games. low, high, printed: of published rows alone. version: of icy.
 """
+
+TEXTS = tuple(name for name in COLUMNS if name not in ("instance", "value", "items", "persons", "low", "high"))
 
 
 def rows_of_game(game: Game, state: GameState, identity: Mapping[str, Any], **beside: float) -> list[dict[str, Any]]:
@@ -128,7 +131,8 @@ def read_rows(path: str | Path) -> pd.DataFrame:
     import pandas as pd
 
     try:
-        found = pd.read_parquet(path) if Path(path).suffix.lower() == ".parquet" else pd.read_csv(path)
+        of_parquet = Path(path).suffix.lower() == ".parquet"
+        found = pd.read_parquet(path) if of_parquet else read_csv_table(Path(path), TEXTS)
     except (OSError, ValueError) as error:
         raise StoreError(f"The rows in '{path}' cannot be read: {error}.") from error
     missing = [name for name in COLUMNS if name not in found]

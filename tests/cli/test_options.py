@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
+from pathlib import Path
 
 import click
 import pytest
 
+import icy
+from icy.cli import PATHS, main
 from icy.cli.commands.e2e import e2e_command
 from icy.cli.commands.probe import probe_command
 from icy.cli.options import SPREADS
 from icy.config.specs import EndToEndSpec, ProbeSpec
-from tests.cli.helpers import run
+from icy.core.errors import InvalidSettingError
+from tests.cli.helpers import FC2L, assert_one_sentence, run
 
 
 @pytest.mark.parametrize(
@@ -32,3 +37,49 @@ def test_spreads_are_those_of_the_tables() -> None:
     from icy.analysis import cells
 
     assert tuple(cells.SPREADS) == SPREADS
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (*FC2L, "-o", ""),
+        (*FC2L, "--out", ""),
+        (*FC2L, "--out="),
+        (*FC2L, "--from", "", "-o", "x"),
+        ("e2e", "--sender", "FC2L", "--receiver", "FC2L", "-o", " "),
+        ("generate", "rot", "-o", ""),
+        ("pack", "-o", ""),
+        ("doctor", "-o", ""),
+        ("table", "--save", ""),
+        ("study", "export", "study.toml", "-o", ""),
+        ("s2b", "record", "-o", ""),
+    ],
+)
+def test_an_empty_path_is_refused(words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would be the current folder, or none at all."""
+    monkeypatch.chdir(tmp_path)
+    assert_one_sentence(run(*words), "needs the path of a file or folder, not ''")
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_empty_place_of_results_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert_one_sentence(run("table", ""), "not ''", code=1)
+    with pytest.raises(InvalidSettingError, match="out is the folder for results"):
+        icy.probe("sender/FC2L", "perm", quick=True, workers=1, out="")
+    assert not list(tmp_path.iterdir())
+
+
+def options_of(command: click.Command) -> Iterator[click.Option]:
+    """The options of a command and of those below it."""
+    yield from (one for one in command.params if isinstance(one, click.Option))
+    if isinstance(command, click.Group):
+        for name in command.list_commands(click.Context(command)):
+            below = command.get_command(click.Context(command), name)
+            assert below is not None
+            yield from options_of(below)
+
+
+def test_all_options_that_take_a_path_are_known() -> None:
+    files = [one for one in options_of(main) if isinstance(one.type, click.Path) or one.metavar in ("FILE", "FOLDER")]
+    assert {name for one in files for name in one.opts} == set(PATHS)

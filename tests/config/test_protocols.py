@@ -74,3 +74,12 @@ def test_a_crossing_lies_on_the_line_between_two_checks() -> None:
     assert reached_at(0.8, (100, 0.79999), (110, 0.9)) == pytest.approx(100.001, abs=1e-3)
     assert reached_at(0.8, (100, 0.7), (110, 0.79)) is None
     assert reached_at(0.8, None, (1, 0.9)) == 1
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, -3.0, 0.0, 1e308, "3"])
+def test_impossible_caps_and_targets_are_refused(value: Any) -> None:
+    for name in ("cap", "target"):
+        with pytest.raises(InvalidSettingError, match=f"The {name} is"):
+            get_protocol("acquire", **{name: value})
+        with pytest.raises(InvalidSettingError, match=f"The {name} is"):
+            EndToEndProtocol(**{name: value})

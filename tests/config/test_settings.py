@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from itertools import pairwise
 
@@ -146,12 +147,21 @@ def test_settings_of_channels() -> None:
     assert chosen.under("qt")["normalise"] == "batch"
     assert settings_for("default", codes=None).codes is None
     for name, value, said in (
-        ("tau", 0, "tau must be positive, not 0"),
+        ("tau", 0, "tau must be a number above 0 and at most .*, not 0"),
         ("levels", 1, "levels must be at least 2, not 1"),
         ("codes", 1, "codes must be at least 2, not 1"),
-        ("commitment", -1, "commitment must be at least 0, not -1"),
+        ("commitment", -1, "commitment must be a number, at least 0 and at most .*, not -1"),
         ("normalise", 3, "normalise is text, not 3"),
         ("normalise", "batsh", "No normalisation is called 'batsh'; did you mean batch"),
     ):
         with pytest.raises(IcyError, match=said):
             settings_for("default", **{name: value})
+
+
+@pytest.mark.parametrize(
+    "name", ["learning_rate", "clip_norm", "temperature", "tau", "reward_weight", "entropy_weight", "commitment"]
+)
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, -3.0, 1e308])
+def test_impossible_numbers_are_refused(name: str, value: float) -> None:
+    with pytest.raises(InvalidSettingError, match=f"{name} must be a number"):
+        TrainingSettings(**{name: value})

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+import numpy as np
 import pytest
 
 from icy.core.checks import hidden_list, number_or_text, parse_whole, real_number, seed_list, whole_number
@@ -19,10 +21,16 @@ from icy.core.errors import InvalidSettingError, quoted, unknown
         ("7,", [7]),
         ("5-7,1", [5, 6, 7, 1]),
         ([4, 4, 2], [4, 2]),
+        (np.int64(2), [123, 124]),
+        (np.array([7, 5], dtype=np.uint64), [7, 5]),
+        ([2**63 - 1], [2**63 - 1]),
+        ("9223372036854775807,", [2**63 - 1]),
+        ("9223372036854775806-9223372036854775807", [2**63 - 2, 2**63 - 1]),
     ],
 )
 def test_seeds(given: Any, expected: list[int]) -> None:
     assert seed_list(given) == expected
+    assert {type(seed) for seed in seed_list(given)} == {int}
 
 
 @pytest.mark.parametrize(
@@ -42,13 +50,20 @@ def test_seeds(given: Any, expected: list[int]) -> None:
         True,
         [True],
         2.5,
-        [10**18],
+        [2**63],
+        "9223372036854775808,",
+        "9223372036854775807-9223372036854775808",
+        np.uint64(2**64 - 1),
+        np.array([2**63], dtype=np.uint64),
+        np.array(3.0),
+        [math.nan],
+        [np.bool_(True)],
         pytest.param(10**5000, id="5001 digits"),
         pytest.param("9" * 5000, id="5000 digits"),
     ],
 )
 def test_seeds_that_are_none(given: Any) -> None:
-    with pytest.raises(InvalidSettingError, match="Seeds are"):
+    with pytest.raises(InvalidSettingError, match=r"Seeds are.*each from 0 to 9223372036854775807"):
         seed_list(given)
 
 
@@ -114,7 +129,7 @@ def test_numbers_that_are_none(given: Any) -> None:
 def test_a_number_may_be_at_its_limits_or_must_be_above() -> None:
     assert [real_number("share", given, most=1) for given in (0, 1, 0.5)] == [0.0, 1.0, 0.5]
     assert real_number("rate", 1e9, above=True) == 1e9
-    with pytest.raises(InvalidSettingError, match="The rate must be a number above 0, not 0"):
+    with pytest.raises(InvalidSettingError, match=r"The rate must be a number above 0 and at most 1e\+09, not 0"):
         real_number("rate", 0, above=True)
 
 

@@ -10,6 +10,9 @@ import pytest
 
 from icy.core.errors import StoreError
 from icy.core.files import free_name, is_inside, require_room, write_atomically
+from icy.grammars import make_language
+from icy.records.long_table import write_tables
+from icy.records.store import Store
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_litter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,3 +61,21 @@ def test_free_names_are_counted(tmp_path: Path) -> None:
         path.touch()
         names.append(path.name)
     assert names == ["a.json.odd", "a.json.odd1", "a.json.odd2"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows has no umask")
+@pytest.mark.parametrize(
+    ("mask", "file", "folder"), [(0o022, 0o644, 0o755), (0o002, 0o664, 0o775), (0o077, 0o600, 0o700)]
+)
+def test_files_and_folders_honor_the_umask(tmp_path: Path, mask: int, file: int, folder: int) -> None:
+    before = os.umask(mask)
+    try:
+        write_atomically(tmp_path / "a" / "b" / "open", b"")
+        write_atomically(tmp_path / "a" / "private", b"", private=True)
+        written = write_tables(Store(tmp_path / "store"))
+        assert make_language("rot", "3x4").save(tmp_path / "rot.csv").stat().st_mode & 0o777 == file
+    finally:
+        os.umask(before)
+    assert {path.stat().st_mode & 0o777 for path in (tmp_path / "a" / "b" / "open", *written)} == {file}
+    assert (tmp_path / "a" / "private").stat().st_mode & 0o777 == 0o600
+    assert {(tmp_path / name).stat().st_mode & 0o777 for name in ("a", "a/b", "store")} == {folder}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -132,7 +133,7 @@ def test_a_name_twice_in_one_file_is_an_error(tmp_path: Path, name: str) -> None
     with pytest.raises(DuplicateNameError, match=r"twice\.py' registers two grammars called '(one|uno)'; each needs"):
         registry.load_file(file)
     with pytest.raises(DuplicateNameError, match="registers two grammars"):  # of another machine
-        registry.load_text("/elsewhere/twice.py", text)
+        registry.load_content("/elsewhere/twice.py", text.encode())
     assert registry.find("grammar", "one") is None
     assert str(file) not in registry.plugin_files
     file.write_text(TWICE.format(first="grammar", second="grammar", name='"two"'))  # mended, it may register again
@@ -157,5 +158,38 @@ def test_a_file_may_be_imported_again(tmp_path: Path) -> None:
     registry.plugin_files.remove(str(file))
     registry.load_file(file)
     registry.plugin_files.remove(str(file))
-    registry.load_text(str(file), FILE)
+    registry.load_content(str(file), FILE.encode())
     assert registry.get("mirrored", "grammar").description == "Reads backwards."
+
+
+@pytest.mark.usefixtures("forgetting")
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+@pytest.mark.parametrize(
+    ("encoding", "head", "word"),
+    [
+        ("utf-8", "", "größe"),
+        ("utf-8-sig", "", "größe"),
+        ("latin-1", "# -*- coding: latin-1 -*-\n", "größe"),
+        ("cp1252", "#!/usr/bin/env python3\n# vim: set fileencoding=cp1252 :\n", "„größe“"),
+        ("koi8-r", "# coding: koi8-r\n", "размер"),
+        ("euc_jp", "# coding=euc-jp\n", "大きさ"),
+    ],
+)
+def test_a_file_may_have_any_encoding_that_it_declares(
+    tmp_path: Path, encoding: str, head: str, word: str, end: bytes
+) -> None:
+    """Workers get its content, and its digest is that of its bytes."""
+    file = tmp_path / "encoded.py"
+    text = f"{head}# {word}\n" + FILE.replace("Reads backwards.", word)
+    content = text.encode(encoding).replace(b"\n", end)
+    file.write_bytes(content)
+    registry.load_file(file)
+    entry = registry.get("mirrored", "grammar")
+    assert entry.description == word
+    assert entry.digest == hashlib.blake2b(text.encode(encoding), digest_size=4).hexdigest()
+    additions = registry.additions()
+    assert (str(file), content) in additions.files
+    registry.plugin_files.remove(str(file))
+    file.unlink()  # as on another machine
+    registry.add_all(additions._replace(files=[(str(file), content)], modules=[], entries=[]))
+    assert registry.get("mirrored", "grammar").digest == entry.digest

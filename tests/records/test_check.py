@@ -274,3 +274,9 @@ def test_a_resumed_run_trains_what_is_odd_again(tmp_path: Path, caplog: pytest.L
     assert path.with_name(f"{path.name}.odd").read_text() == odd
     assert json.loads(path.read_text()) == again.records[1]
     assert sum(str(path) in message for message in caplog.messages) == 2  # left out, and kept
+
+
+@pytest.mark.parametrize("changes", [{"steps": 10**13}, {"baseline_crossing": 1e-200, "crossing": 5.0}])
+def test_a_record_of_an_impossible_ratio_is_left_out(changes: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"its ratio is .*, not from 0 to 1e\+10"):
+        checked(on_file(**changes))

@@ -11,7 +11,7 @@ import pytest
 
 from icy.core.errors import InvalidSettingError
 from icy.experiments.results import read_results
-from icy.records.load import long_of
+from icy.records.load import long_of, read_long
 from icy.records.select import select
 from tests.helpers import long
 
@@ -78,3 +78,34 @@ def test_a_failure_may_be_written_in_several_ways(word: Any) -> None:
     table = long({"A": {"rot": [0.4, 0.6]}}).astype({"failed": object})
     table.loc[0, "failed"] = word
     assert long_of(table)["failed"].tolist() == [True, False]
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, -3.0, 1e308, -1e-9])
+def test_impossible_ratios_are_refused(tmp_path: Path, value: float) -> None:
+    table = long({"A": {"rot": [value, 2.0]}}, measure="ratio")
+    for path in (tmp_path / "results.csv", tmp_path / "results.parquet"):
+        table.to_csv(path, index=False) if path.suffix == ".csv" else table.to_parquet(path)
+        with pytest.raises(
+            InvalidSettingError,
+            match=r"that of sender/A on rot, seed 123, is .*, (infinite|a ratio (below 0|above 1e\+10));",
+        ):
+            read_long(path)
+
+
+def test_infinite_accuracies_are_refused() -> None:
+    with pytest.raises(InvalidSettingError, match="is inf, infinite"):
+        long_of(long({"A": {"rot": math.inf}}))
+
+
+@pytest.mark.parametrize("seed", ["9223372036854775808", "18446744073709551615", "1" * 40, "1e300", "9.3e18"])
+def test_seeds_beyond_64_bits_are_refused(tmp_path: Path, seed: str) -> None:
+    path = tmp_path / "results.csv"
+    path.write_text(f"model,grammar,seed,value,measure\nsender/A,rot,{seed},1.5,ratio\nsender/A,rot,7,1.5,ratio\n")
+    with pytest.raises(InvalidSettingError, match=r"column seed .* the largest whole number in a table is 9223372036"):
+        read_long(path)
+
+
+def test_the_largest_seed_is_read_to_its_last_digit(tmp_path: Path) -> None:
+    path = tmp_path / "results.csv"
+    path.write_text(f"model,grammar,seed,value,measure\nsender/A,rot,{2**63 - 1},1.5,ratio\nsender/A,rot,7,1,ratio\n")
+    assert read_long(path)["seed"].tolist() == [2**63 - 1, 7]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from icy.cli.options import Assignment
 from icy.core.errors import UnknownNameError
 from icy.records.select import select
 from tests.helpers import THREE, long
@@ -15,3 +16,24 @@ def test_selection() -> None:
     assert set(select(table, grammars=["*rot*"])["grammar"]) == {"rot"}
     with pytest.raises(UnknownNameError, match="No grammar in these results is called 'hol'"):
         select(table, grammars=["hol"])
+
+
+@pytest.mark.parametrize("name", ["null", "NA", "None", "nan", "True", "1e5", "007", "inf"])
+def test_names_that_look_like_something_else_are_selected(name: str) -> None:
+    table = long({name: {name: 0.5}, "7": {"rot": 0.5}, "100000": {"100000": 0.5}})
+    assert list(select(table, [name], [name])["grammar"]) == [name]
+    assert list(select(table, where={"grammar": name})["model"]) == [f"sender/{name}"]
+    assert list(
+        select(table, where=dict([Assignment(plain=True).convert(f"grammar={name}", None, None)]))["grammar"]
+    ) == [name]
+
+
+def test_numbers_are_selected_by_their_value_and_missing_values_by_none() -> None:
+    table = long({"A": {"rot": [0.5, 0.5]}}).assign(pretrain_representation=["soft", None])
+    assert (
+        list(select(table, where={"seed": "123.0"})["seed"])
+        == list(select(table, where={"seed": 123})["seed"])
+        == [123]
+    )
+    for nothing in (None, "None", "null", "nan", ""):
+        assert list(select(table, where={"pretrain_representation": nothing})["seed"]) == [124]

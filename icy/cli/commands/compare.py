@@ -56,7 +56,7 @@ class Place:
         """Read `PATH[@REVISION][:COLUMN=VALUE,...]`; a name that exists is taken whole."""
         parts = [text] if Path(text).exists() else CHOICE.split(text, maxsplit=1)
         chosen = parts[1].split(",") if len(parts) > 1 else []
-        where = dict(Assignment().convert(one, None, None) for one in chosen)
+        where = dict(Assignment(plain=True).convert(one, None, None) for one in chosen)
         return cls(text, *revision_of(parts[0]), where)
 
     def results(self, measure: str | None) -> Results:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from icy.core.errors import unknown
 from icy.core.escapes import csv_table
-from icy.core.files import PRIVATE, write_atomically
+from icy.core.files import write_atomically
 from icy.study.game import Game, GameState
 from icy.study.measures import language_measures, strange_answers
 from icy.study.players.logs import Log, logs_text
@@ -211,17 +211,16 @@ def export(
     """
     if format_ not in FORMATS:
         raise unknown("format of an export", format_, FORMATS)
-    mode = PRIVATE if with_ids else None
     files = _files(study, format_, pilot, with_ids)
     if target.suffix == ".zip":
         archive = io.BytesIO()
         with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as opened:
             for name, content in files.items():
                 opened.writestr(name, content)
-        write_atomically(target, archive.getvalue(), mode=mode)
+        write_atomically(target, archive.getvalue(), private=with_ids)
     else:
         for name, content in files.items():
-            write_atomically(target / name, content, mode=mode)
+            write_atomically(target / name, content, private=with_ids)
     return [*files]
 
 

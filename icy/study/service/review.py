@@ -12,7 +12,7 @@ from pathlib import Path
 
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.escapes import csv_cell
-from icy.core.files import PRIVATE, write_atomically
+from icy.core.files import write_atomically
 from icy.study.filters import LEAST_MS, MOST_ALIKE, MOST_STRANGE
 from icy.study.measures import strange_answers
 
@@ -192,7 +192,7 @@ def export_payments(study: Study, folder: Path) -> list[Path]:
     writer = {"prolific": _prolific, "mturk": _mturk}.get(study.plan.platform.name, _general)
     files = writer(study, rows)
     for name, content in files.items():
-        write_atomically(folder / name, content.encode(), "--pay", mode=PRIVATE)
+        write_atomically(folder / name, content.encode(), "--pay", private=True)
     with study.database.writing() as connection:
         connection.executemany(
             "UPDATE review SET exported = ? WHERE game = ? AND exported IS NULL",

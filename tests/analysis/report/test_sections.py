@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 
 import pandas as pd
 import pytest
 
-from icy.analysis.report import charts
+from icy.analysis.report import charts, sections
 from icy.analysis.report.sections import MOST_POINTS, Section, thinned
 from icy.analysis.tables.bias import bias_table
 from tests.helpers import THREE, long
@@ -49,6 +50,51 @@ def test_runs_hold_what_was_measured_and_their_curves() -> None:
         [[0, 50], [0.25, 0.5]],
     )
     assert second[at["curve"]] == -1
+
+
+def test_many_curves_share_the_points_of_a_section(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = long({str(model): {"rot": [0.5, 0.7]} for model in range(5)})
+    records = [{"key": key, "curve": [[step, step / 100] for step in range(101)]} for key in table["key"]]
+    monkeypatch.setattr(sections, "ALL_POINTS", 150)
+    curves = section(table, records=records).data()["curves"]
+    assert len(curves) == 10
+    assert {len(xs) for xs, _ in curves} == {15}
+    assert all((xs[-1], ys[-1]) == (100, 1.0) for xs, ys in curves)
+
+
+@pytest.mark.parametrize("varying", ["model", "options"])
+def test_a_report_grows_with_its_rows_and_not_with_their_square(varying: str) -> None:
+    """3,000 models on 4 grammars are some 5 MB, in a few thousand calls of Python each."""
+    calls, sizes = [], []
+    for count in (10, 30):
+        values = {f"M{at:04d}": {name: [1.5, 2.5] for name in ("concat", "perm", "rot", "hol")} for at in range(count)}
+        table = long(values, measure="ratio")
+        if varying == "options":
+            table = table.assign(options="a=" + table["model"].str[-4:], model="sender/FC2L")
+        heard = [0]
+
+        def hear(frame: object, event: str, argument: object, heard: list[int] = heard) -> None:
+            heard[0] += event in ("call", "c_call")
+
+        sys.setprofile(hear)
+        try:
+            data = section(table).data()
+        finally:
+            sys.setprofile(None)
+        assert [row for row, _ in section(table).lines] == list(range(count))
+        calls.append(heard[0])
+        sizes.append(len(json.dumps(data)))
+    assert calls[1] < 3.2 * calls[0]
+    assert sizes[1] / 30 * 3000 < 6e6
+
+
+def test_whether_values_are_ratios_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look at all rows for each cell makes the time grow with the square of the rows."""
+    found, looks = section(long(THREE)), []
+    column = type(found.long["measure"]).eq
+    monkeypatch.setattr(pd.Series, "eq", lambda *given: looks.append(1) or column(*given))  # type: ignore[func-returns-value]
+    found.data()
+    assert len(looks) <= 1
 
 
 def test_curves_are_thinned_and_keep_their_end() -> None:

@@ -6,6 +6,8 @@ import contextlib
 import logging
 import os
 import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -125,3 +127,49 @@ def test_a_probe_stops_at_a_worker_that_is_killed(tmp_path: Path, held: dict[str
     plan = make_plan(ProbeSpec.asked(**{**held, "workers": 2, "out": str(tmp_path / "out")}))
     with pytest.raises(IcyError, match="A worker process was killed"):
         run_plan(plan, killer)
+
+
+NESTED = """\
+import logging, multiprocessing, sys
+import icy
+
+def probe(out):
+    heard = []
+    handler = logging.Handler()
+    handler.emit = lambda record: heard.append(record.getMessage())
+    logging.getLogger("icy").addHandler(handler)
+    result = icy.probe("sender/FC2L", ["perm", "rot"], quick=True, workers=2, progress=False, out=out)
+    return [record["steps"] for record in result.records], [one for one in heard if "daemonic" in one]
+
+class Results:
+    def __init__(self, out):
+        self.out = out
+
+    def __len__(self):
+        return 1
+
+    def __getitem__(self, place):
+        return probe(self.out)
+
+if __name__ == "__main__":
+    kind, out = sys.argv[1:]
+    if kind == "DataLoader":
+        from torch.utils.data import DataLoader
+        (found,) = DataLoader(Results(out), batch_size=None, num_workers=1)
+    else:
+        with multiprocessing.get_context(kind).Pool(1) as pool:
+            found = pool.apply(probe, (out,))
+    assert tuple(found) == (probe(out + "-here")[0], ["This is a daemonic process, which cannot start workers; "
+                                               "it trains the replicates itself."]), found
+"""
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("kind", ["fork", "spawn", "DataLoader"])
+def test_a_daemonic_process_trains_itself(tmp_path: Path, kind: str) -> None:
+    script = tmp_path / "nested.py"
+    script.write_text(NESTED)
+    words = [sys.executable, str(script), kind, str(tmp_path / "results")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr

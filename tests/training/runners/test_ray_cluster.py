@@ -134,7 +134,7 @@ def test_a_file_of_another_machine_registers_as_it_does_there(tmp_path: Path) ->
 import pathlib, sys
 from icy.core.registry import registry
 path = pathlib.Path(sys.argv[1])
-registry.load_file(path) if path.exists() else registry.load_text(str(path.resolve()), sys.argv[2])
+registry.load_file(path) if path.exists() else registry.load_content(str(path.resolve()), sys.argv[2].encode())
 entry = registry.get("sender/OfAFile")
 print(entry.full_version, entry.origin, entry.load().__module__)
 """

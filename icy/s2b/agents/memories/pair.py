@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from icy.core.checks import real_number, whole_number
+from icy.core.checks import LARGEST_SEED, real_number, whole_number
 from icy.core.errors import IncompatibleError, unknown
 from icy.s2b.agents.dealt import DealtGames, check_dealt, deal_silent, decide
 from icy.s2b.agents.rewards import (
@@ -87,6 +87,7 @@ class PairSettings:
     def __post_init__(self) -> None:
         if self.estimator not in ESTIMATORS:
             raise unknown("estimator", self.estimator, ESTIMATORS)
+        whole_number("seed", self.seed, least=0, most=LARGEST_SEED)
         whole_number("number of episodes", self.episodes, least=2)
         whole_number("number of updates", self.updates)
         whole_number("setting warmup", self.warmup, least=0)

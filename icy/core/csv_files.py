@@ -1,0 +1,118 @@
+"""Reading csv files: encoding, separator, and texts that pandas would take for missing values or numbers."""
+
+from __future__ import annotations
+
+import codecs
+import io
+import logging
+import re
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .escapes import from_csv_table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+log = logging.getLogger(__name__)
+SEPARATORS = (",", ";", "\t", "|")
+MISSING = ("", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null", "None")  # in columns of numbers
+MARKS = (  # at the beginning of a file; that of UTF-32 begins with that of UTF-16
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+FIRST_LINE = re.compile(r"sep=([,;\t|])\r?\n")  # by which Excel says what separates entries
+DECIMAL_COMMA = r"\s*[+-]?\d+(,\d+)?([eE][+-]?\d+)?\s*"
+
+
+def csv_text(path: Path) -> str:
+    """Return the text of a csv file in UTF-8, UTF-16 or UTF-32; other files are read as Windows-1252, with a warning.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it is not text.
+    """
+    content = path.read_bytes()
+    encoding = next((name for mark, name in MARKS if content.startswith(mark)), "")
+    if not encoding and content[1:2] == b"\0":  # UTF-16 without a mark, of a text that begins with a Latin letter
+        encoding = "utf-16-le"
+    elif not encoding and content[:1] == b"\0":
+        encoding = "utf-16-be"
+    try:
+        text = content.decode(encoding or "utf-8")
+    except UnicodeDecodeError:
+        if encoding:
+            raise
+        text = content.decode("cp1252", errors="replace")
+        log.warning("'%s' is not in UTF-8 and was read as Windows-1252; save it as UTF-8 if letters are wrong.", path)
+    if "\0" in text:
+        raise ValueError("it holds bytes that are not text")
+    return text
+
+
+def separated(text: str, usual: str = ",") -> tuple[str, str]:
+    r"""Return the separator of a csv text by its header line, and the text without a first line such as "sep=;".
+
+    Args:
+        text: of a file.
+        usual: the separator, unless another one is more frequent in the header.
+
+    Example:
+        >>> separated("model;seed\nnull;1\n")[0], separated("message\nabba\n")[0]
+        (';', ',')
+    """
+    if said := FIRST_LINE.match(text):
+        return said[1], text[said.end() :]
+    header = re.sub(r'"[^"]*"', "", text.lstrip("\r\n").partition("\n")[0])
+    return max((usual, *SEPARATORS), key=header.count), text
+
+
+def read_csv_table(path: Path, texts: Collection[str] | None, missing: Sequence[str] = MISSING) -> pd.DataFrame:
+    """Read a csv file with a header line. A name such as "null", "NA", "1e5" or "007" stays as it is.
+
+    Args:
+        path: of the file.
+        texts: columns of text, in which only an empty entry is missing; None to read all entries as they are.
+        missing: entries that mean a missing value in other columns. Pandas determines the type of these columns.
+
+    Returns:
+        The table, with cells as they were before `icy.core.escapes.csv_table`.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it is not a table.
+    """
+    return parse_csv(csv_text(path), texts, missing)
+
+
+def parse_csv(text: str, texts: Collection[str] | None, missing: Sequence[str] = MISSING) -> pd.DataFrame:
+    """Return the table that a csv text holds; for the rest see `read_csv_table`."""
+    import pandas as pd
+
+    separator, text = separated(text)
+    options: dict[str, Any] = {"sep": separator, "index_col": False, "keep_default_na": False}
+    names = list(pd.read_csv(io.StringIO(text), nrows=0, **options).columns)
+    of_text = {name for name in names if texts is None or name in texts}
+    found = pd.read_csv(
+        io.StringIO(text),
+        dtype=dict.fromkeys(of_text, str),
+        na_values={} if texts is None else {n: [""] if n in of_text else list(missing) for n in names},
+        low_memory=False,
+        **options,
+    )
+    if separator != ",":
+        for name in set(names) - of_text:
+            found[name] = _with_points(found[name])
+    return from_csv_table(found)
+
+
+def _with_points(column: pd.Series[Any]) -> pd.Series[Any]:
+    """Return a column of numbers with decimal commas as numbers; others as they are."""
+    known = column.dropna()
+    if not len(known) or not known.map(lambda entry: isinstance(entry, str)).all():
+        return column
+    return column.str.replace(",", ".").astype(float) if known.str.fullmatch(DECIMAL_COMMA).all() else column

@@ -1,0 +1,104 @@
+"""Reading csv files: names that look like something else, separators and encodings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import icy
+from icy.analysis import bias_table
+from icy.core.csv_files import csv_text, separated
+from icy.core.escapes import csv_table
+from icy.records.load import read_long
+from icy.study.rows import COLUMNS, read_rows
+from tests.helpers import long
+from tests.pages import ROOT
+
+# What pandas reads as missing, as numbers, as truth values or as infinite, and what spreadsheets compute.
+NAMES = [
+    *("null", "NULL", "NA", "N/A", "n/a", "None", "none", "nan", "NaN", "-nan", "<NA>", "#N/A", "1.#IND", "-"),
+    *("True", "false", "yes", "inf", "-inf", "Infinity", "1e5", "007", "1_000", "0x10", "1.50", "2024-01-01", "=1+1"),
+    *("'tis", "a,b", "a;b", 'a"b', "ü", "名"),
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_names_of_models_and_grammars_are_text(tmp_path: Path, name: str, suffix: str) -> None:
+    table = long({name: {"concat": 1.0, name: [0.5, 0.75]}}, options=name, key="12345e67")
+    path = tmp_path / f"results{suffix}"
+    if suffix == ".csv":
+        csv_table(table).to_csv(path, index=False)
+    else:
+        table.to_parquet(path, index=False)
+    found = read_long(path)
+    assert list(found["grammar"]) == ["concat", name, name]
+    assert set(found["model"]) == {f"sender/{name}"}
+    assert set(found["options"]) == {name}
+    assert set(found["key"]) == {"12345e67"}
+    assert found["value"].tolist() == [1.0, 0.5, 0.75]
+    cells = bias_table(path).rows[0][1]
+    assert cells[name].mean == 0.625
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t", "|"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "cp1252"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_results_of_any_separator_and_encoding(tmp_path: Path, separator: str, encoding: str, end: str) -> None:
+    lines = ["model,grammar,seed,value,measure", "sender/Müller,null,123,1.5,ratio", '"sender/A;B|C",rot,124,2,ratio']
+    lines[2] = lines[2] if separator in ";|" else lines[2].replace('"', "")
+    path = tmp_path / "results.csv"
+    path.write_bytes((end.join(line.replace(",", separator) for line in lines) + end).encode(encoding))
+    found = read_long(path)
+    assert list(found["model"]) == ["sender/Müller", "sender/A;B|C"]
+    assert list(found["grammar"]) == ["null", "rot"]
+    assert found["value"].tolist() == [1.5, 2.0]
+
+
+def test_decimal_commas_and_the_first_line_of_excel(tmp_path: Path) -> None:
+    path = tmp_path / "results.csv"
+    path.write_text("sep=;\nmodel;grammar;seed;value;measure\nsender/A;rot;123;1,5;ratio\nsender/A;rot;124;2;ratio\n")
+    assert read_long(path)["value"].tolist() == [1.5, 2.0]
+
+
+def test_missing_numbers_are_missing(tmp_path: Path) -> None:
+    path = tmp_path / "results.csv"
+    path.write_text("model,grammar,seed,value,measure,own\nsender/A,rot,123,NA,ratio,NaN\nsender/A,NA,124,2,ratio,3\n")
+    found = read_long(path)
+    assert found["value"].isna().tolist() == found["own"].isna().tolist() == [True, False]
+    assert list(found["grammar"]) == ["rot", "NA"]
+
+
+def test_other_encodings_are_warned_of_and_what_is_no_text_is_refused(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "results.csv"
+    path.write_bytes("größe\n".encode("latin-1"))
+    assert csv_text(path) == "größe\n"
+    assert "was read as Windows-1252" in caplog.text
+    path.write_bytes(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR")
+    with pytest.raises(icy.core.errors.StoreError, match="bytes that are not text"):
+        read_long(path)
+
+
+def test_separators_within_quotes_do_not_count() -> None:
+    assert separated('"a;b;c",d\n1,2\n')[0] == ","
+    assert separated("a\n1\n", "\t")[0] == "\t"
+
+
+def test_rows_of_the_study_come_back(tmp_path: Path) -> None:
+    rows = pd.DataFrame([dict.fromkeys(COLUMNS, "007") | {"agent": name, "value": 0.5} for name in NAMES])
+    csv_table(rows).to_csv(tmp_path / "rows.csv", index=False)
+    found = read_rows(tmp_path / "rows.csv")
+    assert list(found["agent"]) == NAMES
+    assert set(found["person"]) == {"007"}
+    assert set(found["value"]) == {0.5}
+
+
+def test_all_readers_use_one_function() -> None:
+    """Pandas on its own takes the name "null" for a missing value."""
+    files = [file for folder in ("icy", "analysis", "models", "grammars") for file in (ROOT / folder).rglob("*.py")]
+    users = [str(file.relative_to(ROOT)) for file in files if "pd.read_csv(" in file.read_text("utf-8")]
+    assert users == ["icy/core/csv_files.py"]
