@@ -5,15 +5,16 @@ positions it needs what attention reads of them. `Cache.attend` keeps that, and 
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.autograd import Function
 from torch.nn import functional as F
 
 from icy.core.errors import IncompatibleError, InvalidSettingError
+from icy.core.fused import Fused, apply, differentiated, gradients, usable
 from icy.core.tracing import traceable, tracing
 
 from .kernels.products import add_product, product
@@ -60,7 +61,7 @@ def _over_rows(grad: Float[Tensor, "stack rows size"]) -> Float[Tensor, "stack 1
 
 def _as_stack(matrix: Float[Tensor, "*stack rows size"]) -> Float[Tensor, "stack rows size"]:
     """Reshape to exactly one axis before the last two."""
-    return matrix.reshape(-1, *matrix.shape[-2:])
+    return matrix.reshape(math.prod(matrix.shape[:-2]), *matrix.shape[-2:])
 
 
 def _as_row(vector: Float[Tensor, "*stack size"]) -> Float[Tensor, "stack 1 size"]:
@@ -68,18 +69,27 @@ def _as_row(vector: Float[Tensor, "*stack size"]) -> Float[Tensor, "stack 1 size
     return vector.reshape(-1, 1, vector.shape[-1])
 
 
-class _Normalise(Function):
+class _Normalise(Fused):
     """scale (x - mean) / sqrt(variance + epsilon) + shift; x [stack, rows, hidden], the others [stack, 1, hidden]."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
         normal, mean, rate = _normal(x)
-        ctx.save_for_backward(x, normal, mean, rate, scale)
+        ctx.save_for_backward(x, normal, mean, rate, scale, shift)
         return torch.addcmul(shift, normal, scale)
 
     @staticmethod
+    def plain(x: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
+        return torch.addcmul(shift, F.layer_norm(x, x.shape[-1:], eps=EPSILON), scale)
+
+    @staticmethod
+    def inputs(ctx: Any) -> Sequence[Any]:
+        x, _, _, _, scale, shift = ctx.saved_tensors
+        return x, scale, shift
+
+    @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        return *_normal_backward(grad, *ctx.saved_tensors), _over_rows(grad)
+        return *_normal_backward(grad, *ctx.saved_tensors[:5]), _over_rows(grad)
 
 
 @traceable
@@ -88,7 +98,7 @@ def normalise(
 ) -> Float[Tensor, "*lead hidden"]:
     """Return scale (x - mean) / sqrt(variance + epsilon) + shift, of the last axis."""
     scale, shift = _as_row(scale), _as_row(shift)
-    normal: Tensor = _Normalise.apply(x.reshape(len(scale), -1, x.shape[-1]), scale, shift)  # type: ignore[no-untyped-call]
+    normal: Tensor = apply(_Normalise, x.reshape(len(scale), -1, x.shape[-1]), scale, shift)
     return normal.view(x.shape)
 
 
@@ -106,7 +116,7 @@ class LayerNorm(nn.LayerNorm):
 # -- attention over a cache --------------------------------------------------------------------------------------------
 
 
-class _Attend(Function):
+class _Attend(Fused):
     """One step of attention over a cache, to which the step adds a row.
 
     Each step takes the cache that the step before it returned. On the way back, the gradient of the cache is therefore
@@ -116,7 +126,9 @@ class _Attend(Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, query: Tensor, row: Tensor, cache: Tensor, step: int) -> tuple[Tensor, Tensor]:
+    def forward(
+        ctx: Any, query: Tensor, row: Tensor, cache: Tensor, step: int, rows: list[Tensor]
+    ) -> tuple[Tensor, Tensor]:
         ctx.mark_dirty(cache)
         ctx.set_materialize_grads(False)
         cache[:, step] = row
@@ -124,16 +136,19 @@ class _Attend(Function):
         ctx.seen, ctx.shape, ctx.step = cache.detach()[:, : step + 1], cache.shape, step
         keys, values = _keys_and_values(ctx.seen, query.shape[-1])
         weights = _products(keys, query).softmax(-1)
-        ctx.save_for_backward(query, weights)
+        # For second derivatives, also the rows with their graph, which the cache does not hold.
+        ctx.save_for_backward(query, weights, *rows)
         return torch.bmm(weights.unsqueeze(1), values).squeeze(1), cache
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor | None, to_cache: Tensor | None) -> Any:
-        query, weights = ctx.saved_tensors
+        query, weights, *rows = ctx.saved_tensors
         if to_cache is None:  # this is the last step
             to_cache = query.new_zeros(ctx.shape)
+        if differentiated():
+            return *_attend_gradients(query, rows, grad, to_cache), None, None
         if grad is None:
-            return None, to_cache[:, ctx.step].contiguous(), to_cache, None
+            return None, to_cache[:, ctx.step].contiguous(), to_cache, None, None
         keys, values = _keys_and_values(ctx.seen, query.shape[-1])
         to_keys, to_values = _keys_and_values(to_cache[:, : ctx.step + 1], query.shape[-1])
         to_weights = _products(values, grad).mul_(weights)
@@ -141,7 +156,21 @@ class _Attend(Function):
         to_keys.addcmul_(to_scores.unsqueeze(-1), query.unsqueeze(1))
         to_values.addcmul_(weights.unsqueeze(-1), grad.unsqueeze(1))
         to_query = torch.bmm(to_scores.unsqueeze(1), keys).squeeze(1)
-        return to_query, to_cache[:, ctx.step].contiguous(), to_cache, None
+        return to_query, to_cache[:, ctx.step].contiguous(), to_cache, None, None
+
+
+def _attend_gradients(
+    query: Tensor, rows: Sequence[Tensor], grad: Tensor | None, to_cache: Tensor
+) -> tuple[Tensor | None, Tensor, Tensor]:
+    """Return the gradients of query, row and cache, in operations that PyTorch can differentiate."""
+    to_query = None
+    if grad is not None:
+        needed = [x.requires_grad for x in (query, *rows)]
+        inputs = (query, *rows)
+        to_query, *to_rows = gradients(lambda query, *rows: attend_over(query, list(rows)), inputs, [grad], needed)
+        given = torch.stack([torch.zeros_like(x) if to is None else to for x, to in zip(rows, to_rows, strict=True)], 1)
+        to_cache = to_cache + F.pad(given, (0, 0, 0, to_cache.shape[1] - len(rows)))
+    return to_query, to_cache[:, len(rows) - 1], to_cache
 
 
 def _keys_and_values(rows: Tensor, width: int) -> tuple[Tensor, Tensor]:
@@ -164,8 +193,9 @@ class Cache:
     def __init__(self, length: int) -> None:
         self._length = length
         self._step = 0
+        self._is_plain = False
         self._rows: Tensor | None = None  # [stack * batch * heads, length, width]
-        self._seen: list[Tensor] = []  # the same rows, where a tracer has to see each
+        self._seen: list[Tensor] = []  # the same rows, each as it was given
 
     def attend(
         self, query: Float[Tensor, "*lead size"], row: Float[Tensor, "*lead width"]
@@ -175,10 +205,15 @@ class Cache:
             self._seen.append(row)
             return attend_over(query, self._seen)
         rows = row.flatten(0, -2)
+        self._seen.append(rows)
+        # Once plain, always plain: `torch.compile` may compile some steps and not others.
+        self._is_plain = self._is_plain or not usable(_Attend)
+        if self._is_plain:
+            return attend_over(query.flatten(0, -2), self._seen).view(query.shape)
         if self._rows is None:
             self._rows = rows.new_zeros(len(rows), self._length, row.shape[-1])
         mean: Tensor
-        mean, self._rows = _Attend.apply(query.flatten(0, -2), rows, self._rows, self._step)  # type: ignore[no-untyped-call]
+        mean, self._rows = apply(_Attend, query.flatten(0, -2), rows, self._rows, self._step, list(self._seen))
         self._step += 1
         return mean.view(query.shape)
 
@@ -227,7 +262,7 @@ def _query_and_row(projected: Tensor, heads: int) -> tuple[Tensor, Tensor]:
 # -- the decoder of Icy22 ----------------------------------------------------------------------------------------------
 
 
-class _AfterAttention(Function):
+class _AfterAttention(Fused):
     """The rest of a post-norm decoder layer after self-attention, as one autograd node with its own backward pass.
 
     h = norm2(norm1(x) + crossed); y = norm3(h + relu(h W1 + c1) W2 + c2), for x [stack, batch, hidden], matrices
@@ -246,12 +281,26 @@ class _AfterAttention(Function):
         narrowed = add_product(h + narrow_bias, wide, narrow)
         third = _normal(narrowed)
         norms = (x, *first, scale1), (crossed, *second, scale2), (narrowed, *third, scale3)
-        ctx.save_for_backward(*norms[0], *norms[1], *norms[2], h, wide, widen, narrow)
+        ctx.inputs = len(weights) + 1
+        ctx.save_for_backward(x, *weights, *norms[0], *norms[1], *norms[2], h, wide, widen, narrow)
         return torch.addcmul(shift3, third[0], scale3)
 
     @staticmethod
+    def plain(x: Tensor, *weights: Tensor) -> Tensor:
+        scale1, shift1, scale2, shift2, widen, widen_bias, narrow, narrow_bias, scale3, shift3 = weights
+        crossed = _Normalise.plain(x, scale1, shift1)
+        h = _Normalise.plain(crossed, scale2, shift2)
+        wide = torch.relu(torch.baddbmm(widen_bias, h, widen))
+        return _Normalise.plain(h + torch.baddbmm(narrow_bias, wide, narrow), scale3, shift3)
+
+    @staticmethod
+    def inputs(ctx: Any) -> Sequence[Any]:
+        found: Sequence[Any] = ctx.saved_tensors[: ctx.inputs]
+        return found
+
+    @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        *norms, h, wide, widen, narrow = ctx.saved_tensors
+        *norms, h, wide, widen, narrow = ctx.saved_tensors[ctx.inputs :]
         to_narrowed, to_scale3 = _normal_backward(grad, *norms[10:])
         to_wide = product(to_narrowed, narrow.mT)
         torch.ops.aten.threshold_backward(to_wide, wide, 0, grad_input=to_wide)
@@ -269,7 +318,7 @@ def after_attention(
     x: Float[Tensor, "*stack batch hidden"], *weights: Float[Tensor, "*_stack _rows _columns"]
 ) -> Float[Tensor, "*stack batch hidden"]:
     """Return the rest of a decoder layer; see _AfterAttention."""
-    output: Tensor = _AfterAttention.apply(x, *weights)  # type: ignore[no-untyped-call]
+    output: Tensor = apply(_AfterAttention, x, *weights)
     return output
 
 
@@ -423,7 +472,18 @@ def attend_by_head(
     by_head = _by_head(projected, heads).flatten(0, -4).transpose(1, 2)  # [batch, heads, length, 3 * width]
     query, key, value = by_head.chunk(3, -1)
     seen = F.scaled_dot_product_attention(query, key, value, is_causal=causal)
-    return seen.transpose(1, 2).reshape(*projected.shape[:-1], -1)
+    if usable(_Attend) and seen.grad_fn is not None and seen.grad_fn.name().startswith("ScaledDotProduct"):
+        seen.register_hook(_refuse_second_derivatives)
+    return seen.transpose(1, 2).reshape(*projected.shape[:-1], projected.shape[-1] // 3)
+
+
+def _refuse_second_derivatives(grad: Tensor) -> None:
+    """Raise NotImplementedError if a backward pass through PyTorch's fused attention is to be differentiated."""
+    if torch.is_grad_enabled():
+        raise NotImplementedError(
+            "PyTorch's fused attention has no second derivatives; run the forward pass within "
+            "`with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):`."
+        )
 
 
 @traceable

@@ -6,13 +6,15 @@ of the weights pair with those of the input, as in `icy.models.layers`.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor, nn
-from torch.autograd import Function
+from torch.nn import functional as F
 
+from icy.core.fused import Fused, apply, differentiated
 from icy.core.tracing import traceable
 
 from .kernels.products import add_product, product
@@ -32,29 +34,37 @@ def _rows(x: Tensor, which: slice) -> Tensor:
     return part.view(part.shape[0], -1, part.shape[-1])
 
 
-class Convolve(Function):
+class Convolve(Fused):
     """y_t = b + sum_k x_{t+k-1} W_k for t < outputs: `x` [stack, length, batch, in], `weight` [stack, 3, in, out]."""
-
-    generate_vmap_rule = True
 
     @staticmethod
     def forward(x: Tensor, weight: Tensor, bias: Tensor, outputs: int) -> Tensor:
         stack, length, batch, _ = x.shape
         centre = _rows(x, slice(outputs))
-        y = product(centre, weight[:, 1], bias.unsqueeze(1)).view(stack, outputs, batch, -1)
+        y = product(centre, weight[:, 1], bias.unsqueeze(1)).view(stack, outputs, batch, weight.shape[-1])
         for k in (0, 2):
             to, of = _overlap(k - 1, length, outputs)
             add_product(_rows(y, to), _rows(x, of), weight[:, k])
         return y
 
     @staticmethod
+    def plain(x: Tensor, weight: Tensor, bias: Tensor, outputs: int) -> Tensor:
+        padded = F.pad(x, (0, 0, 0, 0, 1, max(0, outputs + 1 - x.shape[1])))
+        parts = [padded[:, k : k + outputs] @ weight[:, k].unsqueeze(1) for k in range(WIDTH)]
+        return sum(parts, bias[:, None, None])
+
+    @staticmethod
+    def inputs(ctx: Any) -> Sequence[Any]:
+        return *ctx.saved_tensors, ctx.outputs
+
+    @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        x, weight, _, ctx.outputs = inputs
-        ctx.save_for_backward(x, weight)
+        *tensors, ctx.outputs = inputs
+        ctx.save_for_backward(*tensors)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        x, weight = ctx.saved_tensors
+        x, weight, _ = ctx.saved_tensors
         grad = grad.contiguous()
         places = [_overlap(k - 1, x.shape[1], ctx.outputs) for k in range(WIDTH)]
         to_weight = torch.stack([product(_rows(x, of).mT, _rows(grad, to)) for to, of in places], 1)
@@ -66,16 +76,19 @@ class Convolve(Function):
         return to_x, to_weight, grad.sum((1, 2)), None
 
 
-class PoolReLU(Function):
+class PoolReLU(Fused):
     """relu(max(x_2t, x_2t+1)) of x [..., length, batch, size]; if both are equal, the first gets the gradient."""
-
-    generate_vmap_rule = True
 
     @staticmethod
     def forward(x: Tensor) -> tuple[Tensor, Tensor]:
         even, odd = _pairs(x)
         # The mask is float: on a CPU a product with it is several times faster than with booleans.
         return torch.maximum(even, odd).relu_(), (even >= odd).to(x.dtype)
+
+    @staticmethod
+    def plain(x: Tensor) -> tuple[Tensor]:
+        even, odd = _pairs(x)
+        return (torch.where(even >= odd, even, odd).relu(),)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -85,9 +98,13 @@ class PoolReLU(Function):
         ctx.save_for_backward(pooled, first)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor, *_: Any) -> Any:
+    def backward(ctx: Any, grad: Tensor | None, *_: Any) -> Any:
         pooled, first = ctx.saved_tensors
+        if grad is None:
+            return None
         grad = torch.ops.aten.threshold_backward(grad, pooled, 0)  # zero where the ReLU is
+        if differentiated():
+            return torch.stack([grad * first, grad - grad * first], -3).flatten(-4, -3)
         to_x = grad.new_empty(*grad.shape[:-3], 2 * grad.shape[-3], *grad.shape[-2:])
         to_even, to_odd = _pairs(to_x)
         torch.mul(grad, first, out=to_even)
@@ -149,12 +166,12 @@ def convolve(
     single = weight.dim() == 3
     parts = (x, weight, bias)
     stacked = [part.unsqueeze(0) for part in parts] if single else parts
-    y: Tensor = Convolve.apply(*stacked, outputs)  # type: ignore[no-untyped-call]
+    y: Tensor = apply(Convolve, *stacked, outputs)
     return y.squeeze(0) if single else y
 
 
 @traceable
 def pool_relu(x: Float[Tensor, "*stack length batch size"]) -> Float[Tensor, "*stack length//2 batch size"]:
     """Return the maximum of each pair of positions, after a ReLU; see PoolReLU."""
-    pooled: Tensor = PoolReLU.apply(x)[0]  # type: ignore[no-untyped-call]
+    pooled: Tensor = apply(PoolReLU, x)[0]
     return pooled

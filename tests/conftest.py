@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -35,6 +36,16 @@ def _one_thread() -> None:
     import torch
 
     torch.set_num_threads(1)
+
+
+@pytest.fixture(autouse=True)
+def _without_long_checks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out the checks of PyTorch's transforms, which take seconds, from contracts within other tests."""
+    testing = sys.modules.get("icy.testing")
+    if testing is not None and request.node.get_closest_marker("contract") is None:
+        for checks in (testing.MODEL_CHECKS, testing.CELL_CHECKS, testing.PERCEPTION_CHECKS):
+            for name in ("func_grad", "vmap", "compile", "export", "distributed"):
+                monkeypatch.delitem(checks, name)
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ its own in pytest. If a plug-in cannot pass a check, declare the check and the r
 `expected_failures` or in an attribute of that name on the factory; the failure is then reported as excused.
 """
 
-from .cases import CheckFailure, GrammarCase, ModelCase, NotApplicable
+from .cases import CheckFailure, GrammarCase, ModelCase, NotApplicable, Unsupported
 from .cells import CELL_CHECKS, CellCase
 from .contracts import (
     check_cell,
@@ -64,6 +64,7 @@ __all__ = [
     "PlayerCase",
     "StudyPlayerCase",
     "TextModelCase",
+    "Unsupported",
     "WorldCase",
     "bound_checks",
     "check_cell",

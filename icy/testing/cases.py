@@ -52,6 +52,10 @@ class NotApplicable(unittest.SkipTest):
     """A check does not apply to this plug-in; pytest and unittest take it for a skip."""
 
 
+class Unsupported(NotApplicable):
+    """A plug-in does not support something optional; the message says what, and gives the error."""
+
+
 def require(condition: object, sentence: str) -> None:
     """Fail the check with `sentence` unless `condition` holds.
 

@@ -37,6 +37,7 @@ from .cases import (
     require_same_training,
     same_random_state,
 )
+from .other_loops import OtherLoopCase, other_loop_checks
 
 BATCH, STEPS = 5, 4
 LONG = 20  # steps, as in the papers' messages
@@ -437,3 +438,10 @@ def _require_states(states: Sequence[State], shape: tuple[int, int], what: str) 
         )
         for i, member in enumerate(state):
             _require_shape(member, shape, f"Tensor {i} of the state that {name} gives ({what})")
+
+
+def _in_another_loop(case: CellCase) -> OtherLoopCase:
+    return OtherLoopCase(lambda seed: _Net(case, case.seed + seed), case.start(), (2 * case.size,))
+
+
+CELL_CHECKS |= other_loop_checks(_in_another_loop)

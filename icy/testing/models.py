@@ -35,6 +35,7 @@ from .cases import (
     run,
     same_random_state,
 )
+from .other_loops import OtherLoopCase, other_loop_checks
 
 SEEDS = (11, 12, 13)  # of the three replicates that are trained together
 UPDATES = {"soft": 10}  # on one batch
@@ -349,3 +350,17 @@ def check_learns(case: ModelCase) -> None:
         require(
             right > right_before, f"After storing a batch, {right:.0%} of it are right; before, {right_before:.0%}."
         )
+
+
+def _in_another_loop(case: ModelCase, is_short: bool = False) -> OtherLoopCase:
+    return OtherLoopCase(
+        make=lambda seed: case.make(case.seed + seed),
+        inputs=case.examples(EXAMPLES)[0],
+        shape=case.shape,
+        learns=getattr(case.make(), "learns_by_gradient", True),
+        ready=case.ready,
+        short=None if is_short else _in_another_loop(case.with_task(word_length=1), is_short=True),
+    )
+
+
+MODEL_CHECKS |= other_loop_checks(_in_another_loop)

@@ -34,6 +34,7 @@ from .cases import (
     run,
     same_random_state,
 )
+from .other_loops import OtherLoopCase, other_loop_checks
 
 SHAPES = ((12,), (3, 16, 16))  # of objects that a perception may be for: features, and an image
 BATCH = 6
@@ -281,3 +282,10 @@ def _train(case: PerceptionCase, learner: Learner, seeds: Sequence[int], updates
     keys = torch.tensor([stream_key(seed, "testing", "noise") for seed in seeds], dtype=torch.int64, device="cpu")
     for _ in range(updates):
         learner.update(_batches(case, seeds), targets, keys)
+
+
+def _in_another_loop(case: PerceptionCase) -> OtherLoopCase:
+    return OtherLoopCase(lambda seed: case.make(case.seed + seed), case.objects(), (case.size,))
+
+
+PERCEPTION_CHECKS |= other_loop_checks(_in_another_loop)

@@ -17,7 +17,7 @@ from icy.core.registry import Entry
 from icy.core.surroundings import standard_state
 from icy.core.text import counted
 
-from .cases import Check, CheckFailure, GrammarCase, ModelCase, NotApplicable, first_line
+from .cases import Check, CheckFailure, GrammarCase, ModelCase, NotApplicable, Unsupported, first_line
 from .cells import CellCase
 from .cores import CoreCase
 from .metrics import MetricCase
@@ -50,9 +50,10 @@ class CheckResult:
     Attributes:
         name: name of the check, such as "output_shape".
         passed: whether the check held or was excused.
-        message: what went wrong; or why the check was excused; or a remark, such as how a model is stacked; or nothing.
+        message: the failure; the reason for an excuse; the optional feature that is not supported; a remark, such as
+            how a model is stacked; or nothing.
         seconds: how long the check took.
-        excused: whether the check does not apply, or its failure was declared.
+        excused: whether the check does not apply, is of something optional that is not supported, or was declared.
     """
 
     name: str
@@ -101,6 +102,8 @@ class BoundCheck:
         started, passed, excused = time.perf_counter(), True, False
         try:
             message = self() or ""
+        except Unsupported as lack:
+            message, excused = f"not supported: {lack}", True
         except NotApplicable as reason:
             message, excused = f"does not apply: {reason}", True
         except Exception as error:  # a plug-in may raise anything

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, vmap
 from torch.nn import functional as F
 
+from icy.core.fused import hand_written_only
 from icy.core.noise import Noise, drawing_from
 from icy.core.streams import stream_key
 
@@ -137,7 +138,8 @@ class Stack:
             buffers = self._buffers if which is None else {name: b[index] for name, b in self._buffers.items()}
             return _call(one, values | buffers, keys, *inputs)
         placed = (0, None if keys is None else 0, *[0] * len(inputs))
-        found: Output = vmap(partial(_call, one), in_dims=placed)(values, keys, *inputs)
+        with hand_written_only():
+            found: Output = vmap(partial(_call, one), in_dims=placed)(values, keys, *inputs)
         return found
 
     def _one_by_one(self, inputs: Sequence[Tensor], keys: Tensor | None, which: Sequence[int]) -> Output:

@@ -3,18 +3,20 @@
 A recurrent update is some hundred small element-wise operations around a few matrix products; their overhead on a CPU,
 and their launches on a GPU, cost as much as the products. As single nodes the steps need about a third as many
 operations; on a GPU with Triton, one or two (triton_steps). All work on the last axis (hidden) and broadcast over the
-others. vmap can run them forward (`generate_vmap_rule`), but not backward where a gradient is written in place; stacks
-of these models broadcast instead.
+others. Each also has a plain form, for autocast and PyTorch's transforms (`icy.core.fused`).
+
+The values that a step keeps for its backward pass are outputs of it, and have gradients themselves where second
+derivatives are wanted: so nothing is kept for these.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.autograd import Function
 
+from icy.core.fused import Fused, apply, differentiated, of_one_type
 from icy.core.tracing import traceable
 
 from . import triton_steps
@@ -28,8 +30,27 @@ def _tanh(x: Tensor) -> Tensor:
     return (x * 2).sigmoid_().mul_(2).sub_(1)
 
 
+def plain_tanh(x: Tensor) -> Tensor:
+    """Return the same with a gradient."""
+    return (x * 2).sigmoid() * 2 - 1 if x.is_cpu and x.dtype == torch.float32 else torch.tanh(x)
+
+
 # Each returns a new tensor, since an output of a Function must not share memory with its input.
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"identity": torch.clone, "tanh": _tanh, "relu": torch.relu}
+PLAIN = {**ACTIVATIONS, "tanh": plain_tanh}
+
+
+def _slope(kind: str, y: Tensor) -> Tensor:
+    """Return the derivative of an activation where its value is y."""
+    if kind == "tanh":
+        return 1 - y * y
+    return (y > 0).to(y.dtype) if kind == "relu" else torch.ones_like(y)
+
+
+def _total(*parts: Tensor | None) -> Tensor:
+    """Return the sum of the gradients that are not None; there is at least one."""
+    there = [part for part in parts if part is not None]
+    return sum(there[1:], there[0])
 
 
 def _reduced(gradient: Tensor, like: tuple[int, ...]) -> Tensor:
@@ -37,7 +58,7 @@ def _reduced(gradient: Tensor, like: tuple[int, ...]) -> Tensor:
     return gradient if gradient.shape == like else gradient.sum_to_size(like)
 
 
-class Tanh(Function):
+class Tanh(Fused):
     """tanh(x)."""
 
     generate_vmap_rule = True
@@ -45,6 +66,10 @@ class Tanh(Function):
     @staticmethod
     def forward(x: Tensor) -> Tensor:
         return _tanh(x)
+
+    @staticmethod
+    def plain(x: Tensor) -> Tensor:
+        return plain_tanh(x)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -56,13 +81,17 @@ class Tanh(Function):
         return torch.addcmul(grad, grad * y, y, value=-1)
 
 
-class Mix(Function):
+class Mix(Fused):
     """(1 - s) a + s b, with one s per row: `a`, `b` [..., rows, hidden], `s` [..., rows, 1]."""
 
     generate_vmap_rule = True
 
     @staticmethod
     def forward(a: Tensor, b: Tensor, s: Tensor) -> Tensor:
+        return torch.lerp(a, b, s)
+
+    @staticmethod
+    def plain(a: Tensor, b: Tensor, s: Tensor) -> Tensor:
         return torch.lerp(a, b, s)
 
     @staticmethod
@@ -78,13 +107,11 @@ class Mix(Function):
         return grad - to_b, to_b, _reduced((b - a).mul_(grad), s.shape)
 
 
-class GRUStep(Function):
+class GRUStep(Fused):
     """The step of a GRU. `from_input` [..., rows or 1, 3E] is W x + b, `from_state` [..., rows, 3E] is U h + c.
 
     r, z = sigmoid(their two parts); n = tanh(n_x + r n_h); h' = (1 - z) n + z h.
     """
-
-    generate_vmap_rule = True
 
     @staticmethod
     def forward(from_input: Tensor, from_state: Tensor, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -97,17 +124,26 @@ class GRUStep(Function):
         return torch.lerp(n, h, z), rz, n
 
     @staticmethod
+    def plain(from_input: Tensor, from_state: Tensor, h: Tensor) -> tuple[Tensor]:
+        size = h.shape[-1]
+        r, z = torch.sigmoid(from_input[..., : 2 * size] + from_state[..., : 2 * size]).chunk(2, -1)
+        n = plain_tanh(torch.addcmul(from_input[..., 2 * size :], r, from_state[..., 2 * size :]))
+        return (torch.lerp(n, h, z),)
+
+    @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         from_input, from_state, h = inputs
         _, rz, n = output
-        ctx.mark_non_differentiable(rz, n)
         ctx.set_materialize_grads(False)
         ctx.input_shape = from_input.shape
         ctx.save_for_backward(from_state, h, rz, n)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor, *_: Any) -> Any:
+    def backward(ctx: Any, grad: Tensor | None, of_rz: Tensor | None, of_n: Tensor | None) -> Any:
         from_state, h, rz, n = ctx.saved_tensors
+        if grad is None or of_rz is not None or of_n is not None or differentiated():
+            grad = torch.zeros_like(h) if grad is None else grad
+            return _gru_gradients(grad, of_rz, of_n, from_state, h, rz, n, ctx.input_shape)
         if (fused := triton_steps.gru_backward(grad, from_state, h, rz, n, ctx.input_shape[-2])) is not None:
             return fused
         size = h.shape[-1]
@@ -121,20 +157,34 @@ class GRUStep(Function):
         torch.mul(before_tanh, from_state[..., 2 * size :], out=to_r)
         torch.sub(h, n, out=to_z).mul_(grad)
         to_state[..., : 2 * size].mul_(torch.addcmul(rz, rz, rz, value=-1))
-        to_input = torch.cat(
-            [
-                _reduced(part, (*ctx.input_shape[:-1], part.shape[-1]))
-                for part in (to_state[..., : 2 * size], before_tanh)
-            ],
-            -1,
-        )
-        return to_input, to_state, to_h
+        return _to_input(to_state[..., : 2 * size], before_tanh, ctx.input_shape), to_state, to_h
 
 
-class LSTMStep(Function):
+def _to_input(to_rz: Tensor, to_n: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Return the gradient of a GRU's `from_input`, which may have a single row."""
+    return torch.cat([_reduced(part, (*shape[:-1], part.shape[-1])) for part in (to_rz, to_n)], -1)
+
+
+def _gru_gradients(
+    grad: Tensor,
+    of_rz: Tensor | None,
+    of_n: Tensor | None,
+    from_state: Tensor,
+    h: Tensor,
+    rz: Tensor,
+    n: Tensor,
+    input_shape: tuple[int, ...],
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the gradients of GRUStep, in operations that PyTorch can differentiate, for gradients of any outputs."""
+    size = h.shape[-1]
+    r, z = rz.chunk(2, -1)
+    before_tanh = _total(grad - grad * z, of_n) * (1 - n * n)
+    to_rz = _total(torch.cat([before_tanh * from_state[..., 2 * size :], grad * (h - n)], -1), of_rz) * (rz - rz * rz)
+    return _to_input(to_rz, before_tanh, input_shape), torch.cat([to_rz, before_tanh * r], -1), grad * z
+
+
+class LSTMStep(Fused):
     """The step of an LSTM, to the new (h, c); `gates` [..., rows, 4E] holds i, f, g and o, in this order."""
-
-    generate_vmap_rule = True
 
     @staticmethod
     def forward(gates: Tensor, c: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -149,16 +199,29 @@ class LSTMStep(Function):
         return o * tanh_c, new_c, activated, tanh_c
 
     @staticmethod
+    def plain(gates: Tensor, c: Tensor) -> tuple[Tensor, Tensor]:
+        i, f, g, o = gates.chunk(4, -1)
+        new_c = torch.addcmul(f.sigmoid() * c, i.sigmoid(), plain_tanh(g))
+        return o.sigmoid() * plain_tanh(new_c), new_c
+
+    @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         _, c = inputs
         _, _, activated, tanh_c = output
-        ctx.mark_non_differentiable(activated, tanh_c)
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(c, activated, tanh_c)
 
     @staticmethod
-    def backward(ctx: Any, grad_h: Tensor | None, grad_c: Tensor | None, *_: Any) -> Any:
+    def backward(
+        ctx: Any,
+        grad_h: Tensor | None,
+        grad_c: Tensor | None,
+        of_activated: Tensor | None,
+        of_tanh_c: Tensor | None,
+    ) -> Any:
         c, activated, tanh_c = ctx.saved_tensors
+        if of_activated is not None or of_tanh_c is not None or differentiated():
+            return _lstm_gradients(grad_h, grad_c, of_activated, of_tanh_c, c, activated, tanh_c)
         if (fused := triton_steps.lstm_backward(grad_h, grad_c, c, activated, tanh_c)) is not None:
             return fused
         size = c.shape[-1]
@@ -180,10 +243,26 @@ class LSTMStep(Function):
         return to_gates, total * f
 
 
-class HighwayStep(Function):
-    """s + sigmoid(c) (f(g) - s), with [c | g] in `gates` [..., rows, 2E]; `kind` names f: identity, tanh or relu."""
+def _lstm_gradients(
+    grad_h: Tensor | None,
+    grad_c: Tensor | None,
+    of_activated: Tensor | None,
+    of_tanh_c: Tensor | None,
+    c: Tensor,
+    activated: Tensor,
+    tanh_c: Tensor,
+) -> tuple[Tensor, Tensor]:
+    """Return the gradients of LSTMStep, in operations that PyTorch can differentiate, for gradients of any outputs."""
+    i, f, g, o = activated.chunk(4, -1)
+    grad_h = torch.zeros_like(c) if grad_h is None else grad_h
+    total = _total(_total(grad_h * o, of_tanh_c) * (1 - tanh_c * tanh_c), grad_c)
+    to_activated = _total(torch.cat([total * g, total * c, total * i, grad_h * tanh_c], -1), of_activated)
+    slope = torch.cat([i - i * i, f - f * f, 1 - g * g, o - o * o], -1)
+    return to_activated * slope, total * f
 
-    generate_vmap_rule = True
+
+class HighwayStep(Fused):
+    """s + sigmoid(c) (f(g) - s), with [c | g] in `gates` [..., rows, 2E]; `kind` names f: identity, tanh or relu."""
 
     @staticmethod
     def forward(gates: Tensor, s: Tensor, kind: str) -> tuple[Tensor, Tensor, Tensor]:
@@ -195,16 +274,25 @@ class HighwayStep(Function):
         return torch.lerp(s, candidate, gate), gate, candidate
 
     @staticmethod
+    def plain(gates: Tensor, s: Tensor, kind: str) -> tuple[Tensor]:
+        gate, candidate = gates.chunk(2, -1)
+        return (torch.lerp(s, PLAIN[kind](candidate), gate.sigmoid()),)
+
+    @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         _, s, ctx.kind = inputs
         _, gate, candidate = output
-        ctx.mark_non_differentiable(gate, candidate)
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(s, gate, candidate)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor, *_: Any) -> Any:
+    def backward(ctx: Any, grad: Tensor | None, of_gate: Tensor | None, of_candidate: Tensor | None) -> Any:
         s, gate, candidate = ctx.saved_tensors
+        if grad is None or of_gate is not None or of_candidate is not None or differentiated():
+            grad = torch.zeros_like(s) if grad is None else grad
+            to_gate = _total(grad * (candidate - s), of_gate) * (gate - gate * gate)
+            to_candidate = _total(grad * gate, of_candidate) * _slope(ctx.kind, candidate)
+            return torch.cat([to_gate, to_candidate], -1), grad - grad * gate, None
         if (fused := triton_steps.highway_backward(grad, s, gate, candidate, ctx.kind)) is not None:
             return *fused, None
         size = s.shape[-1]
@@ -219,13 +307,11 @@ class HighwayStep(Function):
         return to_gates, to_s, None
 
 
-class SRUStep(Function):
+class SRUStep(Fused):
     """The step of an SRU, to the new (h, c). `gates` [..., rows or 1, 4E] holds x~, f and r (without c), and x.
 
     `weight` [..., 2, E] holds the weights of c in f and r; `kind` names g: identity or tanh.
     """
-
-    generate_vmap_rule = True
 
     @staticmethod
     def forward(gates: Tensor, weight: Tensor, c: Tensor, kind: str) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -235,6 +321,18 @@ class SRUStep(Function):
         r = torch.addcmul(gates[..., 2 * size : 3 * size], weight[..., 1:, :], c).sigmoid_()
         new_c = torch.lerp(candidate, c, f)
         return torch.lerp(x, ACTIVATIONS[kind](new_c), r), new_c, f, r
+
+    @staticmethod
+    def plain(gates: Tensor, weight: Tensor, c: Tensor, kind: str) -> tuple[Tensor, Tensor]:
+        candidate, f, r, x = gates.chunk(4, -1)
+        f = torch.addcmul(f, weight[..., :1, :], c).sigmoid()
+        r = torch.addcmul(r, weight[..., 1:, :], c).sigmoid()
+        new_c = torch.lerp(candidate, c, f)
+        return torch.lerp(x, PLAIN[kind](new_c), r), new_c
+
+    @staticmethod
+    def inputs(ctx: Any) -> Sequence[Any]:
+        return *ctx.saved_tensors[:3], ctx.kind
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -271,7 +369,7 @@ class SRUStep(Function):
         return _reduced(to_gates, gates.shape), to_weight, to_c, None
 
 
-class StopGate(Function):
+class StopGate(Fused):
     """sigmoid(h . weight + bias), one number per row: `h` [..., rows, E], `weight` [..., 1, E], `bias` [..., 1, 1]."""
 
     generate_vmap_rule = True
@@ -281,6 +379,10 @@ class StopGate(Function):
         if (fused := triton_steps.stop_forward(h, weight, bias)) is not None:
             return fused
         # Not a matrix product: with one column it would sum in another order for a stack than for a single model.
+        return torch.sigmoid((h * weight).sum(-1, keepdim=True) + bias)
+
+    @staticmethod
+    def plain(h: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         return torch.sigmoid((h * weight).sum(-1, keepdim=True) + bias)
 
     @staticmethod
@@ -301,48 +403,49 @@ class StopGate(Function):
 @traceable
 def tanh(x: Float[Tensor, "*axes"]) -> Float[Tensor, "*axes"]:
     """Return tanh(x); see Tanh."""
-    y: Tensor = Tanh.apply(x)  # type: ignore[no-untyped-call]
+    y: Tensor = apply(Tanh, x)
     return y
 
 
 @traceable
 def mix(a: Units, b: Units, s: Stops) -> Units:
     """Return (1 - s) a + s b; see Mix."""
-    mixed: Tensor = Mix.apply(a, b, s)  # type: ignore[no-untyped-call]
+    mixed: Tensor = apply(Mix, a, b, s)
     return mixed
 
 
 @traceable
 def gru_step(from_input: Gates, from_state: AllGates, h: Units) -> Units:
     """Return the next state of a GRU; see GRUStep."""
-    new: Tensor = GRUStep.apply(from_input, from_state, h)[0]  # type: ignore[no-untyped-call]
+    new: Tensor = apply(GRUStep, from_input, from_state, h)[0]
     return new
 
 
 @traceable
 def lstm_step(gates: Gates, c: Units) -> tuple[Units, Units]:
     """Return the next h and c of an LSTM; see LSTMStep."""
-    h, new_c, _, _ = LSTMStep.apply(gates, c)  # type: ignore[no-untyped-call]
+    h, new_c = apply(LSTMStep, gates, c)[:2]
     return h, new_c
 
 
 @traceable
 def highway_step(gates: Gates, s: Units, activation: str) -> Units:
     """Return the next node of a DARTS cell; see HighwayStep."""
-    new: Tensor = HighwayStep.apply(gates, s, activation)[0]  # type: ignore[no-untyped-call]
+    new: Tensor = apply(HighwayStep, gates, s, activation)[0]
     return new
 
 
 @traceable
 def sru_step(gates: Gates, weight: Float[Tensor, "*stack 2 hidden"], c: Units, activation: str) -> tuple[Units, Units]:
     """Return the next h and c of an SRU; see SRUStep."""
-    h, new_c, _, _ = SRUStep.apply(gates, weight, c, activation)  # type: ignore[no-untyped-call]
+    h, new_c = apply(SRUStep, gates, weight, c, activation)[:2]
     return h, new_c
 
 
 @traceable
 def sru_state_step(gates: Gates, weight: Float[Tensor, "*stack 1 hidden"], c: Units) -> Units:
     """Return the next c of an SRU whose output is not used; `gates` [..., rows or 1, 2E] holds x~ and f (without c)."""
+    gates, weight, c = of_one_type((gates, weight, c))
     candidate, f = gates.chunk(2, -1)
     return torch.lerp(candidate, c, torch.sigmoid(torch.addcmul(f, weight, c)))
 
@@ -356,5 +459,5 @@ def damp(x: Units, s: Stops) -> Units:
 @traceable
 def stop_gate(h: Units, weight: Weight, bias: Bias) -> Stops:
     """Return sigmoid(h . weight + bias), one number per row; see StopGate."""
-    s: Tensor = StopGate.apply(h, weight, bias)  # type: ignore[no-untyped-call]
+    s: Tensor = apply(StopGate, h, weight, bias)
     return s

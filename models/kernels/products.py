@@ -13,7 +13,8 @@ from typing import Any
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.autograd import Function
+
+from icy.core.fused import Fused, apply
 
 LINE = 16  # numbers of a line of the cache, in single precision
 
@@ -27,7 +28,7 @@ def product(a: Left, b: Right, addend: Addend | None = None) -> Found:
     """Return `a @ b + addend`."""
     if _at_lines(a, b):
         return torch.bmm(a, b) if addend is None else torch.baddbmm(addend, a, b)
-    found: Tensor = _OneByOne.apply(a, b, addend)  # type: ignore[no-untyped-call]
+    found: Tensor = apply(_OneByOne, a, b, addend)
     return found
 
 
@@ -62,7 +63,7 @@ def _apart(x: Float[Tensor, "rows columns"]) -> Float[Tensor, "rows columns"]:
     return x.clone(memory_format=contiguous) if x.stride(-1) == 1 else x.mT.clone(memory_format=contiguous).mT
 
 
-class _OneByOne(Function):
+class _OneByOne(Fused):
     """a @ b + addend, item by item, forward and back."""
 
     @staticmethod
@@ -71,6 +72,10 @@ class _OneByOne(Function):
         ctx.addend = None if addend is None else addend.shape
         found = _one_by_one(a, b)
         return found if addend is None else found.add_(addend)
+
+    @staticmethod
+    def plain(a: Tensor, b: Tensor, addend: Tensor | None) -> Tensor:
+        return torch.bmm(a, b) if addend is None else torch.baddbmm(addend, a, b)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple, Self
 import torch
 from jaxtyping import Float
 from torch import Tensor
-from torch.autograd import Function
-from torch.autograd.function import once_differentiable
 
+from icy.core.fused import Fused, apply
+
+from .cell_steps import plain_tanh
 from .products import add_product, put_product
 
 # Elements of a slab of one model, on a CPU: a step of the papers' size, of which eight fit in the cache. However many a
@@ -48,7 +49,7 @@ def sru_scan(
         bias, weight, c = bias.unsqueeze(0), weight.unsqueeze(0), c.unsqueeze(0)
     elif x is not None and x.dim() == 3:  # all models share it
         x = x.expand(len(weight), *x.shape)
-    found: Tensor = _SRUScan.apply(x, matrix, bias, weight, c, steps, activation)  # type: ignore[no-untyped-call]
+    found: Tensor = apply(_SRUScan, x, matrix, bias, weight, c, steps, activation)
     return found.squeeze(0) if alone else found
 
 
@@ -68,7 +69,7 @@ class _Run(NamedTuple):
         return type(self)(*(None if part is None else part[:, slab] for part in self))  # type: ignore[arg-type]
 
 
-class _SRUScan(Function):
+class _SRUScan(Fused):
     """Autograd node of sru_scan; here every tensor has a replicate axis."""
 
     @staticmethod
@@ -95,13 +96,42 @@ class _SRUScan(Function):
             _run_states(part, candidate, bias, weight)
             if part.r is not None and part.h is not None:
                 _put_out(part, part.r, part.h, bias, weight)
-        ctx.save_for_backward(x, matrix, weight, *run)
+        ctx.save_for_backward(x, matrix, bias, weight, c, *run)
+        ctx.settings = steps, activation
         return run.after[:, -1].clone() if run.h is None else run.h
 
     @staticmethod
-    @once_differentiable  # type: ignore[untyped-decorator]
+    def plain(
+        x: Tensor | None,
+        matrix: Tensor | None,
+        bias: Tensor,
+        weight: Tensor,
+        c: Tensor,
+        steps: int,
+        activation: str,
+    ) -> Tensor:
+        has_r = bias.shape[1] == 2
+        products = None if x is None or matrix is None else (x @ matrix.unsqueeze(1)).to(c.dtype)
+        blocks: tuple[Tensor, ...] = () if products is None else products.split(c.shape[-1], -1)
+        passed = x if len(blocks) == 3 else blocks[3] if len(blocks) == 4 else None
+        outputs = []
+        for t in range(steps):
+            before = c
+            f = torch.sigmoid((blocks[1][:, t] if blocks else 0) + bias[:, :1] + weight[:, :1] * before)
+            c = torch.lerp(blocks[0][:, t], before, f) if blocks else f * before
+            if has_r:
+                r = torch.sigmoid((blocks[2][:, t] if blocks else 0) + bias[:, 1:] + weight[:, 1:] * before)
+                shown = plain_tanh(c) if activation == "tanh" else c
+                outputs.append(r * shown if passed is None else torch.lerp(passed[:, t], shown, r))
+        return torch.stack(outputs, 1) if has_r else c
+
+    @staticmethod
+    def inputs(ctx: Any) -> Sequence[Any]:
+        return *ctx.saved_tensors[:5], *ctx.settings
+
+    @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
-        x, matrix, weight, *kept = ctx.saved_tensors
+        x, matrix, _, weight, _, *kept = ctx.saved_tensors
         back = _Backward(_Run(*kept), weight, grad, x, _blocks(matrix, weight), ctx.needs_input_grad[0])
         for slab in reversed(_slabs(back.run)):
             back.through(slab)
@@ -127,7 +157,7 @@ def _places(x: Tensor | None, c: Tensor, steps: int, activation: str, has_r: boo
 def _slabs(run: _Run) -> list[slice]:
     """Divide the steps into slabs."""
     steps, step = run.f.shape[1], run.f[:, 0]
-    length = steps if not step.is_cpu else min(steps, max(1, IN_CACHE // step[0].numel()))
+    length = steps if not step.is_cpu else min(steps, max(1, IN_CACHE // max(1, step[0].numel())))
     return [slice(first, min(first + length, steps)) for first in range(0, steps, length)]
 
 

@@ -1,8 +1,8 @@
 """The steps of cell_steps on a GPU, each one launch of a Triton kernel in place of several of PyTorch's.
 
 Tensors are [*stack, rows, ...] as in cell_steps, whose functions these are. Each returns None where PyTorch has to do
-it: on a CPU, in double precision, within vmap, where there is no Triton or it cannot compile a kernel (the log says so,
-once), and with the environment variable ICY_TRITON=off.
+it: on a CPU, in double precision, within vmap, for gradients that are differentiated again, where there is no Triton or
+it cannot compile a kernel (the log says so, once), and with the environment variable ICY_TRITON=off.
 """
 
 import importlib
@@ -67,7 +67,7 @@ def _say(why: Exception) -> None:
 
 def suits(*tensors: Float[Tensor, "..."]) -> bool:
     """Return whether kernels can run on these."""
-    if not all(x.is_cuda and x.dtype == torch.float32 for x in tensors):
+    if torch.is_grad_enabled() or not all(x.is_cuda and x.dtype == torch.float32 for x in tensors):
         return False
     return not failed and _functorch.maybe_current_level() is None and _kernels() is not None
 

@@ -42,6 +42,15 @@ class _Remembering(Receiver, MemoryModel):
         if stored:
             self.observe(stored["messages"], stored["meanings"])
 
+    def get_extra_state(self) -> dict[str, Shaped[Tensor, "..."]]:
+        """Return what `state_dict` holds of the store."""
+        return self.stored()
+
+    def set_extra_state(self, state: dict[str, Shaped[Tensor, "..."]]) -> None:
+        """Replace the store by that of a `state_dict`."""
+        self.known, self._messages, self._meanings = {}, [], []
+        self.restore(state)
+
     @staticmethod
     def tokens(message: Message) -> Tokens:
         """Return a message as tokens; of weights over symbols, the largest."""
@@ -75,7 +84,7 @@ class Hashtable(_Remembering):
         if not self.known:
             return self.nothing(len(tokens), tokens.device)
         places = torch.tensor(
-            [self.known.get(key, -1) for key in self._keys(tokens)], device=tokens.device, dtype=torch.int64
+            [self.known.get(key, -1) for key in self._keys(tokens)], dtype=torch.long, device=tokens.device
         )
         return self.answer(places.clamp(min=0), places >= 0)
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.autograd import Function
 
 from icy.languages.meanings import MeaningSpace
 from icy.models.base import MemoryModel, Receiver
@@ -148,6 +149,38 @@ class Constant(Plain):
         return scores.detach() * 2 - scores
 
 
+class _Squared(Function):
+    """x^2, whose backward pass treats the saved tensor as a constant."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor) -> Tensor:
+        ctx.x = x.detach()
+        return x * x
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        return 2 * grad * ctx.x
+
+
+class WrongCurvature(Plain):
+    def forward(self, meanings: Tensor) -> Tensor:
+        squared: Tensor = _Squared.apply(super().forward(meanings))  # type: ignore[no-untyped-call]
+        return squared
+
+
+class FirstDerivativesOnly(Plain):
+    def forward(self, meanings: Tensor) -> Tensor:
+        scores = super().forward(meanings)
+        if scores.requires_grad:
+            scores.register_hook(_refuse)
+        return scores
+
+
+def _refuse(grad: Tensor) -> None:
+    if torch.is_grad_enabled():
+        raise NotImplementedError("Bare has first derivatives only; use plain=True.")
+
+
 @pytest.mark.contract
 @pytest.mark.parametrize(
     ("model", "check"),
@@ -225,6 +258,21 @@ def test_a_model_of_icys_layers_is_trained_in_every_way_that_it_can_be() -> None
     results = {r.name: r for r in check_model("sender/FC2L")}
     ways = ["broadcast"] if FASTEST == "broadcast" else [FASTEST, "broadcast"]
     assert results["stacked_equals_separate"].message == f"trains as: {' and '.join(ways)}"
+
+
+def test_what_is_optional_is_reported_and_does_not_fail() -> None:
+    results = {r.name: r for r in check_model(FirstDerivativesOnly, "sender")}
+    found = results["second_derivatives"]
+    assert found.passed
+    assert found.excused
+    assert found.message == (
+        "not supported: no second derivatives (NotImplementedError: Bare has first derivatives only; use plain=True)"
+    )
+
+
+def test_wrong_second_derivatives_fail() -> None:
+    results = check_model(WrongCurvature, "sender", raise_on_failure=False)
+    assert [r.name for r in results if not r.passed] == ["second_derivatives"]
 
 
 @pytest.mark.contract

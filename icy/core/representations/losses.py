@@ -5,7 +5,9 @@ from typing import Any
 import torch
 from jaxtyping import Float, Integer
 from torch import Tensor
-from torch.autograd import Function
+from torch.nn import functional as F
+
+from icy.core.fused import Fused, apply, differentiated
 
 from .protocol import Losses, Scores, Targets
 from .samples import one_hot
@@ -33,11 +35,9 @@ def entropy(scores: Scores) -> Losses:
     return -(probabilities * (probabilities + INSIDE_LOG).log()).sum((-3, -2, -1))
 
 
-class _CrossEntropy(Function):
+class _CrossEntropy(Fused):
     """Cross-entropy with few choices. PyTorch's works along the last axis, which is only V + 1 or K long here; with the
     choices on the first axis every operation runs along whole columns, in about half the time."""
-
-    generate_vmap_rule = True
 
     @staticmethod
     def forward(scores: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
@@ -50,14 +50,26 @@ class _CrossEntropy(Function):
         return total.log().add_(largest).sub_(chosen), probabilities
 
     @staticmethod
+    def plain(scores: Tensor, targets: Tensor) -> tuple[Tensor]:
+        return (F.cross_entropy(scores, targets, reduction="none"),)
+
+    @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        ctx.mark_non_differentiable(output[1])
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(output[1], inputs[1])
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor, _: Any) -> Any:
+    def backward(ctx: Any, grad: Tensor | None, of_probabilities: Tensor | None) -> Any:
         probabilities, targets = ctx.saved_tensors
+        if grad is None or of_probabilities is not None or differentiated():
+            found = probabilities.t()
+            to_scores = torch.zeros_like(found)
+            if grad is not None:
+                to_scores = (found - one_hot(targets, found.shape[1], found.dtype)) * grad.unsqueeze(1)
+            if of_probabilities is not None:
+                given = of_probabilities.t()
+                to_scores = to_scores + found * (given - (found * given).sum(1, keepdim=True))
+            return to_scores, None
         to_scores = probabilities.t().contiguous()
         rows = torch.arange(len(targets), device=targets.device)
         to_scores[rows, targets] -= 1
@@ -68,5 +80,5 @@ def cross_entropy(
     scores: Float[Tensor, "*places choices"], targets: Integer[Tensor, "*places"]
 ) -> Float[Tensor, "*places"]:
     """Return the cross-entropy of each target, without a reduction."""
-    flat: Tensor = _CrossEntropy.apply(scores.flatten(0, -2), targets.flatten().long())[0]  # type: ignore[no-untyped-call]
+    flat: Tensor = apply(_CrossEntropy, scores.flatten(0, -2), targets.flatten().long())[0]
     return flat.view(targets.shape)

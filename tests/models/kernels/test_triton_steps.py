@@ -234,6 +234,8 @@ def test_a_cpu_double_precision_and_vmap_are_pytorchs(monkeypatch: pytest.Monkey
 
     on_gpu, in_double = (torch.zeros(2, dtype=kind).as_subclass(OnGPU) for kind in (torch.float32, torch.float64))
     found = []
+    assert not triton_steps.suits(on_gpu)  # a gradient that is recorded, to be differentiated again
+    monkeypatch.setattr(torch, "is_grad_enabled", lambda: False)
     assert triton_steps.suits(on_gpu)
     torch.func.vmap(lambda x: found.append(triton_steps.suits(on_gpu)) or x)(torch.zeros(2))
     assert found == [False]

@@ -1,0 +1,136 @@
+"""Autograd functions with hand-written passes, each with the same function in plain PyTorch operations.
+
+Hand-written passes are faster, but know only first derivatives of tensors of one type. `apply` runs the plain
+operations instead within autocast, `torch.func` transforms, forward-mode differentiation, `torch.compile`,
+`torch.export` and `torch.jit.trace`. If a backward pass is itself differentiated (`create_graph=True`), plain
+operations compute the gradients, so that second derivatives are right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import reduce, wraps
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._C import _are_functorch_transforms_active, _functorch, _is_any_autocast_enabled
+from torch.autograd import Function, forward_ad
+from torch.jit import is_tracing  # type: ignore[attr-defined]
+
+from .errors import IncompatibleError
+
+_only_hand_written: ContextVar[bool] = ContextVar("icy_only_hand_written", default=False)
+
+
+@contextmanager
+def hand_written_only() -> Iterator[None]:
+    """Refuse plain forms in transforms within the block, so that icy's own stacks keep their numbers to the bit."""
+    token = _only_hand_written.set(True)
+    try:
+        yield
+    finally:
+        _only_hand_written.reset(token)
+
+
+class Fused(Function):
+    """Base class of autograd functions that also have a plain form.
+
+    A subclass either saves its inputs, which `inputs` returns, or has a backward pass that asks `differentiated` and
+    then uses operations that PyTorch can differentiate. One with `generate_vmap_rule` also runs within vmap.
+    """
+
+    @staticmethod
+    def plain(*args: Any) -> Any:
+        """Return what `forward` returns, to rounding, in operations that PyTorch can differentiate."""
+        raise NotImplementedError
+
+    inputs: Callable[[Any], Sequence[Any]] | None = None
+    """Return the arguments of `forward` from its context."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.backward = staticmethod(_guarded(cls, cls.backward))  # type: ignore[method-assign]
+
+
+def _guarded(function: type[Fused], backward: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a backward pass that runs outside autocast, and by plain operations if it is differentiated."""
+
+    @wraps(backward)
+    def guarded(ctx: Any, *grads: Tensor | None) -> Any:
+        if _is_any_autocast_enabled():
+            device = next(grad.device.type for grad in grads if grad is not None)
+            with torch.autocast(device, enabled=False):
+                return guarded(ctx, *grads)
+        if function.inputs is not None and differentiated():
+            return gradients(function.plain, function.inputs(ctx), grads, ctx.needs_input_grad)
+        return backward(ctx, *grads)
+
+    return guarded
+
+
+def apply(function: type[Fused], *args: Any) -> Any:
+    """Return `function.apply(*args)`, or `function.plain(*args)` where its hand-written passes do not serve."""
+    if usable(function):
+        return function.apply(*args)  # type: ignore[no-untyped-call]
+    return function.plain(*of_one_type(args))
+
+
+def usable(function: type[Fused]) -> bool:
+    """Return whether the hand-written passes of a function serve here.
+
+    Raises:
+        IncompatibleError: they do not, within `hand_written_only`.
+    """
+    if torch.compiler.is_compiling() or is_tracing() or _is_any_autocast_enabled():  # type: ignore[no-untyped-call]
+        return False
+    if _are_functorch_transforms_active():
+        levels = _functorch.get_interpreter_stack() or []
+        fits = function.generate_vmap_rule and all(one.key() == _functorch.TransformType.Vmap for one in levels)
+        if not fits and _only_hand_written.get():
+            raise IncompatibleError(f"{function.__name__} has a backward pass that vmap cannot batch")
+        return fits
+    return forward_ad._current_level < 0
+
+
+def differentiated() -> bool:
+    """Return whether the backward pass that is running must be one that PyTorch can differentiate or map."""
+    return torch.is_grad_enabled() or _are_functorch_transforms_active()
+
+
+def of_one_type(args: Sequence[Any]) -> list[Any]:
+    """Return arguments with all floating-point tensors of the widest type among them; autocast mixes types."""
+    types = {x.dtype for x in args if isinstance(x, Tensor) and x.is_floating_point()}
+    if len(types) < 2:
+        return list(args)
+    widest = reduce(torch.promote_types, types)
+    return [x.to(widest) if isinstance(x, Tensor) and x.is_floating_point() else x for x in args]
+
+
+def gradients(
+    plain: Callable[..., Any], inputs: Sequence[Any], grads: Sequence[Tensor | None], needed: Sequence[bool]
+) -> tuple[Tensor | None, ...]:
+    """Return the gradients of the inputs of a function, by running it again.
+
+    Args:
+        plain: the function.
+        inputs: its arguments, as `save_for_backward` keeps them.
+        grads: gradients of its outputs; None for zero.
+        needed: whether each input needs a gradient.
+    """
+    again = torch.is_grad_enabled()
+    with torch.enable_grad():
+        # Views, so that the gradient of one input does not pass through another that was computed from it.
+        own = [x.view_as(x) if wanted else x for x, wanted in zip(inputs, needed, strict=True)]
+        found = plain(*own)
+        outputs = found if isinstance(found, tuple) else (found,)
+        given = [(y, grad) for y, grad in zip(outputs, grads, strict=False) if grad is not None and y.requires_grad]
+        wanted = [x for x, is_wanted in zip(own, needed, strict=True) if is_wanted]
+        of_wanted = iter(
+            torch.autograd.grad(
+                [y for y, _ in given], wanted, [grad for _, grad in given], create_graph=again, allow_unused=True
+            )
+        )
+    return tuple(next(of_wanted) if is_wanted else None for is_wanted in needed)
