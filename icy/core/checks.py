@@ -14,7 +14,7 @@ MOST_SEEDS = 10_000
 FIRST_SEED = 123  # the papers' first seed
 LARGEST_SEED = 2**63 - 1  # that tables hold
 LARGEST_RATIO = 1e10  # of updates: no training takes more (MOST_STEPS)
-LARGEST_SETTING = 1e9  # of learning rates, weights, temperatures
+LARGEST_SETTING = 1e38  # of learning rates, weights, temperatures, which become float32
 
 LARGEST_NUMBER = 2**31  # of attributes, values, tokens
 MOST_DIGITS = 18  # of a number that is read from text; any such number fits in 64 bits

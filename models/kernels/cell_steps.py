@@ -30,7 +30,7 @@ def _tanh(x: Tensor) -> Tensor:
     return (x * 2).sigmoid_().mul_(2).sub_(1)
 
 
-def plain_tanh(x: Tensor) -> Tensor:
+def plain_tanh(x: Float[Tensor, "*axes"]) -> Float[Tensor, "*axes"]:
     """Return the same with a gradient."""
     return (x * 2).sigmoid() * 2 - 1 if x.is_cpu and x.dtype == torch.float32 else torch.tanh(x)
 

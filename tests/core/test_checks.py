@@ -128,8 +128,8 @@ def test_numbers_that_are_none(given: Any) -> None:
 
 def test_a_number_may_be_at_its_limits_or_must_be_above() -> None:
     assert [real_number("share", given, most=1) for given in (0, 1, 0.5)] == [0.0, 1.0, 0.5]
-    assert real_number("rate", 1e9, above=True) == 1e9
-    with pytest.raises(InvalidSettingError, match=r"The rate must be a number above 0 and at most 1e\+09, not 0"):
+    assert real_number("rate", 1e38, above=True) == 1e38
+    with pytest.raises(InvalidSettingError, match=r"The rate must be a number above 0 and at most 1e\+38, not 0"):
         real_number("rate", 0, above=True)
 
 
