@@ -97,6 +97,7 @@ def one_by_one(settings: TrainingSettings, steps: float) -> tuple[int, int]:
     return before, after
 
 
+@pytest.mark.slow
 @given(
     st.floats(1e-6, 1) | st.sampled_from([1e-320, 0.1, 1 / 3, 1.0]),
     st.integers(1, 20_000),

@@ -23,6 +23,7 @@ def planned(table: str, only: str = "", **given: Any) -> list[Any]:
     return [row.job for row in Reproducing.of(spec).plan().rows]
 
 
+@pytest.mark.slow
 def test_rows_are_found_by_name_and_trained_as_published() -> None:
     (job,) = planned("cbm24/table1", "thing-qt-l4")
     setup = job.setup

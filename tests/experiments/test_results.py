@@ -210,6 +210,7 @@ def test_what_measures_different_things_has_tables_of_its_own() -> None:
     assert result._repr_html_().count("<table") == 4
 
 
+@pytest.mark.slow
 def test_games_in_the_folder_do_not_break_a_comparison() -> None:
     folder = Path(__file__).parents[1] / "records" / "version-0.1"
     done = CliRunner().invoke(main, ["table", str(folder), "--compare", str(folder)])

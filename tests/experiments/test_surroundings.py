@@ -17,7 +17,7 @@ import torch
 import icy
 from icy.core.errors import SurroundingsError
 from icy.core.surroundings import standard_state
-from tests.helpers import TINY, all_numbers
+from tests.helpers import TINY, all_numbers, mark_others
 
 SMALL: dict[str, Any] = {**TINY, "seeds": 1, "workers": 1}
 
@@ -95,7 +95,7 @@ def test_a_pool_gives_the_same_records(name: str, expected: list[dict[str, Any]]
         assert numbers_of(tmp_path, workers=2) == expected
 
 
-@pytest.mark.parametrize("engine", ["loop", "broadcast", "vmap"])
+@pytest.mark.parametrize("engine", mark_others("slow", ["loop", "broadcast", "vmap"], lambda name: name == "loop"))
 def test_every_engine_trains_in_single_precision(engine: str, tmp_path: Path) -> None:
     plain = numbers_of(tmp_path / "plain", engine=engine)
     with default_dtype(torch.float64):

@@ -56,6 +56,7 @@ def test_proj_is_the_same_in_blocks_of_any_size(
     assert found.tolist() == total.reshape(rows, length, vocab_size).argmax(axis=2).tolist()
 
 
+@pytest.mark.slow
 def test_proj_distinct_messages_at_main_setting() -> None:
     """Reference facts, section 6: 91.6 +- 1.6 % over seeds 123-127."""
     rates = [make_language("proj", "5x10", seed=seed).facts()["fraction_distinct"] for seed in range(123, 128)]

@@ -17,6 +17,7 @@ from icy import metrics
 from icy.core.registry import registry
 from icy.metrics import Score, Table
 from icy.metrics.evaluation import score_all
+from tests.helpers import mark_others
 
 NAN = math.nan
 Words = Callable[[int, int], tuple[int, ...]]
@@ -127,7 +128,12 @@ INVARIANT = {
 
 
 @pytest.mark.parametrize(
-    ("column", "change"), [(c, one) for c, changes in INVARIANT.items() for one in sorted(changes)]
+    ("column", "change"),
+    mark_others(
+        "slow",
+        [(c, one) for c, changes in INVARIANT.items() for one in sorted(changes)],
+        lambda case: case[1] == min(INVARIANT[case[0]]),
+    ),
 )
 @settings(deadline=None, max_examples=8)
 @given(seed=st.integers(0, 10_000), rows=st.integers(12, 40))

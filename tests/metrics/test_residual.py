@@ -38,6 +38,7 @@ def test_the_exhaustive_search_finds_the_least(seed: int, attributes: int, lengt
     assert sorted(j for group in found.details["positions"] for j in group) == list(range(length))
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(st.integers(0, 10_000), st.integers(1, 4), st.integers(1, 5))
 def test_relations_between_searches(seed: int, attributes: int, length: int) -> None:

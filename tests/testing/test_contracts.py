@@ -45,7 +45,10 @@ OF_CHANNELS = {IN_EVERY_REPRESENTATION, "learns", "stacked_equals_separate"}
 # The default suite checks each family with one cell. It checks each cell in one sender and one receiver as well. The
 # checks that train longest leave out the latter, and families of two layers. `-m contract` checks the rest.
 WITH_ALL_CELLS = ("sender/HierZero", "receiver/RNN1L")
-LONG = ("learns", "stacked_equals_separate", "goes_on", "keep", "func_grad", "vmap")
+LONG = (
+    *("learns", "stacked_equals_separate", "goes_on", "keep", "examples_independent"),
+    *("autocast", "bfloat16", "second_derivatives", "func_grad", "vmap"),
+)
 LONGEST = ("compile", "export", "distributed")  # in no default suite
 NOT_SUPPORTED = {("receiver/Transformer", "second_derivatives"), ("receiver/Hashtable", "export")}
 

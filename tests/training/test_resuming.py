@@ -18,7 +18,7 @@ from icy.training import lockstep
 from icy.training.engine import Run, train
 from icy.training.gradient import GradientLearner
 from icy.training.native import NativeLearner
-from tests.cores import both_engines
+from tests.cores import needs_native
 from tests.helpers import all_numbers
 from tests.training.helpers import SETTINGS, Plain, entry, job
 from tests.training.resuming import kill_at_checkpoint, killed, leave_often, numbers, resumed, updates_of
@@ -27,7 +27,9 @@ ACQUIRE = get_protocol("acquire")
 REPLICATES = [(grammar, seed) for seed in (1, 2) for grammar in ("concat", "perm", "rot")]
 
 
-@both_engines
+@pytest.mark.parametrize(
+    "how", [pytest.param("native", marks=needs_native), pytest.param("broadcast", marks=pytest.mark.process)]
+)
 @pytest.mark.parametrize(
     "model", ["sender/RNNAutoReg:LSTM", pytest.param("receiver/Hier:GRU", marks=pytest.mark.process)]
 )

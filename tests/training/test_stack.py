@@ -165,8 +165,9 @@ COMPANY = [
     ("loop", "discr", "sender/RNNSampling:GRU"),
     ("loop", "soft", "receiver/Hier:GRU"),
 ]
+IN_DEFAULT = {("broadcast", "discr", "sender/RNNSampling:GRU"), ("broadcast", "discr", "receiver/Hier:RNN")}
 company = pytest.mark.parametrize(
-    ("how", "representation", "model"), mark_others("slow", COMPANY, lambda case: case[1] == "discr")
+    ("how", "representation", "model"), mark_others("slow", COMPANY, IN_DEFAULT.__contains__)
 )
 sizes = pytest.mark.parametrize(
     "size", mark_others("slow", [64, 70], lambda size: size == 70), ids=["even", "odd"]

@@ -13,6 +13,7 @@ from icy.records.load import long_of
 from tests.analysis.plots.helpers import MODELS, acquire, all_text, arrows, overlapping, record, sized
 
 
+@pytest.mark.slow
 def test_a_line_per_model_through_its_sizes() -> None:
     axes = plots.parameters(sized()).axes
     assert [ax.get_title() for ax in axes] == ["perm", "rot"]

@@ -62,6 +62,7 @@ def test_many_curves_share_the_points_of_a_section(monkeypatch: pytest.MonkeyPat
     assert all((xs[-1], ys[-1]) == (100, 1.0) for xs, ys in curves)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("varying", ["model", "options"])
 def test_a_report_grows_with_its_rows_and_not_with_their_square(varying: str) -> None:
     """3,000 models on 4 grammars are some 5 MB, in a few thousand calls of Python each."""

@@ -28,6 +28,7 @@ def test_other_results_stand_beside_in_combined_standard_errors() -> None:
     assert {"other": pytest.approx(0.3)}.items() <= table.to_records()[0]["rot"].items()
 
 
+@pytest.mark.slow
 def test_several_rows_may_have_the_same_partner() -> None:
     twice = pd.concat([long({"A": {"rot": 0.5}}), long({"A": {"rot": 0.6}}, settings="check_every=400")])
     table = bias_table(twice, compare=long({"A": {"rot": 0.4}}, preset="published"))

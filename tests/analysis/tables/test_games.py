@@ -37,6 +37,7 @@ def test_a_row_per_game_and_a_column_per_score() -> None:
     assert (cell.mean, cell.seeds) == (pytest.approx(0.75), 2)
 
 
+@pytest.mark.slow
 def test_what_varies_is_shown() -> None:
     table = games_table(
         records(rule_length=4, targets=[5, 8], message_length=2, seeds=1, distractor_kind=["near", "uniform"],

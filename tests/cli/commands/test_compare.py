@@ -36,6 +36,7 @@ def run(*words: str, code: int = 0) -> Any:
     return done
 
 
+@pytest.mark.slow
 def test_what_changed_is_said_and_shown(folder: Path) -> None:
     said, tests, _, head, *rows = run("before.parquet", "after.parquet").stdout.splitlines()
     assert said == "12 pairs of runs of one setting, grammar and seed, 9 equal to the last digit."
@@ -54,6 +55,7 @@ def test_the_exit_code_says_whether_anything_differs(folder: Path, other: str, c
     run("before.parquet", other)
 
 
+@pytest.mark.slow
 def test_a_missing_run_is_a_difference(folder: Path) -> None:
     table(BEFORE).iloc[:-1].to_parquet("fewer.parquet")
     shown = run("before.parquet", "fewer.parquet", "--exit-code", code=1)

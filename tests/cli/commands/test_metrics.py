@@ -113,6 +113,7 @@ def test_it_is_said_which_columns_of_a_file_were_taken_for_what(tmp_path: Path) 
     assert "mine.csv': There is no value in line 2, column 'shape'" in result.stderr
 
 
+@pytest.mark.slow
 def test_senders_that_were_kept_and_pairs_are_measured(tmp_path: Path) -> None:
     sizes: dict[str, Any] = {"meanings": "2x3", "word_length": 2, "hidden": 16, "seeds": 1, "workers": 1}
     icy.probe("sender/FC1L", "perm", target=0.9, keep_models=True, out=tmp_path, **sizes)

@@ -52,6 +52,7 @@ def test_a_protocol_without_a_counterpart_is_left_out(tmp_path: Path) -> None:
     assert "the protocol acquire" in shown.stderr
 
 
+@pytest.mark.slow
 def test_several_protocols_are_one_json_and_one_csv(tmp_path: Path) -> None:
     both = pd.concat([long(THREE), long(THREE, protocol="acquire", measure="ratio")], ignore_index=True)
     both.to_parquet(tmp_path / "both.parquet")
@@ -69,6 +70,7 @@ def test_several_protocols_are_one_json_and_one_csv(tmp_path: Path) -> None:
     assert shown.splitlines()[0] == "steps to the target as a ratio to concat's"
 
 
+@pytest.mark.slow
 def test_models_are_held_against_one_of_them(tmp_path: Path) -> None:
     long(THREE).to_csv(tmp_path / "three.csv", index=False)
     shown = run(str(tmp_path / "three.csv"), "--diff", "A")

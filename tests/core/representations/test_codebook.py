@@ -39,6 +39,7 @@ def nearest_by_hand(scores: Tensor, codes: Tensor) -> list[list[int]]:
     ]
 
 
+@pytest.mark.slow
 def test_given_codes_are_unit_vectors() -> None:
     scores, weight = numbers(6, 2, 5), numbers(6, 2, 5, seed=2).detach()
     message, near = CB.message(scores), nearest_by_hand(scores, torch.eye(4, dtype=torch.float64))

@@ -88,6 +88,7 @@ def test_show_says_what_was_said(folder: Path, tmp_path: Path) -> None:
     assert images.exit_code == 0, images.output
 
 
+@pytest.mark.slow
 def test_language_is_translated_written_and_drawn(folder: Path, tmp_path: Path) -> None:
     said, picture = tmp_path / "said.jsonl", tmp_path / "translation.png"
     done = icy("games", "language", folder, "--where", "seed=123", "--out", said, "--plot", picture, "--format", "json")
@@ -103,6 +104,7 @@ def test_language_is_translated_written_and_drawn(folder: Path, tmp_path: Path) 
     assert json.loads(measured.stdout)[0]["cbm"]["mean"] == pytest.approx(together / 80)
 
 
+@pytest.mark.slow
 def test_worlds_and_parts_of_a_plug_in(tmp_path: Path) -> None:
     file = tmp_path / "coins.py"
     file.write_text(

@@ -15,6 +15,7 @@ from tests.cli.commands.s2b.helpers import run
 QUICK = ("--episodes", "2", "--seeds", "2", "--epochs", "3", "--learning-rate", "0.01", "--values", "2-3")
 
 
+@pytest.mark.slow
 def test_a_row_per_speaker_and_game_is_of_ease_of_acquisition(tmp_path: Path) -> None:
     out = tmp_path / "rows.csv"
     words = ["--speaker", "posdis,random", "--samples", "1,2", "--patient", "--out", str(out), "--format", "json"]

@@ -57,6 +57,7 @@ def test_report_formats(games: Path) -> None:
     assert run("report", games, "--format", "csv").output.startswith("dataset,agent")
 
 
+@pytest.mark.slow
 def test_filters_leave_out_games(games: Path) -> None:
     found = run("report", games, "--least-score", "50", "--sensitivity")
     assert found.exit_code == 0
@@ -67,6 +68,7 @@ def test_filters_leave_out_games(games: Path) -> None:
     assert (none.exit_code, "The filters leave no game" in none.output) == (2, True)
 
 
+@pytest.mark.slow
 def test_other_numbers_than_accuracy(games: Path, tmp_path: Path) -> None:
     assert "Secret Spy Codes: score" in run("report", games, "--value", "score").output
     nothing = run("report", games, "--value", "agreement")
@@ -79,6 +81,7 @@ def test_other_numbers_than_accuracy(games: Path, tmp_path: Path) -> None:
     assert "played" not in found.output
 
 
+@pytest.mark.slow
 def test_the_order_of_grammars_beside_that_of_senders() -> None:
     found = run("report", "--published", "--acquisition", ROOT / "benchmarks" / "reproduced" / "replicates.parquet")
     assert found.exit_code == 0

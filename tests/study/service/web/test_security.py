@@ -51,6 +51,7 @@ def person_id(of: Study) -> str:
 # -- no reply tells what it should not ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_before_an_answer_is_graded_nothing_tells_it(browser: Browser, of: Study) -> None:
     """All that came back so far, headers and addresses too, is searched before every answer."""
     browser.start()
