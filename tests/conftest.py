@@ -42,10 +42,13 @@ def _one_thread() -> None:
 def _without_long_checks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out the checks of PyTorch's transforms, which take seconds, from contracts within other tests."""
     testing = sys.modules.get("icy.testing")
-    if testing is not None and request.node.get_closest_marker("contract") is None:
-        for checks in (testing.MODEL_CHECKS, testing.CELL_CHECKS, testing.PERCEPTION_CHECKS):
-            for name in ("func_grad", "vmap", "compile", "export", "distributed"):
-                monkeypatch.delitem(checks, name)
+    if testing is None:
+        return
+    of_contract = request.node.get_closest_marker("contract") is not None
+    left_out = ("compile", "export", "distributed", *(() if of_contract else ("func_grad", "vmap")))
+    for checks in (testing.MODEL_CHECKS, testing.CELL_CHECKS, testing.PERCEPTION_CHECKS):
+        for name in left_out:
+            monkeypatch.delitem(checks, name)
 
 
 @pytest.fixture(scope="session")

@@ -116,9 +116,10 @@ def _trainable(module: nn.Module) -> dict[str, Tensor]:
 
 
 def _gradients(module: nn.Module, inputs: Tensor) -> dict[str, Tensor]:
-    """Return the gradients of the loss by ordinary autograd."""
+    """Return the gradients of the loss by ordinary autograd; zeros for parameters without effect."""
     named = _trainable(module)
-    return dict(zip(named, torch.autograd.grad(_loss(module(inputs)), list(named.values())), strict=True))
+    found = torch.autograd.grad(_loss(module(inputs)), list(named.values()), allow_unused=True, materialize_grads=True)
+    return dict(zip(named, found, strict=True))
 
 
 def _accumulated(module: nn.Module) -> dict[str, Tensor]:
@@ -203,7 +204,8 @@ def check_second_derivatives(case: OtherLoopCase) -> None:
         for i, (name, p) in enumerate(named.items())
     }
     with _optional("second derivatives"):
-        first = torch.autograd.grad(_loss(module(inputs)), list(named.values()), create_graph=True)
+        unused = {"allow_unused": True, "materialize_grads": True}
+        first = torch.autograd.grad(_loss(module(inputs)), list(named.values()), create_graph=True, **unused)
         product = torch.stack([(g * along[name]).sum() for name, g in zip(named, first, strict=True)]).sum()
         if product.requires_grad:
             product.backward()

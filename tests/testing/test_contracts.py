@@ -49,7 +49,7 @@ LONG = (
     *("learns", "stacked_equals_separate", "goes_on", "keep", "examples_independent"),
     *("autocast", "bfloat16", "second_derivatives", "func_grad", "vmap"),
 )
-LONGEST = ("compile", "export", "distributed")  # in no default suite
+LONGEST = ("compile", "export", "distributed")  # `contract` for one cell of each family, `stress` for the others
 NOT_SUPPORTED = {("receiver/Transformer", "second_derivatives"), ("receiver/Hashtable", "export")}
 
 
@@ -69,12 +69,14 @@ def marked(parameter: Any, name: str, further: bool = False) -> Any:
     (check,) = parameter.values
     family, _, cell = check.label.partition(":")
     is_long = check.name in LONG
-    in_default = cell in ONE_CELL and not (is_long and family.endswith("2L"))
+    of_one_cell = cell in ONE_CELL and not family.endswith("2L")
+    in_default = cell in ONE_CELL and (of_one_cell or not is_long)
     in_default |= family in WITH_ALL_CELLS and not is_long and not further
     if further:
         in_default &= check.name == IN_EVERY_REPRESENTATION
     in_default &= check.name not in LONGEST
-    marks = [*parameter.marks, *([] if in_default else [pytest.mark.contract])]
+    mark = pytest.mark.stress if check.name in LONGEST and not of_one_cell else pytest.mark.contract
+    marks = [*parameter.marks, *([] if in_default else [mark])]
     return pytest.param(check, id=name, marks=marks)
 
 

@@ -177,7 +177,7 @@ ALSO = {
 @pytest.mark.parametrize("check", WRONG)
 def test_a_wrong_perception_fails_its_check(check: str) -> None:
     results = check_perception(WRONG[check], raise_on_failure=False)
-    failed = {r.name for r in results if not r.passed}
+    failed = {r.name for r in results if not r.passed} - set(OTHER_LOOP_CHECKS)
     assert check in failed
     assert failed <= {check} | ALSO.get(check, set())
 

