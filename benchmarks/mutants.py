@@ -325,15 +325,15 @@ MUTANTS = (
     Mutant(
         "concat steps: seeds weigh by their grammars",
         "analysis/tables/bias.py",
-        'group.drop_duplicates("seed")',
-        "group",
+        'long.drop_duplicates(["row", "seed"])',
+        "long",
         TABLES,
     ),
     Mutant(
         "concat steps: failed runs count",
         "analysis/tables/bias.py",
-        '(group["grammar"] == "concat") & ~group["failed"].astype(bool)',
-        '(group["grammar"] == "concat")',
+        'long["grammar"].eq(BASELINE) & ~long["failed"].astype(bool)',
+        'long["grammar"].eq(BASELINE)',
         TABLES,
     ),
     Mutant(
