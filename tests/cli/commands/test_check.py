@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from icy.testing import CELL_CHECKS
 from tests.cli.helpers import assert_one_sentence, run
 
 
