@@ -105,8 +105,10 @@ def seed_list(seeds: int | str | Iterable[int]) -> list[int]:
 
 def _whole_or_none(given: Any) -> int | None:
     """Return a whole number, also one of NumPy or PyTorch, as Python's; None for anything else."""
+    if isinstance(given, bool) or str(getattr(given, "dtype", "")).endswith("bool"):
+        return None
     try:
-        return None if isinstance(given, bool) else operator.index(given)
+        return operator.index(given)
     except TypeError:
         return None
 
