@@ -204,8 +204,10 @@ def check_second_derivatives(case: OtherLoopCase) -> None:
         for i, (name, p) in enumerate(named.items())
     }
     with _optional("second derivatives"):
-        unused = {"allow_unused": True, "materialize_grads": True}
-        first = torch.autograd.grad(_loss(module(inputs)), list(named.values()), create_graph=True, **unused)
+        loss = _loss(module(inputs))
+        first = torch.autograd.grad(
+            loss, list(named.values()), create_graph=True, allow_unused=True, materialize_grads=True
+        )
         product = torch.stack([(g * along[name]).sum() for name, g in zip(named, first, strict=True)]).sum()
         if product.requires_grad:
             product.backward()

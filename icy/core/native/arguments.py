@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-def address(array: Tensor | Shaped[NDArray[Any], ...], dtype: str, count: int, name: str) -> int:
+def address(array: Tensor | Shaped[NDArray[Any], "*shape"], dtype: str, count: int, name: str) -> int:
     """Return the address of the first number of an array.
 
     Args:
@@ -26,26 +27,23 @@ def address(array: Tensor | Shaped[NDArray[Any], ...], dtype: str, count: int, n
     Raises:
         IncompatibleError: the array is not as described.
     """
-    found, plain, place = _described_array(array) if isinstance(array, np.ndarray) else _described_tensor(array)
-    if (found, plain) != (dtype, "") or _size(array) != count:
+    found, fault, place = _of_array(array) if isinstance(array, np.ndarray) else _of_tensor(array)
+    if fault or found != dtype or math.prod(array.shape) != count:
         raise IncompatibleError(
             f"Native code takes '{name}' as {count} contiguous numbers of {dtype} on the CPU; got shape "
-            f"{list(array.shape)} of {found}{plain}."
+            f"{list(array.shape)} of {found}{fault}."
         )
     return place
 
 
-def _size(array: Any) -> int:
-    return int(array.size if isinstance(array, np.ndarray) else array.numel())
-
-
-def _described_array(array: NDArray[Any]) -> tuple[str, str, int]:
+def _of_array(array: NDArray[Any]) -> tuple[str, str, int]:
     """Return the dtype, a fault ("" if there is none) and the address."""
-    plain = array.flags.c_contiguous and array.flags.aligned and array.dtype.isnative  # bytes in this machine's order
+    flags = array.flags
+    plain = flags.c_contiguous and flags.aligned and array.dtype.isnative  # bytes in this machine's order
     return array.dtype.name, "" if plain else ", not contiguous or not aligned", array.ctypes.data
 
 
-def _described_tensor(tensor: Tensor) -> tuple[str, str, int]:
+def _of_tensor(tensor: Tensor) -> tuple[str, str, int]:
     """Return the dtype, a fault ("" if there is none) and the address (0 if it has none)."""
     dtype = str(tensor.dtype).removeprefix("torch.")
     try:
