@@ -16,7 +16,7 @@ from icy.core.errors import IcyError
 from icy.experiments.results import ProbeResult
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
-from icy.metrics.table import Table, names_of_attributes
+from icy.languages.table import Table, names_of_attributes
 from icy.records.load import long_of
 from tests.analysis.atlas.helpers import ABOUT
 from tests.analysis.plots.helpers import record

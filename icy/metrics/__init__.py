@@ -14,26 +14,26 @@ from typing import TYPE_CHECKING
 
 from icy.core.registry import register_metric
 
-# No module has the name of a function in it: importing the module would replace the function.
+# Modules, relative to this package. None has the name of a function in it, which importing it would replace.
 _WHERE = {
-    "Score": "score",
-    "Table": "table",
-    "ami": "mutual_information",
-    "bosdis": "information",
-    "cbm": "concept_matching",
-    "cbm_by_sample_size": "concept_matching",
-    "context_independence": "context",
-    "evaluate": "evaluation",
-    "factor_vae": "disentanglement",
-    "hce": "residual",
-    "information_table": "information",
-    "mig": "disentanglement",
-    "modularity": "disentanglement",
-    "posdis": "information",
-    "read_table": "table_files",
-    "residual_entropy": "residual",
-    "topsim": "topographic.topsim",
-    "tre": "reconstruction.tre",
+    "Score": ".score",
+    "Table": "..languages.table",
+    "ami": ".mutual_information",
+    "bosdis": ".information",
+    "cbm": ".concept_matching",
+    "cbm_by_sample_size": ".concept_matching",
+    "context_independence": ".context",
+    "evaluate": ".evaluation",
+    "factor_vae": ".disentanglement",
+    "hce": ".residual",
+    "information_table": ".information",
+    "mig": ".disentanglement",
+    "modularity": ".disentanglement",
+    "posdis": ".information",
+    "read_table": ".table_files",
+    "residual_entropy": ".residual",
+    "topsim": ".topographic.topsim",
+    "tre": ".reconstruction.tre",
 }
 
 register_metric(
@@ -131,6 +131,8 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:  # the same names again, for type checkers and editors
+    from icy.languages.table import Table
+
     from .concept_matching import cbm, cbm_by_sample_size
     from .context import context_independence
     from .disentanglement import factor_vae, mig, modularity
@@ -140,7 +142,6 @@ if TYPE_CHECKING:  # the same names again, for type checkers and editors
     from .reconstruction.tre import tre
     from .residual import hce, residual_entropy
     from .score import Score
-    from .table import Table
     from .table_files import read_table
     from .topographic.topsim import topsim
 else:
@@ -151,7 +152,7 @@ else:
             raise AttributeError(f"module 'icy.metrics' has no attribute '{name}'")
         from importlib import import_module
 
-        found = getattr(import_module(f"{__name__}.{_WHERE[name]}"), name)
+        found = getattr(import_module(_WHERE[name], __name__), name)
         globals()[name] = found
         return found
 

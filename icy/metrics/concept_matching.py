@@ -15,10 +15,10 @@ from icy.core.errors import InvalidSettingError, unknown
 from icy.core.memory import require_memory
 from icy.core.streams import stream
 from icy.core.text import counted
+from icy.languages.codes import Codes, number, together
+from icy.languages.table import PAD, Table
 
-from .entropy import Codes, number, together
 from .score import Score
-from .table import PAD, Table
 
 WORDS = ("tokens", "positions")
 CONCEPTS = ("attributes", "items")

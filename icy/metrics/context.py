@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icy.core.errors import InvalidSettingError, unknown
+from icy.languages.codes import together
+from icy.languages.table import PAD, Table
 
-from .entropy import together
 from .score import Score, undefined
-from .table import PAD, Table
 
 CHOICES = ("token_given_concept", "concept_given_token")
 USUAL_CHOICE = {"cooccurrence": CHOICES[0], "em": CHOICES[1]}

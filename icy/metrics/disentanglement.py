@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.streams import stream
+from icy.languages.codes import Codes, number
+from icy.languages.table import Table
 
-from .entropy import NOTHING, Codes, entropy, number
+from .entropy import NOTHING, entropy
 from .information import information_matrix
 from .score import Score, undefined
-from .table import Table
 
 VARIANCES = ("one_hot", "ordinal")
 DEAD = ("zero", "skip")

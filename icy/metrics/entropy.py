@@ -1,35 +1,12 @@
 """Entropy and mutual information of discrete variables: plug-in estimates from counts, in bits."""
 
-from typing import Any
-
 import numpy as np
-from jaxtyping import Int64, Shaped
 from numpy.typing import NDArray
 
-Codes = Int64[NDArray[np.int64], " batch"]  # values of a discrete variable, numbered from 0 without gaps, [N]
+from icy.languages.codes import Codes
+
 NOTHING = 1e-12  # bits; less is floating-point noise
 DENSE = 16  # cells of a joint count table per row of data, up to which the table is kept as an array
-
-
-def number(values: Shaped[NDArray[Any], " batch"]) -> Codes:
-    """Number values from 0 in sorted order, without gaps: [N] -> [N]."""
-    codes: Codes = np.unique(values, return_inverse=True)[1].astype(np.int64).ravel()
-    return codes
-
-
-def together(*variables: Codes) -> Codes:
-    """Combine several variables into one, with a number for every combination that occurs.
-
-    Args:
-        *variables: at least one, [N] each.
-
-    Returns:
-        The joint variable, [N].
-    """
-    joint = variables[0]
-    for other in variables[1:]:
-        joint = number(joint * (int(other.max()) + 1) + other)
-    return joint
 
 
 def entropy(codes: Codes) -> float:

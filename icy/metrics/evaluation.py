@@ -13,9 +13,9 @@ from icy.core.errors import IcyError, InvalidSettingError, PluginError, unknown
 from icy.core.registry import Entry, registry
 from icy.core.streams import stream
 from icy.core.surroundings import standard_state
+from icy.languages.table import Table
 
 from .score import Score, undefined
-from .table import Table
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,10 +8,11 @@ from jaxtyping import Float64, Int64
 from numpy.typing import NDArray
 
 from icy.core.errors import unknown
+from icy.languages.codes import Codes, number
+from icy.languages.table import PAD, Table, names_of_attributes
 
-from .entropy import NOTHING, Codes, entropy, mutual_information, number
+from .entropy import NOTHING, entropy, mutual_information
 from .score import Score, undefined
-from .table import PAD, Table, names_of_attributes
 
 if TYPE_CHECKING:
     import pandas as pd

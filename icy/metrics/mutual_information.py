@@ -7,10 +7,10 @@ import numpy as np
 
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, unknown
+from icy.languages.codes import Codes, together
+from icy.languages.table import Table
 
-from .entropy import Codes, together
 from .score import Score, undefined
-from .table import Table
 
 AVERAGES = ("max", "arithmetic", "geometric", "min")
 MOST_CELLS = 2 * 10**8  # labels times messages: the expected mutual information is a sum over all of these

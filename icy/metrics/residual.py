@@ -6,11 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icy.core.errors import InvalidSettingError, unknown
+from icy.languages.codes import Codes, number, together
+from icy.languages.table import Table
 
-from .entropy import NOTHING, Codes, conditional_entropy, entropy, number, together
+from .entropy import NOTHING, conditional_entropy, entropy
 from .information import best_rows, information_matrix
 from .score import Score
-from .table import Table
 
 SEARCHES = ("exhaustive", "greedy", "resnick")
 MOST_POSITIONS = 16  # for an exhaustive search, which visits every subset of them

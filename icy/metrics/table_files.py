@@ -15,8 +15,7 @@ from icy.core.errors import IcyError, InvalidSettingError, StoreError
 from icy.core.text import counted, listed
 from icy.languages import storage
 from icy.languages.language import Language
-
-from .table import Table
+from icy.languages.table import Table
 
 log = logging.getLogger(__name__)
 EGG_CLASS = "egg.core.interaction.Interaction"

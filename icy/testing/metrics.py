@@ -18,8 +18,8 @@ from icy.core.registry import Entry
 from icy.core.streams import stream
 from icy.languages.language import Language
 from icy.languages.meanings import MeaningSpace
+from icy.languages.table import Table
 from icy.metrics.score import Score
-from icy.metrics.table import Table
 
 from .cases import Check, CheckFailure, NotApplicable, check_of, require, require_registered, same_random_state
 

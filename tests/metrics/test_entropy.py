@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from scipy.stats import entropy as scipy_entropy
 from sklearn.metrics import mutual_info_score
 
-from icy.metrics.entropy import conditional_entropy, entropy, joint_entropy, mutual_information, number, together
+from icy.languages.codes import number, together
+from icy.metrics.entropy import conditional_entropy, entropy, joint_entropy, mutual_information
 
 
 @settings(deadline=None, max_examples=50)

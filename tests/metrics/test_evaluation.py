@@ -54,7 +54,7 @@ def test_what_a_metric_refuses_costs_no_other(language: icy.Language) -> None:
 def test_bootstrap_errors(language: icy.Language) -> None:
     first, again = (evaluate(language, metrics=FAST, errors="bootstrap", resamples=20, seed=3) for _ in range(2))
     assert first.equals(again)
-    draws = icy.metrics.table.Table.of(language)
+    draws = icy.languages.table.Table.of(language)
     from icy.core.streams import stream
 
     random = stream(3, "bootstrap")

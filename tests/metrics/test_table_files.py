@@ -16,8 +16,8 @@ import torch
 
 import icy
 from icy.core.errors import IcyError, InvalidSettingError, StoreError
+from icy.languages.table import PAD
 from icy.metrics import cbm, read_table, topsim
-from icy.metrics.table import PAD
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "npz"])

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from icy.core.errors import InvalidSettingError
-from icy.metrics.entropy import number, together
+from icy.languages.codes import number, together
 
 from .problem import Matrix, Reconstruction, Target
 

@@ -10,8 +10,8 @@ from jaxtyping import Float64, Int64
 from numpy.typing import NDArray
 
 from icy.core.errors import InvalidSettingError
-from icy.metrics.entropy import number
-from icy.metrics.table import PAD, Table
+from icy.languages.codes import number
+from icy.languages.table import PAD, Table
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -11,8 +11,8 @@ from icy.core.devices import resolve_device
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.streams import stream
 from icy.core.surroundings import standard_state
+from icy.languages.table import Table
 from icy.metrics.score import Score, undefined
-from icy.metrics.table import Table
 
 from .exact import solve_additive, solve_permutation
 from .problem import Composition, Fit, Matrix, Reconstruction, Target, TensorDistance, make_target

@@ -13,8 +13,8 @@ from jaxtyping import Float32, Float64, Int32, Int64, Real, UInt, UInt8, UInt16
 from numpy.typing import NDArray
 
 from icy.core.errors import InvalidSettingError, unknown
-from icy.metrics.entropy import Codes
-from icy.metrics.table import Table
+from icy.languages.codes import Codes
+from icy.languages.table import Table
 
 from . import native
 

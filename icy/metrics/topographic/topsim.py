@@ -13,8 +13,8 @@ from icy.core.devices import resolve_device
 from icy.core.errors import unknown
 from icy.core.streams import stream
 from icy.core.surroundings import standard_state
+from icy.languages.table import Table
 from icy.metrics.score import Score
-from icy.metrics.table import Table
 
 from .distances import RowDistance, Rows, meaning_distance, message_distance
 from .pairs import DistancePair, JointCounts, all_pairs, distances_of_pairs, joint_counts

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, quoted
 from icy.core.text import counted
-from icy.languages.language import Language
 
-from .entropy import Codes, number
+from .codes import Codes, number
+from .language import Language
 
 PAD = -1  # fills messages up to the length of the longest
 LARGEST = 2**62  # numbers from here on are taken as names: differences of smaller ones fit in 64 bits
@@ -34,6 +34,7 @@ class Table:
         value_names: for each attribute the names of its values, or None if they are numbers; empty if all are.
         token_names: names of the tokens, or None if they are numbers.
         vocab_size: number of tokens in the vocabulary, V.
+        weights: how often each row counts, [N] positive numbers; None if every row counts once.
         drawn_from: for rows drawn with replacement, the original row that each is a copy of, [N].
         name: name of the table in reports.
         read_as: of a file, which of its columns were taken for what, in words.
@@ -45,6 +46,7 @@ class Table:
     value_names: tuple[Names | None, ...] = ()
     token_names: Names | None = None
     vocab_size: int = 0
+    weights: Real[NDArray[Any], " batch"] | None = None
     drawn_from: Codes | None = None
     name: str = ""
     read_as: str = ""

@@ -9,8 +9,8 @@ import pytest
 
 import icy
 from icy.core.errors import InvalidSettingError
+from icy.languages.table import PAD, names_of_attributes
 from icy.metrics import Table
-from icy.metrics.table import PAD, names_of_attributes
 
 GRID = [[0, 0], [0, 1], [1, 0], [1, 1]]
 
