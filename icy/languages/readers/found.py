@@ -1,0 +1,73 @@
+"""What a reader takes, a file, and what it returns: columns as they stand there, before they become a table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from icy.core.csv_files import csv_text
+
+HEAD = 1 << 16  # bytes of a file by which readers recognize what they can read
+
+
+@dataclass(frozen=True)
+class File:
+    """A file or folder that somebody wants to read, and the options that concern its columns.
+
+    Attributes:
+        path: where it is.
+        meaning_columns: the columns, fields or keys that hold meanings, if they were named.
+        message_columns: those that hold messages, if they were named.
+    """
+
+    path: Path
+    meaning_columns: Sequence[str] = ()
+    message_columns: Sequence[str] = ()
+
+    @cached_property
+    def head(self) -> bytes:
+        """The first bytes of the file; none of a folder."""
+        if self.path.is_dir():
+            return b""
+        with self.path.open("rb") as file:
+            return file.read(HEAD)
+
+    @cached_property
+    def text(self) -> str:
+        """The text of the file in whatever encoding, without a byte order mark.
+
+        Raises:
+            OSError: the file cannot be read.
+            ValueError: it is not text.
+        """
+        return csv_text(self.path)
+
+
+@dataclass(frozen=True)
+class Found:
+    """The columns of a file. An entry is a plain value, a text, or a list or array of values.
+
+    Attributes:
+        columns: the entries of each column, [N] each, or an array whose rows are the entries.
+        what: what the file was taken for, in words, as in "interactions of EGG".
+        meanings: the columns that hold meanings, if the format says so; none if it has no meanings.
+        messages: the columns that hold messages, if the format says so.
+        places: where each row stands in the file, [N]; by default its number from 1.
+        place: what a place is called: "row" or "line".
+        tokens: how the format separates the tokens of a text; see `icy.languages.tokens`.
+        phrases: whether meanings are phrases, whose concepts mean the same at any place.
+        remarks: what else the user should know of how the file was read, each without a full stop.
+    """
+
+    columns: Mapping[str, Any]
+    what: str = ""
+    meanings: Sequence[str] | None = None
+    messages: Sequence[str] | None = None
+    places: Sequence[int] = ()
+    place: str = "row"
+    tokens: str = "auto"
+    phrases: bool = False
+    remarks: Sequence[str] = field(default=())
