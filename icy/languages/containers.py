@@ -74,6 +74,8 @@ def plain(value: Any) -> Any:
         return value
     if is_missing(value):
         return None
+    if type(value) is float:
+        return value
     if isinstance(value, bytes):
         return value.decode()
     if isinstance(value, str):
@@ -83,7 +85,7 @@ def plain(value: Any) -> Any:
     if isinstance(value, numbers.Number) and not hasattr(value, "tolist"):  # floats, fractions, decimals
         if isinstance(value, complex):
             raise InvalidSettingError(f"{value} is a complex number, which is neither a value nor a token.")
-        return value if type(value) is float else _whole_or_float(value)
+        return _whole_or_float(value)
     if hasattr(value, "as_py"):  # of Arrow
         return plain(value.as_py())
     if hasattr(value, "detach"):

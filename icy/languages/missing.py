@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from icy.core.errors import InvalidSettingError
+from icy.core.errors import InvalidSettingError, quoted
 
 from .tokens import Rule
 
@@ -29,20 +29,36 @@ def without_missing(meanings: Entries | None, messages: Entries, rule: Rule) -> 
     Raises:
         InvalidSettingError: a value is missing, and the rule refuses such rows.
     """
-    gaps = dict.fromkeys(_rows_with_gaps(meanings, lambda row: None in row), "value")
-    gaps |= dict.fromkeys(_rows_with_gaps(messages, lambda row: _is_broken(row, rule)), "message")
+    gaps = dict.fromkeys(_rows_with_gaps(meanings, lambda row: None in row), 0)
+    gaps |= {row: 1 for row in _rows_with_gaps(messages, lambda row: _is_broken(row, rule)) if row not in gaps}
     if not gaps:
         return meanings, messages, rule
     if rule.missing == "refuse":
         row = min(gaps)
-        raise InvalidSettingError(
-            f"There is a missing value in the {'meaning' if gaps[row] == 'value' else 'message'} in {rule.place(row)}; "
-            'fill it in, or drop such rows (missing="drop", or --missing drop). If missing values fill messages up, '
-            'name them as padding (pad=float("nan"), or --pad nan).'
-        )
+        raise InvalidSettingError(_refusal((meanings, messages)[gaps[row]], row, gaps[row], rule))
     left = [row for row in range(len(messages)) if row not in gaps]
     kept = None if meanings is None else _some(meanings, left)
     return kept, _some(messages, left), replace(rule, place=lambda row: rule.place(left[row]))
+
+
+def _refusal(entries: Any, row: int, side: int, rule: Rule) -> str:
+    """Return the sentence that says where a value is missing, and what can be done."""
+    what, instead = (
+        ("value", "or give a value that is not known a name of its own"),
+        ("message", "or write a message of no tokens as the token that ends it, which eos names"),
+    )[side]
+    entry, names = entries[row], rule.columns[side]
+    gap = entry.index(None) if isinstance(entry, list) else 0
+    where = rule.place(row)
+    if names:
+        where += f", column {quoted(names[gap if len(names) > gap else 0])}"
+    elif isinstance(entry, list):
+        where += f", {('attribute', 'token')[side]} {gap}"
+    padding = "; if missing values fill messages up, name them as padding: pad=float('nan') (--pad nan)" if side else ""
+    return (
+        f'There is no {what} in {where}; fill it in, leave such rows out (missing="drop", or --missing drop), '
+        f"{instead}{padding}."
+    )
 
 
 def _rows_with_gaps(entries: Entries | None, broken: Any) -> list[int]:

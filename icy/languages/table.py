@@ -1,6 +1,7 @@
 """The table of meanings and messages that every metric scores, checked once and stored in one form."""
 
 import numbers
+import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -32,6 +33,7 @@ class Table:
         messages: tokens, integers from 0, [N, S]; PAD after the end of a shorter message.
         value_names: for each attribute the names of its values, or None if they are numbers; empty if all are.
         token_names: names of the tokens, or None if they are numbers.
+        attribute_names: names of the attributes, if there are any.
         vocab_size: number of tokens in the vocabulary, V.
         weights: how often each row counts, [N] positive numbers; None if every row counts once.
         drawn_from: for rows drawn with replacement, the original row that each is a copy of, [N].
@@ -52,6 +54,7 @@ class Table:
     read_as: str = ""
     phrases: bool = False
     removed: tuple[int, ...] = ()
+    attribute_names: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -168,6 +171,45 @@ class Table:
         names = self.value_names[attribute] if self.value_names else None
         return self.meanings.dtype.type(value).item() if names is None else names[value]
 
+    def language(self, *, vocab_size: int | None = None, name: str | None = None) -> Language:
+        """Return the table as a language, in which every meaning has one message.
+
+        Values are numbered from 0 in order. Tokens that are numbers stay as they are, the letters a to z are 0 to 25,
+        and any others are numbered from 0 in order.
+
+        Args:
+            vocab_size: V; by default one more than the largest token.
+            name: by default that of the table.
+
+        Raises:
+            InvalidSettingError: the attributes differ in their number of values, the messages differ in length, or not
+                every meaning is there exactly once.
+        """
+        self.require_discrete("A language")
+        lengths = np.unique(self.lengths).tolist()
+        if len(lengths) > 1 or not lengths[0]:
+            raise InvalidSettingError(
+                f"All messages must have the same length, at least 1; found lengths {', '.join(map(str, lengths))}. "
+                "Fill up shorter ones with a token of its own."
+            )
+        values = [np.unique(column).tolist() for column in self.meanings.T]
+        counts = [len(of_one) for of_one in values]
+        if len(set(counts)) > 1:
+            listing = ", ".join(f"{a} has {n}" for a, n in zip(names_of_attributes(self), counts, strict=True))
+            raise InvalidSettingError(f"All attributes must have the same number of values; {listing}.")
+        names = tuple(tuple(str(self.value_name(a, v)) for v in of_one) for a, of_one in enumerate(values))
+        plain = tuple(map(str, range(counts[0])))
+        tokens = self.messages
+        if self.token_names is not None and all(re.fullmatch("[a-z]", str(name)) for name in self.token_names):
+            tokens = np.array([ord(str(name)) - ord("a") for name in self.token_names])[tokens]
+        return Language.from_table(
+            np.stack(self.factors, 1),
+            tokens,
+            vocab_size=vocab_size,
+            name=self.name if name is None else name,
+            value_names=None if all(of_one == plain for of_one in names) else names,
+        )
+
     def without(self, rule: Rule) -> "Table":
         """Return the table without the tokens that begin, end and fill messages, which a rule names."""
         if rule.start is rule.eos is rule.pad is None:
@@ -220,12 +262,13 @@ def _of_two(meanings: Any, messages: Any, rule: Rule) -> Table:
 
 
 def names_of_attributes(table: Table, given: Sequence[str] | None = None) -> list[str]:
-    """Return the names of the attributes, by default their numbers.
+    """Return the names of the attributes, by default their own, or their numbers.
 
     Raises:
         InvalidSettingError: not one name per attribute.
     """
-    names = [str(a) for a in range(table.attributes)] if given is None else list(given)
+    own = table.attribute_names or [str(a) for a in range(table.attributes)]
+    names = list(own if given is None else given)
     if len(names) != table.attributes:
         raise InvalidSettingError(
             f"{counted(table.attributes, 'attribute', 'need')} as many names; {counted(len(names), 'name', 'were')} "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from icy.core.errors import InvalidSettingError, quoted, unknown
 from icy.core.text import listed
 
+log = logging.getLogger(__name__)
 PAD = -1  # fills messages up to the length of the longest
 LARGEST = 2**62  # numbers from here on are taken as names: differences of smaller ones fit in 64 bits
 WAYS = ("auto", "letters", "spaces", "whole")
@@ -46,6 +48,7 @@ class Rule:
         argmax: take the number of the largest entry for a token, if messages are vectors of real numbers.
         missing: "refuse" rows with missing values, or "drop" them.
         place: words for the place of a row.
+        columns: names of the columns of meanings and of messages, for errors.
     """
 
     tokens: str = "auto"
@@ -56,6 +59,7 @@ class Rule:
     argmax: bool = False
     missing: str = "refuse"
     place: Callable[[int], str] = field(default=row_number)
+    columns: tuple[Sequence[str], Sequence[str]] = ((), ())
 
     def __post_init__(self) -> None:
         if self.missing not in MISSING:
@@ -327,13 +331,17 @@ def split(texts: Sequence[str], rule: Rule) -> tuple[list[list[str]], str]:
     if texts and all(inside):
         return [parts_of(match[1]) for match in inside if match is not None], "lists of tokens"
     if any(inside):
-        one, other = _two(texts, [match is not None for match in inside], rule)
-        raise InvalidSettingError(f"{one} is in brackets, and {other} is not; write all messages in one way.")
+        at = [match is not None for match in inside]
+        one, other = (f"{quoted(texts[row])} in {rule.place(row)}" for row in (at.index(True), at.index(False)))
+        raise InvalidSettingError(
+            f"The message {one} is in brackets, and {other} is not; write all messages in one way."
+        )
     spaced = any(len(text.split()) > 1 for text in texts)
     mark = _separator(texts, spaced)
     if mark:
         return _at(mark, texts, rule), f"tokens between '{mark}'"
     if spaced:
+        _require_one_spelling(texts, rule)
         return [text.split() for text in texts], "tokens between spaces"
     _require_letters(texts, rule)
     return [list(text) for text in texts], "a letter each" if any(len(text) > 1 for text in texts) else "a single token"
@@ -378,6 +386,21 @@ def _at(mark: str, texts: Sequence[str], rule: Rule) -> list[list[str]]:
     return rows
 
 
+def _require_one_spelling(texts: Sequence[str], rule: Rule) -> None:
+    """Refuse letters between spaces beside messages of several letters without spaces; warn of numbers."""
+    plain = [len(text.split()) == 1 < len(text) for text in texts]
+    letters = {token for text in texts if len(parts := text.split()) > 1 for token in parts}
+    if not any(plain) or any(len(token) > 1 for token in letters):
+        return  # tokens of several letters may well be alone in a message
+    spaced = [len(text.split()) > 1 for text in texts]
+    one, other = (f"{quoted(texts[at])} in {rule.place(at)}" for at in (spaced.index(True), plain.index(True)))
+    met = f"The message {one} has spaces between its tokens, and {other} has none"
+    alone = texts[plain.index(True)]
+    if not all(re.fullmatch("[0-9]+", token) for token in (*letters, alone)):
+        raise InvalidSettingError(f"{met}; write all messages in one way.")
+    log.warning("%s: it was taken for a single token, the number %s.", met, alone)
+
+
 def _require_letters(texts: Sequence[str], rule: Rule) -> None:
     """Refuse texts of several letters without spaces that may as well be a single token each."""
     longer = next((text for text in texts if len(text) > 1), None)
@@ -394,10 +417,3 @@ def _require_letters(texts: Sequence[str], rule: Rule) -> None:
             f'(tokens="letters", or --tokens letters), or as the single token {quoted(longer)} (tokens="whole", or '
             "--tokens whole)."
         )
-
-
-def _two(texts: Sequence[str], first: Sequence[bool], rule: Rule) -> tuple[str, str]:
-    """Return where a text of one kind and one of the other kind stand, in words."""
-    places = first.index(True), first.index(False)
-    one, other = (f"{quoted(texts[place])} in {rule.place(place)}" for place in places)
-    return f"The message {one}", other
