@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import logging
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -24,7 +25,9 @@ from icy.core.logs import log_level
 from icy.core.registry import registry
 from icy.core.text import listed
 from icy.grammars import expand_grammars, make_language
-from icy.metrics import Table, evaluate, read_table
+from icy.languages.readers import read_table
+from icy.languages.tokens import MISSING
+from icy.metrics import Table, evaluate
 from icy.metrics.evaluation import DEFAULT_METRICS, ERRORS, values_by_chance
 from icy.metrics.topographic.topsim import PAIRS
 from icy.records.long_table import ROW, to_long
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
 
 
 EXACT_ROWS = 20_000  # up to so many rows all pairs are compared by default, which takes seconds
+SUFFIXES = (".csv", ".tsv", ".parquet", ".npz", ".npy", ".pt", ".json", ".jsonl", ".msg")  # of files, also missing ones
 DRAWN_PAIRS = 1_000_000  # beyond, for a standard error of about 0.001 at most
 
 EPILOG = """\b
@@ -55,17 +59,27 @@ Examples:
 \b
 Your own table has a line per message: columns of attribute values, and a column `message` of letters (abba) or of
 tokens separated by spaces (12 7 0). Every row of a file counts; meanings may be missing or occur many times.
+icy says how it read a file, and refuses what can be read in two ways.
 """
 
 FROM_FILES = together(
-    click.option("--meaning-columns", metavar="A,B,...", help="Columns of a table with attribute values."),
+    click.option("--meaning-columns", metavar="A,B,...", help="Columns, fields or keys with attribute values."),
+    click.option("--message-columns", metavar="C,...", help="Column with messages, or several with a token each."),
     click.option(
-        "--message-columns", metavar="C,...", help="Column of a table with messages, or several with a token each."
+        "--tokens",
+        metavar="letters|spaces|whole|SEPARATOR",
+        help="What is a token of a text; by default icy finds out.",
     ),
+    click.option("--eos", metavar="TOKEN", help="The token that ends a message; by default none does."),
+    click.option("--start", metavar="TOKEN", help="The token that begins every message and is no part of it."),
+    click.option("--pad", metavar="TOKEN", help="The token that fills messages up; nan for missing values."),
     click.option(
-        "--one-hot", type=click.IntRange(min=1), metavar="K", help="Values per attribute of EGG's one-hot inputs."
+        "--one-hot", metavar="K|K,L,...|no", help="Values of each attribute, of meanings that are one-hot vectors."
     ),
-    click.option("--eos", type=int, metavar="TOKEN", help="The token that ends a message; by default none does."),
+    click.option("--argmax", is_flag=True, help="Messages are vectors of scores: the largest entry is the token."),
+    click.option(
+        "--missing", type=click.Choice(MISSING), help="What to do with rows with missing values: refuse is the default."
+    ),
 )
 FROM_GRAMMARS = together(
     click.option(
@@ -203,13 +217,13 @@ def _sources(name: str, given: Mapping[str, Any], quiet: bool) -> list[Source]:
     path = Path(name)
     if (path / RECORDS).is_dir() or is_pack(path):
         return _spoken(path, given["eos"])
-    if path.is_file() or path.suffix.lower() in (".csv", ".tsv", ".parquet", ".npz", ".pt", ".jsonl"):
+    if path.exists() or path.suffix.lower() in SUFFIXES:
         columns = {key: _split(given[key]) for key in ("meaning_columns", "message_columns")}
-        table = read_table(path, **columns, one_hot=given["one_hot"], eos=given["eos"])  # type: ignore[arg-type]
+        table = read_table(path, **columns, **_reading(given))
         if not quiet:
             note(f"{path.name}: {table.read_as}.")
         return [Source(table.name, None, lambda: table)]
-    if path.exists() or "/" in name:
+    if "/" in name:
         raise StoreError(f"'{name}' is no file that can be read, and no grammar.")
     sizes = given["meanings"], given["vocab_size"], given["word_length"]
     grammars = list(dict.fromkeys(g for side in ("receiver", "sender") for g in _of_side(name, side)))
@@ -220,7 +234,7 @@ def _sources(name: str, given: Mapping[str, Any], quiet: bool) -> list[Source]:
     ]
 
 
-def _spoken(path: Path, eos: int | None) -> list[Source]:
+def _spoken(path: Path, eos: str | None) -> list[Source]:
     """Return the languages of the senders in a results folder or a pack."""
     from icy.experiments.results import ProbeResult
 
@@ -250,7 +264,7 @@ def _row_names(records: Sequence[Record]) -> list[str]:
     return list(names)
 
 
-def _table_of(make: Callable[[], Language | Table], eos: int | None) -> Table:
+def _table_of(make: Callable[[], Language | Table], eos: str | None) -> Table:
     return Table.of(make(), eos=eos)
 
 
@@ -261,6 +275,21 @@ def _of_side(name: str, side: str) -> list[str]:
     with contextlib.suppress(IncompatibleError):
         return expand_grammars(name, side)
     return []
+
+
+def _reading(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of the rule of tokens that were given."""
+    chosen = {name: given[name] for name in ("tokens", "eos", "start", "pad", "one_hot", "argmax", "missing")}
+    if (sizes := chosen["one_hot"]) not in (None, "no"):
+        if not re.fullmatch(r"[0-9]+(,[0-9]+)*", sizes):
+            raise InvalidSettingError(
+                f"--one-hot is a number of values, several as in 4,3,2, or no; not {quoted(sizes)}."
+            )
+        numbers = [int(size) for size in sizes.split(",")]
+        chosen["one_hot"] = numbers[0] if len(numbers) == 1 else numbers
+    if chosen["pad"] is not None and chosen["pad"].lower() in ("", "nan"):
+        chosen["pad"] = ""
+    return {name: value for name, value in chosen.items() if value is not None}
 
 
 def _split(columns: str | None) -> list[str] | None:

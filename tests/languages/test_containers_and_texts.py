@@ -1,0 +1,364 @@
+"""The one rule of tokens, values and missing entries: one language gives one table, whatever container holds it."""
+
+from __future__ import annotations
+
+import decimal
+import fractions
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from icy import metrics as M
+from icy.core.errors import InvalidSettingError, UnknownNameError
+from icy.languages.readers import read_table
+from icy.languages.tokens import PAD
+from icy.metrics import Table
+
+GRID = [[a, b] for a in range(4) for b in range(4)]
+IDEAL = [[a, 4 + b] for a, b in GRID]
+
+
+def scores(table: Table) -> tuple[float, ...]:
+    """Metrics that depend on every part of a table: rows, tokens, order of tokens and vocabulary."""
+    found = (M.topsim(table), M.posdis(table), M.bosdis(table, constant="zero"), M.cbm(table), M.mig(table))
+    return tuple(score.value for score in found)
+
+
+# -- containers ------------------------------------------------------------------------------------------------------
+
+CONTAINERS: dict[str, Callable[[list[list[int]]], Any]] = {
+    "tuples": lambda rows: tuple(map(tuple, rows)),
+    "an iterator": iter,
+    "an array": np.array,
+    "bytes": lambda rows: np.array(rows, dtype=np.uint8),
+    "an array of objects": lambda rows: np.array(rows, dtype=object),
+    "a masked array": np.ma.masked_array,
+    "whole floats": lambda rows: np.array(rows, dtype=float),
+    "float16": lambda rows: np.array(rows, dtype=np.float16),
+    "a tensor": torch.tensor,
+    "a tensor of floats": lambda rows: torch.tensor(rows, dtype=torch.float32, requires_grad=True),
+    "a tensor of bfloat16": lambda rows: torch.tensor(rows, dtype=torch.bfloat16),
+    "a sparse tensor": lambda rows: torch.tensor(rows).to_sparse(),
+    "a transposed tensor": lambda rows: torch.tensor(rows).T.contiguous().T,
+    "a tensor per row": lambda rows: [torch.tensor(row) for row in rows],
+    "a tensor per token": lambda rows: [list(torch.tensor(row)) for row in rows],
+    "a scalar of numpy per token": lambda rows: [list(np.array(row)) for row in rows],
+    "decimals and fractions": lambda rows: [[decimal.Decimal(a), fractions.Fraction(b)] for a, b in rows],
+    "a frame": pd.DataFrame,
+    "a frame of Int64": lambda rows: pd.DataFrame(rows).astype("Int64"),
+    "a frame of Arrow": lambda rows: pd.DataFrame(rows).astype("int64[pyarrow]"),
+    "a frame of objects": lambda rows: pd.DataFrame(rows).astype(object),
+    "a frame of two types": lambda rows: pd.DataFrame({"a": [a for a, _ in rows], "b": [float(b) for _, b in rows]}),
+    "a series of lists": pd.Series,
+    "a series of arrays": lambda rows: pd.Series([np.array(row) for row in rows], index=range(5, 5 + len(rows))),
+    "a table of Arrow": lambda rows: pa.table({"a": [a for a, _ in rows], "b": [b for _, b in rows]}),
+    "an array of Arrow": pa.array,
+    "ranges of text": lambda rows: [[str(a), str(b)] for a, b in rows],
+}
+
+
+@pytest.mark.parametrize("name", CONTAINERS)
+def test_every_container_of_one_language_gives_one_table(name: str) -> None:
+    form = CONTAINERS[name]
+    expected = Table.of(GRID, IDEAL)
+    for table in (Table.of(form(GRID), form(IDEAL)), Table.of(GRID, form(IDEAL)), Table.of(form(GRID), IDEAL)):
+        assert table.meanings.tolist() == GRID
+        assert table.messages.tolist() == IDEAL
+        assert scores(table) == scores(expected)
+    assert (M.topsim(expected).value, M.posdis(expected).value, M.cbm(expected).value) == (1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        [f"{a} {4 + b}" for a, b in GRID],
+        np.array([f"{a} {4 + b}" for a, b in GRID]),
+        np.array([f"{a} {4 + b}".encode() for a, b in GRID]),
+        pd.Series([f"{a} {4 + b}" for a, b in GRID], dtype="category"),
+        pd.Series([f"{a} {4 + b}" for a, b in GRID], dtype="string"),
+        pa.array([f"{a} {4 + b}" for a, b in GRID]),
+        [f"[{a}, {4 + b}]" for a, b in GRID],
+        [f"({a}, {4 + b})" for a, b in GRID],
+        [f"[{a} {4 + b}]" for a, b in GRID],
+        [f"[{a}. {4 + b}.]" for a, b in GRID],
+        [f"tensor([{a}, {4 + b}])" for a, b in GRID],
+        [f"array([{a}, {4 + b}], dtype=int64)" for a, b in GRID],
+        [f"['{a}', '{4 + b}']" for a, b in GRID],
+        *([f"{a}{mark}{4 + b}" for a, b in GRID] for mark in ",;|/-_.:"),
+        [f"{a}, {4 + b}" for a, b in GRID],
+    ],
+    ids=str,
+)
+def test_every_text_of_one_language_gives_one_table(texts: Any, tmp_path: Path) -> None:
+    assert Table.of(GRID, texts).messages.tolist() == IDEAL
+    columns = {"a": [a for a, _ in GRID], "b": [b for _, b in GRID]}
+    pd.DataFrame({**columns, "message": [str(t, "utf-8") if isinstance(t, bytes) else str(t) for t in texts]}).to_csv(
+        tmp_path / "t.csv", index=False
+    )
+    assert scores(read_table(tmp_path / "t.csv")) == scores(Table.of(GRID, IDEAL))
+
+
+@given(
+    rows=st.lists(st.lists(st.integers(0, 2**40), min_size=2, max_size=2), min_size=3, max_size=12),
+    name=st.sampled_from([n for n in CONTAINERS if n not in ("bytes", "float16", "a tensor of bfloat16")]),
+)
+@settings(max_examples=150, deadline=None)
+def test_random_languages_in_random_containers(rows: list[list[int]], name: str) -> None:
+    if name == "a tensor of floats":
+        rows = [[a % 2**24, b % 2**24] for a, b in rows]
+    meanings = [[i % 3, i // 3] for i in range(len(rows))]
+    assert scores(Table.of(meanings, CONTAINERS[name](rows))) == scores(Table.of(meanings, rows))
+
+
+def test_messages_of_several_lengths() -> None:
+    ragged = [[1, 2, 3], [4], [5, 6]]
+    expected = [[1, 2, 3], [4, PAD, PAD], [5, 6, PAD]]
+    nested = torch.nested.nested_tensor([torch.tensor(row) for row in ragged])
+    filled = pd.DataFrame(ragged)  # with NaN after the end
+    for given_ in (ragged, [tuple(row) for row in ragged], pd.Series(ragged), pa.array(ragged), nested):
+        assert Table.of([[0], [1], [2]], given_).messages.tolist() == expected
+    for padded in (filled, filled.astype("Int64"), [[1, 2, 3], [4, None, None], [5, 6, None]]):
+        with pytest.raises(InvalidSettingError, match=r"There is no message in row 1 .* token 1; .*pad=float\('nan'\)"):
+            Table.of([[0], [1], [2]], padded)
+        assert Table.of([[0], [1], [2]], padded, pad=float("nan")).messages.tolist() == expected
+        assert Table.of([[0], [1], [2]], padded, missing="drop").messages.tolist() == [[1, 2, 3]]
+
+
+@pytest.mark.parametrize(
+    "form", [lambda rows: rows, np.array, torch.tensor, pd.DataFrame, lambda rows: [list(np.array(r)) for r in rows]]
+)
+@pytest.mark.parametrize("pad", [-1, 0, 99])
+def test_padding_is_named(form: Callable[[Any], Any], pad: int) -> None:
+    after, before = [[1, 2, 3], [4, pad, pad], [5, 6, pad]], [[1, 2, 3], [pad, pad, 4], [pad, 5, 6]]
+    expected = [[1, 2, 3], [4, PAD, PAD], [5, 6, PAD]]
+    for rows in (after, before):
+        table = Table.of([[0], [1], [2]], form(rows), pad=pad)
+        assert table.messages.tolist() == expected
+        assert table.vocab_size == 7 - (pad == 0)
+        assert Table.of([[0], [1], [2]], form(rows), pad=str(pad)).messages.tolist() == expected
+    with pytest.raises(InvalidSettingError, match=rf"padding {pad} stands between tokens in row 1"):
+        Table.of([[0], [1]], form([[1, 2, pad], [1, pad, 2]]), pad=pad)
+
+
+def test_negative_tokens_ask_for_the_padding() -> None:
+    for rows in ([[1, -1]], [[np.int64(1), np.int64(-1)]], np.array([[1, -1]]), [[torch.tensor(1), torch.tensor(-1)]]):
+        with pytest.raises(InvalidSettingError, match=r"found -1\. If .* name it as pad=-1 \(--pad\)"):
+            Table.of([[0]], rows)
+
+
+@pytest.mark.parametrize(
+    ("given_", "sentence"),
+    [
+        ({1: [2]}, "Messages are a sequence with an entry per row, and a dict was given"),
+        (3, "a int was given"),
+        ([{1, 2}], "A set is neither a value nor a token"),
+        ([1j], "complex number"),
+        (np.array([1j]), "Complex numbers"),
+        (torch.ones(1, 2, device="meta"), "Messages cannot be read from a Tensor: Cannot copy out of meta tensor"),
+        ([[[1], [2, 3]]], "A token is a single value, and some of these messages hold lists"),
+        (np.zeros((1, 2, 2, 2)), r"the shape \(1, 2, 2, 2\) is none"),
+        (np.array([[np.inf]]), "Some tokens are infinite"),
+        ([[1, 0.25]], r"0\.25 in row 0 .* is neither.*argmax"),
+        (np.array([[0.25, 0.75]]), r"0\.25 in row 0 .* is neither.*argmax"),
+        ([["a"], 3], "Messages are sequences of tokens; row 1"),
+    ],
+)
+def test_what_is_no_message_is_answered_in_a_sentence(given_: Any, sentence: str) -> None:
+    with pytest.raises(InvalidSettingError, match=sentence):
+        Table.of([[0]] * (len(given_) if hasattr(given_, "__len__") else 1), given_)
+
+
+# -- one-hot vectors and scores --------------------------------------------------------------------------------------
+
+
+def one_hot(values: int, size: int) -> list[int]:
+    return [int(values == k) for k in range(size)]
+
+
+SPACE = list(itertools.product(range(4), range(3), range(2)))
+BLOCKS = [one_hot(a, 4) + one_hot(b, 3) + one_hot(c, 2) for a, b, c in SPACE]
+
+
+@pytest.mark.parametrize("form", [list, np.array, lambda rows: torch.tensor(rows).float(), pd.DataFrame])
+def test_one_hot_meanings(form: Callable[[Any], Any]) -> None:
+    messages = [[a, 4 + b, 7 + c] for a, b, c in SPACE]
+    table = Table.of(form(BLOCKS), messages, one_hot=[4, 3, 2])
+    assert table.meanings.tolist() == [list(row) for row in SPACE]
+    assert (M.topsim(table).value, M.posdis(table).value, M.cbm(table).value) == (1, 1, 1)
+    with pytest.raises(InvalidSettingError, match=r"one-hot vectors of 4, 3 and 2 values \(one_hot=\[4,3,2\]"):
+        Table.of(form(BLOCKS), messages)
+    assert Table.of(form(BLOCKS), messages, one_hot="no").attributes == 9
+    with pytest.raises(InvalidSettingError, match=r"row 0 .* is not one-hot: \[1, 0, 0\]|not one-hot vectors of 5"):
+        Table.of(form(BLOCKS), messages, one_hot=5)
+    with pytest.raises(InvalidSettingError, match="The meaning in row 18 .* is not one-hot: .* has not a single 1"):
+        Table.of(form(BLOCKS), messages, one_hot=3)
+
+
+def test_columns_of_0_and_1_that_are_attributes() -> None:
+    for rows in (list(itertools.product(range(2), repeat=3)), [[0, 1], [1, 0], [1, 1], [0, 0]], [[0, 1], [1, 0]]):
+        assert Table.of(rows, [[i] for i in range(len(rows))]).attributes == len(rows[0])
+
+
+def test_messages_of_scores() -> None:
+    draws = np.random.default_rng(3)
+    relaxed = draws.dirichlet(np.ones(5), size=(16, 2))
+    for form in (np.array, torch.tensor, lambda rows: rows.tolist()):
+        with pytest.raises(InvalidSettingError, match="argmax"):
+            Table.of(GRID, form(relaxed[:, 0]))
+        assert Table.of(GRID, form(relaxed), argmax=True).messages.tolist() == relaxed.argmax(-1).tolist()
+        assert Table.of(GRID, form(relaxed[:, 0]), argmax=True).messages.tolist() == relaxed[:, :1].argmax(-1).tolist()
+    symbols = np.array([[one_hot(t, 8) for t in row] for row in IDEAL])
+    assert Table.of(GRID, symbols).messages.tolist() == IDEAL  # plain, as every vector has a single 1
+
+
+# -- texts that can be read in two ways ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("texts", "readings"),
+    [
+        (["9", "10", "11", "12"], {"letters": 2, "whole": 1}),
+        (["10", "11", "12", "13"], {"letters": 2, "whole": 1}),
+        (["red", "blue", "red", "blue"], {"letters": 4, "whole": 1}),
+        (["a,b", "a,-", "-,b", ",b"], {"letters": 3}),
+        (["1,0-2", "1,1-2", "0,0-1", "0,0-2"], {"letters": 5, ",": 2, "-": 2}),
+        (["red ball, blue", "blue", "red", "ball, red"], {",": 2, "spaces": 3}),
+    ],
+)
+def test_texts_that_can_be_read_in_two_ways_are_refused(texts: list[str], readings: dict[str, int]) -> None:
+    meanings = [[0, 0], [0, 1], [1, 0], [1, 1]]
+    with pytest.raises(InvalidSettingError, match="can be read in two ways"):
+        Table.of(meanings, texts)
+    for tokens, longest in readings.items():
+        assert Table.of(meanings, texts, tokens=tokens).length == longest
+
+
+@pytest.mark.parametrize(
+    ("texts", "first"),
+    [
+        (["ab", "ba"], ["a", "b"]),
+        (["ab", "a"], ["a", "b"]),
+        (["01", "10"], [0, 1]),
+        (["+-", "-+"], ["+", "-"]),
+        (["go_left now", "stop"], ["go_left", "now"]),
+        (["a.b", "b.a"], ["a", "b"]),
+        (["red-ball", "cube"], ["red", "ball"]),
+        (["[]", "[1, 2]"], []),
+    ],
+)
+def test_texts_that_can_be_read_in_one_way(texts: list[str], first: list[Any]) -> None:
+    table = Table.of([[0], [1]], texts)
+    assert [table.token_name(token) for token in table.messages[0] if token != PAD] == first
+
+
+def test_texts_of_two_kinds_are_refused() -> None:
+    with pytest.raises(InvalidSettingError, match=r"'\[1, 2\]' in row 0 .* is in brackets, and '3' in row 1 .* is not"):
+        Table.of([[0], [1]], ["[1, 2]", "3"])
+    with pytest.raises(InvalidSettingError, match="nothing between two '-' or at its end"):
+        Table.of([[0], [1]], ["1-2", "1-"], tokens="-")
+    with pytest.raises(InvalidSettingError, match="a list of lists"):
+        Table.of([[0]], ["[[1], [2]]"])
+
+
+# -- tokens that begin and end messages ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("eos", ["</s>", "0", 0])
+def test_end_and_start_tokens_are_numbers_or_names(eos: Any) -> None:
+    said = [["<s>", "red", "sq", str(eos), "x"], ["<s>", "red", "ci", str(eos)], ["<s>", "blue", "ci"]]
+    table = Table.of([[0, 0], [0, 1], [1, 1]], said, eos=eos, start="<s>")
+    names = [[table.token_name(t) for t in row if t != PAD] for row in table.messages]
+    assert names == [["red", "sq"], ["red", "ci"], ["blue", "ci"]]
+    assert not table.has_token("<s>")
+    assert not table.has_token(str(eos))
+    again = Table.of(table, eos=eos)  # which was removed before
+    assert again.messages.tolist() == table.messages.tolist()
+
+
+def test_tokens_that_never_occur_are_refused() -> None:
+    for option in ("eos", "start", "pad"):
+        with pytest.raises(InvalidSettingError, match=r"token 7 is in no message; the first tokens are 1, 2 and 3"):
+            Table.of([[0], [1]], [[1, 2], [3, 2]], **{option: 7})
+    with pytest.raises(InvalidSettingError, match="row 1 .* does not begin with 1"):
+        Table.of([[0], [1]], [[1, 2], [3, 2]], start=1)
+    with pytest.raises(UnknownNameError, match="option of reading"):
+        Table.of([[0]], [[1]], end=7)
+
+
+def test_the_end_token_is_no_part_of_the_vocabulary() -> None:
+    said = [[1, 3, 0], [1, 4, 0], [2, 3, 0], [2, 4, 0]]
+    assert M.bosdis([[0, 0], [0, 1], [1, 0], [1, 1]], said, constant="zero", eos=0).value == 1
+    assert Table.of([[0]] * 4, said, eos=0).vocab_size == 4
+    assert Table.of([[0]] * 4, said, eos=0, vocab_size=10).vocab_size == 9
+    assert Table.of([[0]] * 4, [[1, 5]] * 4, eos=5).vocab_size == 2
+
+
+# -- meanings --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda a, b: f"[{a}, {b}]",
+        lambda a, b: f"({a}, {b})",
+        lambda a, b: f"{a},{b}",
+        lambda a, b: f"{a} {b}",
+        lambda a, b: f"{a}-{b}",
+        lambda a, b: f"{'wxyz'[a]}_{'wxyz'[b]}",
+        lambda a, b: f"{'wxyz'[a]} {'wxyz'[b]}",
+    ],
+)
+def test_a_meaning_column_of_lists_is_several_attributes(form: Callable[[int, int], str], tmp_path: Path) -> None:
+    texts = [form(a, b) for a, b in GRID]
+    assert np.stack(Table.of(texts, IDEAL).factors, 1).tolist() == GRID
+    frame = pd.DataFrame({"meaning": texts, "message": [f"{a} {b}" for a, b in IDEAL]})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    table = read_table(tmp_path / "t.csv")
+    assert table.attribute_names == ("meaning0", "meaning1")
+    assert table.read_as.startswith("meaning as 2 attributes meaning0 (4 values) and meaning1 (4 values); ")
+    frame.assign(meaning=GRID).to_parquet(tmp_path / "t.parquet")
+    assert scores(read_table(tmp_path / "t.parquet")) == scores(Table.of(GRID, IDEAL)) == scores(table)
+
+
+def test_names_with_spaces_are_no_lists() -> None:
+    for names in (["New York", "Los Angeles", "San Diego", "Las Vegas"], ["light blue", "red", "dark blue", "green"]):
+        assert Table.of(names, [[0], [1], [2], [3]]).attributes == 1
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), pd.NA, np.float32("nan"), np.datetime64("NaT"), np.ma.masked])
+def test_missing_values_are_refused_with_their_row_or_dropped(missing: Any) -> None:
+    meanings: list[list[Any]] = [["red", 0], [missing, 1], ["blue", 0]]
+    with pytest.raises(InvalidSettingError, match=r"There is no value in row 1 .*, attribute 0; .*missing=\"drop\""):
+        Table.of(meanings, ["ab", "ac", "bb"])
+    dropped = Table.of(meanings, ["ab", "ac", "bb"], missing="drop")
+    assert scores(dropped) == scores(Table.of([["red", 0], ["blue", 0]], ["ab", "bb"]))
+    frame = pd.DataFrame({"a": [0, 1, 2], "message": ["ab", missing, "b"]}, dtype=object)
+    with pytest.raises(InvalidSettingError, match="There is no message in row 1"):
+        Table.of(frame[["a"]], frame["message"])
+    assert Table.of(frame[["a"]], frame["message"], missing="drop").meanings.tolist() == [[0], [2]]
+
+
+def test_missing_values_of_files_have_their_line(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,b,message\n1,x,ab\n\n,y,ad\n2,z,\n")
+    with pytest.raises(InvalidSettingError, match="There is no value in line 4, column 'a'"):
+        read_table(tmp_path / "t.csv")
+    assert read_table(tmp_path / "t.csv", missing="drop").meanings.tolist() == [[1, 0]]
+
+
+def test_messages_without_meanings() -> None:
+    table = Table.of(None, ["ab", "b"])
+    assert (table.attributes, table.lengths.tolist()) == (0, [2, 1])
+
+
+def test_a_field_may_be_longer_than_the_csv_library_takes(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(f"a,message\n1,{'ab ' * 60_000}\n2,b a\n")
+    assert read_table(tmp_path / "t.csv").lengths.tolist() == [60_000, 2]
