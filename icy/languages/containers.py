@@ -121,6 +121,8 @@ def _numbers(given: Any) -> NDArray[Any] | None:
         raise InvalidSettingError("Complex numbers are neither values nor tokens.")
     if array.dtype.kind == "b":
         return array.astype(np.int8)
+    if array.dtype.kind == "f" and array.dtype.itemsize not in (4, 8):
+        array = array.astype(np.float64)
     if array.dtype.kind in "iu" or (array.dtype.kind == "f" and not np.isnan(array).any()):
         return array if array.ndim else array.reshape(1)
     return None

@@ -123,7 +123,7 @@ def test_messages_of_several_lengths() -> None:
     ragged = [[1, 2, 3], [4], [5, 6]]
     expected = [[1, 2, 3], [4, PAD, PAD], [5, 6, PAD]]
     nested = torch.nested.nested_tensor([torch.tensor(row) for row in ragged])
-    filled = pd.DataFrame(ragged)  # with NaN after the end
+    filled = pd.DataFrame([[1, 2, 3], [4, None, None], [5, 6, None]])
     for given_ in (ragged, [tuple(row) for row in ragged], pd.Series(ragged), pa.array(ragged), nested):
         assert Table.of([[0], [1], [2]], given_).messages.tolist() == expected
     for padded in (filled, filled.astype("Int64"), [[1, 2, 3], [4, None, None], [5, 6, None]]):
@@ -199,7 +199,7 @@ def test_one_hot_meanings(form: Callable[[Any], Any]) -> None:
     assert Table.of(form(BLOCKS), messages, one_hot="no").attributes == 9
     with pytest.raises(InvalidSettingError, match=r"row 0 .* is not one-hot: \[1, 0, 0\]|not one-hot vectors of 5"):
         Table.of(form(BLOCKS), messages, one_hot=5)
-    with pytest.raises(InvalidSettingError, match="The meaning in row 18 .* is not one-hot: .* has not a single 1"):
+    with pytest.raises(InvalidSettingError, match=r"The meaning in row 18 .* is not one-hot: .* has not a single 1"):
         Table.of(form(BLOCKS), messages, one_hot=3)
 
 
@@ -288,7 +288,7 @@ def test_tokens_that_never_occur_are_refused() -> None:
     for option in ("eos", "start", "pad"):
         with pytest.raises(InvalidSettingError, match=r"token 7 is in no message; the first tokens are 1, 2 and 3"):
             Table.of([[0], [1]], [[1, 2], [3, 2]], **{option: 7})
-    with pytest.raises(InvalidSettingError, match="row 1 .* does not begin with 1"):
+    with pytest.raises(InvalidSettingError, match=r"row 1 .* does not begin with 1"):
         Table.of([[0], [1]], [[1, 2], [3, 2]], start=1)
     with pytest.raises(UnknownNameError, match="option of reading"):
         Table.of([[0]], [[1]], end=7)
