@@ -8,7 +8,7 @@ import numpy as np
 
 from icy.core.errors import InvalidSettingError, unknown
 from icy.core.surroundings import standard_state
-from icy.metrics import ami, cbm, topsim
+from icy.metrics import Table, ami, cbm, topsim
 from icy.metrics.score import Score
 
 from .floors import LANGUAGES, RATES, cbm_floor
@@ -55,7 +55,8 @@ def similarity(spoken: Spoken, of: str = "phrase") -> Score:
         return topsim(spoken.objects, spoken.tokens, meaning="cosine")
     lengths = spoken.phrases.sum(1, keepdims=True)
     if np.ptp(lengths) == 0:  # then the share of entries that differ is the same but for a factor, and soon counted
-        return topsim(spoken.phrases.astype(np.int64), spoken.tokens, meaning="cosine")
+        table = Table.of(spoken.phrases.astype(np.int64), spoken.tokens, one_hot="no")
+        return topsim(table, meaning="cosine")
     return topsim(spoken.phrases / np.sqrt(lengths), spoken.tokens, meaning="cosine")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+log = logging.getLogger(__name__)
 IntegerArray = NDArray[np.integer[Any]]
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -135,46 +137,46 @@ class Language:
         )
 
     @classmethod
+    def read(
+        cls, path: str | Path, *, vocab_size: int | None = None, name: str | None = None, **options: Any
+    ) -> Language:
+        """Read a language from your own file, which has one row per meaning in any order.
+
+        Attribute values may be numbers or words: those of each attribute are numbered from 0 in order, and kept in
+        `value_names`. Tokens that are numbers are kept, the letters a to z are 0 to 25, and any others are numbered
+        from 0 in order. A file that `save` wrote is loaded as by `load`.
+
+        Args:
+            path: of any format that icy reads; see `icy.languages.readers.read_table`.
+            vocab_size: by default one more than the largest token.
+            name: by default the name of the file.
+            **options: of `icy.languages.readers.read_table`, such as `meaning_columns`, `tokens` or `eos`.
+
+        Raises:
+            StoreError: the file cannot be read.
+            InvalidSettingError: it is not read as a table (see `read_table`), the attributes differ in their number of
+                values, the messages differ in length, or not every meaning is there exactly once.
+        """
+        from .readers import File, own, read_table
+
+        file = Path(path)
+        as_it_is = file.is_file() and all(option is None for option in options.values())
+        if as_it_is and (language := own.read(File(file))) is not None:
+            return language
+        table = read_table(file, **options)
+        log.info("%s: %s.", file.name, table.read_as)
+        return table.language(vocab_size=vocab_size, name=name)
+
+    @classmethod
     def from_csv(
         cls,
         path: str | Path,
         meaning_columns: Sequence[str] | None = None,
         message_columns: Sequence[str] | str | None = None,
-        *,
-        vocab_size: int | None = None,
-        name: str | None = None,
+        **options: Any,
     ) -> Language:
-        """Read a language from your own table, which has a header line and one row per meaning in any order.
-
-        Attribute values may be numbers or words: the values of each attribute are sorted and numbered from 0, and
-        kept in `value_names`. A message is one column of letters ("abba") or of tokens separated by spaces
-        ("12 7 7 0"), or several columns of one token each. Tokens that are all numbers, each written in one way,
-        are kept, the letters a to z are 0 to 25, and any others are sorted and numbered from 0. A file that `save`
-        wrote is loaded as by `load`.
-
-        Args:
-            path: the file; separated by tabs if it ends in .tsv, else by commas.
-            meaning_columns: by default m0, m1, ..., or all that are not message columns.
-            message_columns: by default `message`, in any case, or t0, t1, ..., or all that are not meaning columns.
-            vocab_size: by default one more than the largest token.
-            name: by default the name of the file.
-
-        Raises:
-            StoreError: the file cannot be read.
-            InvalidSettingError: a column is missing, the attributes differ in their number of values, the messages
-                differ in length, or not every meaning is there exactly once.
-        """
-        file = Path(path)
-        if storage.is_own_csv(file):
-            return cls.load(file)
-        table = storage.read_own_table(file, meaning_columns, message_columns)
-        return cls.from_table(
-            table.meanings,
-            table.messages,
-            vocab_size=vocab_size,
-            name=file.stem if name is None else name,
-            value_names=table.value_names,
-        )
+        """Read a language from a table of text; `read` has the arguments and errors, and takes any format."""
+        return cls.read(path, meaning_columns=meaning_columns, message_columns=message_columns, **options)
 
     # -- files ---------------------------------------------------------------------------------------------------
 

@@ -1,26 +1,26 @@
 """The table of meanings and messages that every metric scores, checked once and stored in one form."""
 
 import numbers
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from jaxtyping import Int64, Real, Shaped
 from numpy.typing import NDArray
 
 from icy.core.checks import whole_number
-from icy.core.errors import InvalidSettingError, quoted
+from icy.core.errors import InvalidSettingError, unknown
 from icy.core.text import counted
 
 from .codes import Codes, number
+from .containers import unpacked
 from .language import Language
-
-PAD = -1  # fills messages up to the length of the longest
-LARGEST = 2**62  # numbers from here on are taken as names: differences of smaller ones fit in 64 bits
-Names = tuple[Hashable, ...]
-Numbers = TypeVar("Numbers", NDArray[Any], list[int])
+from .missing import without_missing
+from .tokens import PAD, Names, Rule, cut, read_messages
+from .values import read_meanings
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,11 +33,13 @@ class Table:
         messages: tokens, integers from 0, [N, S]; PAD after the end of a shorter message.
         value_names: for each attribute the names of its values, or None if they are numbers; empty if all are.
         token_names: names of the tokens, or None if they are numbers.
+        attribute_names: names of the attributes, if there are any.
         vocab_size: number of tokens in the vocabulary, V.
         weights: how often each row counts, [N] positive numbers; None if every row counts once.
         drawn_from: for rows drawn with replacement, the original row that each is a copy of, [N].
         name: name of the table in reports.
-        read_as: of a file, which of its columns were taken for what, in words.
+        read_as: what was taken for what, in words.
+        removed: the tokens that ended, began or filled messages; they are not part of the vocabulary.
         phrases: whether meanings are phrases, whose concepts mean the same at any place.
     """
 
@@ -51,45 +53,43 @@ class Table:
     name: str = ""
     read_as: str = ""
     phrases: bool = False
+    removed: tuple[int, ...] = ()
+    attribute_names: tuple[str, ...] = ()
 
     @classmethod
     def of(
-        cls, meanings: Any, messages: Any = None, *, eos: int | None = None, vocab_size: int | None = None
+        cls, meanings: Any, messages: Any = None, *, eos: Any = None, vocab_size: int | None = None, **reading: Any
     ) -> "Table":
-        """Build a table from meanings and messages in any supported form.
+        """Build a table from meanings and messages in any container.
 
         Args:
             meanings: a Language, a Table or a pair (meanings, messages); or the meanings alone: [N, A] whole numbers,
-                real numbers or names.
-            messages: [N, S] tokens; N sequences of tokens, of any lengths; or N strings, in which every letter is a
-                token. Tokens are whole numbers from 0, or names.
-            eos: the token that ends a message: this token and all that follow are dropped.
-            vocab_size: V; by default that of the Language, or the largest token plus one.
+                real numbers or names. None if there are only messages, which few metrics can score.
+            messages: N messages, each a sequence of tokens of any length or a text. Tokens are whole numbers from 0, or
+                names. In a text every letter is a token, or what stands between spaces if any text has spaces.
+            eos: the token that ends a message, a number or a name: this token and all that follow are dropped.
+            vocab_size: V, with the tokens that are dropped; by default that of the Language, or the largest token plus
+                one.
+            **reading: further options of the rule of tokens: `tokens`, `start`, `pad`, `one_hot`, `argmax` and
+                `missing`; see `icy.languages.tokens.Rule`.
 
         Raises:
             InvalidSettingError: no rows, meanings of unequal length, different numbers of meanings and messages,
-                tokens that are negative or neither whole numbers nor names, or a vocabulary that lacks some of them.
+                missing values, tokens that are negative or neither whole numbers nor names, an end token that does not
+                occur, data that can be read in two ways, or a vocabulary that lacks some tokens.
+            UnknownNameError: an unknown option.
         """
-        if messages is None:
-            table = _of_one(meanings)
-        else:
-            values, value_names = _read_meanings(meanings)
-            tokens, token_names = _read_messages(messages)
-            table = cls(values, tokens, value_names, token_names)
-        if len(table.meanings) != len(table.messages):
-            raise InvalidSettingError(
-                f"Every meaning has one message; {counted(len(table.meanings), 'meaning')} and "
-                f"{counted(len(table.messages), 'message')} were given."
-            )
-        if not len(table.meanings):
+        rule = _rule(eos=eos, **reading)
+        table = _of_one(meanings, rule, reading) if messages is None else _of_two(meanings, messages, rule)
+        if not len(table.messages):
             raise InvalidSettingError("There is nothing to measure: the table has no rows.")
-        if eos is not None:
-            table = table._ended_by(eos)
         needed = max(int(table.messages.max(initial=-1)) + 1, 1)
-        size = table.vocab_size or needed if vocab_size is None else whole_number("vocabulary size", vocab_size)
+        if vocab_size is None and table.vocab_size:
+            return table
+        size = needed if vocab_size is None else whole_number("vocabulary size", vocab_size)
         if size < needed:
             raise InvalidSettingError(f"A vocabulary of {size} has no token {needed - 1}, which is in the messages.")
-        return replace(table, vocab_size=size)
+        return replace(table, vocab_size=size - sum(0 <= token < size for token in table.removed))
 
     def __len__(self) -> int:
         return len(self.meanings)
@@ -161,152 +161,114 @@ class Table:
     def has_token(self, name: Hashable) -> bool:
         """Return whether a token of the vocabulary is so called."""
         if self.token_names is not None:
-            return name in self.token_names
-        return isinstance(name, numbers.Real) and 0 <= name < self.vocab_size and name == int(name)
+            return name in self.token_names and self.token_names.index(name) not in self.removed
+        if not isinstance(name, numbers.Real) or name != int(name) or name in self.removed:
+            return False
+        return bool(0 <= name < self.vocab_size + len(self.removed))
 
     def value_name(self, attribute: int, value: int) -> Hashable:
         """Return the name of an attribute's value."""
         names = self.value_names[attribute] if self.value_names else None
         return self.meanings.dtype.type(value).item() if names is None else names[value]
 
-    def _ended_by(self, eos: int) -> "Table":
-        if self.token_names is not None:
-            if eos not in self.token_names:
-                return self
-            eos = self.token_names.index(eos)
-        whole_number("end-of-sequence token", eos, least=0, most=LARGEST)
-        over = np.logical_or.accumulate(self.messages == eos, axis=1)
-        messages = np.where(over, PAD, self.messages)
-        used = int((messages != PAD).any(0).sum())
-        return replace(self, messages=messages[:, :used])
+    def language(self, *, vocab_size: int | None = None, name: str | None = None) -> Language:
+        """Return the table as a language, in which every meaning has one message.
+
+        Values are numbered from 0 in order. Tokens that are numbers stay as they are, the letters a to z are 0 to 25,
+        and any others are numbered from 0 in order.
+
+        Args:
+            vocab_size: V; by default one more than the largest token.
+            name: by default that of the table.
+
+        Raises:
+            InvalidSettingError: the attributes differ in their number of values, the messages differ in length, or not
+                every meaning is there exactly once.
+        """
+        self.require_discrete("A language")
+        lengths = np.unique(self.lengths).tolist()
+        if len(lengths) > 1 or not lengths[0]:
+            raise InvalidSettingError(
+                f"All messages must have the same length, at least 1; found lengths {', '.join(map(str, lengths))}. "
+                "Fill up shorter ones with a token of its own."
+            )
+        values = [np.unique(column).tolist() for column in self.meanings.T]
+        counts = [len(of_one) for of_one in values]
+        if len(set(counts)) > 1:
+            listing = ", ".join(f"{a} has {n}" for a, n in zip(names_of_attributes(self), counts, strict=True))
+            raise InvalidSettingError(f"All attributes must have the same number of values; {listing}.")
+        names = tuple(tuple(str(self.value_name(a, v)) for v in of_one) for a, of_one in enumerate(values))
+        plain = tuple(map(str, range(counts[0])))
+        tokens = self.messages
+        if self.token_names is not None and all(re.fullmatch("[a-z]", str(name)) for name in self.token_names):
+            tokens = np.array([ord(str(name)) - ord("a") for name in self.token_names])[tokens]
+        return Language.from_table(
+            np.stack(self.factors, 1),
+            tokens,
+            vocab_size=vocab_size,
+            name=self.name if name is None else name,
+            value_names=None if all(of_one == plain for of_one in names) else names,
+        )
+
+    def without(self, rule: Rule) -> "Table":
+        """Return the table without the tokens that begin, end and fill messages, which a rule names."""
+        if rule.start is rule.eos is rule.pad is None:
+            return self
+        found = cut(self.messages, self.lengths, self.token_names, rule, known=self.removed)
+        size = self.vocab_size
+        size -= sum(0 <= token < size for token in found.removed if token not in self.removed)
+        return replace(self, messages=found.tokens, removed=found.removed, vocab_size=size)
 
 
-def _of_one(given: Any) -> Table:
+def _rule(**options: Any) -> Rule:
+    known = [f.name for f in fields(Rule)]
+    for name in options:
+        if name not in known:
+            raise unknown("option of reading", name, known)
+    return Rule(**options)
+
+
+def _of_one(given: Any, rule: Rule, reading: Mapping[str, Any]) -> Table:
     """Build a table from one object that holds both meanings and messages."""
-    if isinstance(given, Table):
-        return given
-    if isinstance(given, Language):
-        names: tuple[Names | None, ...] = () if given.value_names is None else tuple(map(tuple, given.value_names))
-        messages = given.messages.astype(np.int64)
-        return Table(given.space.all(), messages, names, vocab_size=given.vocab_size, name=given.name)
     if isinstance(given, tuple) and len(given) == 2:
-        return Table.of(*given)
-    raise InvalidSettingError("Give meanings and messages, or one Language that has both.")
+        return _of_two(*given, rule)
+    if not isinstance(given, (Table, Language)):
+        raise InvalidSettingError("Give meanings and messages, or one Language that has both.")
+    for name in reading:
+        if name not in ("start", "pad"):
+            raise InvalidSettingError(f"'{name}' says how to read data, and this table has been read already.")
+    if isinstance(given, Table):
+        return given.without(rule)
+    names: tuple[Names | None, ...] = () if given.value_names is None else tuple(map(tuple, given.value_names))
+    messages = given.messages.astype(np.int64)
+    return Table(given.space.all(), messages, names, vocab_size=given.vocab_size, name=given.name).without(rule)
 
 
-def _read_meanings(given: Any) -> tuple[NDArray[Any], tuple[Names | None, ...]]:
-    """Return the values as numbers, [N, A], and for each attribute the names of values that were not numbers."""
-    try:
-        table = np.asarray(given)
-        if table.dtype.kind in "US" or _rounded(table, given):  # numpy turns numbers beside names into text
-            table = np.asarray(given, dtype=object)
-    except ValueError:  # rows of unequal length
-        table = np.empty(len(given), dtype=object)
-    if table.ndim != 2 or not table.shape[1]:
+def _of_two(meanings: Any, messages: Any, rule: Rule) -> Table:
+    """Build a table of a container of meanings, or None, and one of messages."""
+    said = unpacked(messages, "Messages")
+    meant = None if meanings is None else unpacked(meanings, "Meanings")
+    if meant is not None and len(meant) != len(said):
         raise InvalidSettingError(
-            "Meanings are a table, one row per meaning and one column per attribute, all rows equally long; "
-            f"what was given has the shape {table.shape}."
+            f"Every meaning has one message; {counted(len(meant), 'meaning')} and {counted(len(said), 'message')} were "
+            "given."
         )
-    if table.dtype.kind in "iub" and _fits(table):
-        return table.astype(np.int64), ()
-    if table.dtype.kind == "f":
-        if not np.isfinite(table).all():
-            raise InvalidSettingError("Some meanings are not numbers (NaN) or infinite; leave those rows out.")
-        whole = np.where(np.abs(table) < LARGEST, table, 0).astype(np.int64)
-        return (whole, ()) if (whole == table).all() else (table.astype(np.float64), ())
-    columns, names = zip(*(_number_names(column) for column in table.T), strict=True)
-    return np.stack(columns, 1), names
-
-
-def _rounded(table: NDArray[Any], given: Any) -> bool:
-    """Return whether numpy has made floats of whole numbers, which it does where they do not fit in 64 bits."""
-    if table.dtype.kind != "f" or hasattr(given, "dtype") or np.abs(table).max(initial=0) < LARGEST:
-        return False
-    return all(isinstance(value, int) for value in np.asarray(given, dtype=object).flat)
-
-
-def _number_names(column: NDArray[Any]) -> tuple[Codes, Names | None]:
-    """Return one attribute's values as integers: unchanged, or numbered in sorted order with their names.
-
-    Numbers that do not fit are names of their own.
-    """
-    values = column.tolist()
-    if all(isinstance(v, int) for v in values) and _fits(values):
-        return np.array(values, dtype=np.int64), None
-    try:
-        names = sorted(set(values), key=lambda v: (str(type(v)), v))
-    except TypeError as error:
-        raise InvalidSettingError(
-            "Values of meanings are numbers or names, and a column holds lists; say which columns are meanings."
-        ) from error
-    place = {name: i for i, name in enumerate(names)}
-    return np.array([place[v] for v in values], dtype=np.int64), tuple(names)
-
-
-def _read_messages(given: Any) -> tuple[NDArray[np.int64], Names | None]:
-    """Return the tokens as integers with PAD after the end, [N, S], and their names if they have any."""
-    if isinstance(given, np.ndarray) and given.ndim == 2 and given.dtype.kind in "iu" and _fits(given):
-        return _not_negative(given).astype(np.int64), None
-    if isinstance(given, str):
-        raise InvalidSettingError("Messages are a sequence of messages, and one string was given.")
-    try:
-        rows = [_tokens(message) for message in given]
-    except TypeError as error:
-        raise InvalidSettingError("Messages are sequences of tokens, one for every meaning.") from error
-    flat = [token for row in rows for token in row]
-    names: Names | None = None
-    whole = all(isinstance(token, int) for token in flat)
-    if not (whole and _fits(_not_negative(flat))):  # numbers that do not fit are names of their own
-        names = tuple(sorted(set(flat), key=lambda t: (str(type(t)), t)))
-        place = {name: i for i, name in enumerate(names)}
-        rows = [[place[token] for token in row] for row in rows]
-    table = np.full((len(rows), max(map(len, rows), default=0)), PAD, dtype=np.int64)
-    for place_of, row in enumerate(rows):
-        table[place_of, : len(row)] = row
-    return table, names
-
-
-def _tokens(message: Any) -> list[Any]:
-    """Return the tokens of one message as a list."""
-    tokens = message.tolist() if hasattr(message, "tolist") else list(message)
-    if not isinstance(tokens, list):
-        raise TypeError
-    whole = [int(t) if isinstance(t, float) and t.is_integer() else t for t in tokens]
-    if any(isinstance(t, (float, list, dict, set)) for t in whole):
-        raise InvalidSettingError(f"Tokens are whole numbers from 0, or names; {message!r} has others.")
-    return whole
-
-
-def _fits(whole: NDArray[Any] | list[int]) -> bool:
-    """Return whether all whole numbers, and their differences, fit in 64 bits."""
-    least, most = _ends(whole)
-    return least > -LARGEST and most < LARGEST
-
-
-def _ends(whole: NDArray[Any] | list[int]) -> tuple[int, int]:
-    """Return the smallest and the largest of some whole numbers; 0 if there are none."""
-    if isinstance(whole, list):
-        return min(whole, default=0), max(whole, default=0)
-    return (int(whole.min()), int(whole.max())) if whole.size else (0, 0)
-
-
-def _not_negative(tokens: Numbers) -> Numbers:
-    """Return tokens; raise if one is negative."""
-    if (least := _ends(tokens)[0]) < 0:
-        raise InvalidSettingError(
-            f"Tokens are whole numbers from 0; found {quoted(least)}. If it stands after the end of shorter messages, "
-            "leave it out: messages may differ in length."
-        )
-    return tokens
+    meant, said, rule = without_missing(meant, said, rule)
+    values, value_names = (
+        (np.zeros((len(said), 0), dtype=np.int64), ()) if meant is None else read_meanings(meant, rule)
+    )
+    read = read_messages(said, rule)
+    return Table(values, read.tokens, value_names, read.names, read_as=read.spelling, removed=read.removed)
 
 
 def names_of_attributes(table: Table, given: Sequence[str] | None = None) -> list[str]:
-    """Return the names of the attributes, by default their numbers.
+    """Return the names of the attributes, by default their own, or their numbers.
 
     Raises:
         InvalidSettingError: not one name per attribute.
     """
-    names = [str(a) for a in range(table.attributes)] if given is None else list(given)
+    own = table.attribute_names or [str(a) for a in range(table.attributes)]
+    names = list(own if given is None else given)
     if len(names) != table.attributes:
         raise InvalidSettingError(
             f"{counted(table.attributes, 'attribute', 'need')} as many names; {counted(len(names), 'name', 'were')} "

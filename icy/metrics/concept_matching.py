@@ -16,7 +16,8 @@ from icy.core.memory import require_memory
 from icy.core.streams import stream
 from icy.core.text import counted
 from icy.languages.codes import Codes, number, together
-from icy.languages.table import PAD, Table
+from icy.languages.table import Table
+from icy.languages.tokens import PAD
 
 from .score import Score
 
@@ -40,7 +41,7 @@ def cbm(
     repeats: str = "counted",
     unmatched: str = "matched",
     drop_last: bool = False,
-    eos: int | None = None,
+    eos: Any = None,
 ) -> Score:
     """Concept best matching (CBM): the share of words that translate into a concept of their phrase (CBM24).
 
@@ -71,7 +72,7 @@ def cbm(
         unmatched: which concepts do not count as unmatched: "matched", those with a word that they occur with; or
             "assigned", as in the program of CBM24, also those assigned to a word that they never occur with.
         drop_last: drop the last token of every message, whatever it is, as that program does by default.
-        eos: the token that ends a message; see Table.of.
+        eos: the token that ends a message, a number or a name; see Table.of.
 
     Returns:
         A score in [0, 1]. Its details, with the names of CBM24 where they differ: `total` (Q, Totl Edgs); `good`,
@@ -154,7 +155,7 @@ class _Conventions:
     repeats: str = "counted"
     unmatched: str = "matched"
     drop_last: bool = False
-    eos: int | None = None
+    eos: Any = None
 
     def __post_init__(self) -> None:
         for what, given, known in (
@@ -238,7 +239,7 @@ def _read(meanings: Any, messages: Any, how: _Conventions) -> _Samples:
     return _Samples(len(table), _words(table, how), concepts)
 
 
-def _values(meanings: Any, messages: Any, eos: int | None) -> tuple[Table, _Side]:
+def _values(meanings: Any, messages: Any, eos: Any) -> tuple[Table, _Side]:
     """Return the table, and the values of its attributes as concepts."""
     try:
         table = Table.of(meanings, messages, eos=eos)
@@ -263,7 +264,7 @@ def _ragged(given: Any) -> bool:
     return isinstance(given, Iterable) and len({len(row) for row in given if isinstance(row, Sized)}) > 1
 
 
-def _items(meanings: Any, messages: Any, eos: int | None) -> tuple[Table, _Side]:
+def _items(meanings: Any, messages: Any, eos: Any) -> tuple[Table, _Side]:
     """Return the table of messages, and the items of phrases as concepts."""
     if messages is None and isinstance(meanings, (tuple, list)) and len(meanings) == 2:
         meanings, messages = meanings

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from icy.core.errors import InvalidSettingError, unknown
 from icy.languages.codes import together
-from icy.languages.table import PAD, Table
+from icy.languages.table import Table
+from icy.languages.tokens import PAD
 
 from .score import Score, undefined
 
@@ -30,7 +31,7 @@ def context_independence(
     chosen_by: str | None = None,
     ties: str = "best",
     smoothing: float = 0.0,
-    eos: int | None = None,
+    eos: Any = None,
 ) -> Score:
     """Context independence: the mean over concepts c of p(v | c) p(c | v), with v the token chosen for c.
 
@@ -50,7 +51,7 @@ def context_independence(
         ties: of tokens that tie, to a relative 1e-9 (1e-5 for "em"), choose the one with the highest product
             p(v | c) p(c | v) ("best") or the lowest token ("lowest").
         smoothing: added to every count.
-        eos: the token that ends a message; see Table.of.
+        eos: the token that ends a message, a number or a name; see Table.of.
 
     Returns:
         A score in [0, 1]. The details have a DataFrame of concepts with the token, p(v | c) and p(c | v) of each; for

@@ -57,7 +57,7 @@ class Coded:
         return found
 
 
-def read_codes(meanings: Any, messages: Any, eos: int | None) -> Coded:
+def read_codes(meanings: Any, messages: Any, eos: Any) -> Coded:
     """Return factors and codes; an array of real numbers in place of messages is taken as the codes.
 
     Raises:
@@ -96,7 +96,7 @@ def _changes(column: NDArray[Any]) -> bool:
     return bool(np.ptp(column) > NOTHING * np.abs(column).max())
 
 
-def mig(meanings: Any, messages: Any = None, *, bins: int = 20, eos: int | None = None) -> Score:
+def mig(meanings: Any, messages: Any = None, *, bins: int = 20, eos: Any = None) -> Score:
     """Mutual information gap (MIG): to what extent a single dimension of the code encodes each attribute.
 
     An attribute's gap is the difference between its highest and second-highest mutual information with a dimension,
@@ -108,7 +108,7 @@ def mig(meanings: Any, messages: Any = None, *, bins: int = 20, eos: int | None 
         messages: [N, D] tokens, or an array of real codes, which may hold whole numbers; lists of numbers that are not
             all whole are real codes too.
         bins: number of equal-width bins that discretise each dimension of real codes.
-        eos: the token that ends a message; see Table.of.
+        eos: the token that ends a message, a number or a name; see Table.of.
 
     Returns:
         A score in [0, 1], with the gap of each attribute in the details. Constant attributes are left out; with a
@@ -139,9 +139,7 @@ def mig(meanings: Any, messages: Any = None, *, bins: int = 20, eos: int | None 
     return Score("mig", float(np.nanmean(gaps)), len(coded), conventions, {"gaps": gaps.tolist()})
 
 
-def modularity(
-    meanings: Any, messages: Any = None, *, bins: int = 20, dead: str = "zero", eos: int | None = None
-) -> Score:
+def modularity(meanings: Any, messages: Any = None, *, bins: int = 20, dead: str = "zero", eos: Any = None) -> Score:
     """Modularity: to what extent each dimension of the code encodes a single attribute.
 
     A dimension scores one minus the mean square of its mutual information with all attributes but its best, relative to
@@ -154,7 +152,7 @@ def modularity(
         bins: number of equal-width bins that discretise each dimension of real codes.
         dead: how to treat dimensions without information about any attribute: "zero" counts them as 0, as in Locatello
             et al. 2019; "skip" leaves them out.
-        eos: the token that ends a message; see Table.of.
+        eos: the token that ends a message, a number or a name; see Table.of.
 
     Returns:
         A score in [0, 1], with that of each dimension in the details. NaN if there is only one attribute, if every
@@ -199,7 +197,7 @@ def factor_vae(
     training_votes: int = TRAINING_VOTES,
     test_votes: int = TEST_VOTES,
     seed: int = 0,
-    eos: int | None = None,
+    eos: Any = None,
 ) -> Score:
     """FactorVAE score: how well the dimension that varies least identifies the attribute that is held fixed.
 
@@ -219,7 +217,7 @@ def factor_vae(
         training_votes: number of votes that assign attributes; 10,000 as in Locatello et al. 2019.
         test_votes: number of votes that are scored; 5,000 as in Locatello et al. 2019.
         seed: of the draws.
-        eos: the token that ends a message; see Table.of.
+        eos: the token that ends a message, a number or a name; see Table.of.
 
     Returns:
         A score in [0, 1] with its standard error over test votes, and the attribute of each dimension in the details.

@@ -46,7 +46,7 @@ def evaluate(
     errors: str | None = None,
     resamples: int = 100,
     seed: int = 0,
-    eos: int | None = None,
+    eos: Any = None,
     told: ScoreCallback | None = None,
 ) -> "pd.DataFrame":
     """Evaluate several metrics on one table, as one row of a DataFrame.
@@ -62,7 +62,7 @@ def evaluate(
             spread of a value, not its bias.
         resamples: number of bootstrap resamples.
         seed: of the bootstrap.
-        eos: the token that ends a message; see Table.of.
+        eos: the token that ends a message, a number or a name; see Table.of.
         told: called with the name and the score of each metric once it is computed.
 
     Returns:

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from icy.core.errors import unknown
 from icy.languages.codes import Codes, number
-from icy.languages.table import PAD, Table, names_of_attributes
+from icy.languages.table import Table, names_of_attributes
+from icy.languages.tokens import PAD
 
 from .entropy import NOTHING, entropy, mutual_information
 from .score import Score, undefined
@@ -22,7 +23,7 @@ CONSTANT = ("skip", "zero")
 Matrix = NDArray[np.float64]
 
 
-def posdis(meanings: Any, messages: Any = None, *, constant: str = "skip", eos: int | None = None) -> Score:
+def posdis(meanings: Any, messages: Any = None, *, constant: str = "skip", eos: Any = None) -> Score:
     """Positional disentanglement (posdis): to what extent each position encodes a single attribute.
 
     A position's gap is the difference between its highest and second-highest mutual information with an attribute,
@@ -34,7 +35,7 @@ def posdis(meanings: Any, messages: Any = None, *, constant: str = "skip", eos: 
         messages: [N, S] tokens, or sequences of any lengths; the end of a shorter message counts as one more symbol.
         constant: how to treat positions that always hold the same symbol: "skip" leaves them out, as EGG does; "zero"
             counts them as 0, as Icy22's program does.
-        eos: the token that ends a message; see Table.of.
+        eos: the token that ends a message, a number or a name; see Table.of.
 
     Returns:
         A score in [0, 1], with the gap and the best attribute of each position in the details. NaN if there is only one
@@ -61,7 +62,7 @@ def bosdis(
     *,
     constant: str = "skip",
     ignore: int | Sequence[int] = (),
-    eos: int | None = None,
+    eos: Any = None,
     vocab_size: int | None = None,
 ) -> Score:
     """Bag-of-symbols disentanglement (bosdis): to what extent the count of each symbol encodes a single attribute.
@@ -76,7 +77,7 @@ def bosdis(
             out, as EGG does; "zero" counts them as 0, as Icy22's program does, so that the mean is over the whole
             vocabulary.
         ignore: a symbol to leave out, or several; EGG leaves out 0, its end of a message.
-        eos: the token that ends a message; see Table.of.
+        eos: the token that ends a message, a number or a name; see Table.of.
         vocab_size: V, for `constant="zero"`; by default that of the Language, or the largest token plus one.
 
     Returns:
@@ -168,7 +169,7 @@ def best_rows(information: Float64[Matrix, "attr part"], tolerance: float = 1e-9
 
 
 def information_table(
-    meanings: Any, messages: Any = None, *, attributes: Sequence[str] | None = None, eos: int | None = None
+    meanings: Any, messages: Any = None, *, attributes: Sequence[str] | None = None, eos: Any = None
 ) -> "pd.DataFrame":
     """Tabulate the mutual information of every position with every attribute, in bits.
 
@@ -176,7 +177,7 @@ def information_table(
         meanings: [N, A] attribute values, or a Language.
         messages: [N, S] tokens, or sequences of any lengths.
         attributes: names of the attributes; by default their numbers.
-        eos: the token that ends a message; see Table.of.
+        eos: the token that ends a message, a number or a name; see Table.of.
 
     Returns:
         A row per attribute and position: the entropy of each, their mutual information, the entropy of each given the

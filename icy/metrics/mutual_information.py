@@ -22,7 +22,7 @@ def ami(
     *,
     attribute: int | None = None,
     average: str = "max",
-    eos: int | None = None,
+    eos: Any = None,
 ) -> Score:
     """Adjusted mutual information (AMI): that of whole messages and whole meanings, corrected for chance.
 
@@ -38,7 +38,7 @@ def ami(
         attribute: label rows by this attribute alone instead of the whole meaning.
         average: F, the average of the two entropies: "max" (Mu and Goodman 2021; CBM24), "arithmetic" (scikit-learn's
             default), "geometric" or "min".
-        eos: the token that ends a message; see Table.of.
+        eos: the token that ends a message, a number or a name; see Table.of.
 
     Returns:
         A score of at most 1, about 0 by chance and possibly below, with the numbers of distinct labels and messages in

@@ -25,7 +25,7 @@ def residual_entropy(
     *,
     search: str = "exhaustive",
     normalised: bool = True,
-    eos: int | None = None,
+    eos: Any = None,
 ) -> Score:
     """Residual entropy: the mean entropy of an attribute given the message positions assigned to it.
 
@@ -42,7 +42,7 @@ def residual_entropy(
             relaxed form of Icy22); "resnick" is the algorithm of Resnick et al. for two symbols, including its
             smoothing of counts.
         normalised: divide each entropy by the attribute's own; otherwise it is in bits.
-        eos: the token that ends a message; see Table.of.
+        eos: the token that ends a message, a number or a name; see Table.of.
 
     Returns:
         A score of at least 0, with the positions of each attribute in the details. A constant attribute contributes 0
@@ -70,7 +70,7 @@ def residual_entropy(
     return Score("residual_entropy", value, len(table), conventions, {"positions": groups})
 
 
-def hce(meanings: Any, messages: Any = None, *, normalised: bool = True, eos: int | None = None) -> Score:
+def hce(meanings: Any, messages: Any = None, *, normalised: bool = True, eos: Any = None) -> Score:
     """Human compositional entropy (HCE): one minus the residual entropy of the greedy assignment.
 
     Each position is assigned to the attribute with which it has the highest mutual information (Icy22 section 2.6). 1
@@ -81,7 +81,7 @@ def hce(meanings: Any, messages: Any = None, *, normalised: bool = True, eos: in
         meanings: [N, A] attribute values, or a Language.
         messages: [N, S] tokens, or sequences of any lengths.
         normalised: divide each entropy by the attribute's own; otherwise it is in bits, and the score may be negative.
-        eos: the token that ends a message; see Table.of.
+        eos: the token that ends a message, a number or a name; see Table.of.
 
     Returns:
         A score, in [0, 1] if normalised, with the positions of each attribute in the details.

@@ -29,7 +29,7 @@ def read_table(
     meaning_columns: Columns = None,
     message_columns: Columns = None,
     one_hot: int | None = None,
-    eos: int | None = None,
+    eos: Any = None,
 ) -> Table:
     """Read a table of meanings and messages from a file.
 
@@ -45,7 +45,7 @@ def read_table(
             meaning columns. A single column holds letters ("abba") or tokens separated by spaces ("12 7 0"), of any
             lengths; several columns hold one token each.
         one_hot: number of values per attribute, for interactions whose meanings are concatenated one-hot vectors.
-        eos: the token that ends a message; see Table.of.
+        eos: the token that ends a message, a number or a name; see Table.of.
 
     Returns:
         The table, named after the language or the file. Its `read_as` says which columns were taken for what; a column

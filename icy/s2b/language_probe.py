@@ -69,7 +69,9 @@ def probe_language(
     chosen = GameSettings.of(settings, **given)
     found = []
     for language in frozen_languages(speaker, chosen, episode_seeds(seed, episodes)):
-        row = icy_metrics.evaluate(language.meanings, language.messages, metrics=metrics, eos=END)
+        ended = END if (language.messages == END).any() else None
+        table = icy_metrics.Table.of(language.meanings, language.messages, eos=ended, one_hot="no")
+        row = icy_metrics.evaluate(table, metrics=metrics)
         scores = {name: row[name][0] for name in row.attrs["scores"]}
         facts = {"episode": language.seed, "space": language.space, "messages": int(row["distinct_messages"][0])}
         found.append(facts | scores)

@@ -78,7 +78,7 @@ def test_foreign_parquet_and_npz(tmp_path: Path) -> None:
     pd.DataFrame({"m0": [0]}).to_parquet(tmp_path / "x.parquet")
     np.savez(tmp_path / "x.npz", messages=np.zeros((4, 2)))
     for name in ("x.parquet", "x.npz"):
-        with pytest.raises(StoreError, match=r"not an icy language.*from_csv"):
+        with pytest.raises(StoreError, match=r"not an icy language.*Language.read"):
             Language.load(tmp_path / name)
 
 

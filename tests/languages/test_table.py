@@ -9,7 +9,8 @@ import pytest
 
 import icy
 from icy.core.errors import InvalidSettingError
-from icy.languages.table import PAD, names_of_attributes
+from icy.languages.table import names_of_attributes
+from icy.languages.tokens import PAD
 from icy.metrics import Table
 
 GRID = [[0, 0], [0, 1], [1, 0], [1, 1]]
@@ -77,9 +78,8 @@ def test_rows_drawn_with_replacement_remember_where_they_come_from() -> None:
         ([0, 1], [[1], [1]], "one row per meaning and one column per attribute"),
         ([[0], [1]], [[1], [-1]], "Tokens are whole numbers from 0; found -1"),
         ([[0], [1]], [[1], [0.5]], "Tokens are whole numbers from 0, or names"),
-        ([[0], [1]], [1, 2], "sequences of tokens"),
         ([[0], [1]], "ab", "one string was given"),
-        ([[0.5], [np.nan]], [[1], [2]], "not numbers"),
+        ([[0.5], [np.nan]], [[1], [2]], "no value in row 1 .counted from 0., attribute 0"),
         ([[0], [1]], None, "Give meanings and messages"),
     ],
 )
@@ -100,10 +100,12 @@ def test_names_of_attributes() -> None:
         names_of_attributes(table, ["shape"])
 
 
-def test_lists_are_no_values() -> None:
+def test_lists_in_a_column_are_several_attributes() -> None:
     column = np.empty((2, 1), dtype=object)
     column[:, 0] = [[1, 2], [3, 4]]
-    with pytest.raises(InvalidSettingError, match="a column holds lists"):
+    assert Table.of(column, ["ab", "ba"]).meanings.tolist() == [[1, 2], [3, 4]]
+    column[:, 0] = [[1, 2], [3]]
+    with pytest.raises(InvalidSettingError, match="lists of several lengths"):
         Table.of(column, ["ab", "ba"])
 
 

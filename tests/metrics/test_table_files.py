@@ -16,7 +16,7 @@ import torch
 
 import icy
 from icy.core.errors import IcyError, InvalidSettingError, StoreError
-from icy.languages.table import PAD
+from icy.languages.tokens import PAD
 from icy.metrics import cbm, read_table, topsim
 
 

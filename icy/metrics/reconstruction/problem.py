@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from icy.core.errors import InvalidSettingError
 from icy.languages.codes import number
-from icy.languages.table import PAD, Table
+from icy.languages.table import Table
+from icy.languages.tokens import PAD
 
 if TYPE_CHECKING:
     from torch import Tensor

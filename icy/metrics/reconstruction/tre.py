@@ -35,7 +35,7 @@ def tre(
     distance: TensorDistance = "l1",
     derivations: str = "flat",
     rows: int | None = None,
-    eos: int | None = None,
+    eos: Any = None,
     preset: str = "default",
     restarts: int = Fit.restarts,
     steps: int = Fit.steps,
@@ -69,7 +69,7 @@ def tre(
         rows: number of rows, drawn without replacement; by default all, or 1000 of a larger table unless the
             composition is "permutation". Few rows are overfitted, which lowers the value by more than its error
             suggests: `shuf` at 5x10 has 18.9 on 300 rows, 19.8 on 1000 and 20.0 on 5000.
-        eos: the token that ends a message; see Table.of.
+        eos: the token that ends a message, a number or a name; see Table.of.
         preset: "published" is the program behind Perkins21 and Icy22: "linear" on 300 rows with two extra symbols, maps
             fixed at random initial values, vectors from zero, and 1000 steps of Adam at a constant rate of 0.01; it
             reports the error before the last step. `restarts`, `steps` and `learning_rate` do not apply.

@@ -38,7 +38,7 @@ def topsim(
     pairs: str | int = "all",
     padded: bool = False,
     normalise: str = "none",
-    eos: int | None = None,
+    eos: Any = None,
     seed: int = 0,
     device: str = "auto",
     workers: int | None = None,
@@ -68,7 +68,7 @@ def topsim(
         padded: for Levenshtein, compare messages padded to one length, as EGG does.
         normalise: divide the Levenshtein distance by nothing ("none"), the "mean" of the two lengths, or the larger one
             ("max").
-        eos: the token that ends a message; see Table.of.
+        eos: the token that ends a message, a number or a name; see Table.of.
         seed: of the draw of pairs.
         device: where to count pairs if both distances are Hamming: "cpu", "cuda", or "auto" for a GPU if there is one
             and the table is large.

@@ -20,7 +20,7 @@ from icy.core.noise import Noise
 from icy.core.representations import Representation, cross_entropy
 from icy.grammars import shared_language
 from icy.languages.language import Language
-from icy.metrics import topsim
+from icy.metrics import Table, topsim
 from icy.training.batches import Batches
 from icy.training.checkpoints import Checkpoints
 from icy.training.gradient import GradientLearner
@@ -312,10 +312,12 @@ def _emerged(task: PairTask, replicate: Replicate, words: np.ndarray[Any, Any], 
 def _topsim(meanings: Tensor, messages: Tensor, settings: TrainingSettings) -> float:
     """Return the topographic similarity of some messages; each meaning counts once, unless as published."""
     if settings.training_readings:
-        rho = float(topsim(meanings.numpy(), messages.numpy(), message="hamming", pairs="ordered", workers=1))
+        said = Table.of(meanings.numpy(), messages.numpy(), one_hot="no")
+        rho = float(topsim(said, message="hamming", pairs="ordered", workers=1))
         return 0.0 if math.isnan(rho) else rho
-    table, first = np.unique(meanings.numpy()[:MEANINGS_COMPARED], axis=0, return_index=True)
-    return float(topsim(table, messages.numpy()[first], message="hamming", workers=1))
+    distinct, first = np.unique(meanings.numpy()[:MEANINGS_COMPARED], axis=0, return_index=True)
+    said = Table.of(distinct, messages.numpy()[first], one_hot="no")
+    return float(topsim(said, message="hamming", workers=1))
 
 
 def _finite(value: float | None) -> float | None:

@@ -1,0 +1,177 @@
+"""Containers of any library, read as arrays of numbers or as plain Python values."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from icy.core.errors import InvalidSettingError
+
+PLAIN = frozenset((int, str))  # types that need no conversion
+MISSING_TYPES = ("NAType", "NaTType", "MaskedConstant")
+
+
+def is_missing(value: object) -> bool:
+    """Return whether a scalar of any library stands for a missing value: None, NaN, NaT, NA, or a masked entry."""
+    if value is None or type(value).__name__ in MISSING_TYPES:
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError, RuntimeError):  # of arrays, and of what cannot be compared
+        return False
+
+
+def unpacked(given: Any, what: str) -> NDArray[Any] | list[Any]:
+    """Return the entries of a container as an array of numbers without NaN, or else as a list of plain values.
+
+    Args:
+        given: a list, tuple, NumPy array (also masked), tensor, data frame or series of pandas or polars, table or
+            array of Arrow, or whatever else can be iterated in order or turned into an array.
+        what: what it holds, for errors.
+
+    Returns:
+        Numbers of any shape, or a list of plain values: whole numbers, floats, texts, None where a value is missing,
+        lists of these, and any other value that can be hashed.
+
+    Raises:
+        InvalidSettingError: this is no such container, or one that cannot be read.
+    """
+    if isinstance(given, (str, bytes, dict, set, frozenset)) or np.isscalar(given) or given is None:
+        kind = "one string" if isinstance(given, (str, bytes)) else f"a {type(given).__name__}"
+        raise InvalidSettingError(f"{what} are a sequence with an entry per row, and {kind} was given.")
+    try:
+        array = _numbers(given)
+        if array is not None:
+            return array
+        if hasattr(given, "itertuples"):  # a data frame
+            given = given.itertuples(index=False, name=None)
+        elif hasattr(given, "iter_rows"):
+            given = given.iter_rows()
+        elif hasattr(given, "column_names"):  # a table of Arrow
+            given = zip(*(column.to_pylist() for column in given.columns), strict=True)
+        return [_plain_row(row) for row in _listed(given)]
+    except InvalidSettingError:
+        raise
+    except (TypeError, ValueError, RuntimeError, NotImplementedError) as error:
+        reason = str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
+        raise InvalidSettingError(f"{what} cannot be read from a {type(given).__name__}: {reason}.") from error
+
+
+def plain(value: Any) -> Any:
+    """Return a value of any library as a plain one; see `unpacked`.
+
+    Example:
+        >>> import numpy as np
+        >>> from icy.languages.containers import plain
+        >>> plain(np.int64(3)), plain(np.float32("nan")), plain((np.True_, "a"))
+        (3, None, [1, 'a'])
+    """
+    if type(value) in PLAIN:
+        return value
+    if is_missing(value):
+        return None
+    if type(value) is float:
+        return value
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, (bool, np.bool_, numbers.Integral)):
+        return int(value)
+    if isinstance(value, numbers.Number) and not hasattr(value, "tolist"):  # floats, fractions, decimals
+        if isinstance(value, complex):
+            raise InvalidSettingError(f"{value} is a complex number, which is neither a value nor a token.")
+        return _whole_or_float(value)
+    if hasattr(value, "as_py"):  # of Arrow
+        return plain(value.as_py())
+    if hasattr(value, "detach"):
+        return plain(_of_tensor(value).tolist())
+    if isinstance(value, (list, tuple, range)) or hasattr(value, "tolist") or hasattr(value, "to_pylist"):
+        return _plain_row(value)
+    if isinstance(value, Iterable) and hasattr(value, "__len__") and not isinstance(value, (set, frozenset, dict)):
+        return [plain(v) for v in value]
+    if isinstance(value, (dict, set)):
+        raise InvalidSettingError(f"A {type(value).__name__} is neither a value nor a token.")
+    return value
+
+
+def _numbers(given: Any) -> NDArray[Any] | None:
+    """Return an array of numbers without NaN; None if there are other values."""
+    if hasattr(given, "detach"):
+        if getattr(given, "is_nested", False):
+            return None
+        array = _of_tensor(given)
+    elif isinstance(given, np.ma.MaskedArray):
+        if np.ma.is_masked(given):
+            return None
+        array = given.data
+    elif hasattr(given, "itertuples"):
+        if len({dtype.kind for dtype in given.dtypes if isinstance(dtype, np.dtype)} | _other_dtypes(given)) > 1:
+            return None  # whole numbers beside floats would lose digits
+        array = given.to_numpy()
+    elif hasattr(given, "__array__") and not hasattr(given, "to_pylist") and not hasattr(given, "iter_rows"):
+        array = np.asarray(given)
+    else:
+        return None
+    if array.dtype.kind == "c":
+        raise InvalidSettingError("Complex numbers are neither values nor tokens.")
+    if array.dtype.kind == "b":
+        return array.astype(np.int8)
+    if array.dtype.kind in "iu" or (array.dtype.kind == "f" and not np.isnan(array).any()):
+        return array if array.ndim else array.reshape(1)
+    return None
+
+
+def _other_dtypes(frame: Any) -> set[str]:
+    return {str(dtype) for dtype in frame.dtypes if not isinstance(dtype, np.dtype)}
+
+
+def _of_tensor(tensor: Any) -> NDArray[Any]:
+    """Return a tensor of PyTorch as an array, wherever it is and however it is stored."""
+    import torch
+
+    held = tensor.detach()
+    if held.is_quantized:
+        held = held.dequantize()
+    if held.layout != torch.strided:
+        held = held.to_dense()
+    if held.dtype.is_floating_point and held.dtype not in (torch.float16, torch.float32, torch.float64):
+        held = held.float()
+    array: NDArray[Any] = held.cpu().resolve_conj().numpy()
+    return array
+
+
+def _listed(given: Any) -> list[Any]:
+    """Return the entries of a container."""
+    if hasattr(given, "detach"):
+        return list(given.unbind()) if given.is_nested else list(_of_tensor(given).tolist())
+    for method in ("to_pylist", "to_list", "tolist"):
+        if hasattr(given, method):
+            found = getattr(given, method)()
+            return found if isinstance(found, list) else [found]
+    return list(given)
+
+
+def _plain_row(row: Any) -> Any:
+    """Return an entry of a container as plain values."""
+    if not isinstance(row, (list, tuple)):
+        if not any(hasattr(row, name) for name in ("to_pylist", "to_list", "tolist")) or hasattr(row, "detach"):
+            return plain(row) if not isinstance(row, range) else list(row)
+        entries = row.tolist() if hasattr(row, "tolist") else row.to_pylist()
+        return [plain(v) for v in entries] if isinstance(entries, list) else plain(entries)
+    return list(row) if PLAIN.issuperset(map(type, row)) else [plain(v) for v in row]
+
+
+def _whole_or_float(value: Any) -> int | float:
+    """Return a real number of any type as a whole number if it is one, else as a float."""
+    try:
+        whole = int(value)
+        if whole == value:
+            return whole
+    except (OverflowError, ValueError):  # infinite
+        pass
+    return float(value)

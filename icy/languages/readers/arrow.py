@@ -1,0 +1,43 @@
+"""Columns of files of Arrow: parquet and feather, whose entries may be lists."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from icy.core.errors import InvalidSettingError
+from icy.languages.storage import reading
+
+from .columns import require_distinct
+from .found import File, Found
+
+MAGIC = {b"PAR1": "parquet", b"ARRO": "feather", b"FEA1": "feather"}
+
+
+def read(file: File) -> Found | None:
+    """Read a parquet or feather file; None if the file is neither.
+
+    Raises:
+        StoreError: the file is damaged.
+        InvalidSettingError: no rows, or a name that several columns have.
+    """
+    kind = MAGIC.get(file.head[:4], "parquet" if file.path.suffix.lower() == ".parquet" else "")
+    if not kind:
+        return None
+    with reading(f"The table '{file.path}' cannot be read"):
+        table = _table(file, kind)
+        require_distinct(table.column_names, "in its schema")
+        columns = {name: _entries(column) for name, column in zip(table.column_names, table.columns, strict=True)}
+    if not table.num_rows:
+        raise InvalidSettingError("The table has no rows.")
+    return Found(columns)
+
+
+def _table(file: File, kind: str) -> Any:
+    import pyarrow.feather
+    import pyarrow.parquet
+
+    return pyarrow.parquet.read_table(file.path) if kind == "parquet" else pyarrow.feather.read_table(file.path)
+
+
+def _entries(column: Any) -> list[Any]:
+    return [entry.strip() or None if isinstance(entry, str) else entry for entry in column.to_pylist()]

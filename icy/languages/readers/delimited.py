@@ -1,0 +1,48 @@
+"""Tables of text with a header line: csv, tsv, and the like, of any usual separator and encoding."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+from icy.core.csv_files import separated
+from icy.core.errors import InvalidSettingError, StoreError
+
+from .columns import require_distinct
+from .found import File, Found
+
+
+def read(file: File) -> Found:
+    """Read a table; an empty entry is missing, and "nan" and "null" are texts like any other.
+
+    Raises:
+        StoreError: the file cannot be read.
+        InvalidSettingError: no rows, a name that several columns have, or a row of more or fewer entries than the
+            header.
+    """
+    try:
+        separator, text = separated(file.text, "\t" if file.path.suffix.lower() == ".tsv" else ",")
+        rows = _rows(text, separator)
+    except (OSError, ValueError, csv.Error) as error:
+        raise StoreError(f"The table '{file.path}' cannot be read: {str(error).strip()}.") from error
+    if not rows:
+        raise StoreError(f"The table '{file.path}' cannot be read: it is empty.")
+    (line, header), *body = rows
+    require_distinct(header, f"in line {line}")
+    if not body:
+        raise InvalidSettingError(f"The table '{file.path}' has no rows.")
+    for line, row in body:
+        if len(row) != len(header):
+            raise InvalidSettingError(f"Line {line} has {len(row)} entries, and the header {len(header)} columns.")
+    columns = zip(*([entry or None for entry in row] for _, row in body), strict=True)
+    return Found(dict(zip(header, map(list, columns), strict=True)), places=[line for line, _ in body], place="line")
+
+
+def _rows(text: str, separator: str) -> list[tuple[int, list[str]]]:
+    """Return the entries of every row that is not blank, without spaces around them, and the line where it ends."""
+    usual = csv.field_size_limit(max(len(text), 1))  # an entry may be as long as the file
+    try:
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True)
+        return [(reader.line_num, [entry.strip() for entry in row]) for row in reader if row]
+    finally:
+        csv.field_size_limit(usual)

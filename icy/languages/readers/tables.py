@@ -1,0 +1,133 @@
+"""A table of the columns that a reader found, and a sentence that says what was taken for what."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from icy.core.text import counted, listed
+from icy.languages.language import Language
+from icy.languages.table import Table
+
+from .columns import choose_columns
+from .found import File, Found
+
+log = logging.getLogger(__name__)
+
+
+def table_of(found: Found | Language, file: File, reading: Mapping[str, Any]) -> Table:
+    """Return the table of what a reader found, named after the language or the file.
+
+    Args:
+        found: columns, or a language of icy.
+        file: names the columns that were asked for.
+        reading: options of `icy.languages.tokens.Rule`.
+
+    Raises:
+        InvalidSettingError: there are no such columns, or their entries make no table.
+    """
+    if isinstance(found, Language):
+        return replace(Table.of(found, **reading), read_as="a language of icy")
+    names = list(found.columns)
+    if found.meanings is None or found.messages is None or file.meaning_columns or file.message_columns:
+        attributes, tokens = choose_columns(
+            names, file.meaning_columns or found.meanings, file.message_columns or found.messages
+        )
+    else:
+        attributes, tokens = list(found.meanings), list(found.messages)
+    places = found.places or range(1, len(found.columns[tokens[0]]) + 1)
+    options = {"tokens": _usual_tokens(found, tokens), **reading}
+    table = Table.of(
+        _meanings(found, attributes) if attributes else None,
+        found.columns[tokens[0]] if len(tokens) == 1 else _rows(found, tokens),
+        place=lambda row: f"{found.place} {places[row]}",
+        columns=(attributes, tokens),
+        **options,
+    )
+    if len(tokens) > 1:
+        table = replace(table, read_as="a token each")
+    table = replace(table, name=file.path.stem, attribute_names=_names(attributes, table), phrases=found.phrases)
+    _warn_of_constants(table)
+    if not file.meaning_columns and found.meanings is None:
+        _warn_of_numbering(table)
+    return replace(table, read_as=_read_as(found, attributes, tokens, table))
+
+
+def _usual_tokens(found: Found, tokens: Sequence[str]) -> str:
+    """Return what a token of a text is in these columns: t0 holds a whole one, as each of several columns does."""
+    return "whole" if len(tokens) == 1 and re.fullmatch(r"t\d+", tokens[0]) else found.tokens
+
+
+def _meanings(found: Found, names: Sequence[str]) -> Any:
+    """Return the columns of meanings together, a row of values for each entry."""
+    column = found.columns[names[0]]
+    return column if len(names) == 1 and np.ndim(column) > 1 else _rows(found, names)
+
+
+def _rows(found: Found, names: Sequence[str]) -> list[list[Any]]:
+    return [list(row) for row in zip(*(_entries(found.columns[name]) for name in names), strict=True)]
+
+
+def _entries(column: Any) -> Any:
+    return column.tolist() if isinstance(column, np.ndarray) else column
+
+
+def _names(attributes: Sequence[str], table: Table) -> tuple[str, ...]:
+    """Return a name of each attribute: of its column, numbered if a column holds several."""
+    if len(attributes) == table.attributes:
+        return tuple(attributes)
+    stem = attributes[0] if len(attributes) == 1 else "attribute "
+    return tuple(f"{stem}{a}" for a in range(table.attributes))
+
+
+def _read_as(found: Found, attributes: Sequence[str], tokens: Sequence[str], table: Table) -> str:
+    """Return a line that says which columns were taken for what."""
+    parts = []
+    if attributes:
+        names = counted(table.attributes, "attribute").partition(" ")[2]
+        shown = [f"{name} ({_count(table, a)})" for a, name in enumerate(table.attribute_names)]
+        several = "" if len(attributes) == table.attributes else f"{listed(attributes)} as {table.attributes} "
+        parts.append(f"{several}{names} {listed(shown)}")
+    else:
+        parts.append("no meanings")
+    parts.append(f"message in {listed(tokens)}, {table.read_as}")
+    rest = [name or "(no name)" for name in found.columns if name not in (*attributes, *tokens)]
+    parts += [f"not used: {listed(rest)}"] if rest else []
+    parts += found.remarks
+    return (f"{found.what}: " if found.what else "") + "; ".join(parts)
+
+
+def _count(table: Table, attribute: int) -> str:
+    """Return how many values an attribute has, or that they are no classes."""
+    column = table.meanings[:, attribute]
+    if table.continuous and (column != np.round(column)).any():
+        return "real numbers"
+    return counted(len(np.unique(column)), "value")
+
+
+def _warn_of_numbering(table: Table) -> None:
+    """Warn of attributes with a value of their own in every row beside others, as an id has."""
+    for a, name in enumerate(table.attribute_names):
+        real = _count(table, a) == "real numbers"
+        if table.attributes > 1 and len(table) > 2 and not real and len(np.unique(table.meanings[:, a])) == len(table):
+            others = ",".join(other for other in table.attribute_names if other != name)
+            log.warning(
+                "The column '%s' has another value in every row, like an id, and was taken for an attribute; if it is "
+                "none, leave it out by --meaning-columns %s (in Python, meaning_columns=).", name, others,
+            )  # fmt: skip
+
+
+def _warn_of_constants(table: Table) -> None:
+    """Warn of attributes with one and the same value in every row, on which no message can depend."""
+    for a, name in enumerate(table.attribute_names):
+        if len(table) > 1 and len(np.unique(table.meanings[:, a])) == 1:
+            log.warning(
+                "The attribute '%s' has the same value, %s, in every row.",
+                name,
+                table.value_name(a, table.meanings[0, a]),
+            )

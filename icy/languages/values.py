@@ -1,0 +1,240 @@
+"""The one rule for what an attribute value and a meaning are, for every container and every file."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from jaxtyping import Real
+from numpy.typing import NDArray
+
+from icy.core.checks import whole_number
+from icy.core.errors import InvalidSettingError, quoted
+from icy.core.text import listed
+
+from .tokens import BRACKETED, LARGEST, Names, Rule, is_one_hot, parts_of, sorted_names
+
+BETWEEN = (",", ";", "|", "/", "-", "_", " ")  # may stand between the values of a meaning that is one text
+NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*([eE][+-]?\d+)?|\.\d+([eE][+-]?\d+)?|inf|infinity)\s*", re.IGNORECASE)
+Meanings = Real[NDArray[Any], "meaning attr"]
+
+
+def read_meanings(given: NDArray[Any] | list[Any], rule: Rule) -> tuple[Meanings, tuple[Names | None, ...]]:
+    """Read meanings by the rule.
+
+    Args:
+        given: what `icy.languages.containers.unpacked` returned: an entry per row, none of them missing.
+        rule: options.
+
+    Returns:
+        The values as numbers, [N, A], and for each attribute the names of values that were not numbers.
+
+    Raises:
+        InvalidSettingError: these are no meanings of one number of attributes, or may be one-hot vectors.
+    """
+    if isinstance(given, np.ndarray):
+        if given.ndim == 3 and is_one_hot(given):
+            return np.asarray(given.argmax(-1), dtype=np.int64), ()
+        columns = None if given.ndim == 2 and given.dtype.kind != "O" else _columns(given.tolist())
+    else:
+        columns = _columns(given)
+    values, names = _of_numbers(given) if columns is None else _of_columns(columns)  # type: ignore[arg-type]
+    return _decoded(values, names, rule)
+
+
+def _columns(rows: list[Any]) -> list[list[Any]]:
+    """Return the values of each attribute, [N] each: lists, and texts of lists, are several attributes."""
+    texts = bool(rows) and all(isinstance(row, str) for row in rows)
+    table = [[row] for row in rows] if texts else rows
+    lengths = [len(row) if isinstance(row, list) else -1 for row in table]
+    if not table or min(lengths) < 1 or min(lengths) < max(lengths):
+        raise InvalidSettingError(
+            "Meanings are a table, one row per meaning and one column per attribute, all rows equally long; what was "
+            f"given has the shape {_shape(rows)}."
+        )
+    found = list(chain.from_iterable(map(_apart, map(list, zip(*table, strict=True)))))
+    return _split_evenly(found[0]) if len(found) == 1 else found
+
+
+def _shape(rows: list[Any]) -> str:
+    lengths = sorted({len(row) for row in rows if isinstance(row, list)})
+    return str((len(rows), *lengths[:1])) if len(lengths) < 2 else f"({len(rows)}, {lengths[0]} to {lengths[-1]})"
+
+
+def _apart(column: list[Any]) -> list[list[Any]]:
+    """Return a column as the columns of the lists that it holds, or as it is."""
+    if all(isinstance(entry, str) for entry in column):
+        matches = [BRACKETED.fullmatch(entry.strip()) for entry in column]
+        if not all(matches):
+            return [column]
+        column = [parts_of(match[1]) for match in matches if match is not None]
+    if not any(isinstance(entry, list) for entry in column):
+        return [column]
+    lengths = {len(entry) if isinstance(entry, list) else 0 for entry in column}
+    if len(lengths) > 1 or 0 in lengths:
+        raise InvalidSettingError(
+            "A column holds lists of several lengths, and every meaning has a value of every attribute; say which "
+            "columns are meanings."
+        )
+    return list(chain.from_iterable(_apart(list(part)) for part in zip(*column, strict=True)))
+
+
+def _split_evenly(column: list[Any]) -> list[list[Any]]:
+    """Return the one column of texts such as "red circle" as several, if its parts combine as attributes do."""
+    if not all(isinstance(entry, str) for entry in column) or all(NUMBER.fullmatch(entry) for entry in column):
+        return [column]
+    distinct = set(column)
+    for mark in BETWEEN:
+        rows = [[part.strip() for part in entry.strip().split(mark)] for entry in column]
+        if len({len(row) for row in rows}) == 1 and len(rows[0]) > 1 and all(map(all, rows)):
+            parts = [list(part) for part in zip(*rows, strict=True)]
+            if max(len(set(part)) for part in parts) < len(distinct):
+                return parts
+    return [column]
+
+
+def _of_numbers(table: NDArray[Any]) -> tuple[Meanings, tuple[Names | None, ...]]:
+    """Return an array of numbers as whole numbers if all are, else as floats; numbers that do not fit are names."""
+    if not table.shape[1]:
+        raise InvalidSettingError("Meanings have a column per attribute, and these have none.")
+    if table.dtype.kind in "iub":
+        if not table.size or (int(table.min()) > -LARGEST and int(table.max()) < LARGEST):
+            return table.astype(np.int64), ()
+        return _of_columns(table.T.tolist())
+    _require_finite(table)
+    whole = np.where(np.abs(table) < LARGEST, table, 0).astype(np.int64)
+    return (whole, ()) if (whole == table).all() else (table.astype(np.float64), ())
+
+
+def _of_columns(columns: Sequence[Sequence[Any]]) -> tuple[Meanings, tuple[Names | None, ...]]:
+    """Return columns of numbers and names as numbers, and the names of each attribute that has names."""
+    read = [values_of(column) for column in columns]
+    real = any(isinstance(v, float) for column in read for v in column)
+    if real and all(isinstance(v, (int, float)) for column in read for v in column):
+        table = np.array(read, dtype=float).T
+        _require_finite(table)
+        return table, ()
+    numbered, names = zip(*map(_number_names, read), strict=True)
+    return np.stack(numbered, 1), names if any(n is not None for n in names) else ()
+
+
+def _require_finite(table: NDArray[Any]) -> None:
+    if not np.isfinite(table).all():
+        raise InvalidSettingError("Some meanings are not numbers (NaN) or infinite; leave those rows out.")
+
+
+def values_of(column: Sequence[Any]) -> list[Any]:
+    """Return entries as numbers if all are, else unchanged; "0" and "00" are two classes, unless numbers are real."""
+    entries = [entry.strip() if isinstance(entry, str) else entry for entry in column]
+    if not all(NUMBER.fullmatch(e) if isinstance(e, str) else isinstance(e, (int, float)) for e in entries):
+        return entries
+    for kind in (int, float):
+        try:
+            found: list[Any] = [kind(entry) for entry in entries]
+            if not all(map(_same_number, found, entries)):
+                continue
+        except (ValueError, OverflowError):
+            continue
+        real = kind is float and not all(number.is_integer() for number in found)
+        if not real and len(set(found)) < len(set(entries)):
+            return entries
+        if kind is float and not real and all(abs(number) < LARGEST for number in found):
+            return [int(number) for number in found]
+        return found
+    return entries
+
+
+def _same_number(number: Any, entry: Any) -> bool:
+    """Return whether a number is what an entry says; digits beyond all floats are no infinite number."""
+    if isinstance(entry, str) and isinstance(number, float) and math.isinf(number):
+        return "inf" in entry.lower()
+    return bool(
+        number == (entry if not isinstance(entry, str) else float(entry) if isinstance(number, float) else number)
+    )
+
+
+def _number_names(column: list[Any]) -> tuple[NDArray[np.int64], Names | None]:
+    """Return one attribute's values as integers: unchanged, or numbered in sorted order with their names.
+
+    Numbers that do not fit are names of their own.
+    """
+    if all(isinstance(v, int) for v in column) and min(column) > -LARGEST and max(column) < LARGEST:
+        return np.array(column, dtype=np.int64), None
+    names = sorted_names(column)
+    place = {name: i for i, name in enumerate(names)}
+    return np.array([place[v] for v in column], dtype=np.int64), names
+
+
+# -- one-hot vectors -------------------------------------------------------------------------------------------------
+
+
+def _decoded(
+    values: Meanings, names: tuple[Names | None, ...], rule: Rule
+) -> tuple[Meanings, tuple[Names | None, ...]]:
+    """Return the attribute values of one-hot vectors side by side; refuse what looks so unless the rule says."""
+    if rule.one_hot is None:
+        sizes = () if names else one_hot_sizes(values)
+        if sizes:
+            shown = ",".join(map(str, sizes))
+            raise InvalidSettingError(
+                f"The {values.shape[1]} columns of 0 and 1 can be read in two ways: as one-hot vectors of "
+                f"{listed([*map(str, sizes)])} values (one_hot=[{shown}], or --one-hot {shown}), or as "
+                f'{values.shape[1]} attributes of two values each (one_hot="no", or --one-hot no).'
+            )
+        return values, names
+    if rule.one_hot == "no":
+        return values, names
+    width = values.shape[1]
+    blocks = _sizes(rule.one_hot, width)
+    if names or sum(blocks) != width:
+        raise InvalidSettingError(
+            f"Meanings of {width} columns{' with names' if names else ''} are not one-hot vectors of "
+            f"{listed([*dict.fromkeys(map(str, blocks))])} values side by side."
+        )
+    found = []
+    for block in np.split(values, np.cumsum(blocks)[:-1], axis=1):
+        fine = ((block == 0) | (block == 1)).all(1) & (block.sum(1) == 1)
+        if not fine.all():
+            row = int(np.argmin(fine))
+            raise InvalidSettingError(
+                f"The meaning in {rule.place(row)} is not one-hot: {quoted(block[row].tolist())} has not a single 1."
+            )
+        found.append(block.argmax(1))
+    return np.stack(found, 1).astype(np.int64), ()
+
+
+def _sizes(given: Any, width: int) -> list[int]:
+    """Return the number of values of each attribute, of which one number stands for all."""
+    many = list(given) if isinstance(given, (list, tuple)) else None
+    if many is None:
+        size = whole_number("number of values of a one-hot vector", given)
+        return [size] * max(width // size, 1)
+    return [whole_number("number of values of a one-hot vector", size) for size in many]
+
+
+def one_hot_sizes(values: Meanings) -> tuple[int, ...]:
+    """Return the widths of the one-hot vectors side by side that the rows look like; none if they do not.
+
+    Example:
+        >>> import numpy as np
+        >>> from icy.languages.values import one_hot_sizes
+        >>> one_hot_sizes(np.array([[1, 0, 0, 0, 1], [0, 1, 0, 1, 0], [0, 0, 1, 1, 0]]))
+        (3, 2)
+    """
+    if len(values) < 3 or values.shape[1] < 3 or not ((values == 0) | (values == 1)).all():
+        return ()
+    sizes, block = [], 0
+    sums = np.zeros(len(values))
+    for column in values.T:
+        if (sums == 1).all() and column.any():
+            sizes.append(block)
+            block, sums = 0, np.zeros(len(values))
+        block, sums = block + 1, sums + column
+        if (sums > 1).any():
+            return ()
+    found = (*sizes, block)
+    return found if (sums == 1).all() and min(found) > 1 else ()
