@@ -58,6 +58,7 @@ class Found:
         places: where each row stands in the file, [N]; by default its number from 1.
         place: what a place is called: "row" or "line".
         tokens: how the format separates the tokens of a text; see `icy.languages.tokens`.
+        eos: the token that ends messages by the rules of the format, and nothing else.
         phrases: whether meanings are phrases, whose concepts mean the same at any place.
         remarks: what else the user should know of how the file was read, each without a full stop.
     """
@@ -69,5 +70,6 @@ class Found:
     places: Sequence[int] = ()
     place: str = "row"
     tokens: str = "auto"
+    eos: str | int | None = None
     phrases: bool = False
     remarks: Sequence[str] = field(default=())

@@ -1,0 +1,76 @@
+"""Arrays of NumPy: npz and npy files."""
+
+from __future__ import annotations
+
+import zipfile
+from typing import Any
+
+import numpy as np
+
+from icy.core.errors import InvalidSettingError
+from icy.languages.storage import reading
+
+from .found import File, Found
+from .names import of_columns
+
+NPY = b"\x93NUMPY"
+OBJECTS = (
+    "'{}' holds Python objects, which are not read, because that may run code; save lists of different lengths as JSON "
+    'lines, as in {{"meaning": [0, 1], "message": [3, 4, 5]}}, or fill them up to an array of numbers.'
+)
+
+
+def read(file: File) -> Found | None:
+    """Read arrays of one length, by their names or the options; a single array holds messages without meanings.
+
+    Raises:
+        InvalidSettingError: arrays do not fit, or hold Python objects.
+        StoreError: the file is damaged.
+    """
+    if file.head.startswith(NPY):
+        with reading(f"'{file.path}' cannot be read"):
+            return of_array(file, _loaded(file.path, ""))
+    names = [name for name in zip_names(file) if name.endswith(".npy")]
+    if not names and file.path.suffix.lower() != ".npz":
+        return None
+    if "card.npy" in names and "meanings.npy" not in names:
+        return None  # a language of icy
+    with reading(f"'{file.path}' cannot be read"), np.load(file.path, allow_pickle=False) as arrays:
+        held = {name: _loaded(arrays, name) for name in arrays.files}
+    return of_columns(file, held, "arrays of NumPy", "array")
+
+
+def of_array(file: File, array: Any, what: str = "an array of NumPy") -> Found:
+    """Return the columns of one array or tensor: those of a structured array, or else messages.
+
+    Raises:
+        InvalidSettingError: it has no rows.
+    """
+    if getattr(array.dtype, "names", None):
+        return of_columns(file, {name: array[name] for name in array.dtype.names}, what, "column")
+    if array.ndim == 0 or len(array) == 0:
+        raise InvalidSettingError(f"The file holds {what} of shape {tuple(array.shape)}, which has no rows.")
+    return Found({"messages": array}, what, meanings=(), messages=("messages",), remarks=["messages without meanings"])
+
+
+def zip_names(file: File) -> list[str]:
+    """Return the names of the files in a zip archive; none if this is not a whole one."""
+    if not file.head.startswith(b"PK"):
+        return []
+    try:
+        with zipfile.ZipFile(file.path) as archive:
+            return archive.namelist()
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return []
+
+
+def _loaded(source: Any, name: str) -> np.ndarray[Any, Any]:
+    try:
+        array: np.ndarray[Any, Any] = source[name] if name else np.load(source, allow_pickle=False)
+    except ValueError as error:
+        if "Object arrays" not in str(error):
+            raise
+        raise InvalidSettingError(OBJECTS.format(name or source)) from error
+    if array.dtype.hasobject:
+        raise InvalidSettingError(OBJECTS.format(name or source))
+    return array

@@ -1,0 +1,101 @@
+"""Text that EGG's programs print: a line per game, and the tables of PrintValidationEvents."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import numpy as np
+
+from icy.core.errors import InvalidSettingError
+from icy.core.text import counted, listed
+
+from .egg import RELAXED, UNHEARD, discrete, has_tokens_after_end
+from .found import File, Found
+
+NUMBER = r"[-+]?(?:\d+\.?\d*(?:e[-+]?\d+)?|nan|inf)"
+VECTOR = rf"{NUMBER}(?:[ ,]{NUMBER})*"
+GAMES = {  # a line per game, by the program of EGG's zoo
+    "external_game": rf"(?P<input>{VECTOR});(?P<message>{VECTOR});(?P<output>{NUMBER});(?P<label>{NUMBER})",
+    "objects_game": rf"(?P<input>{VECTOR}) -> (?P<candidates>{VECTOR}(?:; {VECTOR})*) -> (?P<message>{VECTOR}) -> "
+    rf"(?P<output>{NUMBER}) \(label=(?P<label>{NUMBER})\)",
+    "channel": rf"input: (?P<input>{NUMBER}) -> message: (?P<message>{VECTOR}) -> output: (?P<output>{NUMBER})",
+}
+SCALARS = ("output", "label")
+TABLES = ("INPUTS", "LABELS", "MESSAGES", "OUTPUTS")
+PYTHON = {"nan": "NaN", "inf": "Infinity", "None": "null", "True": "1", "False": "0"}  # in JSON
+
+
+def read(file: File) -> Found | None:
+    """Read the lines of games, or else the last INPUTS, LABELS, MESSAGES and OUTPUTS that a program has printed.
+
+    Raises:
+        InvalidSettingError: a line of a game is damaged, or tables do not fit.
+    """
+    if file.path.is_dir() or b"\0" in file.head.removeprefix(b"\xff\xfe")[:1] or not _is_text(file.head):
+        return None
+    lines = [(number, line.rstrip()) for number, line in enumerate(file.text.split("\n"), 1)]
+    if any(line == "MESSAGES" for _, line in lines) and any(line == "INPUTS" for _, line in lines):
+        return _of_tables(lines)
+    for game, form in GAMES.items():
+        pattern = re.compile(form)
+        if any(pattern.fullmatch(line) for _, line in lines):
+            return _of_games(game, pattern, lines)
+    return None
+
+
+def _is_text(head: bytes) -> bool:
+    return not head.startswith((b"PK", b"\x80", b"\x93", b"PAR1"))
+
+
+def _of_games(game: str, pattern: re.Pattern[str], lines: list[tuple[int, str]]) -> Found | None:
+    """Return the columns of lines of games, between other lines that a program prints; None if this is no log."""
+    columns: dict[str, list[Any]] = {name: [] for name in pattern.groupindex}
+    places = []
+    mark = ";" if game == "external_game" else " -> "
+    for number, line in lines:
+        if match := pattern.fullmatch(line):
+            places.append(number)
+            for name, text in match.groupdict().items():
+                columns[name].append(_entry(name, text, game))
+        elif mark in line and re.match(NUMBER, line.removeprefix("input: ")):
+            raise InvalidSettingError(f"Line {number} is not of the form that EGG's {game} prints: {line[:60]!r}.")
+    return Found(columns, f"a log of EGG's {game}", ("input",), ("message",), places, "line")
+
+
+def _entry(name: str, text: str, game: str) -> Any:
+    if name == "candidates":
+        return [_numbers(vector) for vector in text.split(";")]
+    numbers = _numbers(text)
+    return numbers[0] if name in SCALARS or (name, game) == ("input", "channel") else numbers
+
+
+def _numbers(text: str) -> list[float | int]:
+    return [int(t) if t.lstrip("+-").isdecimal() else float(t) for t in re.findall(NUMBER, text)]
+
+
+def _of_tables(lines: list[tuple[int, str]]) -> Found:
+    tables: dict[str, Any] = {}
+    times = 0
+    for (number, name), (_, text) in zip(lines, [*lines[1:], (0, "")], strict=True):
+        if name not in TABLES:
+            continue
+        if name == "INPUTS":
+            tables, times = {}, times + 1
+        try:
+            tables[name.lower()] = json.loads(re.sub(r"\b(nan|inf|None|True|False)\b", lambda m: PYTHON[m[0]], text))
+        except ValueError as error:
+            raise InvalidSettingError(f"Line {number + 1} does not hold the list of {name} whole ({error}).") from error
+    if absent := [name for name in ("inputs", "messages") if name not in tables]:
+        raise InvalidSettingError(f"The last validation that EGG printed here has no list of {absent[0].upper()}.")
+    lengths = {name: len(rows) for name, rows in tables.items()}
+    if len(set(lengths.values())) > 1:
+        sizes = listed([f"{counted(n, 'row')} of {name.upper()}" for name, n in lengths.items()])
+        raise InvalidSettingError(f"The lists that EGG printed differ in length: {sizes}.")
+    messages, relaxed = discrete(np.array(tables["messages"]))
+    tables["messages"] = messages
+    remarks = [RELAXED] if relaxed else []
+    remarks += [UNHEARD] if has_tokens_after_end(messages) else []
+    remarks += [f"the last of {times} validations"] if times > 1 else []
+    return Found(tables, "validation events of EGG", ("inputs",), ("messages",), remarks=remarks)

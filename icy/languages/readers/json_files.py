@@ -1,0 +1,192 @@
+"""JSON and JSON lines: objects, columns, pairs of a message and a meaning (CBM24, csar), messages alone (ELCC)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from icy.core.errors import InvalidSettingError, StoreError
+
+from .found import File, Found
+from .names import are_phrases, of_columns, opened, roles
+
+SUFFIXES = (".json", ".jsonl", ".ndjson")
+LINES = (".jsonl", ".ndjson")
+BEFORE = b"\xef\xbb\xbf\xff\xfe\0 \t\r\n"  # marks of encodings and spaces
+WRAPPERS = ("observations", "data", "rows", "records", "pairs", "utterances", "corpus", "language")
+CBM_PART = re.compile(r"[^\s.]+(\.[^\s.]+)*")  # words or concepts between points
+END = "0"  # of a message of CBM24
+FORMS = (
+    'rows are objects, as in {"meaning": [0, 1], "message": [3, 4]}, pairs, as in [[3, 4], ["red", "ball"]], or messages '
+    "alone, as in [3, 4]"
+)
+
+
+def read(file: File) -> Found | None:
+    """Read objects, an object of columns, pairs of a message and a meaning, or messages without meanings.
+
+    Raises:
+        InvalidSettingError: rows differ in kind, or are none of these.
+        StoreError: the file is damaged.
+    """
+    start, suffix = file.head.lstrip(BEFORE)[:1], file.path.suffix.lower()
+    if start not in (b"{", b"[") and not (start == b'"' and suffix in SUFFIXES):
+        return None
+    parsed = _parsed(file, suffix)
+    if parsed is None:
+        return None
+    rows, lines = parsed
+    wrapper = next((name for name in WRAPPERS if _holds_rows(rows, name)), "") if isinstance(rows, dict) else ""
+    rows = rows[wrapper] if wrapper else rows
+    if isinstance(rows, dict):
+        return of_columns(file, _columns(rows), "an object of columns", "column")
+    if not rows:
+        raise InvalidSettingError("The file has no rows.")
+    found = _of_rows(rows, lambda row: f"Line {lines[row]}" if lines else f"Entry {row + 1}")
+    if wrapper == "observations":  # of csar, which separates tokens by spaces
+        found = replace(found, what="observations of csar", tokens="spaces", phrases=True)
+    return replace(found, places=lines, place="line") if lines else found
+
+
+def _parsed(file: File, suffix: str) -> tuple[Any, Sequence[int]] | None:
+    """Return the value of a JSON file, or the values of its lines and their numbers; None if this is no JSON."""
+    lines = [(number, line) for number, line in enumerate(file.text.split("\n"), 1) if line.strip()]
+    if suffix in LINES or (len(lines) > 1 and _is_row(lines[0][1])):
+        rows = []
+        for number, line in lines:
+            try:
+                rows.append(_row(line))
+            except (ValueError, RecursionError) as error:
+                raise _damaged(number, error) from error
+        if len(rows) == 1 and isinstance(rows[0], list) and rows[0] and _kind(rows[0]) == "a list of lists":
+            return rows[0], []  # all rows in one line
+        return rows, [number for number, _ in lines]
+    try:
+        found = _loads(file.text)
+    except (ValueError, RecursionError) as error:
+        if suffix not in SUFFIXES:
+            return None
+        raise _damaged(getattr(error, "lineno", 1), error) from error
+    return (found if isinstance(found, (list, dict)) else [found]), []
+
+
+def _loads(text: str) -> Any:
+    return json.loads(text, parse_constant=lambda name: None if name == "NaN" else float(name))
+
+
+def _row(line: str) -> Any:
+    """Return the value of a line, also of two lists without brackets around them, as the page of csar shows."""
+    row = _loads(f"[{line}]")
+    return row[0] if len(row) == 1 else row
+
+
+def _is_row(line: str) -> bool:
+    try:
+        return isinstance(_row(line), (list, dict))
+    except (ValueError, RecursionError):
+        return False
+
+
+def _damaged(line: int, error: BaseException) -> StoreError:
+    return StoreError(f"Line {line} is not JSON: {getattr(error, 'msg', error)}.")
+
+
+# -- objects and columns -----------------------------------------------------------------------------------------------
+
+
+def _holds_rows(held: dict[str, Any], name: str) -> bool:
+    """Return whether an object without messages holds rows under a name, as csar's do."""
+    rows = held.get(name)
+    if not isinstance(rows, list) or not rows or "columns" in held or roles(held)[1]:
+        return False
+    return isinstance(rows[0], dict) or _is_pair(rows[0])
+
+
+def _columns(held: dict[str, Any]) -> dict[str, Any]:
+    """Return columns as lists, also where pandas wrote them as objects of row numbers, or all rows as "data"."""
+    if isinstance(held.get("columns"), list) and isinstance(held.get("data"), list):
+        return {
+            str(name): list(entries)
+            for name, entries in zip(held["columns"], zip(*held["data"], strict=False), strict=False)
+        }
+    return {
+        name: list(entries.values())
+        if isinstance(entries, dict) and entries and all(key.isdecimal() for key in entries)
+        else entries
+        for name, entries in held.items()
+    }
+
+
+def _of_objects(rows: list[Any]) -> Found:
+    flat = [opened(row) for row in rows]
+    names = dict.fromkeys(name for row in flat for name in row)
+    columns = {name: [row.get(name) for row in flat] for name in names}
+    meanings, messages = roles(columns)
+    return Found(columns, "objects of JSON", meanings, messages, phrases=are_phrases(columns, meanings))
+
+
+# -- pairs, and messages alone -----------------------------------------------------------------------------------------
+
+
+def _of_rows(rows: list[Any], where: Callable[[int], str]) -> Found:
+    kinds = [_kind(row) for row in rows]
+    if kinds[0] == "an object" and len(set(kinds)) == 1:
+        return _of_objects(rows)
+    if all(map(_is_pair, rows)):
+        return _of_pairs(rows, where)
+    if set(kinds) in ({"a text"}, {"a list of numbers"}, {"a list of texts"}):
+        what = "texts" if kinds[0] == "a text" else "lists of tokens"
+        return Found({"message": rows}, what, (), ("message",), remarks=["messages without meanings"])
+    if (
+        rows[1::2]
+        and kinds[::2] == ["a list of numbers"] * len(kinds[1::2])
+        and set(kinds[1::2]) == {"a list of texts"}
+    ):
+        return _of_pairs(list(zip(rows[::2], rows[1::2], strict=True)), where)  # as the page of csar shows
+    other = next((row for row, kind in enumerate(kinds) if kind != kinds[0]), None)
+    if other is None:
+        raise InvalidSettingError(f"{where(0)} holds {kinds[0]}; {FORMS}.")
+    raise InvalidSettingError(f"{where(other)} holds {kinds[other]}, and {where(0).lower()} {kinds[0]}; {FORMS}.")
+
+
+def _kind(row: Any) -> str:
+    if not isinstance(row, list):
+        return "an object" if isinstance(row, dict) else "a text" if isinstance(row, str) else json.dumps(row)
+    if any(isinstance(entry, (list, dict)) for entry in row):
+        return "a pair" if _is_pair(row) else "a list of lists"
+    texts = sum(isinstance(entry, str) for entry in row)
+    return "a list of texts and numbers" if 0 < texts < len(row) else f"a list of {'texts' if texts else 'numbers'}"
+
+
+def _is_pair(row: Any) -> bool:
+    return isinstance(row, list) and len(row) == 2 and all(isinstance(part, (list, str)) for part in row)
+
+
+def _of_pairs(rows: Sequence[Any], where: Callable[[int], str]) -> Found:
+    """Return the columns of pairs of a message and a meaning."""
+    messages, meanings = ([row[side] for row in rows] for side in (0, 1))
+    texts = [part for row in rows for part in row]
+    if all(isinstance(text, str) for text in texts) and any("." in text for text in texts):
+        return _of_lines_of_cbm(messages, meanings, where)
+    lists = all(isinstance(meaning, list) for meaning in meanings)
+    numbers = lists and all(_kind(meaning) == "a list of numbers" for meaning in meanings)
+    phrases = lists and not (numbers and len({len(meaning) for meaning in meanings}) == 1)
+    columns = {"message": messages, "meaning": meanings}
+    return Found(columns, "pairs of a message and a meaning", ("meaning",), ("message",), phrases=phrases)
+
+
+def _of_lines_of_cbm(messages: list[str], phrases: list[str], where: Callable[[int], str]) -> Found:
+    for row, pair in enumerate(zip(messages, phrases, strict=True)):
+        if not all(CBM_PART.fullmatch(part) for part in pair):
+            raise InvalidSettingError(f'{where(row)} is not of the form ["w.w.0", "c.c"], a message and a phrase.')
+    words, concepts = ([text.split(".") for text in column] for column in (messages, phrases))
+    ended = all(row[-1] == END and len(row) > 1 for row in words)
+    alone = ended and not any(END in row[:-1] for row in words)
+    padded = ended and not alone and not any(END in row[: row.index(END)] for row in words)
+    remarks = [f"{END} ends and fills up messages, and counts as a token unless it is named as eos"] if padded else []
+    columns = {"message": words, "phrase": concepts}
+    what = "messages and phrases of CBM24"
+    return Found(columns, what, ("phrase",), ("message",), phrases=True, eos=END if alone else None, remarks=remarks)
