@@ -20,8 +20,8 @@ WRAPPERS = ("observations", "data", "rows", "records", "pairs", "utterances", "c
 CBM_PART = re.compile(r"[^\s.]+(\.[^\s.]+)*")  # words or concepts between points
 END = "0"  # of a message of CBM24
 FORMS = (
-    'rows are objects, as in {"meaning": [0, 1], "message": [3, 4]}, pairs, as in [[3, 4], ["red", "ball"]], or messages '
-    "alone, as in [3, 4]"
+    'rows are objects, as in {"meaning": [0, 1], "message": [3, 4]}, pairs, as in [[3, 4], ["red", "ball"]], or '
+    "messages alone, as in [3, 4]"
 )
 
 
@@ -140,11 +140,7 @@ def _of_rows(rows: list[Any], where: Callable[[int], str]) -> Found:
     if set(kinds) in ({"a text"}, {"a list of numbers"}, {"a list of texts"}):
         what = "texts" if kinds[0] == "a text" else "lists of tokens"
         return Found({"message": rows}, what, (), ("message",), remarks=["messages without meanings"])
-    if (
-        rows[1::2]
-        and kinds[::2] == ["a list of numbers"] * len(kinds[1::2])
-        and set(kinds[1::2]) == {"a list of texts"}
-    ):
+    if kinds == ["a list of numbers", "a list of texts"] * (len(rows) // 2):
         return _of_pairs(list(zip(rows[::2], rows[1::2], strict=True)), where)  # as the page of csar shows
     other = next((row for row, kind in enumerate(kinds) if kind != kinds[0]), None)
     if other is None:

@@ -37,7 +37,9 @@ def of_columns(file: File, held: Mapping[str, Any], what: str, noun: str) -> Fou
     meanings, messages = roles(rows)
     required = (*(file.meaning_columns or meanings or ()), *(file.message_columns or messages or ()))
     if absent := [name for name in required if name not in rows]:
-        raise InvalidSettingError(f"There is no {noun} '{absent[0]}' of rows; the file has {there}.")
+        raise InvalidSettingError(
+            f"There is no {noun} '{absent[0]}' with an entry per row; the file has {there}. {OPTIONS} choose others."
+        )
     lengths = {rows[name] for name in required or rows}
     if not rows or (not required and len(lengths) > 1):
         raise InvalidSettingError(

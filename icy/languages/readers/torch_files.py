@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from icy.core.errors import InvalidSettingError, StoreError
 from icy.core.text import counted
@@ -94,14 +93,3 @@ def load(path: Path, *classes: tuple[type, str]) -> Any:
                 f"{unread}: it is damaged, or holds more than tensors, arrays and plain values, which is never run; "
                 "save a dictionary of tensors by torch.save."
             ) from error
-
-
-def array_of(tensor: Any) -> NDArray[Any]:
-    """Return a tensor as an array, however it is stored."""
-    import torch
-
-    held = tensor.detach() if isinstance(tensor, torch.Tensor) else torch.as_tensor(tensor)
-    held = held.dequantize() if held.is_quantized else held
-    held = held.to_dense() if held.layout != torch.strided else held
-    array: NDArray[Any] = (held.float() if held.is_floating_point() and held.itemsize < 4 else held).cpu().numpy()
-    return array
