@@ -20,8 +20,8 @@ WRAPPERS = ("observations", "data", "rows", "records", "pairs", "utterances", "c
 CBM_PART = re.compile(r"[^\s.]+(\.[^\s.]+)*")  # words or concepts between points
 END = "0"  # of a message of CBM24
 FORMS = (
-    'rows are objects, as in {"meaning": [0, 1], "message": [3, 4]}, pairs, as in [[3, 4], ["red", "ball"]], or messages '
-    "alone, as in [3, 4]"
+    'rows are objects, as in {"meaning": [0, 1], "message": [3, 4]}, pairs, as in [[3, 4], ["red", "ball"]], or '
+    "messages alone, as in [3, 4]"
 )
 
 
