@@ -89,7 +89,7 @@ def plain(value: Any) -> Any:
     if hasattr(value, "as_py"):  # of Arrow
         return plain(value.as_py())
     if hasattr(value, "detach"):
-        return plain(_of_tensor(value).tolist())
+        return plain(of_tensor(value).tolist())
     if isinstance(value, (list, tuple, range)) or hasattr(value, "tolist") or hasattr(value, "to_pylist"):
         return _plain_row(value)
     if isinstance(value, Iterable) and hasattr(value, "__len__") and not isinstance(value, (set, frozenset, dict)):
@@ -104,7 +104,7 @@ def _numbers(given: Any) -> NDArray[Any] | None:
     if hasattr(given, "detach"):
         if getattr(given, "is_nested", False):
             return None
-        array = _of_tensor(given)
+        array = of_tensor(given)
     elif isinstance(given, np.ma.MaskedArray):
         if np.ma.is_masked(given):
             return None
@@ -132,8 +132,8 @@ def _other_dtypes(frame: Any) -> set[str]:
     return {str(dtype) for dtype in frame.dtypes if not isinstance(dtype, np.dtype)}
 
 
-def _of_tensor(tensor: Any) -> NDArray[Any]:
-    """Return a tensor of PyTorch as an array, wherever it is and however it is stored."""
+def of_tensor(tensor: Any) -> NDArray[Any]:
+    """Return a tensor as an array, wherever it is and however it is stored."""
     import torch
 
     held = tensor.detach()
@@ -150,7 +150,7 @@ def _of_tensor(tensor: Any) -> NDArray[Any]:
 def _listed(given: Any) -> list[Any]:
     """Return the entries of a container."""
     if hasattr(given, "detach"):
-        return list(given.unbind()) if given.is_nested else list(_of_tensor(given).tolist())
+        return list(given.unbind()) if given.is_nested else list(of_tensor(given).tolist())
     for method in ("to_pylist", "to_list", "tolist"):
         if hasattr(given, method):
             found = getattr(given, method)()

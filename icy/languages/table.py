@@ -70,8 +70,8 @@ class Table:
             eos: the token that ends a message, a number or a name: this token and all that follow are dropped.
             vocab_size: V, with the tokens that are dropped; by default that of the Language, or the largest token plus
                 one.
-            **reading: further options of the rule of tokens: `tokens`, `start`, `pad`, `one_hot`, `argmax` and
-                `missing`; see `icy.languages.tokens.Rule`.
+            **reading: further options of the rule of tokens: `tokens`, `start`, `pad`, `one_hot`, `argmax`,
+                `missing` and `phrases`; see `icy.languages.tokens.Rule`.
 
         Raises:
             InvalidSettingError: no rows, meanings of unequal length, different numbers of meanings and messages,
@@ -126,7 +126,9 @@ class Table:
         if not self.phrases:
             return self.factors
         rows = [[self.value_name(a, v) for a, v in enumerate(row)] for row in self.meanings.tolist()]
-        concepts = sorted({name for row in rows for name in row}, key=lambda name: (str(type(name)), name))
+        concepts = sorted(
+            {name for row in rows for name in row if name is not None}, key=lambda name: (str(type(name)), name)
+        )
         return [np.array([concept in row for row in rows], dtype=np.int64) for concept in concepts]
 
     @cached_property
@@ -258,7 +260,8 @@ def _of_two(meanings: Any, messages: Any, rule: Rule) -> Table:
         (np.zeros((len(said), 0), dtype=np.int64), ()) if meant is None else read_meanings(meant, rule)
     )
     read = read_messages(said, rule)
-    return Table(values, read.tokens, value_names, read.names, read_as=read.spelling, removed=read.removed)
+    table = Table(values, read.tokens, value_names, read.names, read_as=read.spelling, removed=read.removed)
+    return replace(table, phrases=rule.phrases)
 
 
 def names_of_attributes(table: Table, given: Sequence[str] | None = None) -> list[str]:

@@ -47,6 +47,7 @@ class Rule:
             attributes have as many; "no" if columns of 0 and 1 are attributes of their own.
         argmax: take the number of the largest entry for a token, if messages are vectors of real numbers.
         missing: "refuse" rows with missing values, or "drop" them.
+        phrases: whether meanings are phrases: concepts that mean the same at any place, of any number.
         place: words for the place of a row.
         columns: names of the columns of meanings and of messages, for errors.
     """
@@ -58,6 +59,7 @@ class Rule:
     one_hot: int | str | Sequence[int] | None = None
     argmax: bool = False
     missing: str = "refuse"
+    phrases: bool = False
     place: Callable[[int], str] = field(default=row_number)
     columns: tuple[Sequence[str], Sequence[str]] = ((), ())
 

@@ -39,15 +39,22 @@ def read_meanings(given: NDArray[Any] | list[Any], rule: Rule) -> tuple[Meanings
     if isinstance(given, np.ndarray):
         if given.ndim == 3 and is_one_hot(given):
             return np.asarray(given.argmax(-1), dtype=np.int64), ()
-        columns = None if given.ndim == 2 and given.dtype.kind != "O" else _columns(given.tolist())
+        columns = None if given.ndim == 2 and given.dtype.kind != "O" else _columns(given.tolist(), rule)
     else:
-        columns = _columns(given)
+        columns = _columns(given, rule)
     values, names = _of_numbers(given) if columns is None else _of_columns(columns)  # type: ignore[arg-type]
     return _decoded(values, names, rule)
 
 
-def _columns(rows: list[Any]) -> list[list[Any]]:
-    """Return the values of each attribute, [N] each: lists, and texts of lists, are several attributes."""
+def _columns(rows: list[Any], rule: Rule) -> list[list[Any]]:
+    """Return the values of each attribute, [N] each: lists, and texts of lists, are several attributes.
+
+    Of phrases it is the concepts at each place, None after the end of a phrase.
+    """
+    if rule.phrases and all(isinstance(row, list) for row in rows):
+        phrases = [row[0] if len(row) == 1 and isinstance(row[0], list) else row for row in rows]
+        longest = max(map(len, phrases), default=0)
+        return [[phrase[at] if at < len(phrase) else None for phrase in phrases] for at in range(longest)]
     texts = bool(rows) and all(isinstance(row, str) for row in rows)
     table = [[row] for row in rows] if texts else rows
     lengths = [len(row) if isinstance(row, list) else -1 for row in table]

@@ -30,7 +30,7 @@ _WHERE = {
     "mig": ".disentanglement",
     "modularity": ".disentanglement",
     "posdis": ".information",
-    "read_table": ".table_files",
+    "read_table": "..languages.readers",
     "residual_entropy": ".residual",
     "topsim": ".topographic.topsim",
     "tre": ".reconstruction.tre",
@@ -131,6 +131,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:  # the same names again, for type checkers and editors
+    from icy.languages.readers import read_table
     from icy.languages.table import Table
 
     from .concept_matching import cbm, cbm_by_sample_size
@@ -142,7 +143,6 @@ if TYPE_CHECKING:  # the same names again, for type checkers and editors
     from .reconstruction.tre import tre
     from .residual import hce, residual_entropy
     from .score import Score
-    from .table_files import read_table
     from .topographic.topsim import topsim
 else:
 

@@ -289,7 +289,7 @@ def _reading(given: Mapping[str, Any]) -> dict[str, Any]:
         chosen["one_hot"] = numbers[0] if len(numbers) == 1 else numbers
     if chosen["pad"] is not None and chosen["pad"].lower() in ("", "nan"):
         chosen["pad"] = ""
-    return {name: value for name, value in chosen.items() if value is not None}
+    return {name: value for name, value in chosen.items() if value not in (None, False)}
 
 
 def _split(columns: str | None) -> list[str] | None:

@@ -18,7 +18,7 @@ from .found import File, Found
 if TYPE_CHECKING:
     from icy.languages.table import Table
 
-READERS = ("own", "arrow", "delimited")  # in this order; the last one takes every text
+READERS = ("own", "egg", "torch_files", "arrays", "arrow", "json_files", "egg_logs", "delimited")  # in this order
 Columns = str | Sequence[str] | None
 
 __all__ = ["READERS", "File", "Found", "read_table"]
@@ -72,6 +72,8 @@ def find(file: File) -> Any:
     for name in READERS:
         try:
             found = import_module(f"{__name__}.{name}").read(file)
+        except IcyError:
+            raise
         except (OSError, UnicodeError) as error:
             raise StoreError(f"'{file.path}' cannot be read: {error}.") from error
         if found is not None:

@@ -41,7 +41,7 @@ def table_of(found: Found | Language, file: File, reading: Mapping[str, Any]) ->
     else:
         attributes, tokens = list(found.meanings), list(found.messages)
     places = found.places or range(1, len(found.columns[tokens[0]]) + 1)
-    options = {"tokens": _usual_tokens(found, tokens), **reading}
+    options = {"tokens": _usual_tokens(found, tokens), "eos": found.eos, "phrases": found.phrases, **reading}
     table = Table.of(
         _meanings(found, attributes) if attributes else None,
         found.columns[tokens[0]] if len(tokens) == 1 else _rows(found, tokens),
@@ -51,7 +51,9 @@ def table_of(found: Found | Language, file: File, reading: Mapping[str, Any]) ->
     )
     if len(tokens) > 1:
         table = replace(table, read_as="a token each")
-    table = replace(table, name=file.path.stem, attribute_names=_names(attributes, table), phrases=found.phrases)
+    if found.eos is not None and "eos" not in reading:
+        table = replace(table, read_as=f"{table.read_as}, without {found.eos}, which ends them")
+    table = replace(table, name=file.path.stem, attribute_names=_names(attributes, table))
     _warn_of_constants(table)
     if not file.meaning_columns and found.meanings is None:
         _warn_of_numbering(table)
@@ -66,7 +68,7 @@ def _usual_tokens(found: Found, tokens: Sequence[str]) -> str:
 def _meanings(found: Found, names: Sequence[str]) -> Any:
     """Return the columns of meanings together, a row of values for each entry."""
     column = found.columns[names[0]]
-    return column if len(names) == 1 and np.ndim(column) > 1 else _rows(found, names)
+    return column if len(names) == 1 and getattr(column, "ndim", 1) > 1 else _rows(found, names)
 
 
 def _rows(found: Found, names: Sequence[str]) -> list[list[Any]]:
