@@ -23,7 +23,7 @@ MOST_LISTED = 8
 PROBABLY = 0.02  # how far numbers of 8 bits may be from a sum of 1
 CUT = "messages end at message_length"
 RELAXED = "tokens are the largest entries of relaxed symbols (Gumbel-softmax)"
-UNHEARD = "0 ends messages in EGG, and symbols after it are not heard, but are kept here unless 0 is named as eos"
+UNHEARD = "0 ends messages in EGG, and eos=0 (--eos 0) leaves out the symbols after it, which are not heard"
 
 
 class _Interaction:
