@@ -32,14 +32,12 @@ def of_columns(file: File, held: Mapping[str, Any], what: str, noun: str) -> Fou
         InvalidSettingError: columns are missing, empty or of different lengths.
     """
     flat = opened(held)
-    rows = {name: len(entries) for name, entries in flat.items() if _has_rows(entries)}
+    rows = {name: n for name, entries in flat.items() if (n := _count_rows(entries)) is not None}
     there = listed([f"{name} ({counted(n, 'row')})" for name, n in rows.items()]) or "none"
     meanings, messages = roles(rows)
     required = (*(file.meaning_columns or meanings or ()), *(file.message_columns or messages or ()))
     if absent := [name for name in required if name not in rows]:
-        raise InvalidSettingError(
-            f"There is no {noun} '{absent[0]}' with an entry per row; the file has {there}. {OPTIONS} choose others."
-        )
+        raise InvalidSettingError(f"There is no {noun} '{absent[0]}'; the file has {there}. {OPTIONS} choose others.")
     lengths = {rows[name] for name in required or rows}
     if not rows or (not required and len(lengths) > 1):
         raise InvalidSettingError(
@@ -88,5 +86,7 @@ def opened(held: Mapping[Any, Any]) -> dict[str, Any]:
     return flat
 
 
-def _has_rows(entries: Any) -> bool:
-    return isinstance(entries, (list, tuple)) or getattr(entries, "ndim", 0) > 0
+def _count_rows(entries: Any) -> int | None:
+    if getattr(entries, "ndim", 0):
+        return int(entries.size(0)) if hasattr(entries, "detach") else len(entries)
+    return len(entries) if isinstance(entries, (list, tuple)) else None

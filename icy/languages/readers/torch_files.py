@@ -51,9 +51,10 @@ def read(file: File) -> Found | None:
 def is_pickle(file: File) -> bool:
     """Return whether a file is what torch.save writes, is a plain pickle, or has a name of such files."""
     names = zip_names(file)
-    if names or not file.head.startswith(b"PK"):
-        return any(name.endswith("data.pkl") for name in names) or file.head[:2] in PICKLES
-    return file.path.suffix.lower() in SUFFIXES or file.path.name.startswith("interaction")  # a zip cut short
+    if names or file.head[:2] in PICKLES:
+        return not names or any(name.endswith("data.pkl") for name in names)
+    cut_short = file.head.startswith(b"PK") and file.path.name.startswith("interaction")
+    return cut_short or file.path.suffix.lower() in SUFFIXES
 
 
 def interaction_module(file: File) -> str:
