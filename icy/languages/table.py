@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 
 from icy.core.checks import whole_number
 from icy.core.errors import InvalidSettingError, quoted
+from icy.core.memory import require_memory
 from icy.core.text import counted
 
-from .codes import Codes, number
+from .codes import Codes, number, together
 from .language import Language
 
 PAD = -1  # fills messages up to the length of the longest
+MOST_WEIGHT = 2**53  # sums of whole weights are exact below it, as floats too
 LARGEST = 2**62  # numbers from here on are taken as names: differences of smaller ones fit in 64 bits
 Names = tuple[Hashable, ...]
 Numbers = TypeVar("Numbers", NDArray[Any], list[int])
@@ -34,7 +36,8 @@ class Table:
         value_names: for each attribute the names of its values, or None if they are numbers; empty if all are.
         token_names: names of the tokens, or None if they are numbers.
         vocab_size: number of tokens in the vocabulary, V.
-        weights: how often each row counts, [N] positive numbers; None if every row counts once.
+        weights: how often each row counts, [N] positive numbers, as integers if all are whole; None if every row counts
+            once. Metrics score a table with whole weights as they score its repeated rows, `repeated()`.
         drawn_from: for rows drawn with replacement, the original row that each is a copy of, [N].
         name: name of the table in reports.
         read_as: of a file, which of its columns were taken for what, in words.
@@ -54,7 +57,13 @@ class Table:
 
     @classmethod
     def of(
-        cls, meanings: Any, messages: Any = None, *, eos: int | None = None, vocab_size: int | None = None
+        cls,
+        meanings: Any,
+        messages: Any = None,
+        *,
+        eos: int | None = None,
+        vocab_size: int | None = None,
+        weights: Any = None,
     ) -> "Table":
         """Build a table from meanings and messages in any supported form.
 
@@ -65,10 +74,13 @@ class Table:
                 token. Tokens are whole numbers from 0, or names.
             eos: the token that ends a message: this token and all that follow are dropped.
             vocab_size: V; by default that of the Language, or the largest token plus one.
+            weights: how often each row counts, [N] numbers of at least 0, such as counts or frequencies; rows with
+                weight 0 are dropped. By default those of the Table, or 1 each.
 
         Raises:
             InvalidSettingError: no rows, meanings of unequal length, different numbers of meanings and messages,
-                tokens that are negative or neither whole numbers nor names, or a vocabulary that lacks some of them.
+                tokens that are negative or neither whole numbers nor names, a vocabulary that lacks some of them, or
+                weights that are negative, not finite, all 0, too large, or not one per row.
         """
         if messages is None:
             table = _of_one(meanings)
@@ -83,6 +95,8 @@ class Table:
             )
         if not len(table.meanings):
             raise InvalidSettingError("There is nothing to measure: the table has no rows.")
+        if weights is not None:
+            table = table._weighted_by(weights)
         if eos is not None:
             table = table._ended_by(eos)
         needed = max(int(table.messages.max(initial=-1)) + 1, 1)
@@ -152,7 +166,55 @@ class Table:
         """Return the table of the given rows, each of which remembers the original row that it is a copy of."""
         source = np.arange(len(self)) if self.drawn_from is None else self.drawn_from
         part = {"meanings": self.meanings[which], "messages": self.messages[which]}
-        return replace(self, **part, drawn_from=source[which])  # type: ignore[arg-type]
+        weights = None if self.weights is None else self.weights[which]
+        return replace(self, **part, weights=weights, drawn_from=source[which])  # type: ignore[arg-type]
+
+    @property
+    def total_weight(self) -> float:
+        """The sum of the weights: N if every row counts once."""
+        return len(self) if self.weights is None else self.weights.sum().item()  # type: ignore[no-any-return]
+
+    @property
+    def has_whole_weights(self) -> bool:
+        """Whether all weights are whole numbers."""
+        return self.weights is None or self.weights.dtype.kind == "i"
+
+    def require_whole_weights(self, metric: str, instead: str = "give counts of rows") -> None:
+        """Raise unless all weights are whole numbers.
+
+        Args:
+            metric: name for the error message.
+            instead: what to do; ends the message.
+
+        Raises:
+            InvalidSettingError: some weights have fractions.
+        """
+        if self.weights is not None and not self.has_whole_weights:
+            example = self.weights[self.weights != np.floor(self.weights)][0].item()
+            raise InvalidSettingError(
+                f"{metric} counts rows, so weights must be whole numbers, and one is {example}; {instead}."
+            )
+
+    def repeated(self, metric: str = "A table of repeated rows") -> "Table":
+        """Return the table without weights, with each row as many times as its weight says.
+
+        Args:
+            metric: name for the error message.
+
+        Raises:
+            InvalidSettingError: weights with fractions, or more rows than fit in memory.
+        """
+        if self.weights is None:
+            return self
+        self.require_whole_weights(metric)
+        size = 8 * int(self.total_weight) * (self.attributes + self.length)
+        require_memory(size, f"A table of {int(self.total_weight)} repeated rows")
+        which = np.arange(len(self)).repeat(self.weights)
+        drawn_from = None
+        if self.drawn_from is not None:  # the k-th copy of a row is a copy of the original's k-th copy only
+            place = np.arange(len(which)) - (self.weights.cumsum() - self.weights)[which]
+            drawn_from = together(number(self.drawn_from[which]), place)
+        return replace(self.rows(which), weights=None, drawn_from=drawn_from)
 
     def token_name(self, token: int) -> Hashable:
         """Return the name of a token."""
@@ -168,6 +230,23 @@ class Table:
         """Return the name of an attribute's value."""
         names = self.value_names[attribute] if self.value_names else None
         return self.meanings.dtype.type(value).item() if names is None else names[value]
+
+    def _weighted_by(self, given: Any) -> "Table":
+        """Return the table with weights, without the rows with weight 0 and the tokens that only these have."""
+        weights = _read_weights(given, len(self))
+        some = np.flatnonzero(weights)
+        table = replace(self.rows(some), drawn_from=None if self.drawn_from is None else self.drawn_from[some])
+        if len(some) < len(self):
+            said = table.messages != PAD
+            messages = table.messages[:, said.any(0)]
+            names = table.token_names
+            if names is not None:
+                used = np.unique(table.messages[said])
+                names = tuple(names[token] for token in used)
+                messages = np.where(messages == PAD, PAD, np.searchsorted(used, messages))
+            size = self.vocab_size if names is None else 0
+            table = replace(table, messages=messages, token_names=names, vocab_size=size)
+        return replace(table, weights=None if (weights[some] == 1).all() else weights[some])
 
     def _ended_by(self, eos: int) -> "Table":
         if self.token_names is not None:
@@ -275,6 +354,31 @@ def _tokens(message: Any) -> list[Any]:
     if any(isinstance(t, (float, list, dict, set)) for t in whole):
         raise InvalidSettingError(f"Tokens are whole numbers from 0, or names; {message!r} has others.")
     return whole
+
+
+def _read_weights(given: Any, rows: int) -> NDArray[Any]:
+    """Return weights of rows, [N]: integers if all are whole.
+
+    Raises:
+        InvalidSettingError: weights that are negative, not finite, all 0, too large, or not one per row.
+    """
+    try:
+        values = given.tolist() if hasattr(given, "tolist") else list(given)
+    except TypeError:
+        values = None
+    if not isinstance(values, list) or len(values) != rows:
+        found = "one number" if not isinstance(values, list) else counted(len(values), "weight")
+        raise InvalidSettingError(f"Every row has one weight; {found} for {counted(rows, 'row')} were given.")
+    for row, value in enumerate(values):
+        if not isinstance(value, numbers.Real) or not 0 <= float(value) < np.inf:
+            raise InvalidSettingError(
+                f"Weights of rows are numbers of at least 0, and that of row {row} (counting from 0) is "
+                f"{quoted(value)}."
+            )
+    if not 0 < (total := sum(values)) < MOST_WEIGHT:
+        raise InvalidSettingError(f"The sum of weights is above 0 and below 2^53, not {quoted(total)}; scale them.")
+    whole = all(value == int(value) for value in values)
+    return np.array(values, dtype=np.int64 if whole else np.float64)
 
 
 def _fits(whole: NDArray[Any] | list[int]) -> bool:
